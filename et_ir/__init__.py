@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         to_edge_transform_and_lower,
     )
 
+__version__: str
+
 __all__ = [
     "EdgeCompileConfig",
     "EdgeProgramManager",
@@ -35,4 +37,8 @@ def __getattr__(name: str) -> Any:
         from et_ir.driver import managers
 
         return getattr(managers, name)
+    if name == "__version__":
+        from importlib.metadata import version  # reading package metadata takes its time
+
+        return version("executorch-ir")
     raise AttributeError(f"module 'et_ir' has no attribute '{name}'")

@@ -173,10 +173,26 @@ class _LocatingParser(Parser):
             self._uses.setdefault(operand.operand_name, operand.span)
         return super().resolve_operand(operand, type)
 
+    def _unclosed(self) -> str:
+        """At the end of the text, the place of the innermost brace that is not closed."""
+        if self._current_token.kind != MLIRTokenKind.EOF:
+            return ""
+        opened: list[int] = []
+        lexer = _Lexer(self._current_token.span.input)
+        while (token := lexer.lex()).kind != MLIRTokenKind.EOF:
+            if token.kind == MLIRTokenKind.L_BRACE:
+                opened.append(token.span.start)
+            elif token.kind == MLIRTokenKind.R_BRACE and opened:
+                opened.pop()
+        if not opened:
+            return ""
+        place = self._location(opened[-1])
+        return f": the '{{' of {place.line.data}:{place.column.data} is not closed"
+
     def _parse_block(self) -> Block:
         label = self._current_token
         if label.kind != MLIRTokenKind.CARET_IDENT:
-            self.raise_error("expected an operation, a block or '}'")
+            self.raise_error(f"expected an operation, a block or '}}'{self._unclosed()}")
         # xDSL does not note the place of a block that is branched to before it is there.
         if label.text[1:] in self.blocks and label.text[1:] not in self.forward_block_references:
             self.raise_error(f"re-declaration of block '{label.text[1:]}'")

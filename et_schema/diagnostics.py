@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal
 
-__all__ = ["Diagnostic", "Frame", "Location", "Report", "Severity", "render"]
+__all__ = ["Diagnostic", "Frame", "Location", "Report", "Severity", "did_you_mean", "render"]
 
 Severity = Literal["error", "warning", "note", "remark"]
 
@@ -208,3 +208,12 @@ def _quote(line: str, column: int) -> tuple[str, str]:
     line = line.expandtabs(1).rstrip("\r")
     start = max(0, min(column - QUOTED // 2, len(line) - QUOTED))
     return line[start : start + QUOTED], " " * (column - start) + "^"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A suggestion to append to a message about an unknown name: ", did you mean 'forward'?", or nothing."""
+    # Imported after a mistake only: starting is part of the time that a run takes.
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1, cutoff=0.65)
+    return f", did you mean '{close[0]}'?" if close else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import secrets
@@ -40,8 +41,12 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
     target = Path(os.path.realpath(path))
     exists = target.exists()
     if exists and not target.is_file():
-        with target.open("wb") as stream:
-            yield stream
+        try:
+            with target.open("wb") as stream:
+                yield stream
+        except OSError as error:
+            _name(error, path)
+            raise
         return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -52,7 +57,15 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
         temporary.replace(target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(temporary):
-            # The caller has never heard of the temporary file.
-            error.filename = os.fspath(path)
+        if isinstance(error, OSError):
+            if error.filename == str(temporary):
+                # The caller has never heard of the temporary file.
+                error.filename = os.fspath(path)
+            _name(error, path)
         raise
+
+
+def _name(error: OSError, path: str | os.PathLike[str]) -> None:
+    """Give an error of a full disk the path of the file: the system's calls that write know only a descriptor."""
+    if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        error.filename = os.fspath(path)

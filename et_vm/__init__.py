@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from et_vm.tracer import EventTracer, RecordingTracer
     from et_vm.values import Tensor
 
+__version__: str
+
 __all__ = [
     "Backend",
     "BackendRegistry",
@@ -77,6 +79,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version  # reading package metadata takes its time
+
+        return version("executorch-ir")
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
 from et_vm.load.instructions import Instruction
@@ -109,7 +110,7 @@ class Program:
             raise ExecutorchError(
                 Error.InvalidArgument,
                 f"no method named {name!r}",
-                hint=f"the methods are {', '.join(self._plans)}",
+                hint=f"the methods are {', '.join(self._plans)}{did_you_mean(name, self._plans)}",
             )
         return index
 

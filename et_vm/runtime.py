@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import BinaryIO
 
+from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendRegistry
 from et_vm.kernels.libraries import load_library
@@ -87,7 +88,8 @@ class Program:
         Raises KeyError for an unknown name, and what `et_vm.run.method.Method` raises.
         """
         if name not in self.method_names:
-            raise KeyError(name)
+            names = self._program.method_names
+            raise KeyError(f"no method '{name}'; there are: {', '.join(names)}{did_you_mean(name, names)}")
         with self._lock:
             if name not in self._methods:
                 if self._memory is None:

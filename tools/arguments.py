@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
+from et_schema.diagnostics import did_you_mean
 from et_tools.exit_codes import UsageError, request_tracebacks
 
 __all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count"]
@@ -73,6 +74,13 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = did_you_mean(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 
     def add_alignments(self) -> None:
         """Add `--tensor-alignment`, `--segment-alignment` and `--delegate-alignment`."""

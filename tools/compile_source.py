@@ -30,26 +30,31 @@ def load_source(
         from et_ir.verification import verify_module
         from et_tools.reading import read_text_module, require_weights
 
+        stages.start("parse")
         module = read_text_module(args.model, args.weights, extensions)
         verify_module(module)
         if args.emit == "pte":
             require_weights(module, args.model)
         stages.done("parse")
         return module
-    from et_tools.loading import export_factory, load_pt2
+    from et_tools.loading import export_factory, factories_of, load_pt2
 
     programs: Any
     constants: dict[str, Any] = {}
+    stages.start("export")
     if args.model.endswith(".pt2"):
         programs = load_pt2(Path(args.model))
     elif ":" in args.model:
         programs, constants = export_factory(args.model)
+    elif args.model.endswith(".py"):
+        raise UsageError(factories_of(args.model))
     else:
         raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2 or a .mlir")
     stages.done("export")
     from et_ir.frontend import import_program
     from et_ir.frontend.default_bounds import BoundError
 
+    stages.start("import")
     try:
         module = import_program(
             programs,

@@ -1,38 +1,94 @@
-"""The progress of a compilation: a line per stage."""
+"""The progress of a compilation: a line per stage, and on a terminal what is running."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from et_ir.driver.observer import Observer
 from et_tools.op_table import count_ops
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
 __all__ = ["Stages"]
 
+CLEAR = "\r\x1b[K"
+"""To the start of the line, and erase it."""
+
 
 class Stages(Observer):
-    """Prints a line per stage on stderr: its name, its time, and how many ops the level has."""
+    """Prints a line per stage on stderr: its name, its time, and how many ops the level has.
 
-    def __init__(self, quiet: bool):
+    On a terminal, the last line is what is running, a stage or a pass, and for how many seconds, brought up to date
+    every `period` seconds; leaving the context erases it.
+    """
+
+    def __init__(self, quiet: bool, period: float = 0.5):
         self.quiet = quiet
+        self.period = period
         self.last = time.perf_counter()
         self.levels: dict[str, Counter[str]] = {}
+        # Kept, because while torch exports, `sys.stderr` is another.
+        self._stream = sys.stderr
+        self._live = not quiet and self._stream.isatty()
+        self._running = ""
+        self._since = self.last
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        if self._live:
+            threading.Thread(target=self._refresh, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._run("")
+
+    def start(self, stage: str) -> None:
+        """A stage begins, and its time."""
+        self.last = time.perf_counter()
+        self._run(stage)
 
     def done(self, stage: str, note: str = "") -> None:
         """A stage has ended; its time is what has passed since the last."""
         now = time.perf_counter()
+        self._run("")
         if not self.quiet:
-            print(f"{stage:<12} {(now - self.last) * 1e3:9.1f} ms  {note}".rstrip(), file=sys.stderr)
+            print(f"{stage:<12} {(now - self.last) * 1e3:9.1f} ms  {note}".rstrip(), file=self._stream)
         self.last = time.perf_counter()
+
+    def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        """A pass is about to run."""
+        # Shown with the next refresh: most passes end before it.
+        self._running, self._since = one.name, time.perf_counter()
 
     def reached(self, level: str, module: ModuleOp) -> None:
         """The program is at a level."""
         self.levels[level] = count_ops(module)
         total = self.levels[level].total()
         self.done(level, f"{total} op" + ("" if total == 1 else "s"))
+
+    def _run(self, name: str) -> None:
+        """Show what is running, or nothing."""
+        self._running, self._since = name, time.perf_counter()
+        if self._live:
+            with self._lock:
+                self._show()
+
+    def _show(self) -> None:
+        seconds = time.perf_counter() - self._since
+        # The cursor goes back to the start: what the user's code prints meanwhile is written over this.
+        self._stream.write(f"{CLEAR}\r{self._running:<12} {seconds:7.0f} s\r" if self._running else CLEAR)
+        self._stream.flush()
+
+    def _refresh(self) -> None:
+        while not self._ended.wait(self.period):
+            with self._lock:
+                if self._running and not self._ended.is_set():
+                    self._show()

@@ -17,6 +17,7 @@ examples:
 
 A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples.
 A number, string or tensor in the dict becomes a method that returns that constant.
+Modules of a factory are compiled in evaluation mode; a warning says where that changes the program.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
-def _compile(args: argparse.Namespace) -> None:
+def _compile(args: argparse.Namespace, progress: Stages) -> None:
     from xdsl.context import Context
 
     from et_ir.driver.pipelines import externalization, link_check, split_preserved
@@ -89,7 +90,6 @@ def _compile(args: argparse.Namespace) -> None:
         stages = stages if args.stop_after is None else stages_until(stages, args.stop_after)
         write_stdout(_pipeline_text(stages))
         return
-    progress = Stages(args.quiet)
     try:
         module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
     except UnsupportedProgram as error:
@@ -176,8 +176,11 @@ def run(arguments: list[str]) -> int:
     from et_tools.failures import report_failures
 
     text = args.model if args.model.endswith(".mlir") else ""
-    with report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome:
-        _compile(args)
+    with (
+        report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome,
+        Stages(args.quiet) as stages,
+    ):
+        _compile(args, stages)
     return outcome.exit_code
 
 

@@ -26,9 +26,10 @@ from et_schema.user_code import user_place
 from et_tools.exit_codes import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    import torch
     from torch.export import ExportedProgram
 
-__all__ = ["ProgramError", "export_factory", "load_pt2"]
+__all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2"]
 
 SHOWN_LINES = 6
 """Maximum number of lines shown of an exception's message."""
@@ -79,7 +80,22 @@ def _is_constant(value: Any) -> bool:
     return isinstance(value, int | float | str | torch.Tensor)
 
 
+def factories_of(path: str) -> str:
+    """The message for a file that is given without a factory: those that it has. Raises as `export_factory`."""
+    with redirect_stdout(sys.stderr):
+        there = _factories(_import(path))
+    return f"{path}: name a factory, {path}:FACTORY; it has {_listed(there) or 'none'}"
+
+
 def _find_factory(place: str, name: str) -> Callable[[], Any]:
+    module = _import(place, name)
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        raise UsageError(f"{place} has no factory '{name}'{_others(module, name)}")
+    return factory
+
+
+def _import(place: str, name: str = "") -> ModuleType:
     path = Path(place) if place.endswith(".py") else None
     if path is None:
         root, module_name = Path.cwd(), place
@@ -103,10 +119,7 @@ def _find_factory(place: str, name: str) -> Callable[[], Any]:
         raise ProgramError(f"importing {place} failed: {_told(error)}") from error
     if path is not None and not _is_from(module, path):
         raise UsageError(f"{place}: another module is named '{module_name}': rename the file")
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        raise UsageError(f"{place} has no factory '{name}'{_others(module, name)}")
-    return factory
+    return module
 
 
 def _is_from(module: ModuleType, path: Path) -> bool:
@@ -114,9 +127,9 @@ def _is_from(module: ModuleType, path: Path) -> bool:
     return file is not None and Path(file).resolve() == path.resolve()
 
 
-def _others(module: ModuleType, name: str) -> str:
-    """Suggested factories: functions that the module defines itself and that need no arguments."""
-    there = [
+def _factories(module: ModuleType) -> list[str]:
+    """Functions that the module defines itself and that need no arguments."""
+    return [
         other
         for other, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not other.startswith("_")
@@ -125,10 +138,19 @@ def _others(module: ModuleType, name: str) -> str:
             for p in inspect.signature(value).parameters.values()
         )
     ]
+
+
+def _others(module: ModuleType, name: str) -> str:
+    """Suggested factories."""
+    there = _factories(module)
     near = get_close_matches(name, there, n=1)
     if near:
         return f", did you mean {near[0]}?"
-    return f"; it has {', '.join(there[:8])}{', …' if len(there) > 8 else ''}" if there else ""
+    return f"; it has {_listed(there)}" if there else ""
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
 
 
 def _dotted(path: Path) -> tuple[Path, str]:
@@ -160,13 +182,60 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
         args, kwargs = args
     if not isinstance(args, tuple):
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
+    depends = _modes(module)
+    if depends:
+        print(
+            f"warning: the module of '{method}' is in training mode and is compiled in evaluation mode, which changes "
+            f"{', '.join(depends[:4])}{', …' if len(depends) > 4 else ''}: return module.eval() from the factory; to "
+            "compile training mode, export the module yourself and give the .pt2",
+            file=sys.stderr,
+        )
     try:
         with _quiet_torch():
             return torch.export.export(
                 module.eval(), args, kwargs, dynamic_shapes=parts[2] if len(parts) == 3 else None
             )
     except Exception as error:
-        raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {_told(error)}") from error
+        told = f"{_told(error)}{_fix_of(error)}"
+        raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {told}") from error
+
+
+def _modes(module: torch.nn.Module) -> list[str]:
+    """Classes of the submodules in training mode whose code reads `training`: dropout, batch normalization, …"""
+    import torch
+
+    found: dict[str, None] = {}
+    for each in module.modules():
+        own = [base for base in type(each).__mro__ if base not in torch.nn.Module.__mro__]
+        functions = [value for base in own for value in vars(base).values() if inspect.isfunction(value)]
+        if each.training and any("training" in function.__code__.co_names for function in functions):
+            found[type(each).__name__] = None
+    return list(found)
+
+
+_FIXES = (
+    (
+        r"data-dependent|data dependent",
+        "a branch depends on the values of a tensor: use torch.cond, which compiles both sides, or torch.where; of a "
+        "size that depends on data, state its bounds with torch._check",
+    ),
+    (
+        r"fake impl|fake kernel|fake tensors|Meta' backend",
+        "tell torch the shape and type of the operator's result: @OPERATOR.register_fake, or "
+        "torch.library.register_fake('mylib::foo')",
+    ),
+    (
+        r"(type|dtype).*\(?(double|Double|float64)|(double|Double|float64).*(type|dtype)",
+        "example inputs and parameters have different element types: convert the inputs with x.float(), or the module "
+        "with module.double()",
+    ),
+)
+"""What to do, by what torch says."""
+
+
+def _fix_of(error: Exception) -> str:
+    text = str(error)
+    return next((f"\n  fix: {fix}" for pattern, fix in _FIXES if re.search(pattern, text)), "")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from et_schema.diagnostics import did_you_mean
 from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
@@ -120,7 +121,8 @@ def _method_name(program: Program, asked: str | None) -> str:
     names = program.method_names
     if asked is not None:
         if asked not in names:
-            raise UsageError(f"no method {asked!r}; the methods are {', '.join(names)}")
+            hint = did_you_mean(asked, names)
+            raise UsageError(f"no method {asked!r}; the methods are {', '.join(names)}{hint}")
         return asked
     if "forward" in names or len(names) == 1:
         return "forward" if "forward" in names else names[0]

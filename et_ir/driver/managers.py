@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -46,6 +47,11 @@ __all__ = [
     "to_edge",
     "to_edge_transform_and_lower",
 ]
+
+SHOWN_LINES = 60
+"""Maximum number of lines of a module's text that printing a manager shows."""
+SHOWN_WIDTH = 200
+"""Maximum number of characters of each of them."""
 
 
 def to_edge(
@@ -123,8 +129,43 @@ def to_edge_transform_and_lower(
     return _to_edge(programs, constant_methods, compile_config, kept, passes).to_backend(partitioner, kept)
 
 
-@dataclass(frozen=True)
-class EdgeProgramManager:
+class _Printed:
+    """Display of a manager: a summary, then the text of its module, of a large one the head and the tail."""
+
+    module: ModuleOp
+
+    @property
+    def methods(self) -> frozenset[str]:
+        raise NotImplementedError
+
+    def _summary(self) -> str:
+        names = sorted(self.methods)
+        ops = sum(1 for _ in self.module.walk()) - 1
+        methods = f"method{'s' * (len(names) != 1)} {', '.join(names)}"
+        return f"{type(self).__name__}: {methods}, {ops} IR operation{'s' * (ops != 1)}"
+
+    def _text(self) -> str:
+        lines = str(self.module).splitlines()
+        hidden = len(lines) - SHOWN_LINES
+        if hidden > 1:
+            tail = SHOWN_LINES // 4
+            note = f"  … {hidden} more lines: print(manager.module) shows them all"
+            lines = [*lines[: SHOWN_LINES - tail], note, *lines[-tail:]]
+        return "\n".join(line if len(line) <= SHOWN_WIDTH else f"{line[:SHOWN_WIDTH]} …" for line in lines)
+
+    def __str__(self) -> str:
+        return f"{self._summary()}\n{self._text()}"
+
+    def __repr__(self) -> str:
+        return f"<{self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        """Display in notebooks."""
+        return f"<p>{escape(self._summary())}</p><pre>{escape(self._text())}</pre>"
+
+
+@dataclass(frozen=True, repr=False)
+class EdgeProgramManager(_Printed):
     """A program at the edge level, or at that of backends."""
 
     module: ModuleOp
@@ -190,7 +231,7 @@ def _check_memory(config: ExecutorchBackendConfig) -> None:
             raise ValueError(f"pins: {value!r}: no bank {bank!r} in memory={config.memory!r}")
 
 
-class ExecutorchProgramManager:
+class ExecutorchProgramManager(_Printed):
     """A program ready to be written as a `.pte` file."""
 
     def __init__(self, module: ModuleOp, config: ExecutorchBackendConfig):

@@ -15,6 +15,7 @@ from et_ir.planning import PLANNERS, Planner
 from et_ir.planning.buffer import Buffer, Layout
 from et_ir.planning.check import layout_problems
 from et_ir.planning.plan import Plan, plan_of
+from et_schema.diagnostics import did_you_mean
 from et_schema.user_code import import_place, raised
 
 __all__ = ["GROUP", "PlannerError", "find_planner", "run_planner"]
@@ -45,8 +46,10 @@ def find_planner(name: str) -> Planner:
                 raise PlannerError(
                     f"the planner {name}, {entry.value}, cannot be loaded: {raised(error)}"
                 ) from error
-    known = ", ".join(sorted({*PLANNERS, *(entry.name for entry in offered)}))
-    raise PlannerError(f"unknown planner {name!r}; planners are {known}, or module:function")
+    known = sorted({*PLANNERS, *(entry.name for entry in offered)})
+    raise PlannerError(
+        f"unknown planner {name!r}; planners are {', '.join(known)}, or module:function{did_you_mean(name, known)}"
+    )
 
 
 def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None, slack: int = 0) -> Plan:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_schema.program import TensorShapeDynamism
-from et_vm.interchange import to_numpy
+from et_vm.interchange import is_torch, to_numpy
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 # How close a float input must be to the one that was traced: upstream's tolerances.
 _ATOL, _RTOL = 1e-4, 1e-5
+
+
+def check_inputs(values: object) -> None:
+    """Raise InputError for what is not a list of inputs, such as a tensor, whose rows would be taken for inputs."""
+    if isinstance(values, np.ndarray) or is_torch(values):
+        raise InputError("expected a list of inputs, got a tensor: pass [x]")
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise InputError(f"expected a list of inputs, got {_describe(values)}")
 
 
 def set_input(

@@ -14,7 +14,7 @@ from et_vm.interchange import any_torch, to_torch
 from et_vm.kernels.registry import Scratch
 from et_vm.meta import MethodMeta
 from et_vm.run.delegates import Delegates, first_arguments
-from et_vm.run.inputs import set_input
+from et_vm.run.inputs import check_inputs, set_input
 from et_vm.run.interpreter import MAX_INSTRUCTIONS, UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
 from et_vm.run.link import link
 from et_vm.run.outputs import GivenOutputs
@@ -384,6 +384,8 @@ class Method:
                 tensor.bind(storage)
 
     def _set_inputs(self, values: Sequence[object]) -> None:
+        if not isinstance(values, list | tuple):
+            check_inputs(values)
         if len(values) != len(self._plan.inputs):
             raise InputError(
                 f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name

@@ -26,7 +26,7 @@ __all__ = ["Violation", "violations"]
 
 _FIXES = {
     "edge_c2": "run scalars-to-tensors before aten-to-edge",
-    "edge_c3": "run promote-types before aten-to-edge, or convert with dim_order_ops._to_dim_order_copy",
+    "edge_c3": "use one type, in PyTorch with x.float() or module.double(), or run promote-types before aten-to-edge",
     "edge_c4": "convert the operand with dim_order_ops._to_dim_order_copy",
     "edge_c5": "run propagate-dim-order, or convert the operand with dim_order_ops._clone_dim_order",
 }

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,21 @@ def test_links_are_followed(tmp_path: Path) -> None:
         stream.write(b"x")
     assert link.is_symlink()
     assert target.read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_reported_with_the_path(tmp_path: Path, code: int) -> None:
+    path = tmp_path / "model.pte"
+    with pytest.raises(OSError, match=re.escape(repr(str(path)))) as caught, atomic_writer(path):
+        raise OSError(code, os.strerror(code))
+    assert caught.value.errno == code
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
+def test_a_full_device_is_reported_with_the_path() -> None:
+    with pytest.raises(OSError, match="'/dev/full'"), atomic_writer("/dev/full") as stream:
+        stream.write(b"x")
 
 
 def test_a_device_is_written_in_place() -> None:

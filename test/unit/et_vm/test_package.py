@@ -1,8 +1,10 @@
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
+import et_ir
 import et_vm
 
 
@@ -15,6 +17,17 @@ def test_every_name_is_there():
 def test_other_names_are_not():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         et_vm.nonsense  # noqa: B018  reading is the test
+
+
+def test_version():
+    assert et_vm.__version__ == et_ir.__version__ == version("executorch-ir")
+
+
+def test_run_as_a_module():
+    run = subprocess.run(
+        [sys.executable, "-m", "et_vm", "--version"], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, f"et-vm {et_vm.__version__}\n", "")
 
 
 def test_importing_imports_nothing_else():

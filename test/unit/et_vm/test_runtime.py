@@ -3,9 +3,10 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 from vm_programs import Build, chain_of_adds, combine, kernels
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile
 from et_vm.backend import BackendRegistry
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.prims import PRIMS
@@ -73,11 +74,23 @@ def test_methods_are_cached_and_share_their_arenas(runtime):
 
 def test_unknown_methods(runtime):
     program = runtime.load_program(one_and_two(), kernels=kernels())
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="no method 'three'; there are: one, two"):
         program.load_method("three")
     with pytest.raises(ExecutorchError) as caught:
         program.metadata("three")
     assert caught.value.code == Error.InvalidArgument
+
+
+@pytest.mark.parametrize("tensor", [np.ones(4, np.float32), torch.ones(4)])
+def test_a_tensor_in_place_of_the_list_of_inputs(runtime, tensor):
+    method = runtime.load_program(chain_of_adds(1).file(), kernels=kernels()).load_method("forward")
+    for call in (method.execute, method.set_inputs):
+        with pytest.raises(InputError, match=r"expected a list of inputs, got a tensor: pass \[x\]"):
+            call(tensor)
+    with pytest.raises(InputError, match="expected a list of inputs, got dict"):
+        method.execute({"x": tensor})
+    (out,) = method.execute((tensor,))
+    assert out.tolist() == [2] * 4
 
 
 def test_metadata(runtime):

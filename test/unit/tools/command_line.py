@@ -138,6 +138,33 @@ def faulty():
     return Faulty(), (torch.ones(3, 3), torch.zeros(3, dtype=torch.int64))
 
 
+class NoFake(nn.Module):
+    def forward(self, x):
+        return torch.ops.acme.unknown_shape(x)
+
+
+def no_fake():
+    if not hasattr(torch.ops.acme, "unknown_shape"):
+
+        @torch.library.custom_op("acme::unknown_shape", mutates_args=())
+        def unknown_shape(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+    return NoFake(), (torch.ones(3),)
+
+
+def double():
+    return nn.Conv2d(3, 3, 3), (torch.ones(1, 3, 8, 8, dtype=torch.float64),)
+
+
+def double_linear():
+    return nn.Linear(3, 3), (torch.ones(2, 3, dtype=torch.float64),)
+
+
+def training():
+    return nn.Sequential(nn.Linear(3, 3), nn.Dropout()), (torch.ones(2, 3),)
+
+
 class Product(nn.Module):
     def forward(self, x):
         return torch.cumprod(x, 0) + torch.ops.aten.mish(x)

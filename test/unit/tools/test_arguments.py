@@ -46,8 +46,15 @@ def test_version(command: Command, name: str) -> None:
         (("et-compile", "relu.mlir", "--emit", "llvm"), "invalid choice: 'llvm'"),
         (
             ("et-compile", "relu.mlir", "--target", "gpu", "-o", "x"),
-            "unknown target 'gpu', expected one of stock-1.5",
+            "argument --target: unknown target 'gpu', expected one of stock-1.5",
         ),
+        (("et-compile", "relu.mlir", "--emit", "edgy"), ", did you mean 'edge'? (see et-compile --help)"),
+        (
+            ("et-compile", "relu.mlir", "--target", "stok-1.5", "-o", "x"),
+            "did you mean 'stock-1.5'?",
+        ),
+        (("et-compile", "relu.mlir", "-o", "x", "--memory-planning", "exat"), ", did you mean 'exact'?"),
+        (("et-vm", "rum"), ", did you mean 'run'?"),
         (("et-vm",), "the following arguments are required: VERB"),
         (("et-vm", "fly"), "invalid choice: 'fly'"),
         (("et-vm", "run"), "the following arguments are required: FILE (see et-vm run --help)"),

@@ -98,7 +98,9 @@ def test_progress_and_table_are_messages(command: Command) -> None:
         ("subjects.py:MODELS", "subjects.py has no factory 'MODELS'; it has net, two"),
         ("subjects.py:", "subjects.py has no factory ''"),
         (":net", "':net' has no module"),
-        ("subjects.py", "expected file.py:factory, package.module:factory, a .pt2 or a .mlir"),
+        ("subjects.py", "subjects.py: name a factory, subjects.py:FACTORY; it has net, two, chatty"),
+        ("empty.py", "empty.py: name a factory, empty.py:FACTORY; it has none"),
+        ("subjects.pi", "expected file.py:factory, package.module:factory, a .pt2 or a .mlir"),
         (".", "expected file.py:factory"),
         ("random.py:net", "another module is named 'random': rename the file"),
         ("missing.pt2", "missing.pt2: no such file"),
@@ -108,11 +110,28 @@ def test_progress_and_table_are_messages(command: Command) -> None:
 )
 def test_programs_that_are_not_there(command: Command, model: str, message: str) -> None:
     Path("folder.pt2").mkdir()
+    Path("empty.py").write_text("")
     Path("random.py").write_text("def net(): pass")
     ran = command("et-compile", model, "-o", "x.pte")
     assert ran.code == 2
     assert message in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_layers_of_another_element_type(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:double_linear", "-o", "x.pte", "-q")
+    assert ran.code == 3
+    assert "mix element types: f64, f32\n  fix: use one type, in PyTorch with x.float()" in ran.err
+
+
+def test_modules_in_training_mode(command: Command) -> None:
+    assert command("et-compile", "subjects.py:net", "-o", "x.pte", "-q").err == ""
+    ran = command("et-compile", "subjects.py:training", "-o", "x.pte", "-q")
+    assert ran.code == 0
+    assert (
+        "warning: the module of 'forward' is in training mode and is compiled in evaluation mode" in ran.err
+    )
+    assert "which changes Dropout: return module.eval() from the factory" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -131,6 +150,15 @@ def test_programs_that_are_not_there(command: Command, model: str, message: str)
         ("subjects.py:no_tuple", "must give example_args as a tuple, got Tensor"),
         ("subjects.py:wrong_shape", "but got [2, 15] X [16, 8]. ("),
         ("subjects.py:branch", "Could not guard on data-dependent expression"),
+        ("subjects.py:branch", "fix: a branch depends on the values of a tensor: use torch.cond"),
+        (
+            "subjects.py:no_fake",
+            "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
+        ),
+        (
+            "subjects.py:double",
+            "fix: example inputs and parameters have different element types: convert the inputs",
+        ),
         ("subjects.py:specialised", "Suggested fixes:\n    n = 8"),
         ("broken.py:net", "importing broken.py failed: SyntaxError: '(' was never closed ("),
         ("needy.py:net", "importing needy.py failed: ModuleNotFoundError: No module named 'nothing_here'"),

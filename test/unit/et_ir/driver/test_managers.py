@@ -272,3 +272,35 @@ def test_constant_methods(program: ExportedProgram) -> None:
         to_edge(program, constant_methods={"get_nothing": object()})
     with pytest.raises(ValueError, match="forward"):
         to_edge(program, constant_methods={"forward": 1})
+
+
+def test_printing_shows_the_text_and_a_summary(program: ExportedProgram) -> None:
+    lowered = to_edge(program)
+    for manager, level in ((lowered, "edge"), (lowered.to_executorch(), "executorch")):
+        text = str(manager)
+        summary, _, body = text.partition("\n")
+        ops = sum(1 for _ in manager.module.walk()) - 1
+        assert summary == f"{type(manager).__name__}: method forward, {ops} IR operations"
+        assert f"{level}." in body
+        assert "@forward" in body
+        assert repr(manager) == f"<{summary}>"
+        html = manager._repr_html_()
+        assert html.startswith(f"<p>{summary}</p><pre>")
+        assert "&quot;" in html
+        assert '"' not in html
+
+
+def test_printing_shortens_large_modules() -> None:
+    class Deep(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(100):
+                x = torch.tanh(x)
+            return x
+
+    lines = str(to_edge(export(Deep(), (X,)))).splitlines()
+    assert len(lines) < 70
+    (short,) = (line for line in lines if "more lines" in line)
+    assert short == f"  … {short.split()[1]} more lines: print(manager.module) shows them all"
+    assert lines[-1] == "}"
+    shown = sum("tanh" in line for line in lines)
+    assert 0 < shown < 100
