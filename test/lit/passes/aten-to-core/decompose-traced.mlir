@@ -38,9 +38,9 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // So does what torch has no decomposition for.
-func.func @forward(%x: tensor<4xf32>) -> (tensor<?xf32>, tensor<4xi64>, tensor<0xi64>) {
-  %0, %1, %2 = aten._unique2 %x : (tensor<4xf32>) -> (tensor<?xf32>, tensor<4xi64>, tensor<0xi64>)
-  func.return %0, %1, %2 : tensor<?xf32>, tensor<4xi64>, tensor<0xi64>
+func.func @forward(%x: tensor<4xf32>) -> (tensor<?xf32>, tensor<0xi64>, tensor<0xi64>) {
+  %0, %1, %2 = aten._unique2 %x : (tensor<4xf32>) -> (tensor<?xf32>, tensor<0xi64>, tensor<0xi64>)
+  func.return %0, %1, %2 : tensor<?xf32>, tensor<0xi64>, tensor<0xi64>
 }
 // CHECK:      func.func @forward
 // CHECK-NEXT: aten._unique2 %x
