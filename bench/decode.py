@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bench.measure import median_ratio, print_table, set_threads, show_time, take_turns, verdict
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
-from et_ir.targets.registry import find_target
+from et_ir.targets.lookup import find_target
 from et_schema import program as schema
 from et_schema.pte import read_pte, serialize_pte
 
@@ -23,7 +23,7 @@ PLAN = "to-out-variant,write-back,plan-memory,verify-executorch"
 
 
 @dataclass(frozen=True)
-class Call:
+class MeasuredCall:
     """An operator in a function of its own, whose arguments are its operands."""
 
     op: EdgeOp
@@ -40,7 +40,7 @@ def _text(value: SSAValue) -> str:
     return "×".join(map(str, type.get_shape())) or "()"
 
 
-def call(op: type[EdgeOp], shapes: list[Shape], *arguments: Any, listed: bool = False) -> Call:
+def call(op: type[EdgeOp], shapes: list[Shape], *arguments: Any, listed: bool = False) -> MeasuredCall:
     """An operator of f32 tensors of these shapes, a list of them if `listed`, and arguments."""
     types = [TensorType(f32, shape) for shape in shapes]
     block = Block(arg_types=types)
@@ -48,10 +48,10 @@ def call(op: type[EdgeOp], shapes: list[Shape], *arguments: Any, listed: bool = 
     made = op.make(*operands, *arguments)
     results = [result.type for result in made.results]
     block.add_ops([made, ReturnOp(*made.results)])
-    return Call(made, FuncOp("forward", FunctionType.from_lists(types, results), Region(block)))
+    return MeasuredCall(made, FuncOp("forward", FunctionType.from_lists(types, results), Region(block)))
 
 
-def calls(target: str) -> Iterator[Call]:
+def calls(target: str) -> Iterator[MeasuredCall]:
     """The calls that a table is measured by. Stock's convolutions take so long that theirs are small."""
     products = (
         (64, 576, 3136),
@@ -112,14 +112,16 @@ def calls(target: str) -> Iterator[Call]:
     yield from _elementwise()
 
 
-def _convolution(inputs: int, outputs: int, size: int, taps: int, stride: int, groups: int = 1) -> Call:
+def _convolution(
+    inputs: int, outputs: int, size: int, taps: int, stride: int, groups: int = 1
+) -> MeasuredCall:
     pad = taps // 2
     arguments = ([stride, stride], [pad, pad], [1, 1], False, [0, 0], groups)
     shapes = [(1, inputs, size, size), (outputs, inputs // groups, taps, taps), (outputs,)]
     return call(edge.ConvolutionOp, shapes, *arguments)
 
 
-def _copies() -> Iterator[Call]:
+def _copies() -> Iterator[MeasuredCall]:
     """Calls of operators that change layout."""
     for channels, size, taps, stride in (
         (1, 4, 3, 1),
@@ -156,7 +158,7 @@ def _copies() -> Iterator[Call]:
         yield call(edge.TransposeCopyIntOp, [(b, m, n)], 1, 2)
 
 
-def _elementwise() -> Iterator[Call]:
+def _elementwise() -> Iterator[MeasuredCall]:
     for shape in ((2, 4), (64, 256), (64, 3136), (96, 12544), (512, 49)):
         yield call(edge.AddTensorOp, [shape, shape])
         yield call(edge.AddTensorOp, [shape, (shape[0], 1)])
@@ -172,7 +174,7 @@ def _elementwise() -> Iterator[Call]:
         )
 
 
-def program_of(call: Call) -> bytes:
+def program_of(call: MeasuredCall) -> bytes:
     """The program that makes a call, with no other kernel in it."""
     from et_ir.driver.stages import run_pipeline
     from et_ir.emit import EmitOptions, write

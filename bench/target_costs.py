@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.measure import print_table, set_threads, show_time
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 COMMAND = "python -m bench.target_costs"
 ENOUGH = 0.02
@@ -140,7 +140,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     set_threads(1)  # which is why nothing above imports torch
-    from et_ir.targets.registry import find_target
+    from et_ir.targets.lookup import find_target
 
     groups: dict[str, list[Sample]] = {}
     for sample in samples(options.target, options.only):

@@ -14,7 +14,7 @@ from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge.dtypes import rows
 from et_ir.passes.aten_to_core.decompose.chain import REASONS, Reason
-from et_ir.targets.registry import CURRENT_TARGETS, find_target
+from et_ir.targets.lookup import CURRENT_TARGETS, find_target
 from et_ops.summaries import summary_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "generated" / "operators.md"

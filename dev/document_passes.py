@@ -29,7 +29,7 @@ from et_ir.driver.pipelines import (
     executorch_passes,
 )
 from et_ir.passes import PASSES, load_pass
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "passes.md"

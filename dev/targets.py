@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import et_ir.targets
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 FOLDER = Path(et_ir.targets.__file__).parent
 COMMAND = "python -m dev.targets"

@@ -26,7 +26,7 @@ from et_ir.data import Blob
 from et_ir.data.store import WeightStore, write_store
 from et_ir.dialects import aten, edge
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
-from et_ir.dialects.program.operators import DeclareOperatorOp
+from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_schema.files import atomic_writer
 

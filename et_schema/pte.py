@@ -28,7 +28,7 @@ from et_schema.program import (
     Program,
     SubsegmentOffsets,
 )
-from et_schema.reader import Location, Locations, Reader, Source, locate_tables
+from et_schema.reader import Locations, Reader, Source, TableLocation, locate_tables
 from et_schema.segments import (
     OutputStream,
     SegmentLike,
@@ -86,7 +86,7 @@ class PteFile:
     program: Program
     segments: list[memoryview]
     header: ExtendedHeader | None
-    locations: dict[int, Location] | None = None
+    locations: dict[int, TableLocation] | None = None
     malformed: set[int] = field(default_factory=set[int])
 
     def constant(self, index: int, nbytes: int) -> memoryview:

@@ -409,23 +409,23 @@ def _expression(item: Field, names: dict[str, Any]) -> str:
     return f"{found} if {here} else {default}"
 
 
-class Location(NamedTuple):
+class TableLocation(NamedTuple):
     """`path` reads like Python (`execution_plan[0].values[12].val`); `offset` is a byte of the file."""
 
     path: str
     offset: int
 
 
-def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, Location]:
+def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, TableLocation]:
     """`id(table)` to path and byte, for `root` and all tables below it.
 
     `offsets` is what `Reader(locate=True)` recorded. Valid while the tree lives.
     """
-    found: dict[int, Location] = {}
+    found: dict[int, TableLocation] = {}
     pending: list[tuple[Any, str]] = [(root, "")]
     while pending:
         item, path = pending.pop()
-        found[id(item)] = Location(path, offsets[id(item)])
+        found[id(item)] = TableLocation(path, offsets[id(item)])
         for field in fields(item):
             name = f"{path}.{field.name}" if path else field.name
             value: Any = getattr(item, field.name)
@@ -440,7 +440,7 @@ def locate_tables(root: object, offsets: dict[int, int]) -> dict[int, Location]:
 class Locations:
     """Looks up bytes by path, in what `locate_tables` found."""
 
-    def __init__(self, locations: dict[int, Location]) -> None:
+    def __init__(self, locations: dict[int, TableLocation]) -> None:
         self._by_path: dict[str, int] = dict(locations.values())
 
     def byte_of(self, where: str) -> int | None:

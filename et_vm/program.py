@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.run.method import Method
     from et_vm.tracer import EventTracer
-    from et_vm.verify.liveness import Clash, Liveness
+    from et_vm.verify.liveness import ByteLiveness, Clash
     from et_vm.work import WorkMeter
 
 
@@ -171,18 +171,18 @@ class Program:
         """
         return self.liveness(name).clashes()
 
-    def liveness(self, name: str) -> Liveness:
+    def liveness(self, name: str) -> ByteLiveness:
         """Live ranges of a method's arena bytes.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, InvalidFile when the plan is not valid.
         """
         return self._liveness(self.plan_index(name))
 
-    def _liveness(self, index: int) -> Liveness:
-        from et_vm.verify.liveness import Liveness
+    def _liveness(self, index: int) -> ByteLiveness:
+        from et_vm.verify.liveness import ByteLiveness
 
         flow = self.flow(index)
-        return Liveness(self.pte.program.execution_plan[index], flow.instructions, flow.rebound)
+        return ByteLiveness(self.pte.program.execution_plan[index], flow.instructions, flow.rebound)
 
     def load_method(
         self,

@@ -7,8 +7,8 @@ import os
 import re
 
 from et_ir.driver.presets import DEFAULT, PRESETS
-from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
-from et_ir.targets.registry import find_target, target_names
+from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
+from et_ir.targets.lookup import find_target, target_names
 from et_tools.arguments import ALIGNMENTS, WIDE, CommandParser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output

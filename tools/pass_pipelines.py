@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import named_pipeline, named_pipelines
-from et_ir.targets.registry import DEFAULT, find_target
+from et_ir.targets.lookup import DEFAULT, find_target
 from et_tools.exit_codes import UsageError
 
 __all__ = ["IrPrinter", "parse_passes", "passes_until"]

@@ -19,7 +19,7 @@ from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 
 from et_ir.passes import pass_factories
-from et_ir.targets.registry import TargetError, register_target
+from et_ir.targets.lookup import TargetError, register_target
 from et_ir.targets.target import Target
 from et_schema.errors import ExecutorchError
 from et_schema.user_code import import_place, is_library
@@ -139,7 +139,7 @@ def _brings_others(module: ModuleType) -> bool:
     from et_vm.backends.loading import backend_classes
     from et_vm.kernels.user import kernels_of
 
-    registry = sys.modules.get("et_ir.delegation.registry")
+    registry = sys.modules.get("et_ir.delegation.backends_by_name")
     if registry is not None and any(isinstance(value, registry.Backend) for value in vars(module).values()):
         return True
     # Definitions of operators leave no trace in a module but what they are made with.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from et_tools.exit_codes import UsageError
-from et_tools.info import container, delegates, listing, methods, operators, plan, sizes, weights
+from et_tools.info import container, delegates, kernel_coverage, listing, methods, plan, sizes, weights
 from et_tools.output import check_output
 from et_tools.streams import fit, line_width
 from et_tools.vm_files import open_program
@@ -24,7 +24,7 @@ Section = tuple[Callable[["Program"], Any], Callable[[Any], Iterator[str]]]
 
 SECTIONS: dict[str, Section] = {
     "size": (sizes.facts, sizes.lines),
-    "ops": (operators.facts, operators.lines),
+    "ops": (kernel_coverage.facts, kernel_coverage.lines),
     "plan": (plan.facts, plan.lines),
     "values": (listing.value_facts, listing.value_lines),
     "instructions": (listing.instruction_facts, listing.instruction_lines),

@@ -19,7 +19,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.targets.costs import CostTable, Work
-from et_ir.targets.registry import find_target
+from et_ir.targets.lookup import find_target
 
 __all__ = ["CostModel", "work_of"]
 

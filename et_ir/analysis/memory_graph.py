@@ -22,8 +22,8 @@ from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp, LoadOp
 from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
-from et_ir.planning.tasks import Problem, Storage, needs_of, peak_of
-from et_ir.targets.registry import find_target
+from et_ir.planning.tasks import OrderProblem, Storage, needs_of, peak_of
+from et_ir.targets.lookup import find_target
 
 __all__ = ["MemoryGraph", "bytes_of_value"]
 
@@ -83,12 +83,12 @@ class MemoryGraph:
         return owner is self.block or (isinstance(owner, Operation) and owner.parent is self.block)
 
     @cached_property
-    def copied(self) -> Problem:
+    def copied(self) -> OrderProblem:
         """The order of tasks as a problem of storages; what is concatenated is copied."""
         return self._problem()
 
     @cached_property
-    def concatenated(self) -> Problem:
+    def concatenated(self) -> OrderProblem:
         """The order of tasks as a problem of storages; what is concatenated is computed in its place."""
         concatenations = [op for op in self.tasks if isinstance(op, edge.CatOp) and _is_outermost(op)]
         return self._problem(concatenations) if concatenations else self.copied
@@ -109,7 +109,7 @@ class MemoryGraph:
         own = root.owner is self.block or self._is_made(root)
         return own and root not in self.returned and self.users[root][-1] == self.number[op]
 
-    def _problem(self, concatenations: Sequence[edge.CatOp] = ()) -> Problem:
+    def _problem(self, concatenations: Sequence[edge.CatOp] = ()) -> OrderProblem:
         merged = _Merged()
         replaces: dict[int, tuple[SSAValue, list[SSAValue]]] = {}
         for index, over in self._overwritable.items():
@@ -172,7 +172,9 @@ class MemoryGraph:
             ):
                 merged.join(whole, root)
 
-    def _storages(self, merged: _Merged, replaces: dict[int, tuple[SSAValue, list[SSAValue]]]) -> Problem:
+    def _storages(
+        self, merged: _Merged, replaces: dict[int, tuple[SSAValue, list[SSAValue]]]
+    ) -> OrderProblem:
         members: dict[SSAValue, list[SSAValue]] = {}
         made = (result for op in self.tasks if not isinstance(op, LoadOp) for result in op.results)
         for value in (*self.block.args, *made):
@@ -199,7 +201,7 @@ class MemoryGraph:
             for task, (result, roots) in replaces.items()
             if result in numbers
         }
-        return Problem(len(self.tasks), self._after, storages, over)
+        return OrderProblem(len(self.tasks), self._after, storages, over)
 
     @cached_property
     def _after(self) -> list[list[int]]:

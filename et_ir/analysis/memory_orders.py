@@ -12,8 +12,8 @@ from xdsl.utils.exceptions import PassFailedException
 from et_ir.analysis.memory_graph import MemoryGraph
 from et_ir.dialects.edge import EdgeOp
 from et_ir.planning.schedule import least_peak
-from et_ir.planning.tasks import Problem, peak_of
-from et_ir.targets.registry import find_target
+from et_ir.planning.tasks import OrderProblem, peak_of
+from et_ir.targets.lookup import find_target
 
 __all__ = ["SMALL", "Order", "memory_graphs", "orders"]
 
@@ -66,7 +66,7 @@ def orders(graph: MemoryGraph, budget: int) -> tuple[Order, Order]:
     return given, best
 
 
-def _rough(problem: Problem) -> Problem:
+def _rough(problem: OrderProblem) -> OrderProblem:
     """A problem without storages that are small beside the largest: when they are there decides nothing."""
     least = max((storage.size for storage in problem.storages), default=0) // SMALL
     storages = [s if s.size > least else replace(s, size=0) for s in problem.storages]

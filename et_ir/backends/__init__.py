@@ -23,18 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from et_ir.delegation.capability import CapabilityPartitioner
-    from et_ir.delegation.claims import ClaimPattern, GraphClaim, PatternPartitioner
-    from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
-    from et_ir.delegation.details import BackendDetails, PreprocessResult
-    from et_ir.delegation.errors import BackendError, MissingBackend
-    from et_ir.delegation.graphs import ANY, CONSTANT, Graph, Match, Value
-    from et_ir.delegation.lowering import BackendFailed, lower_partitions
-    from et_ir.delegation.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
-    from et_ir.delegation.partitioner import Partitioner, Partitioners
-    from et_ir.delegation.partitioning import partition_module
-    from et_ir.delegation.regions import PartitionError, form_partitions
-    from et_ir.delegation.registry import (
+    from et_ir.delegation.backends_by_name import (
         Backend,
         backend_names,
         details_of,
@@ -42,6 +31,17 @@ if TYPE_CHECKING:
         make_partitioner,
         register_backend,
     )
+    from et_ir.delegation.capability import CapabilityPartitioner
+    from et_ir.delegation.claims import ClaimPattern, GraphClaim, PatternPartitioner
+    from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
+    from et_ir.delegation.details import BackendDetails, PreprocessResult
+    from et_ir.delegation.errors import BackendError, UnknownBackend
+    from et_ir.delegation.graphs import ANY, CONSTANT, Graph, Match, Value
+    from et_ir.delegation.lowering import BackendFailed, lower_partitions
+    from et_ir.delegation.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
+    from et_ir.delegation.partitioner import Partitioner, Partitioners
+    from et_ir.delegation.partitioning import partition_module
+    from et_ir.delegation.regions import PartitionError, form_partitions
     from et_ir.delegation.specs import CompileSpec, DelegationSpec, PartitionResult
     from et_ir.delegation.support import AnyOf, EverythingSupported, OperatorSupport, SupportTable
     from et_ir.delegation.tags import tag, tag_of
@@ -73,7 +73,6 @@ __all__ = [
     "GraphClaim",
     "KeptOperators",
     "Match",
-    "MissingBackend",
     "NamedDataConflict",
     "NamedDataStore",
     "NamedDataStoreOutput",
@@ -85,6 +84,7 @@ __all__ = [
     "PatternPartitioner",
     "PreprocessResult",
     "SupportTable",
+    "UnknownBackend",
     "Value",
     "backend_names",
     "delegate_module",
@@ -102,7 +102,7 @@ __all__ = [
 _MODULES = {
     "ANY": "delegation.graphs",
     "AnyOf": "delegation.support",
-    "Backend": "delegation.registry",
+    "Backend": "delegation.backends_by_name",
     "BackendDetails": "delegation.details",
     "BackendError": "delegation.errors",
     "BackendFailed": "delegation.lowering",
@@ -120,7 +120,7 @@ _MODULES = {
     "GraphClaim": "delegation.claims",
     "KeptOperators": "driver.kept",
     "Match": "delegation.graphs",
-    "MissingBackend": "delegation.errors",
+    "UnknownBackend": "delegation.errors",
     "NamedDataConflict": "delegation.named_data",
     "NamedDataStore": "delegation.named_data",
     "NamedDataStoreOutput": "delegation.named_data",
@@ -134,15 +134,15 @@ _MODULES = {
     "Diagnostic": "diagnostics",
     "SupportTable": "delegation.support",
     "Value": "delegation.graphs",
-    "backend_names": "delegation.registry",
+    "backend_names": "delegation.backends_by_name",
     "delegate_module": "driver.delegate",
-    "details_of": "delegation.registry",
-    "find_backend": "delegation.registry",
+    "details_of": "delegation.backends_by_name",
+    "find_backend": "delegation.backends_by_name",
     "form_partitions": "delegation.regions",
     "lower_partitions": "delegation.lowering",
-    "make_partitioner": "delegation.registry",
+    "make_partitioner": "delegation.backends_by_name",
     "partition_module": "delegation.partitioning",
-    "register_backend": "delegation.registry",
+    "register_backend": "delegation.backends_by_name",
     "tag": "delegation.tags",
     "tag_of": "delegation.tags",
 }

@@ -22,17 +22,17 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
-from et_ir.delegation.registry import Backend
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import EverythingSupported, OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
-from et_ir.targets.registry import find_target
+from et_ir.targets.lookup import find_target
 
 __all__ = ["BACKEND", "NestedPartitioner", "NestedProgramBackend"]
 

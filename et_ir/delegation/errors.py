@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["BackendError", "MissingBackend"]
+__all__ = ["BackendError", "UnknownBackend"]
 
 
-class MissingBackend(Exception):
+class UnknownBackend(Exception):
     """There is no backend of this name."""
 
     exit_code = 4

@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from et_ir.driver.method_passes import MethodPasses
 from et_ir.driver.observer import Observer
 from et_ir.driver.presets import DEFAULT
-from et_ir.targets.registry import DEFAULT as DEFAULT_TARGET
+from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload

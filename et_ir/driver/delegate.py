@@ -10,11 +10,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from et_ir.delegation.backends_by_name import details_of
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.lowering import lower_partitions
 from et_ir.delegation.partitioner import Partitioners
 from et_ir.delegation.partitioning import partition_module
-from et_ir.delegation.registry import details_of
 from et_ir.delegation.why_not import DelegationReport
 from et_ir.driver.kept import KeptOperators
 from et_ir.driver.method_passes import PythonPass

@@ -21,7 +21,7 @@ from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.method_passes import PythonPass
 from et_ir.driver.presets import PRESETS, preset
 from et_ir.passes import load_pass
-from et_ir.targets.registry import DEFAULT, find_target
+from et_ir.targets.lookup import DEFAULT, find_target
 
 __all__ = [
     "LEVELS",

@@ -19,7 +19,7 @@ from et_ir.evaluation.arrays import Array, array_of, bytes_of, numpy_dtype
 from et_ir.evaluation.call import ConstantCall, Kernel
 from et_ir.evaluation.numpy_kernels import REARRANGEMENTS
 
-__all__ = ["Expression", "ExpressionResult", "Leaf", "Operand"]
+__all__ = ["ConstantExpression", "ExpressionResult", "Leaf", "Operand"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Leaf:
 class ExpressionResult:
     """One result of an expression."""
 
-    expression: Expression
+    expression: ConstantExpression
     index: int
 
 
@@ -49,7 +49,7 @@ Operand: TypeAlias = (
 
 
 @dataclass(eq=False)
-class Expression:
+class ConstantExpression:
     """One operator on constants. `kernel` is `None` where torch evaluates it.
 
     `call.args` holds the literals; `tensors` what stands in the tensor slots.
@@ -103,7 +103,7 @@ class Expression:
         Raises what kernels raise for operands that their operator does not take.
         """
         done: dict[int, Sequence[Array]] = {}
-        stack: list[Expression] = [self]
+        stack: list[ConstantExpression] = [self]
         while stack:
             top = stack[-1]
             needed = [

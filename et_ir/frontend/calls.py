@@ -16,7 +16,7 @@ from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema.literals import BOOL_LIST, DYNAMIC, DYNAMIC_ATTR, SEGMENTS, attribute_of, present
 from et_ir.dialects.schema.op import OpInfo
 from et_ir.frontend.expressions import Translation
-from et_ir.frontend.operators import Operator, name_of, schema_of
+from et_ir.frontend.torch_registry import Operator, name_of, schema_of
 from et_ir.frontend.types import UnsupportedType, element_type, result_type
 from et_ir.frontend.unsupported import UnsupportedNode
 from et_ops import Arg

@@ -19,7 +19,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from et_ir.frontend.operators import Operator, as_operator, schema_of, writes
+from et_ir.frontend.torch_registry import Operator, as_operator, schema_of, writes
 
 __all__ = ["lift_complex_numbers", "with_lifted_complex_numbers"]
 

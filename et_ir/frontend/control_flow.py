@@ -56,7 +56,7 @@ def convert_control_flow(
     converter: GraphConverter, name: str, module: GraphModule, node: Node
 ) -> tuple[SSAValue, ...]:
     """The results of a call of one of `CONTROL_FLOW`. Raises `UnsupportedNode` and `UnsupportedType`."""
-    call = _Call(converter, module, node)
+    call = _HigherOrderCall(converter, module, node)
     match name:
         case "cond":
             op = call.cond()
@@ -71,7 +71,7 @@ def convert_control_flow(
     return tuple(op.results)
 
 
-class _Call:
+class _HigherOrderCall:
     """One call: its arguments are graphs and values."""
 
     def __init__(self, converter: GraphConverter, module: GraphModule, node: Node):

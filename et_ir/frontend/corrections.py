@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from torch.fx import Node
 
-from et_ir.frontend.operators import as_operator, schema_of
+from et_ir.frontend.torch_registry import as_operator, schema_of
 from et_ir.frontend.types import UnsupportedType
 
 __all__ = ["traced_value", "understates"]

@@ -21,12 +21,12 @@ import torch
 
 from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.schema.custom import custom_class
-from et_ir.frontend.operators import Operator, as_operator, name_of, schema_of
+from et_ir.frontend.torch_registry import Operator, as_operator, name_of, schema_of
 from et_ir.frontend.unsupported import UnsupportedNode
 from et_ops import Schema, parse_schema
 from et_ops.variants import functional_problem, out_variant_definition, out_variant_problem
 
-__all__ = ["CustomOperators", "OutVariant", "find_out_variant", "is_known_namespace", "write_refusal"]
+__all__ = ["CustomOperators", "DeclaredOutVariant", "find_out_variant", "is_known_namespace", "write_refusal"]
 
 _KNOWN = frozenset(
     {"aten", "prims", "quantized_decomposed", "quantized", "dim_order_ops", "_c10d_functional"}
@@ -34,7 +34,7 @@ _KNOWN = frozenset(
 """Namespaces of torch's own, whose operators the dialects have, decompose, or refuse."""
 
 
-class OutVariant(NamedTuple):
+class DeclaredOutVariant(NamedTuple):
     """The out variant of an operator, empty if there is none, and what is there but is none, with the reason."""
 
     text: str
@@ -72,7 +72,7 @@ def _registered(op: Operator) -> Operator | None:
     return cast("Operator | None", cast(Any, _out_variant).lookup_manual_out_variant(op))
 
 
-def find_out_variant(op: Operator) -> OutVariant:
+def find_out_variant(op: Operator) -> DeclaredOutVariant:
     """The out variant of an operator. Raises `UnsupportedNode` if the operator has a schema that cannot be read."""
     schema = _schema(op)
     given = _registered(op)
@@ -96,10 +96,10 @@ def find_out_variant(op: Operator) -> OutVariant:
         else:
             unfit.append(f"{candidate.namespace}::{other.qualified_name} is none: {problem}")
     if not fitting:
-        return OutVariant("", tuple(unfit))
+        return DeclaredOutVariant("", tuple(unfit))
     wanted = (f"{schema.overload}_out" if schema.overload else "out", f"{schema.overload}.out", "out")
     fitting.sort(key=lambda s: (s.name != name, wanted.index(s.overload) if s.overload in wanted else 9))
-    return OutVariant(fitting[0].text)
+    return DeclaredOutVariant(fitting[0].text)
 
 
 def write_refusal(op: Operator, form: Operator | None = None) -> UnsupportedNode:

@@ -39,7 +39,8 @@ from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
-from et_ir.frontend.operators import (
+from et_ir.frontend.run_time_sizes import Like, Numbering, UnknownNumber, numberings, symbolic_tensors
+from et_ir.frontend.torch_registry import (
     COMPOSITE,
     Operator,
     as_operator,
@@ -49,7 +50,6 @@ from et_ir.frontend.operators import (
     schema_of,
     writes,
 )
-from et_ir.frontend.run_time_sizes import Like, Numbering, UnknownNumber, numberings, symbolic_tensors
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 
@@ -151,7 +151,7 @@ def trace_decomposition(
     tensors = [leaf for leaf in pytree.tree_leaves((list(args), dict(kwargs))) if isinstance(leaf, Like)]
     kept = last_resort - {name_of(target)}
     for sizes in numberings(tensors):
-        call = _Call(target, args, kwargs, preserve, last_resort, sizes)
+        call = _TracedCall(target, args, kwargs, preserve, last_resort, sizes)
         module = call.traced(_table(preserve))
         if module is None and last_resort:
             # Torch's reference of an operator may call the operator; that of others then goes on for ever.
@@ -164,7 +164,7 @@ def trace_decomposition(
 
 
 @dataclass(frozen=True)
-class _Call:
+class _TracedCall:
     """A call of an operator that is to be decomposed."""
 
     target: Operator

@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage] (nothing public does it)
 )
 
-from et_ir.frontend.operators import Operator
+from et_ir.frontend.torch_registry import Operator
 
 __all__ = ["FORMULAS"]
 

@@ -18,7 +18,7 @@ from torch._ops import HigherOrderOperator
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from et_ir.frontend.operators import Operator, as_operator, schema_of
+from et_ir.frontend.torch_registry import Operator, as_operator, schema_of
 
 __all__ = ["use_functional_forms"]
 

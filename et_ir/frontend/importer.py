@@ -57,8 +57,8 @@ from et_ir.frontend.constant_methods import constant_method
 from et_ir.frontend.custom_operators import CustomOperators
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.default_bounds import DefaultBounds
+from et_ir.frontend.export_guards import UnknownGuard, input_guards
 from et_ir.frontend.expressions import expression_of
-from et_ir.frontend.guards import UnknownGuard, input_guards
 from et_ir.frontend.mutation import (
     Mutations,
     functionalise_by_tracing,

@@ -24,7 +24,7 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.fx import Graph, Node
 
 from et_ir.frontend.functional_forms import use_functional_forms
-from et_ir.frontend.operators import COMPOSITE, Operator, as_operator, facts_of, schema_of
+from et_ir.frontend.torch_registry import COMPOSITE, Operator, as_operator, facts_of, schema_of
 from et_ops.calls import is_in_place
 
 __all__ = [

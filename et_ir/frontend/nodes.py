@@ -27,11 +27,11 @@ from et_ir.frontend.corrections import traced_value
 from et_ir.frontend.custom_operators import CustomOperators, is_known_namespace, write_refusal
 from et_ir.frontend.expressions import Translation, translation_of_trace
 from et_ir.frontend.mutation import IDENTITIES, Mutations, functional_form, writes_memory
-from et_ir.frontend.operators import Operator, as_operator, schema_of
 from et_ir.frontend.ranges import Ranges, symbol_ranges
 from et_ir.frontend.run_time_sizes import SizedTensors
 from et_ir.frontend.size_arithmetic import SizeArithmetic
 from et_ir.frontend.strides import STRIDED, check_strided
+from et_ir.frontend.torch_registry import Operator, as_operator, schema_of
 from et_ir.frontend.types import QUANTISED_FIX, UnsupportedType, result_type
 from et_ir.frontend.unsupported import Reasons, UnsupportedNode
 from et_ops.sizes import Ranges as SymbolRanges

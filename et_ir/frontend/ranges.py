@@ -23,7 +23,7 @@ from et_ir.dialects.schema.sizes import RangesAttr, SizesAttr, values_of
 from et_ir.dialects.schema.tensors import is_tensor, sizes_of
 from et_ir.frontend.corrections import understates
 from et_ir.frontend.custom_operators import is_known_namespace
-from et_ir.frontend.operators import as_operator
+from et_ir.frontend.torch_registry import as_operator
 from et_ops.intervals import Interval
 
 __all__ = ["Ranges", "ends", "range_of", "stated_ranges", "symbol_ranges", "with_ranges"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 from torch.fx import Node
 
-from et_ir.frontend.operators import Operator, schema_of
+from et_ir.frontend.torch_registry import Operator, schema_of
 from et_ir.frontend.unsupported import UnsupportedNode
 
 __all__ = ["STRIDED", "check_strided"]

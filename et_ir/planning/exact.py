@@ -24,7 +24,7 @@ from et_ir.planning.placement import overlapping_pairs
 from et_ir.planning.plan import Plan
 
 if TYPE_CHECKING:
-    from et_ir.planning.search import Found, Problem, Refuted
+    from et_ir.planning.search import Found, PlacementProblem, Refuted
 
 __all__ = ["BUDGET", "plan_best", "plan_exact"]
 
@@ -150,9 +150,9 @@ def _improve(
     buffers: Sequence[Buffer], best: Layout, bound: int, granule: int, clock: _Clock
 ) -> tuple[Layout, int]:
     """A layout between a bound and the best one so far, and the bound that the search has proven."""
-    from et_ir.planning.search import Found, Problem, Refuted
+    from et_ir.planning.search import Found, PlacementProblem, Refuted
 
-    problem = Problem(buffers, granule)
+    problem = PlacementProblem(buffers, granule)
     half = (clock.nodes + clock.budget) // 2
     untried = bound
     for _ in range(CLIMBS):
@@ -187,7 +187,7 @@ def _improve(
     return best, bound
 
 
-def _race(problem: Problem, capacity: int, clock: _Clock, share: int) -> Found | Refuted | None:
+def _race(problem: PlacementProblem, capacity: int, clock: _Clock, share: int) -> Found | Refuted | None:
     """Whether there is a layout in `capacity` bytes: one search to the end and short ones, in turns; `None` if the
     budget up to `share` nodes does not suffice.
     """

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from et_ir.planning.tasks import Problem
+from et_ir.planning.tasks import OrderProblem
 
 __all__ = ["OrderSearch"]
 
@@ -52,7 +52,7 @@ class _Trail:
 class OrderSearch:
     """The search for one problem."""
 
-    def __init__(self, problem: Problem, groups: Sequence[tuple[int, ...]] | None = None):
+    def __init__(self, problem: OrderProblem, groups: Sequence[tuple[int, ...]] | None = None):
         """Tasks of a group run one after the other, in its order; each task is in one. Without groups, each is one."""
         self.count = problem.count
         self.groups = [(task,) for task in range(problem.count)] if groups is None else groups

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from et_ir.planning.order_search import OrderSearch
-from et_ir.planning.tasks import Problem, Storage, floor_of, lives_of, peak_of
+from et_ir.planning.tasks import OrderProblem, Storage, floor_of, lives_of, peak_of
 
 __all__ = ["BUDGET", "Schedule", "least_peak"]
 
@@ -32,7 +32,7 @@ class Schedule:
     optimal: bool
 
 
-def least_peak(problem: Problem, budget: int = BUDGET, below: int | None = None) -> Schedule:
+def least_peak(problem: OrderProblem, budget: int = BUDGET, below: int | None = None) -> Schedule:
     """An order with the lowest peak that the budget allows to find: that of the problem unless another is lower.
 
     An order that needs `below` bytes or more is of no use: the search ends where no other can be found.
@@ -57,7 +57,7 @@ def least_peak(problem: Problem, budget: int = BUDGET, below: int | None = None)
     return Schedule(order, peak, optimal) if parts and peak < before else Schedule(given, before, optimal)
 
 
-def _in_series(problem: Problem) -> Iterator[tuple[int, int]]:
+def _in_series(problem: OrderProblem) -> Iterator[tuple[int, int]]:
     """The parts of a problem, as ranges of tasks: each ends with a task that all before lead to, and that all behind
     come after; but for the last. Linear in the size of the problem.
     """
@@ -87,7 +87,7 @@ class _Part:
     `around` are the bytes that others have there meanwhile.
     """
 
-    def __init__(self, start: int, problem: Problem, around: int):
+    def __init__(self, start: int, problem: OrderProblem, around: int):
         self.start = start
         self.problem = problem
         self.around = around
@@ -124,7 +124,7 @@ class _Part:
         return asked
 
 
-def _parts(problem: Problem) -> list[_Part]:
+def _parts(problem: OrderProblem) -> list[_Part]:
     """The parts of a problem that are in series, in order; linear in its size, like all that leads there."""
     storages = problem.storages
     touched = problem.touched
@@ -161,7 +161,7 @@ def _parts(problem: Problem) -> list[_Part]:
             if result in numbers
         }
         after = [[one - start for one in problem.after[task] if one >= start] for task in range(start, end)]
-        part = Problem(end - start, after, local, replaces)
+        part = OrderProblem(end - start, after, local, replaces)
         around = live[start] - sum(storage.size for storage in local if storage.initial)
         parts.append(_Part(start, part, around))
     floor = max((part.floor for part in parts), default=0)
@@ -172,7 +172,7 @@ def _parts(problem: Problem) -> list[_Part]:
     return parts
 
 
-def _chains(problem: Problem) -> list[tuple[int, ...]]:
+def _chains(problem: OrderProblem) -> list[tuple[int, ...]]:
     """Groups of tasks that may as well run together: one that only one other comes after, and that makes as much as it
     can free, waits for that one. The search looks further with them than with each task alone, but may miss the best.
     """
@@ -200,7 +200,7 @@ def _chains(problem: Problem) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def _demand_driven(problem: Problem) -> Iterator[tuple[int, ...]]:
+def _demand_driven(problem: OrderProblem) -> Iterator[tuple[int, ...]]:
     """Orders in which each task runs right before the first that it is needed for, if that can be: what a task comes
     after as given, the other way round, and with what needs most by itself first (Sethi and Ullman, "The Generation of
     Optimal Code for Arithmetic Expressions", 1970).
@@ -229,7 +229,7 @@ def _demand_driven(problem: Problem) -> Iterator[tuple[int, ...]]:
         yield tuple(order)
 
 
-def _own_needs(problem: Problem) -> list[int]:
+def _own_needs(problem: OrderProblem) -> list[int]:
     """Memory that each task and its predecessors need, if no other task used theirs."""
     made = [0] * problem.count
     for storage in problem.storages:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from et_ir.planning.buffer import Buffer, align_up
 from et_ir.planning.sections import sections
 
-__all__ = ["SLICE", "Found", "Problem", "Refuted", "search"]
+__all__ = ["SLICE", "Found", "PlacementProblem", "Refuted", "search"]
 
 Numbers = NDArray[np.int64]
 Indices = NDArray[np.intp]
@@ -58,7 +58,7 @@ class Refuted:
     nodes: int
 
 
-class Problem:
+class PlacementProblem:
     """Buffers of more than no bytes, in the form that the search works on: sizes and offsets in granules, a number that
     all alignments are multiples of.
     """
@@ -140,7 +140,7 @@ class _Node:
 
 
 def search(
-    problem: Problem, capacity: int, order: Sequence[int], *, tightest: bool
+    problem: PlacementProblem, capacity: int, order: Sequence[int], *, tightest: bool
 ) -> Generator[None, None, Found | Refuted]:
     """Search for a layout in `capacity` bytes, handing control back after every `SLICE` nodes.
 
@@ -152,7 +152,7 @@ def search(
 
 
 class _Search:
-    def __init__(self, problem: Problem, capacity: int, order: Sequence[int], *, tightest: bool):
+    def __init__(self, problem: PlacementProblem, capacity: int, order: Sequence[int], *, tightest: bool):
         self.problem = problem
         self.capacity = capacity
         self.order = order

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-__all__ = ["Problem", "Storage", "floor_of", "lives_of", "needs_of", "peak_of"]
+__all__ = ["OrderProblem", "Storage", "floor_of", "lives_of", "needs_of", "peak_of"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Problem:
+class OrderProblem:
     """Tasks 0 to `count` - 1, in an order that can be run: what each comes after, and what they write and use."""
 
     count: int
@@ -56,22 +56,22 @@ class Problem:
         return touched
 
 
-def peak_of(problem: Problem, order: Iterable[int]) -> int:
+def peak_of(problem: OrderProblem, order: Iterable[int]) -> int:
     """The bytes that tasks in an order need at once."""
     return max((_initial(problem), *needs_of(problem, order)))
 
 
-def needs_of(problem: Problem, order: Iterable[int]) -> list[int]:
+def needs_of(problem: OrderProblem, order: Iterable[int]) -> list[int]:
     """The bytes that are needed while each task of an order runs, by its place in the order."""
     return [needed for needed, _ in _walk(problem, order)]
 
 
-def lives_of(problem: Problem) -> list[int]:
+def lives_of(problem: OrderProblem) -> list[int]:
     """The bytes that each task leaves, in the order of the problem."""
     return [live for _, live in _walk(problem, range(problem.count))]
 
 
-def _walk(problem: Problem, order: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _walk(problem: OrderProblem, order: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Peak and remaining bytes of each task of an order."""
     storages = problem.storages
     touched = problem.touched
@@ -98,7 +98,7 @@ def _walk(problem: Problem, order: Iterable[int]) -> Iterator[tuple[int, int]]:
         live += made - freed
 
 
-def floor_of(problem: Problem) -> int:
+def floor_of(problem: OrderProblem) -> int:
     """Lower bound for every order: the largest need of a single task, or the initial bytes."""
     alone = (
         sum(problem.storages[number].size for number in numbers)
@@ -108,5 +108,5 @@ def floor_of(problem: Problem) -> int:
     return max((_initial(problem), *alone))
 
 
-def _initial(problem: Problem) -> int:
+def _initial(problem: OrderProblem) -> int:
     return sum(storage.size for storage in problem.storages if storage.initial)

@@ -7,7 +7,7 @@ from typing import Protocol
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.targets.registry import find_target
+from et_ir.targets.lookup import find_target
 from et_ir.targets.target import Target
 
 __all__ = ["TargetPattern", "target_of"]

@@ -15,7 +15,7 @@ from et_vm.values import Tensor
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
-    from et_vm.verify.guards import InputGuards
+    from et_vm.verify.guard_checks import InputGuards
 
 # How close a float input must be to the one that was traced: upstream's tolerances.
 _ATOL, _RTOL = 1e-4, 1e-5

@@ -19,7 +19,7 @@ from et_vm.run.interpreter import MAX_INSTRUCTIONS, UNOBSERVED, StepFailure, cho
 from et_vm.run.link import link
 from et_vm.run.outputs import GivenOutputs
 from et_vm.run.prepare import Preparation
-from et_vm.run.registers import RegisterFile
+from et_vm.run.register_file import RegisterFile
 from et_vm.run.settling import Settling
 from et_vm.run.written_inputs import WrittenInputs
 from et_vm.state.buffers import State
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from et_vm.run.memory import MemoryManager
     from et_vm.tracer import EventTracer
     from et_vm.verify.flow import Flow
-    from et_vm.verify.guards import InputGuards
+    from et_vm.verify.guard_checks import InputGuards
 
 
 class Method:
@@ -435,7 +435,7 @@ def _input_guards(pte: PteFile, plan: ExecutionPlan, registers: Sequence[object]
     if not pte.program.named_data:
         return None
     # Imported here because starting is part of the time that a run takes.
-    from et_vm.verify.guards import InputGuards, guards_of
+    from et_vm.verify.guard_checks import InputGuards, guards_of
 
     guards = guards_of(pte, plan)
     return None if guards is None else InputGuards(guards, [registers[index] for index in plan.inputs])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from et_vm.load.instructions import written_registers
 from et_vm.run.poison import bind_ranges
-from et_vm.verify.liveness import Liveness
+from et_vm.verify.liveness import ByteLiveness
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -42,7 +42,7 @@ def observe(
     overwritten: list[list[tuple[Array, int]]] = [[] for _ in instructions]
     dying = overwritten
     if poison:
-        liveness = Liveness(plan, instructions, rebound)
+        liveness = ByteLiveness(plan, instructions, rebound)
         overwritten = [bind_ranges(ranges, memory) for ranges in liveness.overwritten_by]
         dying = [bind_ranges(ranges, memory) for ranges in liveness.dead_after]
     ticks, name = platform.ticks, plan.name

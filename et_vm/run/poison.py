@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_vm.run.memory import MemoryManager
     from et_vm.values import Array
-    from et_vm.verify.liveness import Liveness, Range
+    from et_vm.verify.liveness import ByteLiveness, Range
 
 FLOAT_POISON = 0xFF
 OTHER_POISON = 0xA5
 
 
-def poison_arenas(memory: MemoryManager, plans: Sequence[tuple[ExecutionPlan, Liveness]]) -> None:
+def poison_arenas(memory: MemoryManager, plans: Sequence[tuple[ExecutionPlan, ByteLiveness]]) -> None:
     """Fill new arenas with poison, except the mutable buffers of `plans`, which start as zeros.
 
     State that a plan reads and never writes is poisoned too, unless another method may be the one to write

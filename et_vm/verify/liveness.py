@@ -1,4 +1,4 @@
-"""Liveness verification of arena bytes.
+"""ByteLiveness verification of arena bytes.
 
 It finds what dies after which instruction, and what is written over too early.
 
@@ -49,7 +49,7 @@ class Clash(NamedTuple):
     needed: int
 
 
-class Liveness:
+class ByteLiveness:
     """Live ranges of arena bytes in a plan.
 
     `dead_after[i]` are the ranges that instruction `i` reads for the last time, `overwritten_by[i]` those that

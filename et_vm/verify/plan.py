@@ -108,7 +108,7 @@ class Verifier:
 
             apply_names(self._pte, problems)
             if keys != {KEY}:
-                from et_vm.verify.guards import verify_guards
+                from et_vm.verify.guard_checks import verify_guards
 
                 verify_guards(self._pte, problems)
         join_initial_state(self._pte)

@@ -11,7 +11,7 @@ from stock import StockRuntime
 from sweep.compare import difference
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 GENERATOR = torch.Generator().manual_seed(0)
 INDICES = torch.tensor([0, 1, 3, 2, 2, 0, 1, 1, 3])

@@ -13,7 +13,7 @@ from sweep.compare import difference
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 Function = Callable[..., Any]
 

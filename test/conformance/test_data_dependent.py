@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.diagnostics import PassReport
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_schema import program as schema
 from et_schema.pte import read_pte
 from et_vm.interchange import to_torch

@@ -12,7 +12,7 @@ from torch import Tensor
 from whole_copies import whole_copies
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_vm.runtime import Runtime
 from examples.models.cached_llama import CachedLlama, Step, greedy, methods
 from examples.models.weights import initialise, seeded

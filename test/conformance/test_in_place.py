@@ -25,7 +25,7 @@ from et_ir.dialects.executorch.signatures import schema_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.driver.stages import run_pipeline
 from et_ir.emit import write
-from et_ir.targets.registry import DEFAULT, find_target, replaceable_everywhere
+from et_ir.targets.lookup import DEFAULT, find_target, replaceable_everywhere
 from et_vm.runtime import Runtime
 
 DTYPES = {

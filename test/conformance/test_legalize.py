@@ -22,7 +22,7 @@ from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 aten: Any = torch.ops.aten
 

@@ -20,7 +20,7 @@ from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 aten: Any = torch.ops.aten
 Case = tuple[Any, tuple[Any, ...], dict[str, Any]]

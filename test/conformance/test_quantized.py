@@ -29,7 +29,7 @@ from et_ir.driver.pipelines import executorch_passes
 from et_ir.driver.stages import run_passes
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.verify.verify_edge import VerifyEdgePass
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_ops import operator_of_kernel
 from et_vm.runtime import Runtime
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from whole_copies import whole_copies
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_vm.runtime import Runtime
 from examples.models import recurrent
 

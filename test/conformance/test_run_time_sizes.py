@@ -28,7 +28,7 @@ from et_ir.diagnostics import PassReport
 from et_ir.driver.pipelines import aten_passes, core_aten_passes, edge_passes
 from et_ir.driver.stages import run_passes
 from et_ir.frontend import import_program
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime
 

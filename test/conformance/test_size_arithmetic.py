@@ -23,7 +23,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.driver.pipelines import core_aten_passes, edge_passes
 from et_ir.driver.stages import run_passes
 from et_ir.frontend.size_arithmetic import SizeArithmetic
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_vm.runtime import Runtime
 
 Function = tuple[str, Callable[..., Any], tuple[Any, ...]]

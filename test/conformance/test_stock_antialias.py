@@ -15,7 +15,7 @@ from stock import StockRuntime
 from sweep.faults import explanation, modelled
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 SCALES = [(None, None, False), (1.7, 0.9, False), (0.8, 1.0, True), (2.0, 0.5, False)]
 

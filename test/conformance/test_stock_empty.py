@@ -17,7 +17,7 @@ from stock import StockError, StockRuntime
 from sweep.compare import difference
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_vm.runtime import Runtime
 
 Function = Callable[[torch.Tensor], torch.Tensor]

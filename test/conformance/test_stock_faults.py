@@ -13,7 +13,7 @@ from sweep.compare import difference
 from sweep.faults import FAULT, explanation, modelled, same
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType
 from et_vm.interchange import to_torch

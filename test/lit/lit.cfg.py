@@ -9,7 +9,7 @@ from pathlib import Path
 
 import lit.formats
 
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 config.name = "executorch-ir"  # noqa: F821  (lit provides `config`)
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821

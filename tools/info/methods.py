@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_tools.info.tensors import describe, tensor_facts
 from et_tools.vm_files import count
-from et_vm.verify.guards import guards_of
+from et_vm.verify.guard_checks import guards_of
 
 if TYPE_CHECKING:
     from et_vm.meta import MethodMeta

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from et_ir.analysis.bounds.rules import RULES, Call, broadcast
+from et_ir.analysis.bounds.rules import RULES, BoundsQuery, broadcast
 from et_ir.analysis.bounds.sources import sources
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
@@ -185,7 +185,7 @@ class SizeBounds:
         """The bounds of an operator's results, `None` where nothing tells them."""
         rule = RULES.get(op.operator.view_form)
         if rule is not None:
-            return rule(Call(op, self.sizes, self.number))
+            return rule(BoundsQuery(op, self.sizes, self.number))
         tensors = [self.sizes(value) for value in op.operands if is_tensor(value.type)]
         if is_dim_order_op(op):
             return tensors[:1] if tensors else [self._given(op, "size")]

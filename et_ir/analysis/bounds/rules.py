@@ -14,11 +14,11 @@ from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 from et_ops.intervals import Interval, Sizes, element_count, largest, smallest
 
-__all__ = ["RULES", "Call", "Rule", "broadcast"]
+__all__ = ["RULES", "BoundsQuery", "Rule", "broadcast"]
 
 
 @dataclass(frozen=True)
-class Call:
+class BoundsQuery:
     """A call of an operator, with what is known of the sizes of its tensors and of its numbers."""
 
     op: SchemaOp
@@ -42,7 +42,7 @@ class Call:
         return self.literal(name) % max(rank, 1)
 
 
-Rule = Callable[[Call], Sequence[Sizes] | None]
+Rule = Callable[[BoundsQuery], Sequence[Sizes] | None]
 
 RULES: Final[dict[str, Rule]] = {}
 """Rules by operator name, without `_copy`; each gives the bounds of the results in order."""
@@ -75,18 +75,18 @@ def _replaced(sizes: Sizes, dim: int, size: int | None) -> Sizes:
 
 
 @bounds("nonzero", "argwhere")
-def nonzero(call: Call) -> Sequence[Sizes]:
+def nonzero(call: BoundsQuery) -> Sequence[Sizes]:
     sizes = call.tensor("self")
     return [(element_count(sizes), len(sizes))]
 
 
 @bounds("masked_select")
-def masked_select(call: Call) -> Sequence[Sizes]:
+def masked_select(call: BoundsQuery) -> Sequence[Sizes]:
     return [(element_count(broadcast(call.tensor("self"), call.tensor("mask"))),)]
 
 
 @bounds("_unique2", "unique_consecutive", "unique_dim", "unique_dim_consecutive")
-def unique(call: Call) -> Sequence[Sizes]:
+def unique(call: BoundsQuery) -> Sequence[Sizes]:
     """No more distinct elements, or slices, than there are: all may be different."""
     sizes = call.tensor("self")
     if "dim" not in call.op.info().schema.by_name or call.literal("dim") is None:
@@ -105,13 +105,13 @@ _COUNTED: Final[dict[Attribute, int]] = {
 
 
 @bounds("bincount")
-def bincount(call: Call) -> Sequence[Sizes]:
+def bincount(call: BoundsQuery) -> Sequence[Sizes]:
     count = _COUNTED.get(tensor_type(call.op.operands[0]).element_type)
     return [(largest(count, call.range(call.literal("minlength")).most),)]
 
 
 @bounds("repeat_interleave.Tensor")
-def repeat_interleave(call: Call) -> Sequence[Sizes]:
+def repeat_interleave(call: BoundsQuery) -> Sequence[Sizes]:
     size: int | SSAValue | None = call.literal("output_size")
     return [(None if size is None else call.range(size).most,)]
 
@@ -120,7 +120,7 @@ def repeat_interleave(call: Call) -> Sequence[Sizes]:
 
 
 @bounds("slice.Tensor")
-def slice_(call: Call) -> Sequence[Sizes]:
+def slice_(call: BoundsQuery) -> Sequence[Sizes]:
     sizes = call.tensor("self")
     dim = call.dim("dim", len(sizes))
     length = _between(sizes[dim], call.literal("start"), call.literal("end"), call)
@@ -131,7 +131,7 @@ def slice_(call: Call) -> Sequence[Sizes]:
 
 
 def _between(
-    size: int | None, start: int | SSAValue | None, end: int | SSAValue | None, call: Call
+    size: int | None, start: int | SSAValue | None, end: int | SSAValue | None, call: BoundsQuery
 ) -> int | None:
     """At most how many places there are between two, of which those below 0 count from the end."""
     last = size
@@ -151,7 +151,7 @@ def _between(
 
 
 @bounds("cat")
-def cat(call: Call) -> Sequence[Sizes] | None:
+def cat(call: BoundsQuery) -> Sequence[Sizes] | None:
     rank = tensor_type(call.op.results[0]).get_num_dims()
     shapes = [call.sizes_of(value) for value in cast("tuple[SSAValue, ...]", call.op.arg("tensors"))]
     # Torch passes over vectors without elements, whatever the rank of the others.
@@ -170,22 +170,22 @@ def cat(call: Call) -> Sequence[Sizes] | None:
 
 
 @bounds("mm")
-def mm(call: Call) -> Sequence[Sizes]:
+def mm(call: BoundsQuery) -> Sequence[Sizes]:
     return [(call.tensor("self")[0], call.tensor("mat2")[1])]
 
 
 @bounds("addmm")
-def addmm(call: Call) -> Sequence[Sizes]:
+def addmm(call: BoundsQuery) -> Sequence[Sizes]:
     return [(call.tensor("mat1")[0], call.tensor("mat2")[1])]
 
 
 @bounds("bmm")
-def bmm(call: Call) -> Sequence[Sizes]:
+def bmm(call: BoundsQuery) -> Sequence[Sizes]:
     return [_batches(call.tensor("self"), call.tensor("mat2"))]
 
 
 @bounds("baddbmm")
-def baddbmm(call: Call) -> Sequence[Sizes]:
+def baddbmm(call: BoundsQuery) -> Sequence[Sizes]:
     return [_batches(call.tensor("batch1"), call.tensor("batch2"))]
 
 
@@ -196,14 +196,14 @@ def _batches(left: Sizes, right: Sizes) -> Sizes:
 # -- shapes that are given
 
 
-def _given(call: Call, name: str) -> list[int | None]:
+def _given(call: BoundsQuery, name: str) -> list[int | None]:
     """The largest of each size in a list; -1 stays what it is."""
     items = cast("tuple[int | SSAValue, ...]", call.literal(name))
     return [item if isinstance(item, int) else call.range(item).most for item in items]
 
 
 @bounds("view", "reshape", "_unsafe_view")
-def view(call: Call) -> Sequence[Sizes]:
+def view(call: BoundsQuery) -> Sequence[Sizes]:
     """A size that is not given is as large as the dimensions of the operand that no given one is the size of."""
     name = "shape" if "shape" in call.op.info().schema.by_name else "size"
     found = _given(call, name)
@@ -214,7 +214,7 @@ def view(call: Call) -> Sequence[Sizes]:
     return [tuple(found)]
 
 
-def _left(call: Call, taken: Sequence[int | SSAValue]) -> int | None:
+def _left(call: BoundsQuery, taken: Sequence[int | SSAValue]) -> int | None:
     """Upper bound of the operand's elements per element of the tensors with the sizes `taken`."""
     operand = cast(SSAValue, call.op.arg("self"))
     left: dict[int, object] = dict(enumerate(sizes_of(tensor_type(operand))))
@@ -242,14 +242,14 @@ def _read_from(item: int | SSAValue, operand: SSAValue, left: Iterable[int]) -> 
 
 
 @bounds("expand")
-def expand(call: Call) -> Sequence[Sizes]:
+def expand(call: BoundsQuery) -> Sequence[Sizes]:
     found, sizes = _given(call, "size"), call.tensor("self")
     lead = len(found) - len(sizes)
     return [tuple(sizes[place - lead] if size == -1 else size for place, size in enumerate(found))]
 
 
 @bounds("arange.start_step", "arange.start", "arange")
-def arange(call: Call) -> Sequence[Sizes]:
+def arange(call: BoundsQuery) -> Sequence[Sizes]:
     """As many numbers as fit between the first and the last that are possible."""
     given = call.op.info().schema.by_name
     ends = [call.literal(name) if name in given else other for name, other in _ARANGE]

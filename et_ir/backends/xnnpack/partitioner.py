@@ -12,10 +12,10 @@ from et_ir.analysis.bounds import SizeBounds
 from et_ir.backends.xnnpack.blob import XnnpackBackend
 from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.support import XnnpackSupport
+from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.partitioner import KeepFilter
-from et_ir.delegation.registry import Backend
 from et_ir.delegation.specs import DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic

@@ -14,7 +14,7 @@ from et_ir.dialects.program.arithmetic import FUNCTIONS, ComputeOp
 from et_ir.dialects.program.attributes import DataAttr, StringType
 from et_ir.dialects.program.guards import Guards, GuardsAttr
 from et_ir.dialects.program.inputs import OverwriteOp
-from et_ir.dialects.program.operators import DeclareOperatorOp, declare_operators
+from et_ir.dialects.program.operator_declarations import DeclareOperatorOp, declare_operators
 from et_ir.dialects.program.ops import (
     BufferOp,
     ConstantOp,

@@ -47,7 +47,7 @@ from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import has_numpy_dtype, numpy_dtype
 from et_ir.evaluation.call import ConstantCall
-from et_ir.evaluation.expression import Expression, ExpressionResult, Leaf, Operand
+from et_ir.evaluation.expression import ConstantExpression, ExpressionResult, Leaf, Operand
 from et_ir.evaluation.numpy_kernels import kernel_for
 from et_ops.inference.pointwise import promoted
 
@@ -64,7 +64,7 @@ class _Candidate:
     """An op whose operands are constants, and what it computes."""
 
     op: SchemaOp
-    expression: Expression
+    expression: ConstantExpression
     leaves: frozenset[str] | None
     """The constants it is computed from; `None` for more than are worth counting."""
 
@@ -80,7 +80,7 @@ class _Folder:
         self.leaves: dict[str, Leaf] = {}
         self.gets: list[GetOp] = []
         self.candidates: dict[Operation, _Candidate] = {}
-        self.interned: dict[Hashable, Expression] = {}
+        self.interned: dict[Hashable, ConstantExpression] = {}
         self.symbols: dict[tuple[int, int], str] = {}
         self.known_leaves: dict[int, frozenset[str] | None] = {}
         self.refused: set[Operation] = set()
@@ -151,13 +151,13 @@ class _Folder:
             else:
                 tensors[arg.name] = None if value is None else self.values[value]
         expression = self._intern(
-            op, Expression(ConstantCall(cls, literals, types, _computed(op)), tensors, kernel)
+            op, ConstantExpression(ConstantCall(cls, literals, types, _computed(op)), tensors, kernel)
         )
         self.candidates[op] = _Candidate(op, expression, self._leaves_of(expression))
         for index, result in enumerate(op.results):
             self.values[result] = ExpressionResult(expression, index)
 
-    def _intern(self, op: SchemaOp, made: Expression) -> Expression:
+    def _intern(self, op: SchemaOp, made: ConstantExpression) -> ConstantExpression:
         def key(operand: Operand) -> Hashable:
             if isinstance(operand, Leaf):
                 return operand.symbol
@@ -171,7 +171,7 @@ class _Folder:
         operands = tuple((name, key(value)) for name, value in made.tensors.items())
         return self.interned.setdefault((type(op), literals, operands, tuple(made.call.types)), made)
 
-    def _leaves_of(self, expression: Expression) -> frozenset[str] | None:
+    def _leaves_of(self, expression: ConstantExpression) -> frozenset[str] | None:
         found: set[str] = set()
         for operand in expression.operands():
             if isinstance(operand, Leaf):

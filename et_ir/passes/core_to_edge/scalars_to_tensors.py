@@ -40,7 +40,7 @@ from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
 from et_ops import OPERATORS, Operator

@@ -34,7 +34,7 @@ from et_ir.analysis.aliasing import extent_of
 from et_ir.analysis.interference import may_write_over
 from et_ir.dialects.executorch import AllocOp, KernelCallOp, PlanOp
 from et_ir.passes.memory.coalescing import Coalescing
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
 
 __all__ = ["InPlacePass"]

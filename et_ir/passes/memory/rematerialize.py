@@ -45,7 +45,7 @@ from et_ir.dialects.edge.attributes import APART
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.planning.schedule import BUDGET
 from et_ir.planning.tasks import needs_of
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 __all__ = ["RematerializePass"]
 

@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.memory_orders import memory_graphs, orders
 from et_ir.planning.schedule import BUDGET
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 __all__ = ["ReorderPass"]
 

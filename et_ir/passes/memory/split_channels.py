@@ -47,7 +47,7 @@ from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.planning.tasks import needs_of
 from et_ir.rewriting import rewrite
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 __all__ = ["SplitChannelsPass"]
 

@@ -39,7 +39,7 @@ from et_ir.passes.to_executorch.convolutions_to_products.builder import TileBuil
 from et_ir.passes.to_executorch.convolutions_to_products.tiling import Copies, TileBudget, tile_budgets
 from et_ir.passes.to_executorch.convolutions_to_products.window import is_plain, pair
 from et_ir.rewriting import rewrite
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 __all__ = ["PoolsToMaximaPass"]
 

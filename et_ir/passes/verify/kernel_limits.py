@@ -25,7 +25,7 @@ from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
 

@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
-from et_ir.targets.registry import DEFAULT, TARGETS, find_target
+from et_ir.targets.lookup import DEFAULT, TARGETS, find_target
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
 from et_schema.program import TensorShapeDynamism

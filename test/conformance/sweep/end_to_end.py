@@ -18,7 +18,7 @@ from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.diagnostics import PassReport
 from et_ir.frontend import UnsupportedProgram
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements

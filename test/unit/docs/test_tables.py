@@ -14,7 +14,7 @@ from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.passes import PASSES
 from et_ir.passes.aten_to_core.decompose.chain import REASONS
-from et_ir.targets.registry import CURRENT_TARGETS, find_target
+from et_ir.targets.lookup import CURRENT_TARGETS, find_target
 
 ROOT = Path(__file__).parents[3]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from et_ir.planning.tasks import Problem, Storage
+from et_ir.planning.tasks import OrderProblem, Storage
 
 
-def random_problem(random: Random, count: int) -> Problem:
+def random_problem(random: Random, count: int) -> OrderProblem:
     after = [sorted(random.sample(range(i), min(i, random.randint(0, 2)))) for i in range(count)]
     users: list[set[int]] = [set() for _ in range(count)]
     for task, before in enumerate(after):
@@ -34,9 +34,9 @@ def random_problem(random: Random, count: int) -> Problem:
         )
         storages = [together if s is one else Storage(0) if s is other else s for s in storages]
     replaces = {task: (task, after[task]) for task in range(count) if after[task] and random.random() < 0.5}
-    return Problem(count, after, storages, replaces)
+    return OrderProblem(count, after, storages, replaces)
 
 
-def can_run(problem: Problem, order: Sequence[int]) -> bool:
+def can_run(problem: OrderProblem, order: Sequence[int]) -> bool:
     place = {task: at for at, task in enumerate(order)}
     return all(place[one] < place[task] for task in order for one in problem.after[task])

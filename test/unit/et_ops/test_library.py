@@ -11,7 +11,7 @@ from et_ir.dialects.aten import OP_BY_NAME, Aten
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.dialects.edge import ops as edge
-from et_ir.targets.registry import find_target
+from et_ir.targets.lookup import find_target
 from et_ops import OPERATORS, operator, operator_of_kernel, parse_schema
 from et_ops.fact import Facts, declare
 from et_ops.facts import DECLARED

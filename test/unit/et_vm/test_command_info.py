@@ -10,7 +10,7 @@ import pytest
 from vm_commands import add, run
 from vm_programs import BOUND, Build
 
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_schema.program import CompileSpec, Frame, SubsegmentOffsets
 from et_schema.pte import serialize_pte
 from et_tools.info import delegates

@@ -7,7 +7,7 @@ import json
 from command_line import Command
 
 from et_ir.analysis.footprint import Footprint
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_tools.compile_explain import Explanation, PassResult
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import MODELS, Command
 
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_schema.pte import open_pte
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch")

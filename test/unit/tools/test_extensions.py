@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import Command
 
-from et_ir.targets import registry
+from et_ir.targets import lookup
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dialect"
 
@@ -50,8 +50,8 @@ def files(workplace: Path) -> None:
 def targets():
     """Targets that files register are forgotten."""
     yield
-    registry._registered.clear()
-    registry.find_target.cache_clear()
+    lookup._registered.clear()
+    lookup.find_target.cache_clear()
 
 
 class TestDialects:
@@ -211,7 +211,7 @@ class TestPasses:
 class TestTargets:
     TEXT = """
 from dataclasses import replace
-from et_ir.targets.registry import find_target
+from et_ir.targets.lookup import find_target
 from et_ir.targets.stock import STOCK_1_5
 ACME = replace(find_target("stock-1.5"), name="acme-2", added_kernels=frozenset({"fma::fma.out"}))
 """
@@ -521,7 +521,7 @@ BACKEND = register_backend(Backend("faulty", Details, partitioner))
 @pytest.fixture
 def backends():
     """Backends that files register are forgotten."""
-    from et_ir.delegation import registry as known
+    from et_ir.delegation import backends_by_name as known
 
     yield
     known._registered.pop("faulty", None)

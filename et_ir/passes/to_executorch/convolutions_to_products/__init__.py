@@ -59,7 +59,7 @@ from et_ir.passes.to_executorch.convolutions_to_products.forms import (
 from et_ir.passes.to_executorch.convolutions_to_products.tiling import Copies, tile_budgets
 from et_ir.passes.to_executorch.convolutions_to_products.window import Window, window_of
 from et_ir.rewriting import rewrite
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 __all__ = ["ConvolutionsToProductsPass"]
 

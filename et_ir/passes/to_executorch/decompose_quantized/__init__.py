@@ -40,7 +40,7 @@ from et_ir.passes.to_executorch.decompose_quantized import (  # noqa: F401
 )
 from et_ir.passes.to_executorch.decompose_quantized.builder import DECOMPOSITIONS, Builder
 from et_ir.rewriting import rewrite
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import TargetPattern, target_of
 from et_ir.targets.target import Target
 

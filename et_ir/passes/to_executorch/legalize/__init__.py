@@ -55,7 +55,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.rewriting import rewrite
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import TargetPattern, target_of
 from et_ir.targets.target import Target
 

@@ -41,7 +41,7 @@ from et_ir.passes.to_executorch.select_kernels.products import (
 )
 from et_ir.passes.to_executorch.select_kernels.transpositions import Transposition
 from et_ir.rewriting import rewrite
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 __all__ = ["SelectKernelsPass"]
 

@@ -52,8 +52,8 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.arguments import Argument, Scalar
 from et_ir.dialects.executorch.layout import dim_order
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
-from et_ir.passes.to_executorch.to_out_variant.registers import PlanBuilder, default_of
-from et_ir.targets.registry import replaceable_everywhere
+from et_ir.passes.to_executorch.to_out_variant.plan_builder import PlanBuilder, default_of
+from et_ir.targets.lookup import replaceable_everywhere
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["lower_control"]

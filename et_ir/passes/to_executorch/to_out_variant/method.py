@@ -46,7 +46,7 @@ from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
-from et_ir.passes.to_executorch.to_out_variant.registers import AT_RUN_TIME, PlanBuilder, default_of
+from et_ir.passes.to_executorch.to_out_variant.plan_builder import AT_RUN_TIME, PlanBuilder, default_of
 from et_ops import Arg, Schema
 from et_ops.variants import out_variant_definition
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from et_ops.inference import indexing as rules
-from et_ops.inference import views
+from et_ops.inference import reshaping
 from et_ops.inference.creation import masked_scatter
 from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_type, constant, dimension
 from et_vm.kernels.portable.declare import Scalar, kernel
@@ -187,7 +187,7 @@ def _store_into(
 
 
 @kernel("aten::select_scatter.out")
-@inferred(views.select_scatter, same_type=True)
+@inferred(reshaping.select_scatter, same_type=True)
 def select_scatter_out(
     ctx: PrepareContext, self: Tensor, src: Tensor, dim: int, index: int, out: Tensor
 ) -> Step:
@@ -196,7 +196,7 @@ def select_scatter_out(
 
 
 @kernel("aten::slice_scatter.out")
-@inferred(views.slice_scatter, same_type=True)
+@inferred(reshaping.slice_scatter, same_type=True)
 def slice_scatter_out(
     ctx: PrepareContext,
     self: Tensor,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from et_ops.inference import views as rules
+from et_ops.inference import reshaping as rules
 from et_ops.inference.convolution import constant_pad
 from et_ops.inference.creation import diag_embed
 from et_ops.inference.meta import RULES

@@ -12,7 +12,7 @@ import functools
 
 import numpy as np
 
-from et_ops.inference import views as rules
+from et_ops.inference import reshaping as rules
 from et_ops.inference.pointwise import same_as_self
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.portable.arguments import COMPLEX, FLOAT, INTEGER, check_type, dimension

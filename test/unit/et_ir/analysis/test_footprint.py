@@ -3,7 +3,7 @@
 from modules import parse, run
 
 from et_ir.analysis.footprint import Footprint, footprint
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 TEXT = """
 program.constant @w : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>

@@ -5,7 +5,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.analysis.memory_graph import MemoryGraph, bytes_of_value
-from et_ir.targets.registry import DEFAULT
+from et_ir.targets.lookup import DEFAULT
 
 TEXT = """
 program.parameter @w : tensor<100xf32>

@@ -24,7 +24,7 @@ from et_ir.planning import (
     plan_naive,
 )
 from et_ir.planning.instances import read_instance
-from et_ir.planning.search import Found, Problem, Refuted, search
+from et_ir.planning.search import Found, PlacementProblem, Refuted, search
 
 
 @st.composite
@@ -81,7 +81,7 @@ def test_a_search_finds_or_refutes(given: list[Buffer], tightest: bool, random: 
     order = list(range(len(given)))
     random.shuffle(order)  # pyright: ignore[reportAttributeAccessIssue]
     for capacity in (smallest, smallest - granule):
-        outcome = _end(Problem(given, granule), capacity, order, tightest)
+        outcome = _end(PlacementProblem(given, granule), capacity, order, tightest)
         if capacity == smallest:
             assert isinstance(outcome, Found)
         else:
@@ -89,7 +89,7 @@ def test_a_search_finds_or_refutes(given: list[Buffer], tightest: bool, random: 
             assert capacity < outcome.bound <= smallest
 
 
-def _end(problem: Problem, capacity: int, order: list[int], tightest: bool) -> Found | Refuted:
+def _end(problem: PlacementProblem, capacity: int, order: list[int], tightest: bool) -> Found | Refuted:
     running = search(problem, capacity, order, tightest=tightest)
     while True:
         try:

@@ -9,7 +9,7 @@ import pytest
 from task_problems import can_run, random_problem
 
 from et_ir.planning.schedule import least_peak
-from et_ir.planning.tasks import Problem, Storage, peak_of
+from et_ir.planning.tasks import OrderProblem, Storage, peak_of
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -37,7 +37,7 @@ def test_large_problems_are_never_worse_and_equal_each_time(budget: int) -> None
 
 def test_the_given_order_stays_unless_another_is_better() -> None:
     storages = [Storage(16, frozenset([task]), kept=True) for task in range(5)]
-    assert least_peak(Problem(5, [[]] * 5, storages)).order == (0, 1, 2, 3, 4)
+    assert least_peak(OrderProblem(5, [[]] * 5, storages)).order == (0, 1, 2, 3, 4)
 
 
 def test_branches_one_after_the_other() -> None:
@@ -48,7 +48,7 @@ def test_branches_one_after_the_other() -> None:
         Storage(1, frozenset([2]), kept=True),
         Storage(1, frozenset([3]), kept=True),
     ]
-    problem = Problem(4, [[], [], [0], [1]], storages)
+    problem = OrderProblem(4, [[], [], [0], [1]], storages)
     assert peak_of(problem, range(4)) == 201
     assert least_peak(problem).peak == 102
 
@@ -59,11 +59,11 @@ def test_a_task_that_writes_over_what_is_needed_no_more() -> None:
         Storage(8, frozenset([1])),
         Storage(8, frozenset([2])),
     ]
-    problem = Problem(3, [[], [0], [0]], storages, {1: (1, [0]), 2: (2, [0])})
+    problem = OrderProblem(3, [[], [0], [0]], storages, {1: (1, [0]), 2: (2, [0])})
     assert peak_of(problem, (0, 1, 2)) == 16
     assert (
         peak_of(
-            Problem(
+            OrderProblem(
                 2,
                 [[], [0]],
                 [Storage(8, frozenset([0]), frozenset([1])), Storage(8, frozenset([1]))],
@@ -81,7 +81,7 @@ def test_a_long_chain_takes_one_walk() -> None:
         Storage(16, frozenset([task]), frozenset([task + 1]) if task + 1 < count else frozenset())
         for task in range(count)
     ]
-    found = least_peak(Problem(count, [[task - 1] if task else [] for task in range(count)], storages))
+    found = least_peak(OrderProblem(count, [[task - 1] if task else [] for task in range(count)], storages))
     assert found.optimal
     assert found.peak == 32
 

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 from task_problems import random_problem
 
-from et_ir.planning.tasks import Problem, floor_of, lives_of, needs_of, peak_of
+from et_ir.planning.tasks import OrderProblem, floor_of, lives_of, needs_of, peak_of
 
 
-def counted(problem: Problem, order: Sequence[int]) -> tuple[list[int], list[int]]:
+def counted(problem: OrderProblem, order: Sequence[int]) -> tuple[list[int], list[int]]:
     """The bytes that each task of an order needs and leaves: by definition, one storage at a time."""
     needs: list[int] = []
     lives: list[int] = []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from et_ir.targets.costs import KernelCost, Work, read_costs
-from et_ir.targets.registry import DEFAULT, TARGETS, find_target
+from et_ir.targets.lookup import DEFAULT, TARGETS, find_target
 
 FORMS = (
     "aten::convolution.out",

@@ -7,14 +7,14 @@ from et_schema.errors import Error, ExecutorchError
 from et_vm.program import Program
 from et_vm.run.validation import validate
 from et_vm.verify.flow import Flow
-from et_vm.verify.liveness import Clash, Liveness
+from et_vm.verify.liveness import ByteLiveness, Clash
 
 
-def liveness(build: Build) -> Liveness:
+def liveness(build: Build) -> ByteLiveness:
     program = Program.load(build.file())
     instructions = program.instructions(0)
     flow = Flow(build.plan, instructions, "execution_plan[0]")
-    return Liveness(build.plan, instructions, flow.rebound)
+    return ByteLiveness(build.plan, instructions, flow.rebound)
 
 
 def spans(ranges):

@@ -9,7 +9,7 @@ from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS, REASONS
 from et_ir.passes.to_executorch.legalize import FAMILIES, made, patterns_of
 from et_ir.rewriting import root_classes
-from et_ir.targets.registry import DEFAULT, find_target
+from et_ir.targets.lookup import DEFAULT, find_target
 
 LIT = Path(__file__).parents[4] / "lit" / "passes"
 

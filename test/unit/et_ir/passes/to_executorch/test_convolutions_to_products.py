@@ -11,7 +11,7 @@ from modules import call, run
 from et_ir.analysis.cost_model import CostModel
 from et_ir.dialects.edge import ops as edge
 from et_ir.targets.costs import CostTable, KernelCost
-from et_ir.targets.registry import DEFAULT, find_target
+from et_ir.targets.lookup import DEFAULT, find_target
 
 
 @pytest.fixture(autouse=True)

@@ -17,14 +17,14 @@ from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.pipelines import executorch_passes
 from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.passes.verify.link_check import MissingKernels
-from et_ir.targets import registry
-from et_ir.targets.registry import DEFAULT, TARGETS, TargetError, find_target, target_names
+from et_ir.targets import lookup
+from et_ir.targets.lookup import DEFAULT, TARGETS, TargetError, find_target, target_names
 from et_ir.targets.target import Tables, Target
 from et_ir.universe import ET_UNIVERSE
 
 ACME = """
 from dataclasses import replace
-from et_ir.targets.registry import DEFAULT, find_target
+from et_ir.targets.lookup import DEFAULT, find_target
 
 TARGET = replace(
     find_target(DEFAULT),
@@ -118,7 +118,7 @@ def _installed_bare() -> str:
 def test_a_target_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def offer(*names: str) -> None:
         points = [SimpleNamespace(name=name, value="bare_target:BARE") for name in names]
-        monkeypatch.setattr(registry, "entry_points", lambda group: points if group == registry.GROUP else [])
+        monkeypatch.setattr(lookup, "entry_points", lambda group: points if group == lookup.GROUP else [])
 
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     find_target.cache_clear()
@@ -144,7 +144,7 @@ def test_a_target_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("et-wm", "did you mean 'et-vm'"),
         ("no_such_module:TARGET", "cannot be loaded: no_such_module: no module named 'no_such_module'"),
         ("et_ir.targets.stock:NONE", "cannot be loaded: AttributeError"),
-        ("et_ir.targets.registry:DEFAULT", "is a str, not a Target"),
+        ("et_ir.targets.lookup:DEFAULT", "is a str, not a Target"),
         ("nowhere.py:TARGET", "cannot be loaded: nowhere.py: no such file"),
     ],
 )
@@ -165,7 +165,7 @@ def test_passes_name_a_target_that_there_is_not(name: str) -> None:
 def test_a_family_that_there_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = replace(find_target(DEFAULT), name="wrong", legalizations=("emtpy",))
     monkeypatch.setitem(TARGETS, "wrong", f"{__name__}:WRONG")
-    monkeypatch.setattr(registry, "_loaded", lambda _name, _place: wrong)
+    monkeypatch.setattr(lookup, "_loaded", lambda _name, _place: wrong)
     _, module = parsed(TEXT)
     with pytest.raises(
         PassFailedException,

@@ -17,7 +17,7 @@ from et_ir.backends import (
     make_partitioner,
     register_backend,
 )
-from et_ir.delegation import registry
+from et_ir.delegation import backends_by_name
 
 
 class Demo(BackendDetails):
@@ -45,10 +45,10 @@ demo = Backend("demo", Demo, partitioner)
 
 @pytest.fixture(autouse=True)
 def no_others(monkeypatch):
-    monkeypatch.setattr(registry, "_registered", {})
-    registry._installed.cache_clear()
+    monkeypatch.setattr(backends_by_name, "_registered", {})
+    backends_by_name._installed.cache_clear()
     yield
-    registry._installed.cache_clear()
+    backends_by_name._installed.cache_clear()
 
 
 def test_found_by_name_and_id():
@@ -98,9 +98,9 @@ def test_options(text, message):
 
 
 def install(monkeypatch, *values):
-    points = tuple(EntryPoint(name, value, registry.ENTRY_POINTS) for name, value in values)
+    points = tuple(EntryPoint(name, value, backends_by_name.ENTRY_POINTS) for name, value in values)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr(backends_by_name, "entry_points", lambda group: points)
 
 
 def test_installed(monkeypatch):

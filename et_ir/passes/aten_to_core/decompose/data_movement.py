@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, Size, decomposes, is_static, meta
-from et_ops.inference.views import moved_order
+from et_ops.inference.reshaping import moved_order
 
 # -- reshapes
 

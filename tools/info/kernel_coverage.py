@@ -16,7 +16,7 @@ def facts(program: Program) -> dict[str, Any]:
     """`targets`: the runtimes known; `operators`: name, calls in all methods, and the targets that have it;
     `backends`: ids and how many delegates each has.
     """
-    from et_ir.targets.registry import CURRENT_TARGETS, find_target
+    from et_ir.targets.lookup import CURRENT_TARGETS, find_target
 
     manifests = {target: find_target(target).kernels for target in CURRENT_TARGETS}
     calls: Counter[str] = Counter()
