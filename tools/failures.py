@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from et_ir.data import MissingData
 from et_ir.data.store import StoreError
-from et_ir.delegation.errors import BackendError, UnknownBackend
+from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.diagnostics import diagnostics_of
 from et_ir.frontend.unsupported import UnsupportedProgram
 from et_schema.diagnostics import Diagnostic, render
@@ -29,7 +29,7 @@ INPUT_ERRORS = (
     MissingData,
     StoreError,
     ExecutorchError,
-    UnknownBackend,
+    MissingBackend,
     BackendError,
     ProgramError,
     UnsupportedProgram,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from et_ir.delegation.claims import ClaimPattern, GraphClaim, PatternPartitioner
     from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
     from et_ir.delegation.details import BackendDetails, PreprocessResult
-    from et_ir.delegation.errors import BackendError, UnknownBackend
+    from et_ir.delegation.errors import BackendError, MissingBackend
     from et_ir.delegation.graphs import ANY, CONSTANT, Graph, Match, Value
     from et_ir.delegation.lowering import BackendFailed, lower_partitions
     from et_ir.delegation.named_data import DataEntry, NamedDataConflict, NamedDataStore, NamedDataStoreOutput
@@ -73,6 +73,7 @@ __all__ = [
     "GraphClaim",
     "KeptOperators",
     "Match",
+    "MissingBackend",
     "NamedDataConflict",
     "NamedDataStore",
     "NamedDataStoreOutput",
@@ -84,7 +85,6 @@ __all__ = [
     "PatternPartitioner",
     "PreprocessResult",
     "SupportTable",
-    "UnknownBackend",
     "Value",
     "backend_names",
     "delegate_module",
@@ -120,7 +120,7 @@ _MODULES = {
     "GraphClaim": "delegation.claims",
     "KeptOperators": "driver.kept",
     "Match": "delegation.graphs",
-    "UnknownBackend": "delegation.errors",
+    "MissingBackend": "delegation.errors",
     "NamedDataConflict": "delegation.named_data",
     "NamedDataStore": "delegation.named_data",
     "NamedDataStoreOutput": "delegation.named_data",

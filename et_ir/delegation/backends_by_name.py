@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final, cast
 
 from et_ir.delegation.details import BackendDetails
-from et_ir.delegation.errors import BackendError, UnknownBackend
+from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.delegation.partitioner import Partitioner
 from et_schema.user_code import raised
 
@@ -80,7 +80,7 @@ def backend_names() -> list[str]:
 
 
 def find_backend(name: str) -> Backend:
-    """A backend by its name. Raises `UnknownBackend` naming those there are, and `BackendError` for one that is
+    """A backend by its name. Raises `MissingBackend` naming those there are, and `BackendError` for one that is
     installed but cannot be loaded, or that two packages install.
     """
     found = _named(name)
@@ -89,7 +89,7 @@ def find_backend(name: str) -> Backend:
         close = get_close_matches(name.lower(), names, n=1)
         hint = f", did you mean '{close[0]}'?" if close else ""
         there = ", ".join(names) or "none"
-        raise UnknownBackend(f"unknown backend '{name}'{hint}; backends are: {there}")
+        raise MissingBackend(f"unknown backend '{name}'{hint}; backends are: {there}")
     return found
 
 
@@ -102,7 +102,7 @@ def details_of(backend_id: str) -> type[BackendDetails]:
             return backend.details
         ids.append(backend.details.backend_id)
     there = ", ".join(ids) or "none"
-    raise UnknownBackend(f"no backend has the id '{backend_id}'; ids are: {there}")
+    raise MissingBackend(f"no backend has the id '{backend_id}'; ids are: {there}")
 
 
 def parse_backend(text: str) -> tuple[Backend, dict[str, str]]:

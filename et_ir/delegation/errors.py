@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["BackendError", "UnknownBackend"]
+__all__ = ["BackendError", "MissingBackend"]
 
 
-class UnknownBackend(Exception):
+class MissingBackend(Exception):
     """There is no backend of this name."""
 
     exit_code = 4

@@ -17,7 +17,7 @@ __all__ = ["RULES"]
 
 _FAMILIES = """
     backward convolution creation einsum factorization indexing matmul normalization pointwise quantized recurrent
-    reductions spectral views
+    reductions reshaping spectral
 """
 
 

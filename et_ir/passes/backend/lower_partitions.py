@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.delegation.backends_by_name import details_of
-from et_ir.delegation.errors import BackendError, UnknownBackend
+from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.delegation.lowering import lower_partitions
 
 __all__ = ["LowerPartitionsPass"]
@@ -37,7 +37,7 @@ class LowerPartitionsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         try:
             lower_partitions(op, details_of)
-        except (BackendError, UnknownBackend) as error:
+        except (BackendError, MissingBackend) as error:
             failure = PassFailedException(f"lower-partitions: {error}")
             failure.exit_code = error.exit_code  # pyright: ignore[reportAttributeAccessIssue]
             raise failure from error

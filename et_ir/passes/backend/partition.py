@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.delegation.backends_by_name import make_partitioner
-from et_ir.delegation.errors import BackendError, UnknownBackend
+from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.delegation.partitioning import partition_module
 
 __all__ = ["PartitionPass"]
@@ -52,7 +52,7 @@ class PartitionPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         try:
             partitioner = make_partitioner(self.backend)
-        except (BackendError, UnknownBackend) as error:
+        except (BackendError, MissingBackend) as error:
             failure = PassFailedException(f"partition: {error}")
             failure.exit_code = error.exit_code  # pyright: ignore[reportAttributeAccessIssue]
             raise failure from error

@@ -38,6 +38,7 @@ from et_ir.passes.aten_to_core.decompose import (  # noqa: F401
     convolution,  # pyright: ignore[reportUnusedImport]
     creation,  # pyright: ignore[reportUnusedImport]
     data_dependent,  # pyright: ignore[reportUnusedImport]
+    data_movement,  # pyright: ignore[reportUnusedImport]
     grids,  # pyright: ignore[reportUnusedImport]
     indexing,  # pyright: ignore[reportUnusedImport]
     loss,  # pyright: ignore[reportUnusedImport]
@@ -49,7 +50,6 @@ from et_ir.passes.aten_to_core.decompose import (  # noqa: F401
     reduction,  # pyright: ignore[reportUnusedImport]
     renamed,  # pyright: ignore[reportUnusedImport]
     spectral,  # pyright: ignore[reportUnusedImport]
-    views,  # pyright: ignore[reportUnusedImport]
 )
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS, Chain
 from et_ir.rewriting import rewrite
