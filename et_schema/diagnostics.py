@@ -215,5 +215,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     # Imported after a mistake only: starting is part of the time that a run takes.
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(known), n=1, cutoff=0.65)
+    # Callers of the Python API may give anything for a name.
+    close = get_close_matches(str(name), list(known), n=1, cutoff=0.65)
     return f", did you mean '{close[0]}'?" if close else ""

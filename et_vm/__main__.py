@@ -1,9 +1,7 @@
-"""`python -m et_vm`, which is the command `et-vm`."""
+"""`python -m et_vm`: the command `et-vm`, which stands above this package and is found by name."""
 
 from __future__ import annotations
 
-import sys
+from runpy import run_module
 
-from et_tools.et_vm import main
-
-sys.exit(main())
+run_module("et_tools.et_vm", run_name="__main__")

@@ -144,7 +144,9 @@ def main() -> int:
         DOCUMENT.write_text(document(found, options.limit))
         TABLE.parent.mkdir(exist_ok=True)
         TABLE.write_text(full_table(found))
-        KNOWN_FAILURES.write_text(json.dumps(short, indent=1, sort_keys=True) + "\n")
+        if options.limit is None:
+            # Samples that a limited sweep leaves out keep what is known of them.
+            KNOWN_FAILURES.write_text(json.dumps(short, indent=1, sort_keys=True) + "\n")
     return 1 if new else 0
 
 

