@@ -71,19 +71,9 @@ class ConstantExpression:
         return found
 
     def _apply(self, done: Mapping[int, Sequence[Array]]) -> Sequence[Array]:
-        def value(operand: Any) -> Any:
-            if isinstance(operand, Leaf):
-                return operand.array()
-            if isinstance(operand, ExpressionResult):
-                kept = operand.expression.known(operand.index)
-                return done[id(operand.expression)][operand.index] if kept is None else kept
-            if isinstance(operand, tuple):
-                return [value(item) for item in cast("Sequence[Any]", operand)]
-            return operand
-
         call = ConstantCall(
             self.call.op,
-            {**self.call.args, **{name: value(operand) for name, operand in self.tensors.items()}},
+            {**self.call.args, **{name: _value(operand, done) for name, operand in self.tensors.items()}},
             self.call.types,
             self.call.computed,
         )
@@ -147,3 +137,15 @@ class ConstantExpression:
                 return (*steps, operand.type), operand.blob
             expression = operand.expression
         return None
+
+
+def _value(operand: Any, done: Mapping[int, Sequence[Array]]) -> Any:
+    """An operand for a kernel. No closure: one that calls itself is a cycle, and would keep the arrays of `done`."""
+    if isinstance(operand, Leaf):
+        return operand.array()
+    if isinstance(operand, ExpressionResult):
+        kept = operand.expression.known(operand.index)
+        return done[id(operand.expression)][operand.index] if kept is None else kept
+    if isinstance(operand, tuple):
+        return [_value(item, done) for item in cast("Sequence[Any]", operand)]
+    return operand

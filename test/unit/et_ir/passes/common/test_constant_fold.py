@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from typing import Any
@@ -230,6 +231,22 @@ def test_large_results_are_computed_when_asked_for_and_not_kept() -> None:
     assert bytes(first) == weight.t().contiguous().numpy().tobytes()
     # The weight itself is gone, so the program has not grown.
     assert not any(isinstance(op, ParameterOp) for op in module.walk())
+
+
+def test_bytes_are_freed_without_a_collection() -> None:
+    """Weights are computed one after the other while a file is written; in a cycle, all would be kept until then."""
+    module = run(transposed_product(weights(200, 300)), "constant-fold,dce")
+    (constant,) = (op for op in module.walk() if isinstance(op, ConstantOp))
+    assert constant.value is not None
+    blob = constant.value.blob
+    blob.view()
+    gc.collect()
+    gc.disable()
+    try:
+        blob.view()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("shape", [(200, 300), (300, 64), (65, 300), (129, 127)])
