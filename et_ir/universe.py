@@ -27,6 +27,7 @@ DIALECTS: Final = {
     "control": "et_ir.dialects.control:Control",
     "edge": "et_ir.dialects.edge:Edge",
     "executorch": "et_ir.dialects.executorch:Executorch",
+    "native": "et_ir.dialects.native:Native",
     "program": "et_ir.dialects.program:Program",
     "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
 }

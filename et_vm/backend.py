@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,31 @@ if TYPE_CHECKING:
 Handle: TypeAlias = object
 OptionValue: TypeAlias = bool | int | str
 
+MAX_THREADS: Final = 256
 MAX_OPTION_KEY = 64
 MAX_OPTION_VALUE = 256
+
+
+class NativeOptions(NamedTuple):
+    """How machine code in a file is run."""
+
+    allowed: bool = False
+    """Whether it may run at all: it can do whatever the process can."""
+    threads: int = 1
+    """Threads that share the work of one execution."""
+
+
+def threads_of_environment() -> int:
+    """The number of threads that the environment variable `ET_VM_THREADS` gives, else 1.
+
+    Raises ExecutorchError(InvalidArgument) for what is no number of threads.
+    """
+    text = os.environ.get("ET_VM_THREADS", "1")
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+        raise ExecutorchError(
+            Error.InvalidArgument, f"ET_VM_THREADS={text}: a number from 1 to {MAX_THREADS} is required"
+        )
+    return int(text)
 
 
 class BackendInitContext(NamedTuple):
@@ -43,6 +67,8 @@ class BackendInitContext(NamedTuple):
     meter: WorkMeter | None = None
     """Counts the work of the executions that the delegate is a part of, if it is limited: what `Backend.execute`
     tells it (`meter.spend`) before it is done."""
+    native: NativeOptions = NativeOptions()
+    """For backends whose blobs hold machine code."""
 
 
 class BackendExecuteContext(NamedTuple):
@@ -113,6 +139,7 @@ class Backend(ABC):
 
 
 BACKENDS: Final[dict[str, str]] = {
+    "NativeBackend": "et_vm.backends.native.backend:NativeBackend",
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }

@@ -23,7 +23,7 @@ from et_vm.verify.plan import Verifier, verified
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
-    from et_vm.backend import BackendRegistry
+    from et_vm.backend import BackendRegistry, NativeOptions
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.run.method import Method
     from et_vm.tracer import EventTracer
@@ -196,6 +196,7 @@ class Program:
         external: Mapping[str, memoryview] | None = None,
         instruction_limit: int = MAX_INSTRUCTIONS,
         meter: WorkMeter | None = None,
+        native: NativeOptions | None = None,
     ) -> Method:
         """A method in the arenas of `memory`, or in new ones.
 
@@ -205,7 +206,7 @@ class Program:
         `kernels` is a registry or the name of a library. `external` holds the data of tensors outside
         of the file, by name. With `poison`, dead arena bytes are overwritten while the method runs. An
         execution traps after `instruction_limit` instructions, which ends endless loops. `meter` counts its work
-        where it is a part of another execution.
+        where it is a part of another execution. `native` says whether and how machine code in the file is run.
 
         Raises ExecutorchError(InvalidArgument) for an unknown name, and what `et_vm.run.method.Method`
         raises.
@@ -229,4 +230,5 @@ class Program:
             external=external,
             instruction_limit=instruction_limit,
             meter=meter,
+            native=native,
         )

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError
-from et_vm.backend import BackendRegistry
+from et_vm.backend import BackendRegistry, NativeOptions, threads_of_environment
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.prims import PRIMS
 from et_vm.kernels.registry import KernelLibrary, KernelRegistry
@@ -135,15 +135,18 @@ class Runtime:
         backends: BackendRegistry | None = None,
         platform: Platform | None = None,
         kernels: Iterable[KernelLibrary] = (),
+        threads: int | None = None,
     ) -> None:
         """A runtime apart from the process's own, with its own backends, and `kernels` beside those that come with
-        it (`et_vm.load_kernels`).
+        it (`et_vm.load_kernels`). `threads` share the work of machine code: by default the environment variable
+        `ET_VM_THREADS` says how many, or one does all.
         """
         self.backend_registry = BackendRegistry.standard() if backends is None else backends
         self.operator_registry = OperatorRegistry(self)
         self._platform = platform or Platform()
         self._libraries: dict[str, KernelRegistry] = {}
         self._added = list(kernels)
+        self._threads = threads_of_environment() if threads is None else threads
         self._lock = threading.Lock()
 
     @classmethod
@@ -190,13 +193,15 @@ class Runtime:
         tracer: EventTracer | None = None,
         external: Mapping[str, memoryview] | None = None,
         instruction_limit: int = MAX_INSTRUCTIONS,
+        allow_native: bool = False,
     ) -> Program:
         """Load a file (a path is mapped, a file object is read) and verify it.
 
         `kernels` is `portable` (numpy), `aten` (torch) or a registry. `poison` overwrites dead
         memory while methods run. The data of tensors outside of the file is in the data file (`.ptd`) at
         `data_path`, or in `external`, by name. An execution traps after `instruction_limit` instructions.
-        `debug_buffer_size` has no effect without `enable_etdump`.
+        `allow_native` lets machine code in the file run, which can do whatever the process can: only for files from
+        a source that is trusted. `debug_buffer_size` has no effect without `enable_etdump`.
 
         Raises TypeError, also for `data_path` beside `external`; InvalidFile; ExecutorchError with AccessFailed
         for a file that cannot be read, NotImplemented for `enable_etdump` (pass a `tracer` instead), and those of
@@ -224,5 +229,6 @@ class Runtime:
             poison=poison,
             external=external,
             instruction_limit=instruction_limit,
+            native=NativeOptions(allow_native, self._threads),
         )
         return Program(core, load, poison=poison)

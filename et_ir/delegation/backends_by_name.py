@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 BACKENDS: Final[dict[str, str]] = {
+    "native": "et_ir.backends.native.partitioner:BACKEND",
     "nested": "et_ir.backends.nested:BACKEND",
     "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
 }

@@ -21,6 +21,13 @@ PASSES: Final[dict[str, str]] = {
     "close-xnnpack": "backend.close_xnnpack:CloseXnnpackPass",
     "convolutions-to-products": "to_executorch.convolutions_to_products:ConvolutionsToProductsPass",
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
+    "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
+    "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",
+    "plan-buffers": "et_ir.backends.native.passes.plan_buffers:PlanBuffersPass",
+    "distribute-loops": "et_ir.backends.native.passes.distribute_loops:DistributeLoopsPass",
+    "expand-math": "et_ir.backends.native.passes.expand_math:ExpandMathPass",
+    "lower-vectors": "et_ir.backends.native.passes.lower_vectors:LowerVectorsPass",
+    "convert-to-llvm": "et_ir.backends.native.passes.convert_to_llvm:ConvertToLlvmPass",
     "cse": "common.cse:CsePass",
     "dce": "common.dce:DcePass",
     "decompose": "aten_to_core.decompose:DecomposePass",
@@ -64,13 +71,16 @@ PASSES: Final[dict[str, str]] = {
     "views-to-copies": "core_to_edge.views_to_copies:ViewsToCopiesPass",
     "write-back": "memory.write_back:WriteBackPass",
 }
-"""Passes by pipeline name, as `module:class` below this package."""
+"""Passes by pipeline name, as `module:class`: below this package, or of a backend in full."""
 
 
 def load_pass(name: str) -> type[ModulePass]:
     """The class of a pass. Raises `KeyError` for an unknown name."""
     module, _, attribute = PASSES[name].partition(":")
-    loaded = cast("type[ModulePass]", getattr(import_module(f"{__name__}.{module}"), attribute))
+    loaded = cast(
+        "type[ModulePass]",
+        getattr(import_module(module if module.startswith("et_ir.") else f"{__name__}.{module}"), attribute),
+    )
     if loaded.name != name:
         raise AssertionError(f"pass '{name}' is registered for a class named '{loaded.name}'")
     return loaded

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
-    from et_vm.backend import Backend, BackendRegistry, Handle
+    from et_vm.backend import Backend, BackendRegistry, Handle, NativeOptions
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
@@ -47,6 +47,7 @@ class Delegates:
         external: Mapping[str, memoryview] | None = None,
         arguments: Mapping[int, Sequence[object]] | None = None,
         meter: WorkMeter | None = None,
+        native: NativeOptions | None = None,
     ) -> None:
         self._handles: list[tuple[Backend, Handle]] = []
         self._blobs: dict[tuple[int, int], list[memoryview]] = {}
@@ -64,6 +65,8 @@ class Delegates:
             )
         named_data = {**(external or {}), **pte.named_data()} if plan.delegates else {}
         context = BackendInitContext(platform, tracer, plan.name, named_data, kernels, poison, meter=meter)
+        if native is not None:
+            context = context._replace(native=native)
         for at, delegate in enumerate(plan.delegates):
             backend = backends.lookup(delegate.id)
             assert backend is not None

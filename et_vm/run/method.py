@@ -30,7 +30,7 @@ from et_vm.work import WorkMeter
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
-    from et_vm.backend import BackendRegistry
+    from et_vm.backend import BackendRegistry, NativeOptions
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.platform import Platform
     from et_vm.run.memory import MemoryManager
@@ -62,6 +62,7 @@ class Method:
         external: Mapping[str, memoryview] | None = None,
         instruction_limit: int = MAX_INSTRUCTIONS,
         meter: WorkMeter | None = None,
+        native: NativeOptions | None = None,
     ) -> None:
         """Plan `index` of `pte`, which is verified and whose analysis is `flow`. `file` is what `pte` was
         read from. An execution traps after `instruction_limit` instructions, and when its work passes the limit of
@@ -107,6 +108,7 @@ class Method:
                 external=external,
                 arguments=first_arguments(instructions, registers) if plan.delegates else None,
                 meter=meter,
+                native=native,
             )
         started = self._loaded("delegates", started)
         with verified(file):

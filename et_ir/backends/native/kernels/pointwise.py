@@ -1,0 +1,139 @@
+"""Pointwise kernels: fused arithmetic on elements, in one pass over the data.
+
+Dimensions over which all operands step alike are collapsed into one, so that most kernels are a single loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.arith import CmpiOp
+from xdsl.ir import SSAValue
+
+from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.pointwise_rules import evaluate
+from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.dialects.native import KernelOp, YieldOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = ["build_pointwise", "pointwise_kernel"]
+
+VECTORS = 4
+"""Vector registers of results that an iteration computes: enough to hide the latency of arithmetic."""
+
+Steps: TypeAlias = tuple[bool, ...]
+"""For each dimension whether an operand steps over it; it is the same for all places of the others."""
+
+
+def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
+    """Lower a kernel of pointwise ops alone."""
+    body = kernel.body.block
+    last = body.last_op
+    assert isinstance(last, YieldOp)
+    ops = [op for op in body.ops if isinstance(op, SchemaOp)]
+    (yielded,) = last.operands
+    shape = tensor_type(kernel.outputs[0]).get_shape()
+    sizes, steps = collapse(shape, [tensor_type(value).get_shape() for value in kernel.inputs])
+    operands = [
+        Operand(host.buffer(value), [size for size, moves in zip(sizes, of, strict=True) if moves])
+        for value, of in zip(kernel.inputs, steps, strict=True)
+    ]
+    operands.append(Operand(host.buffer(kernel.outputs[0]), sizes))
+
+    def compute(values: Sequence[SSAValue]) -> SSAValue:
+        known = dict(zip(body.args, values, strict=True))
+        return evaluate(building[0], ops, known)[yielded]
+
+    building: list[LoopBuilder] = []
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        building[:] = [b]
+        build_pointwise(b, host.lanes, steps, buffers, compute)
+
+    host.call("pointwise", operands, build)
+
+
+def build_pointwise(
+    b: LoopBuilder,
+    lanes: int,
+    steps: Sequence[Steps],
+    buffers: Sequence[SSAValue],
+    compute: Callable[[Sequence[SSAValue]], SSAValue],
+) -> None:
+    """Loops over the places of the last buffer, from what `compute` makes of the elements of the others there.
+
+    Threads share all dimensions but the innermost, or blocks of it if there is no other.
+    """
+    *sources, target = buffers
+    rank = len(steps[0]) if steps else 1
+    width = lanes * VECTORS
+    sizes = [b.dim(target, dim) for dim in range(rank)]
+
+    def places(place: Sequence[Index], of: Steps) -> list[Index]:
+        return [index for index, moves in zip(place, of, strict=True) if moves]
+
+    def tile(place: Sequence[Index], mask: SSAValue | None) -> None:
+        type = vector_of(width)
+        values: list[SSAValue] = []
+        for source, of in zip(sources, steps, strict=True):
+            at = places(place, of)
+            if not of[-1]:
+                values.append(b.broadcast(b.element(source, at), type))
+            elif mask is None:
+                values.append(b.load(source, at, type))
+            else:
+                values.append(b.masked_load(source, at, mask, b.splat(0.0, type)))
+        result = compute(values)
+        if mask is None:
+            b.store(result, target, place)
+        else:
+            b.masked_store(result, target, place, mask)
+
+    def guarded(place: Sequence[Index]) -> None:
+        """A tile, of which part may be past the end."""
+        left = b.sub(sizes[-1], place[-1])
+        enough = b.value(CmpiOp(b.index(left), b.index(width), "sge"))
+        with b.if_(enough) as otherwise:
+            tile(place, None)
+            with otherwise():
+                tile(place, b.mask(left, width))
+
+    if rank == 1:
+        with b.parallel(sizes[0], width) as place:
+            guarded([place])
+        return
+    outer = sizes[:-1]
+    rows: Index = 1
+    for size in outer:
+        rows = b.mul(rows, size)
+    with b.parallel(rows) as row:
+        at: list[Index] = []
+        rest: Index = row
+        for size in reversed(outer[1:]):
+            at.append(b.remainder(rest, size))
+            rest = b.quotient(rest, size)
+        at.append(rest)
+        with b.for_(0, sizes[-1], width) as loop:
+            guarded([*reversed(at), loop.index])
+
+
+def collapse(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[list[int], list[Steps]]:
+    """Sizes with neighbors merged over which all operands step alike, and over which of them each steps."""
+    rank = len(shape)
+    padded = [[1] * (rank - len(one)) + list(one) for one in operands]
+    sizes: list[int] = []
+    kinds: list[tuple[bool, ...]] = []
+    for dim, size in enumerate(shape):
+        if size == 1:
+            continue
+        kind = tuple(one[dim] != 1 for one in padded)
+        if kinds and kinds[-1] == kind:
+            sizes[-1] *= size
+        else:
+            sizes.append(size)
+            kinds.append(kind)
+    if not sizes:
+        return [1], [(True,)] * len(operands)
+    return sizes, [tuple(kind[number] for kind in kinds) for number in range(len(operands))]

@@ -1,0 +1,215 @@
+"""Arithmetic of the pointwise operators, on values of any one shape.
+
+A rule makes what the operator computes of its operands: vectors of any shape, or single floats. Kernels of every loop
+structure use them, for operators that are fused into them too.
+"""
+
+from __future__ import annotations
+
+import math as numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from xdsl.dialects import arith, math
+from xdsl.ir import SSAValue
+
+from et_ir.backends.native.loop_builder import LoopBuilder
+from et_ir.dialects.native import CompareOp, SelectOp
+from et_ir.dialects.schema import SchemaOp
+
+__all__ = ["POINTWISE", "Rule", "evaluate"]
+
+Rule: TypeAlias = Callable[[LoopBuilder, SchemaOp, Sequence[SSAValue]], SSAValue]
+"""From the values of an op's operands, which have one type, to that of its result."""
+
+
+def evaluate(
+    b: LoopBuilder, ops: Sequence[SchemaOp], values: Mapping[SSAValue, SSAValue]
+) -> dict[SSAValue, SSAValue]:
+    """The values of ops, which have rules, from those of what they read; all have one type."""
+    known = dict(values)
+    for op in ops:
+        rule = POINTWISE[operator_name(op)]
+        known[op.results[0]] = rule(b, op, [known[operand] for operand in op.operands])
+    return known
+
+
+def operator_name(op: SchemaOp) -> str:
+    """The operator of an edge op, as `add.Tensor`."""
+    return op.name.removeprefix("edge.")
+
+
+# -- arithmetic
+
+
+def add(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.value(arith.AddfOp(x, y))
+
+
+def sub(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.value(arith.SubfOp(x, y))
+
+
+def mul(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.value(arith.MulfOp(x, y))
+
+
+def div(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.value(arith.DivfOp(x, y))
+
+
+def choose(b: LoopBuilder, predicate: str, x: SSAValue, y: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+    """`yes` where a comparison of `x` with `y` holds, `no` elsewhere: vectors."""
+    return b.value(SelectOp(b.value(CompareOp(predicate, x, y)), yes, no))
+
+
+def clamp(b: LoopBuilder, x: SSAValue, low: float | None, high: float | None) -> SSAValue:
+    """Between bounds; a NaN stays one, and above the upper bound wins."""
+    if low is not None:
+        bound = b.number(low, x.type)
+        x = choose(b, "ogt", bound, x, bound, x)
+    if high is not None:
+        bound = b.number(high, x.type)
+        x = choose(b, "olt", bound, x, bound, x)
+    return x
+
+
+def sigmoid(b: LoopBuilder, x: SSAValue) -> SSAValue:
+    one = b.number(1.0, x.type)
+    return div(b, one, add(b, one, b.value(math.ExpOp(b.value(arith.NegfOp(x))))))
+
+
+# -- rules
+
+
+def _unary(op: Callable[[SSAValue], object]) -> Rule:
+    def rule(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+        return b.value(op(x[0]))  # pyright: ignore[reportArgumentType]
+
+    return rule
+
+
+def _binary(combine: Callable[[LoopBuilder, SSAValue, SSAValue], SSAValue]) -> Rule:
+    def rule(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+        return combine(b, x[0], x[1])
+
+    return rule
+
+
+def _with_number(combine: Callable[[LoopBuilder, SSAValue, SSAValue], SSAValue]) -> Rule:
+    """An operator of a tensor and the number `other`."""
+
+    def rule(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+        return combine(b, x[0], b.number(float(op.arg("other")), x[0].type))
+
+    return rule
+
+
+def _scaled(combine: Callable[[LoopBuilder, SSAValue, SSAValue], SSAValue]) -> Rule:
+    """`combine(self, alpha * other)`, of a tensor or a number."""
+
+    def rule(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+        alpha = float(op.arg("alpha"))
+        if len(x) == 1:
+            return combine(b, x[0], b.number(alpha * float(op.arg("other")), x[0].type))
+        other = x[1] if alpha == 1 else mul(b, x[1], b.number(alpha, x[1].type))
+        return combine(b, x[0], other)
+
+    return rule
+
+
+def _clamp(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    low, high = op.arg("min"), op.arg("max")
+    return clamp(b, x[0], None if low is None else float(low), None if high is None else float(high))
+
+
+def _hardtanh(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return clamp(b, x[0], float(op.arg("min_val")), float(op.arg("max_val")))
+
+
+def _relu(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return clamp(b, x[0], 0.0, None)
+
+
+def _hardsigmoid(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    shifted = clamp(b, add(b, x[0], b.number(3.0, x[0].type)), 0.0, 6.0)
+    return mul(b, shifted, b.number(1 / 6, x[0].type))
+
+
+def _hardswish(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return mul(b, x[0], _hardsigmoid(b, op, x))
+
+
+def _silu(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return mul(b, x[0], sigmoid(b, x[0]))
+
+
+def _gelu(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    (value,) = x
+    half = mul(b, value, b.number(0.5, value.type))
+    if op.arg("approximate") == "none":
+        curve = b.value(math.ErfOp(mul(b, value, b.number(numbers.sqrt(0.5), value.type))))
+    else:
+        cube = mul(b, mul(b, value, value), value)
+        inner = add(b, value, mul(b, cube, b.number(0.044715, value.type)))
+        curve = b.value(math.TanhOp(mul(b, inner, b.number(numbers.sqrt(2 / numbers.pi), value.type))))
+    return mul(b, half, add(b, curve, b.number(1.0, value.type)))
+
+
+def _leaky_relu(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    (value,) = x
+    scaled = mul(b, value, b.number(float(op.arg("negative_slope")), value.type))
+    return choose(b, "ogt", value, b.number(0.0, value.type), value, scaled)
+
+
+def _reciprocal(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return div(b, b.number(1.0, x[0].type), x[0])
+
+
+def _rsqrt(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return div(b, b.number(1.0, x[0].type), b.value(math.SqrtOp(x[0])))
+
+
+def _maximum(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.value(arith.MaximumfOp(*x))
+
+
+def _minimum(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.value(arith.MinimumfOp(*x))
+
+
+def _sigmoid(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return sigmoid(b, x[0])
+
+
+POINTWISE: Final[dict[str, Rule]] = {
+    "abs": _unary(math.AbsFOp),
+    "add.Scalar": _scaled(add),
+    "add.Tensor": _scaled(add),
+    "ceil": _unary(math.CeilOp),
+    "clamp": _clamp,
+    "div.Scalar": _with_number(div),
+    "div.Tensor": _binary(div),
+    "exp": _unary(math.ExpOp),
+    "floor": _unary(math.FloorOp),
+    "gelu": _gelu,
+    "hardsigmoid": _hardsigmoid,
+    "hardswish": _hardswish,
+    "hardtanh": _hardtanh,
+    "leaky_relu": _leaky_relu,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "mul.Scalar": _with_number(mul),
+    "mul.Tensor": _binary(mul),
+    "neg": _unary(arith.NegfOp),
+    "reciprocal": _reciprocal,
+    "relu": _relu,
+    "rsqrt": _rsqrt,
+    "sigmoid": _sigmoid,
+    "silu": _silu,
+    "sqrt": _unary(math.SqrtOp),
+    "sub.Scalar": _scaled(sub),
+    "sub.Tensor": _scaled(sub),
+    "tanh": _unary(math.TanhOp),
+}
+"""Rules by operator."""

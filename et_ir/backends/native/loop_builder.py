@@ -1,0 +1,258 @@
+"""Builder of loops: `scf`, `memref`, `arith` and `vector` ops at the end of a block.
+
+Kernels are made with it. Index arithmetic on Python integers is folded, so that sizes may be numbers or values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    f32,
+    i1,
+)
+from xdsl.dialects.memref import DimOp, LoadOp, StoreOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from et_ir.dialects.native import OuterProductOp, StridedLoadOp
+
+__all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
+
+Index: TypeAlias = int | SSAValue
+"""A size or a place: a number, or a value of type `index`."""
+
+_Op = TypeVar("_Op", bound=Operation)
+
+
+def vector_of(*shape: int, element: Attribute = f32) -> VectorType:
+    """The type of a vector, of f32 unless told otherwise."""
+    return VectorType(element, shape)
+
+
+@dataclass
+class Loop:
+    """A loop as it is built."""
+
+    index: SSAValue
+    args: Sequence[SSAValue]
+    """Loop-carried values at the start of an iteration."""
+    next: Sequence[SSAValue] = ()
+    """Loop-carried values at its end: as many as `args`."""
+    results: Sequence[SSAValue] = field(default_factory=tuple)
+    """Their values after the loop."""
+
+
+class LoopBuilder:
+    """Appends ops to a block; constants go to its function's entry, once each."""
+
+    def __init__(self, entry: Block):
+        self._block = entry
+        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._entry = entry
+        self._last_constant: Operation | None = None
+
+    # -- ops
+
+    def add_op(self, op: _Op) -> _Op:
+        """Append an op."""
+        self._block.add_op(op)
+        return op
+
+    def value(self, op: Operation) -> SSAValue:
+        """Append an op with one result."""
+        self._block.add_op(op)
+        return op.results[0]
+
+    def constant(self, value: Attribute, type: Attribute) -> SSAValue:
+        """A constant, at the entry of the function."""
+        key = (value, type)
+        found = self._constants.get(key)
+        if found is None:
+            op = arith.ConstantOp(value, type)
+            if self._last_constant is not None:
+                self._entry.insert_op_after(op, self._last_constant)
+            elif self._entry.first_op is not None:
+                self._entry.insert_op_before(op, self._entry.first_op)
+            else:
+                self._entry.add_op(op)
+            self._last_constant = op
+            found = self._constants[key] = op.result
+        return found
+
+    # -- index arithmetic
+
+    def index(self, value: Index) -> SSAValue:
+        """A value of type `index`."""
+        if isinstance(value, int):
+            return self.constant(IntegerAttr.from_index_int_value(value), IndexType())
+        return value
+
+    def add(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if isinstance(a, int) and a == 0:
+            return b
+        if isinstance(b, int) and b == 0:
+            return a
+        return self.value(arith.AddiOp(self.index(a), self.index(b)))
+
+    def sub(self, a: Index, b: Index) -> Index:
+        if isinstance(b, int) and (isinstance(a, int) or b == 0):
+            return a - b if isinstance(a, int) else a
+        return self.value(arith.SubiOp(self.index(a), self.index(b)))
+
+    def mul(self, a: Index, b: Index) -> Index:
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, int) and one in (0, 1):
+                return 0 if one == 0 else other
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        return self.value(arith.MuliOp(self.index(a), self.index(b)))
+
+    def floordiv(self, a: Index, b: int) -> Index:
+        if isinstance(a, int):
+            return a // b
+        return a if b == 1 else self.value(arith.DivUIOp(a, self.index(b)))
+
+    def quotient(self, a: Index, b: Index) -> Index:
+        """`a // b`, of numbers that are not negative."""
+        if isinstance(b, int):
+            return self.floordiv(a, b)
+        return self.value(arith.DivUIOp(self.index(a), b))
+
+    def remainder(self, a: Index, b: Index) -> Index:
+        """`a % b`, of numbers that are not negative."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a % b
+        return self.value(arith.RemUIOp(self.index(a), self.index(b)))
+
+    def ceildiv(self, a: Index, b: int) -> Index:
+        return self.floordiv(self.add(a, b - 1), b)
+
+    def multiple_below(self, a: Index, b: int) -> Index:
+        """The largest multiple of `b` that is at most `a`."""
+        return self.mul(self.floordiv(a, b), b)
+
+    def min(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        return self.value(arith.MinSIOp(self.index(a), self.index(b)))
+
+    def dim(self, base: SSAValue, dim: int) -> Index:
+        """A size of a buffer."""
+        type = base.type
+        assert isinstance(type, MemRefType)
+        size = type.get_shape()[dim]
+        return size if size >= 0 else self.value(DimOp.from_source_and_index(base, self.index(dim)))
+
+    # -- loops
+
+    @contextmanager
+    def for_(
+        self, start: Index, end: Index, step: Index = 1, carried: Sequence[SSAValue] = ()
+    ) -> Iterator[Loop]:
+        """A sequential loop, whose body is what is appended within. Set `next` where values are carried."""
+        body = Block(arg_types=[IndexType(), *(value.type for value in carried)])
+        loop = Loop(body.args[0], body.args[1:])
+        bounds = [self.index(start), self.index(end), self.index(step)]
+        outside, self._block = self._block, body
+        yield loop
+        self._block.add_op(scf.YieldOp(*loop.next))
+        self._block = outside
+        op = self.add_op(scf.ForOp(*bounds, carried, body))
+        loop.results = op.results
+
+    @contextmanager
+    def parallel(self, end: Index, step: Index = 1) -> Iterator[SSAValue]:
+        """A loop from 0 whose iterations threads share."""
+        body = Block(arg_types=[IndexType()])
+        bounds = [self.index(0), self.index(end), self.index(step)]
+        outside, self._block = self._block, body
+        yield body.args[0]
+        self._block.add_op(scf.ReduceOp())
+        self._block = outside
+        self.add_op(scf.ParallelOp(bounds[:1], bounds[1:2], bounds[2:], Region(body)))
+
+    @contextmanager
+    def if_(self, condition: SSAValue) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+        """A branch, whose body is what is appended within; what is appended within what it yields is the other."""
+        then, otherwise = Block(), Block()
+        outside, self._block = self._block, then
+
+        @contextmanager
+        def other() -> Iterator[None]:
+            self._block = otherwise
+            yield
+            self._block = then
+
+        yield other
+        self._block = outside
+        for block in (then, otherwise):
+            block.add_op(scf.YieldOp())
+        self.add_op(scf.IfOp(condition, [], Region(then), Region(otherwise)))
+
+    # -- vectors
+
+    def splat(self, number: float, type: VectorType) -> SSAValue:
+        """A vector of equal constants."""
+        return self.constant(DenseIntOrFPElementsAttr.from_list(type, [number]), type)
+
+    def number(self, number: float, type: Attribute) -> SSAValue:
+        """A constant of the type of what it is combined with: a vector, or f32."""
+        if isinstance(type, VectorType):
+            return self.splat(number, type)
+        return self.constant(FloatAttr(number, f32), f32)
+
+    def load(self, base: SSAValue, at: Sequence[Index], type: VectorType) -> SSAValue:
+        """The elements of a buffer from a place on, as a vector."""
+        return self.value(vector.LoadOp(base, [self.index(one) for one in at], type))
+
+    def masked_load(
+        self, base: SSAValue, at: Sequence[Index], mask: SSAValue, otherwise: SSAValue
+    ) -> SSAValue:
+        """As `load`, with the lanes of `otherwise` where the mask is clear."""
+        return self.value(vector.MaskedLoadOp(base, [self.index(one) for one in at], mask, otherwise))
+
+    def store(self, value: SSAValue, base: SSAValue, at: Sequence[Index]) -> None:
+        """Write a vector to a buffer from a place on; of rank 2, to rows of its last two dimensions."""
+        self.add_op(vector.StoreOp(value, base, [self.index(one) for one in at]))
+
+    def masked_store(self, value: SSAValue, base: SSAValue, at: Sequence[Index], mask: SSAValue) -> None:
+        """As `store`, of rank 1, where the mask is set."""
+        self.add_op(vector.MaskedStoreOp(base, [self.index(one) for one in at], mask, value))
+
+    def mask(self, count: Index, lanes: int) -> SSAValue:
+        """A mask of the first `count` lanes."""
+        return self.value(vector.CreateMaskOp([self.index(count)], vector_of(lanes, element=i1)))
+
+    def element(self, base: SSAValue, at: Sequence[Index]) -> SSAValue:
+        """One element of a buffer."""
+        return self.value(LoadOp.get(base, [self.index(one) for one in at]))
+
+    def set_element(self, value: SSAValue, base: SSAValue, at: Sequence[Index]) -> None:
+        """Write one element of a buffer."""
+        self.add_op(StoreOp.get(value, base, [self.index(one) for one in at]))
+
+    def broadcast(self, value: SSAValue, type: VectorType) -> SSAValue:
+        """A vector of equal elements, or of equal rows."""
+        return value if value.type == type else self.value(vector.BroadcastOp(value, type))
+
+    def column(
+        self, base: SSAValue, at: Sequence[Index], dim: int, stride: int, type: VectorType
+    ) -> SSAValue:
+        """Elements `stride` apart along a dimension."""
+        return self.value(StridedLoadOp(base, [self.index(one) for one in at], dim, stride, type))
+
+    def outer_product(self, column: SSAValue, row: SSAValue, accumulator: SSAValue) -> SSAValue:
+        """`accumulator + column ⊗ row`."""
+        return self.value(OuterProductOp(column, row, accumulator))

@@ -1,0 +1,222 @@
+"""Object code of a module of xDSL's `llvm` dialect, by LLVM.
+
+LLVM gets code whose loops are tiled and whose vectors are those of the machine, so few of its passes run: those that
+clean up, none that vectorize or recognize idioms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from et_ir.dialects.native import CompareOp, SelectOp
+
+if TYPE_CHECKING:
+    from llvmlite import binding, ir
+
+__all__ = ["INSTRUCTION_SETS", "InstructionSet", "assembly", "llvm_text", "object_code"]
+
+
+@dataclass(frozen=True)
+class InstructionSet:
+    """A level of an architecture that code is compiled for."""
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    """LLVM's names of the features beyond the CPU's own."""
+    lanes: int
+    """Elements of 32 bits in a vector register."""
+    registers: int
+    """Vector registers."""
+    cpu_flags: tuple[str, ...]
+    """Features that a machine must have to run the code, by the names that Linux gives them."""
+
+
+INSTRUCTION_SETS: Final = {
+    one.name: one
+    for one in (
+        InstructionSet(
+            "x86-64-v4",
+            "x86_64-unknown-linux-gnu",
+            "x86-64-v4",
+            "-prefer-256-bit",
+            16,
+            32,
+            ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma"),
+        ),
+        InstructionSet(
+            "x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", "", 8, 16, ("avx2", "fma", "bmi2")
+        ),
+        InstructionSet("aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 4, 32, ("asimd",)),
+    )
+}
+"""Levels by name, the most capable of each architecture first."""
+
+
+def llvm_text(module: ModuleOp, target: InstructionSet) -> str:
+    """The module as LLVM assembly, before LLVM optimizes it."""
+    return str(_translated(module, target))
+
+
+def object_code(module: ModuleOp, target: InstructionSet) -> bytes:
+    """A relocatable ELF object of a module of the `llvm` dialect; the same bytes each time."""
+    machine, code = _optimized(module, target)
+    return machine.emit_object(code)
+
+
+def assembly(module: ModuleOp, target: InstructionSet) -> str:
+    """The object as assembly text."""
+    machine, code = _optimized(module, target)
+    return machine.emit_assembly(code)
+
+
+def _optimized(module: ModuleOp, target: InstructionSet) -> tuple[binding.TargetMachine, binding.ModuleRef]:
+    machine = _machine(target)
+    from llvmlite import binding
+
+    code = binding.parse_assembly(llvm_text(module, target))
+    code.link_in(binding.parse_assembly(_runtime_text(target)))
+    options = binding.create_pipeline_tuning_options(speed_level=1)
+    builder = binding.create_pass_builder(machine, options)
+    passes = binding.create_new_module_pass_manager()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_new_gvn_pass()
+    passes.add_loop_simplify_pass()
+    passes.add_lcssa_pass()
+    passes.add_loop_strength_reduce_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(code, builder)
+    code.verify()
+    return machine, code
+
+
+@cache
+def _machine(target: InstructionSet) -> binding.TargetMachine:
+    from llvmlite import binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+    )
+
+
+@cache
+def _runtime_text(target: InstructionSet) -> str:
+    """Barriers between threads, in LLVM assembly: xDSL's `llvm` has no atomic instructions."""
+    text = files("et_ir.backends.native").joinpath("threads.ll").read_text("utf-8")
+    x86 = target.triple.startswith("x86_64")
+    text = text.replace(
+        "call void @PAUSE",
+        "call void @llvm.x86.sse2.pause()" if x86 else "call void @llvm.aarch64.hint(i32 1)",
+    )
+    text = text.replace("@PAUSE", "@llvm.x86.sse2.pause()" if x86 else "@llvm.aarch64.hint(i32)")
+    return f'target triple = "{target.triple}"\n' + text
+
+
+# -- from the dialect to llvmlite
+
+
+def _translated(module: ModuleOp, target: InstructionSet) -> ir.Module:
+    from llvmlite import ir
+
+    made = ir.Module(name="native")
+    made.triple = target.triple
+    machine = _machine(target)
+    made.data_layout = str(machine.target_data)
+    functions = [op for op in module.body.block.ops if isinstance(op, llvm.FuncOp)]
+    for function in functions:
+        _declare(function, made)
+    for function in functions:
+        if function.body.blocks:
+            _define(function, made)
+    return made
+
+
+def _declare(function: llvm.FuncOp, module: ir.Module) -> None:
+    from llvmlite import ir
+    from xdsl.backend.llvm.convert_type import convert_type
+
+    type = function.function_type
+    made = ir.Function(
+        module,
+        ir.FunctionType(convert_type(type.output), [convert_type(one) for one in type.inputs.data]),
+        name=function.sym_name.data,
+    )
+    if function.body.blocks and function.linkage.linkage == StringAttr("internal"):
+        made.linkage = "internal"
+    made.attributes.add("nounwind")
+
+
+def _define(function: llvm.FuncOp, module: ir.Module) -> None:
+    from llvmlite import ir
+    from xdsl.backend.llvm.convert_type import convert_type
+
+    made: Any = module.get_global(function.sym_name.data)
+    values: dict[SSAValue, ir.Value] = {}
+    blocks: dict[Block, Any] = {}
+    for number, block in enumerate(function.body.blocks):
+        blocks[block] = made.append_basic_block(name=f"b{number}")
+    entry = function.body.blocks[0]
+    values.update(zip(entry.args, made.args, strict=True))
+    for block in list(function.body.blocks)[1:]:
+        builder = ir.IRBuilder(blocks[block])
+        for argument in block.args:
+            values[argument] = builder.phi(convert_type(argument.type))
+    # Definitions before their uses: in blocks that another one dominates, which their order respects.
+    for block in function.body.blocks:
+        builder = ir.IRBuilder(blocks[block])
+        builder.position_at_end(blocks[block])
+        for op in block.ops:
+            _translate(op, builder, values, blocks)
+
+
+def _translate(
+    op: Operation, builder: ir.IRBuilder, values: dict[SSAValue, ir.Value], blocks: dict[Block, Any]
+) -> None:
+    from xdsl.backend.llvm.convert_op import convert_op
+
+    match op:
+        case CompareOp():
+            predicate = op.predicate.data
+            compare = builder.fcmp_ordered if predicate.startswith("o") else builder.fcmp_unordered
+            symbol = _SYMBOLS.get(predicate[1:], predicate)
+            values[op.result] = compare(symbol, values[op.lhs], values[op.rhs])
+        case SelectOp():
+            values[op.result] = builder.select(values[op.mask], values[op.lhs], values[op.rhs])
+        case llvm.VectorReduceFAddOp() | llvm.VectorReduceFMulOp():
+            _reduce(op, builder, values)
+        case _:
+            convert_op(op, builder, values, blocks)
+
+
+_SYMBOLS: Final = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "ne": "!="}
+
+
+def _reduce(
+    op: llvm.VectorReduceFAddOp | llvm.VectorReduceFMulOp,
+    builder: ir.IRBuilder,
+    values: dict[SSAValue, ir.Value],
+) -> None:
+    """A reduction with its flags, which xDSL's translation drops."""
+    from llvmlite import ir
+
+    start, vector = values[op.start_value], values[op.vector]
+    kind = "fadd" if isinstance(op, llvm.VectorReduceFAddOp) else "fmul"
+    name = f"llvm.vector.reduce.{kind}.v{vector.type.count}f32"
+    module: Any = builder.module
+    function = module.globals.get(name) or ir.Function(
+        module, ir.FunctionType(start.type, [start.type, vector.type]), name=name
+    )
+    flags = [flag.value for flag in op.fastmathFlags.data]
+    values[op.res] = builder.call(function, [start, vector], fastmath=flags)

@@ -1,0 +1,119 @@
+"""Partitioner of the native backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import f32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.forms import ALIASES, form_of
+from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.delegation.backends_by_name import Backend
+from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.specs import CompileSpec, DelegationSpec
+from et_ir.delegation.support import OperatorSupport
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import element_type_name
+from et_ir.dialects.schema.tensors import is_tensor
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+__all__ = ["BACKEND", "KEPT", "NativePartitioner"]
+
+KEPT: Final = ("hardswish", "linear", "silu")
+"""Operators that there is one kernel for, and that would else be decomposed."""
+
+DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
+
+
+class NativeSupport(OperatorSupport):
+    """Ops of f32 tensors of fixed sizes that there is a rule for."""
+
+    def __init__(self, only: frozenset[str], without: frozenset[str]):
+        self._only, self._without = only, without
+
+    def refusal(self, op: Operation) -> Diagnostic | None:
+        if not isinstance(op, SchemaOp):
+            return Diagnostic("no operator", op.name)
+        name = operator_name(op)
+        if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
+            return Diagnostic("left out by the user", name)
+        if form_of(op) is None and name not in ALIASES:
+            return Diagnostic("the native backend has no rule for this operator", name)
+        used = [result for result in op.results if result.uses] or [op.results[0]]
+        for value in (*op.operands, *used):
+            if not is_tensor(value.type):
+                return Diagnostic("an argument is known only at run time", str(value.type))
+            type = value.type
+            if type.element_type != f32:
+                return Diagnostic("element type", f"{element_type_name(type.element_type)}, it takes f32")
+            if not type.has_static_shape():
+                return Diagnostic("dynamic size", str(type))
+            if 0 in type.get_shape():
+                return Diagnostic("empty tensor", str(type))
+            if tuple(dim_order_of(type)) != tuple(range(type.get_num_dims())):
+                return Diagnostic("memory format", str(type))
+        return None
+
+
+class NativePartitioner(CapabilityPartitioner):
+    """Takes what the native backend has rules for.
+
+    `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
+    `only`, no other operators than these; without those of `without`.
+    """
+
+    def __init__(
+        self,
+        *,
+        instruction_sets: Sequence[str] = DEFAULT_SETS,
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+        min_ops: int = 1,
+    ):
+        for name in instruction_sets:
+            if name not in INSTRUCTION_SETS:
+                there = ", ".join(INSTRUCTION_SETS)
+                raise ValueError(f"unknown instruction set '{name}'; there are: {there}")
+        if not instruction_sets:
+            raise ValueError("no instruction set")
+        specs = (CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),)
+        super().__init__(DelegationSpec(NativeBackend.backend_id, specs))
+        self.min_ops = min_ops
+        self._only, self._without = operators(only), operators(without)
+
+    def support(self, method: FuncOp) -> OperatorSupport:
+        return NativeSupport(self._only, self._without)
+
+    def ops_to_not_decompose(
+        self,
+    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
+        return [name for name in KEPT if name not in self._without], None
+
+    def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
+        if all(isinstance(op, SchemaOp) and operator_name(op) in ALIASES for op in ops):
+            return Diagnostic("the partition computes nothing", "it only moves elements")
+        return super().refuse_partition(ops)
+
+
+def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
+    check_options(options, ("for", "only", "without", "min"))
+    return NativePartitioner(
+        instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
+        only=operators_option(options, "only"),
+        without=operators_option(options, "without"),
+        min_ops=number_option(options, "min", 1),
+    )
+
+
+BACKEND: Final = Backend("native", NativeBackend, _partitioner)

@@ -1,0 +1,537 @@
+"""Conversion of loops over buffers to xDSL's `llvm` dialect.
+
+Structured loops become blocks and branches, buffers become pointers, and places in them become addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects import arith, llvm, math, memref, scf, vector
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    VectorType,
+    f32,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.diagnostics import PassReport, diagnose
+from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
+from et_schema.native import ENTRY
+
+__all__ = ["BARRIER", "ConvertToLlvmPass"]
+
+BARRIER: Final = "native_barrier"
+"""The function that a barrier calls, with the context of the call and the number of threads."""
+
+
+@dataclass(frozen=True)
+class ConvertToLlvmPass(ModulePass):
+    """Convert functions of loops over buffers to `llvm.func`.
+
+    A buffer is passed as a pointer to its first element, followed by those of its sizes that its type does not say. Its
+    elements are in row-major order without gaps. Each function gets the context of the call as its first argument,
+    which barriers need. Functions that are not private are called through `native_entry`. Vectors have the machine's width. Comparison and selection of vectors stay in `native`, as
+    xDSL's `llvm` has none.
+
+    Before:
+
+    ```mlir
+    func.func @kernel(%x: memref<?x8xf32>, %i: index) {
+      %v = vector.load %x[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+    ```
+
+    After:
+
+    ```mlir
+    llvm.func @kernel(%context: !llvm.ptr, %x: !llvm.ptr, %x_0: i64, %i: i64) {
+      %0 = llvm.mul %i, %c8 : i64
+      %1 = llvm.getelementptr %x[%0] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      %v = llvm.load %1 {alignment = 4} : !llvm.ptr -> vector<8xf32>
+    ```
+    """
+
+    name = "convert-to-llvm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
+        barrier = any(isinstance(inner, BarrierOp) for one in functions for inner in one.walk())
+        for function in functions:
+            made = _Conversion().function(function)
+            op.body.block.insert_op_before(made, function)
+            op.body.block.erase_op(function)
+            if function.sym_visibility is None:
+                op.body.block.add_op(_entry_point(made))
+        if barrier:
+            type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
+            op.body.block.add_op(llvm.FuncOp(BARRIER, type, linkage=llvm.LinkageAttr("external")))
+
+
+def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
+    """A function that takes the addresses of all buffers in an array, and calls `function`."""
+    pointer = llvm.LLVMPointerType()
+    block = Block(arg_types=[pointer, pointer, i64, i64])
+    context, pointers, thread, threads = block.args
+    arguments: list[SSAValue] = []
+    for number in range(len(function.function_type.inputs) - 3):
+        place = llvm.GEPOp(pointers, [number], pointer)
+        buffer = llvm.LoadOp(place.result, pointer, alignment=8)
+        block.add_ops([place, buffer])
+        arguments.append(buffer.dereferenced_value)
+    block.add_ops(
+        [llvm.CallOp(function.sym_name.data, context, *arguments, thread, threads), llvm.ReturnOp()]
+    )
+    return llvm.FuncOp(
+        ENTRY,
+        llvm.LLVMFunctionType(block.arg_types),
+        linkage=llvm.LinkageAttr("external"),
+        body=Region(block),
+    )
+
+
+_Index: TypeAlias = int | SSAValue
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    """A buffer: the address of its first element, and its sizes."""
+
+    pointer: SSAValue
+    sizes: Sequence[_Index]
+    element: Attribute
+
+
+_BINARY: Final[dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]]] = {
+    arith.AddiOp: llvm.AddOp,
+    arith.SubiOp: llvm.SubOp,
+    arith.MuliOp: llvm.MulOp,
+    arith.DivUIOp: llvm.UDivOp,
+    arith.DivSIOp: llvm.SDivOp,
+    arith.RemUIOp: llvm.URemOp,
+    arith.AndIOp: llvm.AndOp,
+    arith.OrIOp: llvm.OrOp,
+    arith.XOrIOp: llvm.XOrOp,
+    arith.ShLIOp: llvm.ShlOp,
+    arith.ShRUIOp: llvm.LShrOp,
+    arith.ShRSIOp: llvm.AShrOp,
+    arith.AddfOp: llvm.FAddOp,
+    arith.SubfOp: llvm.FSubOp,
+    arith.MulfOp: llvm.FMulOp,
+    arith.DivfOp: llvm.FDivOp,
+}
+
+_INTRINSICS: Final[dict[type[Operation], str]] = {
+    arith.MaximumfOp: "llvm.maximum",
+    arith.MaxnumfOp: "llvm.maxnum",
+    arith.MinnumfOp: "llvm.minnum",
+    math.AbsFOp: "llvm.fabs",
+    math.CeilOp: "llvm.ceil",
+    math.CopySignOp: "llvm.copysign",
+    math.FloorOp: "llvm.floor",
+    math.SqrtOp: "llvm.sqrt",
+    arith.MinimumfOp: "llvm.minimum",
+    arith.MinSIOp: "llvm.smin",
+    arith.MaxSIOp: "llvm.smax",
+    arith.MinUIOp: "llvm.umin",
+    arith.MaxUIOp: "llvm.umax",
+    math.RoundEvenOp: "llvm.roundeven",
+    math.TruncOp: "llvm.trunc",
+}
+"""Ops that are calls of an intrinsic of the same operands, whose name ends with the type. xDSL's translation of its own
+ops for some of these leaves the type out."""
+
+_REDUCTIONS: Final = {
+    vector.CombiningKindFlag.MAXIMUMF: "llvm.vector.reduce.fmaximum",
+    vector.CombiningKindFlag.MINIMUMF: "llvm.vector.reduce.fminimum",
+    vector.CombiningKindFlag.MAXNUMF: "llvm.vector.reduce.fmax",
+    vector.CombiningKindFlag.MINNUMF: "llvm.vector.reduce.fmin",
+}
+
+
+_SUMS: Final = {
+    vector.CombiningKindFlag.ADD: (llvm.VectorReduceFAddOp, -0.0),
+    vector.CombiningKindFlag.MUL: (llvm.VectorReduceFMulOp, 1.0),
+}
+"""Reductions that start from a neutral element."""
+
+
+class _Conversion:
+    """Rebuilds one function."""
+
+    def __init__(self) -> None:
+        self._values: dict[SSAValue, SSAValue] = {}
+        self._buffers: dict[SSAValue, _Buffer] = {}
+        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._region = Region()
+        self._block = self._entry = Block()
+        self._last_constant: Operation | None = None
+
+    def function(self, function: FuncOp) -> llvm.FuncOp:
+        """The function as one of `llvm`."""
+        if function.function_type.outputs.data:
+            raise PassReport(
+                "functions cannot be converted",
+                [diagnose(function, "the function returns a value", "return it in a buffer")],
+            )
+        block = function.body.block
+        types: list[Attribute] = [llvm.LLVMPointerType()]
+        for argument in block.args:
+            types += _argument_types(argument.type)
+        self._block = self._entry = Block(arg_types=types)
+        self._region.add_block(self._block)
+        arguments = iter(self._entry.args)
+        self._context = next(arguments)
+        self._context.name_hint = "context"
+        for argument in block.args:
+            value = next(arguments)
+            value.name_hint = argument.name_hint
+            if isinstance(argument.type, MemRefType):
+                sizes = [size if size >= 0 else next(arguments) for size in argument.type.get_shape()]
+                self._buffers[argument] = _Buffer(value, sizes, argument.type.element_type)
+            else:
+                self._values[argument] = value
+        self._ops(block)
+        private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        return llvm.FuncOp(
+            function.sym_name.data,
+            llvm.LLVMFunctionType(types),
+            linkage=llvm.LinkageAttr("internal" if private else "external"),
+            body=self._region,
+        )
+
+    def _ops(self, block: Block) -> None:
+        for op in block.ops:
+            self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        kind = type(op)
+        if kind in _BINARY:
+            self._define(op, _BINARY[kind](*map(self._value, op.operands)))
+            return
+        if kind in _INTRINSICS:
+            self._intrinsic(op, _INTRINSICS[kind], list(map(self._value, op.operands)))
+            return
+        match op:
+            case arith.ConstantOp():
+                self._values[op.result] = self._constant(op.value, op.result.type)
+            case arith.NegfOp():
+                self._define(op, llvm.FNegOp(self._value(op.operand)))
+            case math.FmaOp() | vector.FMAOp():
+                self._define(op, llvm.FMAOp(*map(self._value, op.operands)))
+            case arith.CmpiOp():
+                flag = list(llvm.ICmpPredicateFlag)[op.predicate.value.data]
+                made = llvm.ICmpOp(self._value(op.lhs), self._value(op.rhs), IntegerAttr(flag.to_int(), i64))
+                self._define(op, made)
+            case arith.SelectOp():
+                self._define(op, llvm.SelectOp(*map(self._value, op.operands)))
+            case CompareOp():
+                self._define(op, CompareOp(op.predicate.data, self._value(op.lhs), self._value(op.rhs)))
+            case SelectOp():
+                self._define(op, SelectOp(*map(self._value, op.operands)))
+            case arith.SIToFPOp():
+                self._define(op, llvm.SIToFPOp(self._value(op.input), op.result.type))
+            case vector.BitcastOp() | arith.BitcastOp():
+                self._define(op, llvm.BitcastOp(self._value(op.operands[0]), op.results[0].type))
+            case memref.DimOp():
+                self._values[op.result] = self._index(self._dim(op))
+            case memref.ViewOp() | memref.ReinterpretCastOp() | memref.CastOp():
+                self._view(op)
+            case memref.LoadOp():
+                address = self._address(op.memref, op.indices)
+                self._define(op, llvm.LoadOp(address, op.res.type, alignment=4))
+            case memref.StoreOp():
+                address = self._address(op.memref, op.indices)
+                self._add(llvm.StoreOp(self._value(op.value), address, alignment=4))
+            case vector.LoadOp():
+                address = self._address(op.base, op.indices)
+                self._define(op, llvm.LoadOp(address, op.result.type, alignment=4))
+            case vector.StoreOp():
+                address = self._address(op.base, op.indices)
+                self._add(llvm.StoreOp(self._value(op.vector), address, alignment=4))
+            case vector.MaskedLoadOp():
+                self._masked_load(op)
+            case vector.MaskedStoreOp():
+                address = self._address(op.base, op.indices)
+                mask, value = self._value(op.mask), self._value(op.value_to_store)
+                self._add(llvm.MaskedStoreOp(value, address, mask, alignment=4))
+            case vector.CreateMaskOp():
+                self._mask(op)
+            case vector.BroadcastOp():
+                self._broadcast(op)
+            case vector.ReductionOp():
+                self._reduction(op)
+            case scf.ForOp():
+                self._for(op)
+            case scf.IfOp():
+                self._if(op)
+            case BarrierOp():
+                threads = self._entry.args[-1]
+                self._call(BARRIER, [self._context, threads])
+            case CallOp():
+                arguments: list[SSAValue] = [self._context]
+                for value in op.arguments:
+                    arguments += self._arguments(value)
+                self._call(op.callee.string_value(), arguments)
+            case ReturnOp():
+                self._add(llvm.ReturnOp())
+            case _:
+                raise PassReport(
+                    "functions cannot be converted",
+                    [diagnose(op, f"'{op.name}' has no conversion to llvm", "lower it first")],
+                )
+
+    # -- control flow
+
+    def _for(self, op: scf.ForOp) -> None:
+        """The body, repeated while another iteration is left: tested at its end, and once before it."""
+        lower, upper, step = map(self._value, (op.lb, op.ub, op.step))
+        carried = [self._value(value) for value in op.iter_args]
+        types = [value.type for value in carried]
+        body, after = Block(arg_types=[i64, *types]), Block(arg_types=types)
+        some = self._icmp("slt", lower, upper)
+        self._add(llvm.CondBrOp(some, body, [lower, *carried], after, carried))
+        self._values.update(zip(op.body.block.args, body.args, strict=True))
+        self._continue(body)
+        last = op.body.block.last_op
+        assert isinstance(last, scf.YieldOp)
+        for inner in op.body.block.ops:
+            if inner is not last:
+                self._op(inner)
+        yielded = [self._value(value) for value in last.operands]
+        following = self._made(llvm.AddOp(body.args[0], step))
+        again = self._icmp("slt", following, upper)
+        self._add(llvm.CondBrOp(again, body, [following, *yielded], after, yielded))
+        self._continue(after)
+        self._values.update(zip(op.results, after.args, strict=True))
+
+    def _if(self, op: scf.IfOp) -> None:
+        after = Block(arg_types=op.result_types)
+        branches: list[Block] = []
+        for region in (op.true_region, op.false_region):
+            branches.append(Block() if region.blocks else after)
+        self._add(llvm.CondBrOp(self._value(op.cond), branches[0], [], branches[1], []))
+        for region, block in zip((op.true_region, op.false_region), branches, strict=True):
+            if block is after:
+                continue
+            self._continue(block)
+            last = region.block.last_op
+            assert isinstance(last, scf.YieldOp)
+            for inner in region.block.ops:
+                if inner is not last:
+                    self._op(inner)
+            self._add(llvm.BrOp(after, *map(self._value, last.operands)))
+        self._continue(after)
+        self._values.update(zip(op.results, after.args, strict=True))
+
+    def _continue(self, block: Block) -> None:
+        self._region.add_block(block)
+        self._block = block
+
+    def _call(self, name: str, arguments: Sequence[SSAValue]) -> None:
+        self._add(llvm.CallOp(name, *arguments))
+
+    # -- buffers
+
+    def _arguments(self, value: SSAValue) -> list[SSAValue]:
+        """A value as arguments of a call."""
+        if not isinstance(value.type, MemRefType):
+            return [self._value(value)]
+        buffer = self._buffers[value]
+        dynamic = [
+            self._index(size)
+            for size, known in zip(buffer.sizes, value.type.get_shape(), strict=True)
+            if known < 0
+        ]
+        return [buffer.pointer, *dynamic]
+
+    def _dim(self, op: memref.DimOp) -> _Index:
+        owner = op.index.owner
+        if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, IntegerAttr):
+            raise PassReport(
+                "functions cannot be converted",
+                [diagnose(op, "the dimension is not a constant", "ask for each dimension by its number")],
+            )
+        return self._buffers[op.source].sizes[owner.value.value.data]
+
+    def _view(self, op: memref.ViewOp | memref.ReinterpretCastOp | memref.CastOp) -> None:
+        """The same memory from another place on, or in another shape."""
+        type = op.results[0].type
+        assert isinstance(type, MemRefType)
+        source = self._buffers[op.operands[0]]
+        pointer = source.pointer
+        if isinstance(op, memref.CastOp):
+            sizes: Sequence[_Index] = source.sizes
+        else:
+            given = iter(op.sizes)
+            sizes = [size if size >= 0 else self._value(next(given)) for size in type.get_shape()]
+            if isinstance(op, memref.ViewOp):
+                pointer = self._offset(pointer, self._value(op.byte_shift), IntegerType(8))
+            else:
+                (offset,) = op.static_offsets.get_values()
+                dynamic = list(op.offsets)
+                place: _Index = self._value(dynamic[0]) if dynamic else offset
+                pointer = self._offset(pointer, place, source.element)
+        known = [size if size >= 0 else other for size, other in zip(type.get_shape(), sizes, strict=True)]
+        self._buffers[op.results[0]] = _Buffer(pointer, known, type.element_type)
+
+    def _address(self, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """The address of an element: a sum of indices times strides, by Horner's rule."""
+        buffer = self._buffers[base]
+        place: _Index = 0
+        for index, size in zip(indices, buffer.sizes, strict=True):
+            place = self._plus(self._times(place, size), self._number(index))
+        return self._offset(buffer.pointer, place, buffer.element)
+
+    def _offset(self, pointer: SSAValue, place: _Index, element: Attribute) -> SSAValue:
+        if place == 0:
+            return pointer
+        return self._made(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], element, [self._index(place)]))
+
+    def _masked_load(self, op: vector.MaskedLoadOp) -> None:
+        address = self._address(op.base, op.indices)
+        arguments = [address, self._number_of(4, i32), self._value(op.mask), self._value(op.pass_thru)]
+        name = f"llvm.masked.load.{_suffix(op.result.type)}.p0"
+        self._define(op, llvm.CallIntrinsicOp(name, arguments, [op.result.type]))
+
+    # -- vectors
+
+    def _mask(self, op: vector.CreateMaskOp) -> None:
+        """Lanes whose number is below the count, as LLVM's `get.active.lane.mask` says."""
+        type = op.mask_vector.type
+        assert isinstance(type, VectorType)
+        zero = self._number_of(0, i64)
+        # A count below zero sets no lane; the intrinsic takes numbers without a sign.
+        count = self._made(
+            llvm.CallIntrinsicOp("llvm.smax.i64", [self._value(op.mask_dim_sizes[0]), zero], [i64])
+        )
+        name = f"llvm.get.active.lane.mask.{_suffix(type)}.i64"
+        self._define(op, llvm.CallIntrinsicOp(name, [zero, count], [type]))
+
+    def _broadcast(self, op: vector.BroadcastOp) -> None:
+        type, source = op.vector.type, self._value(op.source)
+        assert isinstance(type, VectorType)
+        if isinstance(source.type, VectorType):
+            self._values[op.vector] = source
+            return
+        undefined = self._made(llvm.UndefOp(type))
+        first = self._made(llvm.InsertElementOp(undefined, source, self._number_of(0, i64)))
+        zeros = DenseArrayBase.from_list(i32, [0] * type.get_shape()[0])
+        self._define(op, llvm.ShuffleVectorOp(first, first, zeros, type))
+
+    def _reduction(self, op: vector.ReductionOp) -> None:
+        parts, kind = self._value(op.vector), op.kind.data
+        if op.acc is not None:
+            raise PassReport(
+                "functions cannot be converted",
+                [diagnose(op, "the reduction has an accumulator", "combine it with the result")],
+            )
+        if kind in _REDUCTIONS:
+            name = f"{_REDUCTIONS[kind]}.{_suffix(parts.type)}"
+            self._define(op, llvm.CallIntrinsicOp(name, [parts], [op.dest.type]))
+            return
+        reduce, neutral = _SUMS[kind]
+        start = self._constant(FloatAttr(neutral, f32), f32)
+        # In a tree: the order of elements would be one addition after the other.
+        self._define(op, reduce(start, parts, llvm.FastMathAttr([FastMathFlag.REASSOC])))
+
+    # -- values
+
+    def _intrinsic(self, op: Operation, name: str, operands: Sequence[SSAValue]) -> None:
+        type = operands[0].type
+        self._define(op, llvm.CallIntrinsicOp(f"{name}.{_suffix(type)}", operands, [type]))
+
+    def _icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        flag = llvm.ICmpPredicateFlag(predicate)
+        return self._made(llvm.ICmpOp(lhs, rhs, IntegerAttr(flag.to_int(), i64)))
+
+    def _plus(self, a: _Index, b: _Index) -> _Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0 or b == 0:
+            return b if a == 0 else a
+        return self._made(llvm.AddOp(self._index(a), self._index(b)))
+
+    def _times(self, a: _Index, b: _Index) -> _Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a == 0 or b == 0:
+            return 0
+        if a == 1 or b == 1:
+            return b if a == 1 else a
+        return self._made(llvm.MulOp(self._index(a), self._index(b)))
+
+    def _number(self, value: SSAValue) -> _Index:
+        """An index: a number where it is a constant."""
+        owner = value.owner
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+            return owner.value.value.data
+        return self._value(value)
+
+    def _index(self, value: _Index) -> SSAValue:
+        return self._number_of(value, i64) if isinstance(value, int) else value
+
+    def _number_of(self, number: int, type: IntegerType) -> SSAValue:
+        return self._constant(IntegerAttr(number, type), type)
+
+    def _constant(self, value: Attribute, type: Attribute) -> SSAValue:
+        """A constant at the entry of the function, once each."""
+        if isinstance(type, IndexType):
+            assert isinstance(value, IntegerAttr)
+            value, type = IntegerAttr(value.value.data, i64), i64
+        key = (value, type)
+        found = self._constants.get(key)
+        if found is None:
+            op = llvm.ConstantOp(value, type)
+            if self._last_constant is not None:
+                self._entry.insert_op_after(op, self._last_constant)
+            elif self._entry.first_op is not None:
+                self._entry.insert_op_before(op, self._entry.first_op)
+            else:
+                self._entry.add_op(op)
+            self._last_constant = op
+            found = self._constants[key] = op.result
+        return found
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        return self._values[value]
+
+    def _add(self, op: Operation) -> None:
+        self._block.add_op(op)
+
+    def _made(self, op: Operation) -> SSAValue:
+        self._block.add_op(op)
+        return op.results[0]
+
+    def _define(self, before: Operation, after: Operation) -> None:
+        self._values[before.results[0]] = self._made(after)
+
+
+def _argument_types(type: Attribute) -> list[Attribute]:
+    if isinstance(type, MemRefType):
+        return [llvm.LLVMPointerType(), *(i64 for size in type.get_shape() if size < 0)]
+    return [i64 if isinstance(type, IndexType) else type]
+
+
+def _suffix(type: Attribute) -> str:
+    """The end of an intrinsic's name: `f32`, `v16f32`, `v8i1`."""
+    if isinstance(type, VectorType):
+        return f"v{type.get_shape()[0]}{_suffix(type.element_type)}"
+    if isinstance(type, IntegerType):
+        return f"i{type.width.data}"
+    if isinstance(type, IndexType):
+        return "i64"
+    return str(type)

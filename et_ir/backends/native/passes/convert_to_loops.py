@@ -1,0 +1,150 @@
+"""Conversion of kernels to loops over buffers.
+
+The function of a partition becomes one that calls the kernels, which are functions of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import MemRefType, ModuleOp, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.backends.native.forms import ALIASES
+from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.native.kernels.pointwise import pointwise_kernel
+from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.product import product_kernel
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.diagnostics import PassReport, diagnose
+from et_ir.dialects.native import KernelOp
+from et_ir.dialects.program import DataAttr, GetOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
+
+FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
+    "pointwise": pointwise_kernel,
+    "product": product_kernel,
+}
+"""What makes the loops of kernels of each form."""
+
+
+@dataclass(frozen=True)
+class ConvertToLoopsPass(ModulePass):
+    """Make a function of loops for each kernel.
+
+    Buffers are passed to the function: inputs, then outputs, then constants, which are packed as the kernels read them.
+
+    Before:
+
+    ```mlir
+    func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = native.kernel "pointwise"(%x) : (tensor<4xf32>) -> tensor<4xf32> { ... edge.relu ... }
+      func.return %0 : tensor<4xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func private @pointwise_0(%0: memref<?xf32>, %1: memref<?xf32>) {
+      scf.parallel (%i) = (%c0) to (%n) step (%c64) { ... }
+    }
+    func.func @forward(%x: memref<4xf32>, %0: memref<4xf32>) {
+      func.call @pointwise_0(...)
+      func.return
+    }
+    ```
+    """
+
+    name = "convert-to-loops"
+
+    instruction_set: str = "x86-64-v4"
+    """The level of the architecture that tiles are chosen for: x86-64-v4, x86-64-v3 or aarch64."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        made = loops_of(op, self.instruction_set).module
+        old = op.body.detach_block(0)
+        old.erase(safe_erase=False)
+        block = made.body.detach_block(0)
+        op.body.add_block(block)
+
+
+@dataclass(frozen=True)
+class Loops:
+    """A partition as loops, and the constants that they read."""
+
+    module: ModuleOp
+    host: Host
+
+
+def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
+    """A new module with the kernels of the method of `module`, which stays as it is."""
+    target = INSTRUCTION_SETS[instruction_set]
+    function = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
+    host = Host(module, function.sym_name.data, target.lanes, target.registers)
+    block = function.body.block
+    end = block.last_op
+    assert isinstance(end, ReturnOp)
+    for argument in block.args:
+        host.argument(argument, _buffer_type(argument))
+    outputs: list[tuple[SSAValue, SSAValue]] = []
+    for value in end.arguments:
+        fresh = isinstance(value.owner, KernelOp) and all(value is not before for before, _ in outputs)
+        made = host.argument(value if fresh else None, _buffer_type(value))
+        outputs.append((value, made))
+    for op in block.ops:
+        _convert(host, op)
+    return Loops(host.finish(outputs), host)
+
+
+def _convert(host: Host, op: Operation) -> None:
+    match op:
+        case KernelOp():
+            FORMS[op.form.data](host, op)
+        case GetOp():
+            _constant(host, op)
+        case SchemaOp() if operator_name(op) in ALIASES:
+            host.hold(op.results[0], host.buffer(op.operands[0]))
+        case ReturnOp():
+            pass
+        case _:
+            raise PassReport(
+                "kernels cannot be converted",
+                [diagnose(op, f"'{op.name}' is in no kernel", "form kernels first: form-kernels")],
+            )
+
+
+def _constant(host: Host, op: GetOp) -> None:
+    """A constant as it is in the program: packed ones are asked for by the kernels that read them."""
+    if all(
+        isinstance(use.operation, KernelOp) and _packs(use.operation, use.index) for use in op.result.uses
+    ):
+        return
+    symbol = host.symbols.constant_of(op.result)
+    assert symbol is not None and isinstance(symbol.value, DataAttr)
+    count = prod(tensor_type(op.result).get_shape())
+    host.hold(op.result, host.constant(symbol.value.blob, count))
+
+
+def _packs(kernel: KernelOp, number: int) -> bool:
+    """Whether a kernel reads an input as panels only."""
+    argument = kernel.body.block.args[number]
+    return kernel.form.data == "product" and all(
+        isinstance(use.operation, SchemaOp)
+        and operator_name(use.operation) in ("mm", "linear", "addmm")
+        and use.operation.operands[2 if operator_name(use.operation) == "addmm" else 1] is argument
+        for use in argument.uses
+    )
+
+
+def _buffer_type(value: SSAValue) -> MemRefType:
+    return MemRefType(f32, [prod(tensor_type(value).get_shape())])

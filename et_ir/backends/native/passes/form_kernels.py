@@ -1,0 +1,153 @@
+"""Kernel formation: edge ops that one kernel computes, with intermediate results in registers.
+
+A kernel has at most one op with loops of its own, such as a product; pointwise ops that alone read its result, or each
+other's, are computed with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.backends.native.forms import form_of
+from et_ir.dialects.native import KernelOp, YieldOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = ["FormKernelsPass"]
+
+
+@dataclass(frozen=True)
+class FormKernelsPass(ModulePass):
+    """Put the edge ops of each kernel into a `native.kernel`.
+
+    Before:
+
+    ```mlir
+    %0 = edge.mm %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+    %1 = edge.relu %0 : tensor<4x16xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %1 = native.kernel "product"(%x, %w) : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32> {
+    ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>):
+      %2 = edge.mm %a, %b : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+      %3 = edge.relu %2 : tensor<4x16xf32>
+      native.yield %3 : tensor<4x16xf32>
+    }
+    ```
+    """
+
+    name = "form-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                for group in _groups(function.body.block):
+                    _outline(group)
+
+
+@dataclass(eq=False)
+class _Group:
+    """Ops of one kernel, the last first."""
+
+    ops: list[SchemaOp] = field(default_factory=list[SchemaOp])
+    form: str = "pointwise"
+
+
+def _groups(block: Block) -> list[_Group]:
+    """The kernels of a block, in the order of their last ops.
+
+    From the end to the start, an op joins the group of its users if that is one group, and computes for the same places.
+    As all its uses are then in the group, no path leaves a group and comes back.
+    """
+    of_op: dict[Operation, _Group] = {}
+    groups: list[_Group] = []
+    for op in reversed(list(block.ops)):
+        if not isinstance(op, SchemaOp):
+            continue
+        form = form_of(op)
+        if form is None:
+            continue
+        group = _joined(op, form, of_op)
+        if group is None:
+            group = _Group(form=form)
+            groups.append(group)
+        elif form != "pointwise":
+            group.form = form
+        group.ops.append(op)
+        of_op[op] = group
+    return groups[::-1]
+
+
+def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group | None:
+    """The group that an op is computed in, if its users are in one that can take it."""
+    uses = [use.operation for result in op.results for use in result.uses]
+    users = {id(of_op.get(user)): of_op.get(user) for user in uses}
+    if len(users) != 1 or len([result for result in op.results if result.uses]) != 1:
+        return None
+    (group,) = users.values()
+    if group is None or (form != "pointwise" and group.form != "pointwise"):
+        return None
+    if form != "pointwise" and not all(map(_fits_rows, group.ops)):
+        return None
+    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits_rows(op)):
+        return None
+    root = tensor_type(group.ops[0].results[0])
+    return group if tensor_type(op.results[0]) == root else None
+
+
+def _follows_anchor(op: SchemaOp, group: _Group) -> bool:
+    """Whether an op is computed beside the results of a group's loops, and not before them."""
+    anchor = next(one for one in group.ops if form_of(one) == group.form)
+    return not any(use.operation is anchor for use in op.results[0].uses)
+
+
+def _fits_rows(op: SchemaOp) -> bool:
+    """Whether each operand has an element for each place of the result, the same for all rows, or one element."""
+    shape = tensor_type(op.results[0]).get_shape()
+    for operand in op.operands:
+        other = tensor_type(operand).get_shape()
+        if other == shape or prod(other) == 1:
+            continue
+        if other[-1:] != shape[-1:] or prod(other) != shape[-1]:
+            return False
+    return True
+
+
+def _outline(group: _Group) -> None:
+    """Move ops into a kernel at the place of the last."""
+    ops = group.ops[::-1]
+    last = ops[-1]
+    inside = {result for op in ops for result in op.results}
+    inputs: dict[SSAValue, None] = {}
+    for op in ops:
+        for operand in op.operands:
+            if operand not in inside:
+                inputs.setdefault(operand)
+    outputs = [
+        result for op in ops for result in op.results if any(use.operation not in ops for use in result.uses)
+    ]
+    block = Block(arg_types=[value.type for value in inputs])
+    kernel = KernelOp(group.form, list(inputs), [value.type for value in outputs], Region(block))
+    kernel.location = last.location
+    parent = last.parent
+    assert parent is not None
+    parent.insert_op_before(kernel, last)
+    for op in ops:
+        op.detach()
+        block.add_op(op)
+    for value, argument in zip(inputs, block.args, strict=True):
+        value.replace_uses_with_if(argument, lambda use: use.operation.parent is block)
+    for value, result in zip(outputs, kernel.outputs, strict=True):
+        result.name_hint = value.name_hint
+        value.replace_uses_with_if(result, lambda use: use.operation.parent is not block)
+    block.add_op(YieldOp(outputs))

@@ -1,0 +1,417 @@
+"""Vector lowering: vectors of any shape to vectors of the machine's width.
+
+Loops compute on vectors that suit the kernel, such as a register tile of 12 by 32. Here each becomes as many vectors of
+`lanes` elements as it takes, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects import arith, math, scf, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, ModuleOp, VectorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import LoadOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.diagnostics import PassReport, diagnose
+from et_ir.dialects.native import CompareOp, OuterProductOp, SelectOp, StridedLoadOp
+
+__all__ = ["LowerVectorsPass"]
+
+
+@dataclass(frozen=True)
+class LowerVectorsPass(ModulePass):
+    """Split vectors into vectors of the machine's width.
+
+    Before:
+
+    ```mlir
+    %v = vector.load %x[%i] : memref<?xf32>, vector<32xf32>
+    %w = arith.negf %v : vector<32xf32>
+    ```
+
+    After, with `lanes=16`:
+
+    ```mlir
+    %v0 = vector.load %x[%i] : memref<?xf32>, vector<16xf32>
+    %i1 = arith.addi %i, %c16 : index
+    %v1 = vector.load %x[%i1] : memref<?xf32>, vector<16xf32>
+    %w0 = arith.negf %v0 : vector<16xf32>
+    %w1 = arith.negf %v1 : vector<16xf32>
+    ```
+    """
+
+    name = "lower-vectors"
+
+    lanes: int = 16
+    """Elements of 32 bits in a vector register: 16 with AVX-512, 8 with AVX2, 4 with NEON."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [one for one in op.body.block.ops if isinstance(one, FuncOp)]:
+            _Lowering(self.lanes).function(function)
+
+
+_ELEMENTWISE: Final = (
+    arith.FloatingPointLikeBinaryOperation,
+    arith.SignlessIntegerBinaryOperation,
+    arith.SignlessIntegerBinaryOperationWithOverflow,
+    arith.NegfOp,
+    arith.FPToSIOp,
+    arith.SIToFPOp,
+    math.FloatingPointLikeUnaryMathOperation,
+    math.FloatingPointLikeBinaryMathOperation,
+    math.FmaOp,
+    vector.FMAOp,
+    vector.BitcastOp,
+    CompareOp,
+    SelectOp,
+)
+"""Ops whose result has at each place what they compute of the operands there."""
+
+_Parts = Sequence[SSAValue]
+
+
+class _Lowering:
+    """Rebuilds a function; each of its values becomes one or more."""
+
+    def __init__(self, lanes: int):
+        self._lanes = lanes
+        self._parts: dict[SSAValue, _Parts] = {}
+        self._block = Block()
+        self._entry = self._block
+        self._indices: dict[int, SSAValue] = {}
+
+    def function(self, function: FuncOp) -> None:
+        """Replace the body of a function."""
+        if function.is_declaration:
+            return
+        old = function.body.block
+        new = Block(arg_types=old.arg_types)
+        for before, after in zip(old.args, new.args, strict=True):
+            after.name_hint = before.name_hint
+            self._parts[before] = (after,)
+        self._block = self._entry = new
+        self._ops(old)
+        function.body.detach_block(old)
+        old.erase(safe_erase=False)
+        function.body.add_block(new)
+
+    # -- ops
+
+    def _ops(self, block: Block) -> None:
+        for op in block.ops:
+            self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        match op:
+            case scf.ForOp():
+                self._for(op)
+            case scf.YieldOp():
+                self._add(scf.YieldOp(*(part for value in op.operands for part in self._parts[value])))
+            case _ if not _has_vectors(op):
+                self._clone(op)
+            case arith.ConstantOp():
+                self._constant(op)
+            case vector.LoadOp():
+                base, type = self._one(op.base), op.result.type
+                assert isinstance(type, VectorType)
+                self._parts[op.result] = [
+                    self._value(vector.LoadOp(base, at, self._part(type, column)))
+                    for column, at in self._places(op.indices, type)
+                ]
+            case vector.StoreOp():
+                base, type = self._one(op.base), op.vector.type
+                assert isinstance(type, VectorType)
+                for value, (_, at) in zip(
+                    self._parts[op.vector], self._places(op.indices, type), strict=True
+                ):
+                    self._add(vector.StoreOp(value, base, at))
+            case vector.MaskedLoadOp():
+                base, type = self._one(op.base), op.result.type
+                assert isinstance(type, VectorType)
+                places = [at for _, at in self._places(op.indices, type)]
+                self._parts[op.result] = [
+                    self._value(vector.MaskedLoadOp(base, at, mask, otherwise))
+                    for at, mask, otherwise in zip(
+                        places, self._parts[op.mask], self._parts[op.pass_thru], strict=True
+                    )
+                ]
+            case vector.MaskedStoreOp():
+                base, type = self._one(op.base), op.value_to_store.type
+                assert isinstance(type, VectorType)
+                places = [at for _, at in self._places(op.indices, type)]
+                for at, mask, value in zip(
+                    places, self._parts[op.mask], self._parts[op.value_to_store], strict=True
+                ):
+                    self._add(vector.MaskedStoreOp(base, at, mask, value))
+            case vector.CreateMaskOp():
+                self._mask(op)
+            case vector.BroadcastOp():
+                self._broadcast(op)
+            case vector.ExtractOp():
+                self._extract(op)
+            case vector.ReductionOp():
+                self._reduction(op)
+            case StridedLoadOp():
+                self._strided_load(op)
+            case OuterProductOp():
+                self._outer_product(op)
+            case _ if isinstance(op, _ELEMENTWISE):
+                self._elementwise(op)
+            case _:
+                raise PassReport(
+                    "vectors cannot be lowered",
+                    [diagnose(op, f"'{op.name}' of vectors has no lowering", "use elementwise ops")],
+                )
+
+    def _for(self, op: scf.ForOp) -> None:
+        carried = [part for value in op.iter_args for part in self._parts[value]]
+        block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
+        self._parts[op.body.block.args[0]] = (block.args[0],)
+        at = 1
+        for argument, value in zip(op.body.block.args[1:], op.iter_args, strict=True):
+            count = len(self._parts[value])
+            self._parts[argument] = block.args[at : at + count]
+            at += count
+        bounds = [self._one(value) for value in (op.lb, op.ub, op.step)]
+        outside, self._block = self._block, block
+        self._ops(op.body.block)
+        self._block = outside
+        made = scf.ForOp(*bounds, carried, block)
+        self._add(made)
+        at = 0
+        for result, value in zip(op.results, op.iter_args, strict=True):
+            count = len(self._parts[value])
+            self._parts[result] = made.results[at : at + count]
+            at += count
+
+    def _clone(self, op: Operation) -> None:
+        """The same op, with what is in its regions lowered."""
+        made = op.clone_without_regions({value: self._one(value) for value in op.operands})
+        for old, region in zip(op.regions, made.regions, strict=True):
+            for inner in old.blocks:
+                block = Block(arg_types=inner.arg_types)
+                for before, after in zip(inner.args, block.args, strict=True):
+                    self._parts[before] = (after,)
+                outside, self._block = self._block, block
+                self._ops(inner)
+                self._block = outside
+                region.add_block(block)
+        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+            # Of the function's entry, where constants are.
+            if self._block is self._entry and isinstance(op.result.type, IndexType):
+                self._indices.setdefault(op.value.value.data, made.results[0])
+        self._add(made)
+        for before, after in zip(op.results, made.results, strict=True):
+            self._parts[before] = (after,)
+
+    def _constant(self, op: arith.ConstantOp) -> None:
+        value, type = op.value, op.result.type
+        assert isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type, VectorType)
+        if not value.is_splat():
+            raise PassReport(
+                "vectors cannot be lowered",
+                [diagnose(op, "the elements of the constant differ", "use a splat constant")],
+            )
+        made: dict[VectorType, SSAValue] = {}
+        parts: list[SSAValue] = []
+        for column in self._columns(type):
+            part = self._part(type, column)
+            if part not in made:
+                dense = DenseIntOrFPElementsAttr.from_list(part, [value.get_values()[0]])
+                made[part] = self._value(arith.ConstantOp(dense, part))
+            parts.append(made[part])
+        self._parts[op.result] = parts * _rows(type)
+
+    def _mask(self, op: vector.CreateMaskOp) -> None:
+        type = op.mask_vector.type
+        assert isinstance(type, VectorType)
+        if type.get_num_dims() != 1:
+            raise PassReport(
+                "vectors cannot be lowered", [diagnose(op, "a mask of rank 2 or more", "use masks of rows")]
+            )
+        count = self._one(op.mask_dim_sizes[0])
+        parts: list[SSAValue] = []
+        for column in self._columns(type):
+            left = count if column == 0 else self._value(arith.SubiOp(count, self._index(column)))
+            parts.append(self._value(vector.CreateMaskOp([left], self._part(type, column))))
+        self._parts[op.mask_vector] = parts
+
+    def _broadcast(self, op: vector.BroadcastOp) -> None:
+        type = op.vector.type
+        assert isinstance(type, VectorType)
+        source = self._parts[op.source]
+        if isinstance(op.source.type, VectorType):
+            # Of a row, to all rows.
+            self._parts[op.vector] = list(source) * (_count(type, self._lanes) // len(source))
+            return
+        made: dict[VectorType, SSAValue] = {}
+        parts: list[SSAValue] = []
+        for column in self._columns(type):
+            part = self._part(type, column)
+            if part not in made:
+                made[part] = self._value(vector.BroadcastOp(source[0], part))
+            parts.append(made[part])
+        self._parts[op.vector] = parts * _rows(type)
+
+    def _extract(self, op: vector.ExtractOp) -> None:
+        """A row of a vector of rank 2."""
+        type = op.vector.type
+        assert isinstance(type, VectorType)
+        (row,) = op.static_position.get_values()
+        if type.get_num_dims() != 2 or op.dynamic_position:
+            raise PassReport(
+                "vectors cannot be lowered", [diagnose(op, "no row of a vector of rank 2", "extract a row")]
+            )
+        count = len(self._columns(type))
+        self._parts[op.result] = list(self._parts[op.vector])[row * count : (row + 1) * count]
+
+    def _reduction(self, op: vector.ReductionOp) -> None:
+        combine = _COMBINING[op.kind.data]
+        parts = list(self._parts[op.vector])
+        # In pairs, so that the chain of dependences is short.
+        while len(parts) > 1:
+            pairs = [
+                self._value(combine(one, other)) for one, other in zip(parts[::2], parts[1::2], strict=False)
+            ]
+            parts = [*pairs, parts[-1]] if len(parts) % 2 else pairs
+        operands: list[Sequence[SSAValue]] = [parts, [self._one(op.acc)] if op.acc is not None else []]
+        made = vector.ReductionOp.build(
+            operands=operands, properties=op.properties, result_types=[op.dest.type]
+        )
+        self._parts[op.dest] = (self._value(made),)
+
+    def _strided_load(self, op: StridedLoadOp) -> None:
+        """A load for each element. Only ops that take elements one by one read them."""
+        base = self._one(op.base)
+        at = [self._one(value) for value in op.indices]
+        dim, stride = op.dim.value.data, op.stride.value.data
+        type = op.result.type
+        assert isinstance(type, VectorType)
+        elements: list[SSAValue] = []
+        for place in range(type.get_shape()[0]):
+            here = list(at)
+            here[dim] = self._sum(at[dim], place * stride)
+            elements.append(self._value(LoadOp.get(base, here)))
+        self._parts[op.result] = elements
+
+    def _outer_product(self, op: OuterProductOp) -> None:
+        rows, columns = self._parts[op.lhs], self._parts[op.rhs]
+        if not all(isinstance(value.owner, LoadOp) for value in rows):
+            raise PassReport(
+                "vectors cannot be lowered",
+                [diagnose(op, "the column is no strided load", "make it of native.strided_load")],
+            )
+        acc = iter(self._parts[op.acc])
+        parts: list[SSAValue] = []
+        for element in rows:
+            splats: dict[Attribute, SSAValue] = {}
+            for row in columns:
+                if row.type not in splats:
+                    assert isinstance(row.type, VectorType)
+                    splats[row.type] = self._value(vector.BroadcastOp(element, row.type))
+                parts.append(self._value(vector.FMAOp(splats[row.type], row, next(acc))))
+        self._parts[op.result] = parts
+
+    def _elementwise(self, op: Operation) -> None:
+        type = op.results[0].type
+        assert isinstance(type, VectorType)
+        operands = [self._parts[value] for value in op.operands]
+        parts: list[SSAValue] = []
+        columns = [column for _ in range(_rows(type)) for column in self._columns(type)]
+        for place, column in enumerate(columns):
+            made = type_of(op).create(
+                operands=[parts_of[place] for parts_of in operands],
+                result_types=[self._part(type, column)],
+                properties=op.properties,
+                attributes=op.attributes,
+            )
+            parts.append(self._value(made))
+        self._parts[op.results[0]] = parts
+
+    # -- places
+
+    def _columns(self, type: VectorType) -> range:
+        """Where the parts of a row start."""
+        return range(0, type.get_shape()[-1], self._lanes)
+
+    def _part(self, type: VectorType, column: int) -> VectorType:
+        return VectorType(type.element_type, [min(self._lanes, type.get_shape()[-1] - column)])
+
+    def _places(self, indices: Sequence[SSAValue], type: VectorType) -> list[tuple[int, list[SSAValue]]]:
+        """The column and the indices of each part of a vector in a buffer, row by row."""
+        at = [self._one(value) for value in indices]
+        shape = type.get_shape()
+        found: list[tuple[int, list[SSAValue]]] = []
+        for outer in product(*map(range, shape[:-1])):
+            here = list(at)
+            for dim, place in enumerate(outer, len(at) - len(shape)):
+                here[dim] = self._sum(at[dim], place)
+            for column in self._columns(type):
+                found.append((column, [*here[:-1], self._sum(here[-1], column)]))
+        return found
+
+    def _sum(self, index: SSAValue, number: int) -> SSAValue:
+        return index if number == 0 else self._value(arith.AddiOp(index, self._index(number)))
+
+    def _index(self, number: int) -> SSAValue:
+        """A constant at the entry of the function."""
+        if number not in self._indices:
+            op = arith.ConstantOp(IntegerAttr.from_index_int_value(number), IndexType())
+            first = self._entry.first_op
+            if first is None:
+                self._entry.add_op(op)
+            else:
+                self._entry.insert_op_before(op, first)
+            self._indices[number] = op.result
+        return self._indices[number]
+
+    # -- values
+
+    def _one(self, value: SSAValue) -> SSAValue:
+        (part,) = self._parts[value]
+        return part
+
+    def _add(self, op: Operation) -> None:
+        self._block.add_op(op)
+
+    def _value(self, op: Operation) -> SSAValue:
+        self._block.add_op(op)
+        return op.results[0]
+
+
+_COMBINING: Final = {
+    vector.CombiningKindFlag.ADD: arith.AddfOp,
+    vector.CombiningKindFlag.MUL: arith.MulfOp,
+    vector.CombiningKindFlag.MAXIMUMF: arith.MaximumfOp,
+    vector.CombiningKindFlag.MINIMUMF: arith.MinimumfOp,
+    vector.CombiningKindFlag.MAXNUMF: arith.MaxnumfOp,
+    vector.CombiningKindFlag.MINNUMF: arith.MinnumfOp,
+}
+
+
+def type_of(op: Operation) -> type[Operation]:
+    """The class of an op."""
+    return type(op)
+
+
+def _has_vectors(op: Operation) -> bool:
+    return any(isinstance(value.type, VectorType) for value in (*op.operands, *op.results))
+
+
+def _rows(type: VectorType) -> int:
+    rows = 1
+    for size in type.get_shape()[:-1]:
+        rows *= size
+    return rows
+
+
+def _count(type: VectorType, lanes: int) -> int:
+    """The number of parts of a vector."""
+    return _rows(type) * -(-type.get_shape()[-1] // lanes)

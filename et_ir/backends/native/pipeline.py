@@ -1,0 +1,56 @@
+"""Lowering of a partition to machine code: the passes, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from et_ir.backends.native.object_code import INSTRUCTION_SETS, object_code
+from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
+from et_ir.backends.native.passes.convert_to_loops import loops_of
+from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
+from et_ir.backends.native.passes.expand_math import ExpandMathPass
+from et_ir.backends.native.passes.form_kernels import FormKernelsPass
+from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
+from et_ir.backends.native.passes.plan_buffers import plan_buffers
+from et_ir.data import Blob
+
+__all__ = ["Compiled", "compile_partition", "machine_passes"]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Object code of a partition, for each instruction set."""
+
+    objects: dict[str, bytes]
+    arena_size: int
+    constants: list[tuple[str, Blob]]
+    """Keys and bytes in the order of the arguments."""
+
+
+def machine_passes(lanes: int) -> list[ModulePass]:
+    """From loops over buffers to the `llvm` dialect, for vectors of `lanes` elements."""
+    return [DistributeLoopsPass(), ExpandMathPass(), LowerVectorsPass(lanes), ConvertToLlvmPass()]
+
+
+def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Compiled:
+    """Compile a module of edge ops with one method, which becomes kernels."""
+    context = Context()
+    FormKernelsPass().apply(context, module)
+    objects: dict[str, bytes] = {}
+    arena = 0
+    constants: list[tuple[str, Blob]] = []
+    for name in instruction_sets:
+        loops = loops_of(module, name)
+        for function in loops.module.body.block.ops:
+            if isinstance(function, FuncOp) and function.sym_visibility is None:
+                arena = max(arena, plan_buffers(function))
+        constants = loops.host.constants
+        for one in machine_passes(INSTRUCTION_SETS[name].lanes):
+            one.apply(context, loops.module)
+        objects[name] = object_code(loops.module, INSTRUCTION_SETS[name])
+    return Compiled(objects, arena, constants)

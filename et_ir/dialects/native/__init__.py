@@ -1,0 +1,33 @@
+"""The `native` dialect: kernels of machine code, and the ops of their loops that xDSL's dialects lack.
+
+`native.kernel` holds the edge ops that become one kernel. The kernels themselves are `func`, `scf`, `memref`, `arith`
+and `vector`; here are a strided load, an outer product,
+comparison and selection of vectors, and a barrier between threads.
+"""
+
+from xdsl.ir import Dialect
+
+from et_ir.dialects.native.ops import (
+    BarrierOp,
+    CompareOp,
+    KernelOp,
+    OuterProductOp,
+    SelectOp,
+    StridedLoadOp,
+    YieldOp,
+)
+
+__all__ = [
+    "BarrierOp",
+    "CompareOp",
+    "KernelOp",
+    "Native",
+    "OuterProductOp",
+    "SelectOp",
+    "StridedLoadOp",
+    "YieldOp",
+]
+
+Native = Dialect(
+    "native", [KernelOp, YieldOp, StridedLoadOp, OuterProductOp, CompareOp, SelectOp, BarrierOp], []
+)

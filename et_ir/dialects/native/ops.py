@@ -1,0 +1,288 @@
+"""Ops of the `native` dialect: kernels before they are loops, and the vector ops of their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, VectorType, i1, i64
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import (
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+    SingleBlockImplicitTerminator,
+)
+from xdsl.utils.exceptions import VerifyException
+
+__all__ = ["BarrierOp", "CompareOp", "KernelOp", "OuterProductOp", "SelectOp", "StridedLoadOp", "YieldOp"]
+
+PREDICATES: Final = (
+    "oeq",
+    "ogt",
+    "oge",
+    "olt",
+    "ole",
+    "one",
+    "ord",
+    "ueq",
+    "ugt",
+    "uge",
+    "ult",
+    "ule",
+    "une",
+    "uno",
+)
+"""Predicates of comparisons of floats: `o` is false for a NaN, `u` true."""
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """Edge ops that become one kernel, whose intermediate results stay in registers.
+
+    `form` is the loop structure: that of the op at its centre (`product`, `reduction`), or `pointwise`.
+
+    ```mlir
+    %1 = native.kernel "pointwise"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+      %c = edge.add.Tensor %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+      native.yield %c : tensor<4xf32>
+    }
+    ```
+
+    Rules: `kernel_c1` the body's arguments are the inputs; `kernel_c2` it yields the results.
+    """
+
+    name = "native.kernel"
+    form = prop_def(StringAttr)
+    inputs = var_operand_def(AnyAttr())
+    outputs = var_result_def(AnyAttr())
+    body = region_def("single_block")
+
+    traits = lazy_traits_def(
+        lambda: (SingleBlockImplicitTerminator(YieldOp), IsolatedFromAbove(), RecursiveMemoryEffect())
+    )
+    assembly_format = "$form `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs) $body"
+
+    def __init__(
+        self, form: str, inputs: Sequence[SSAValue], result_types: Sequence[Attribute], body: Region
+    ):
+        super().__init__(
+            operands=[inputs],
+            properties={"form": StringAttr(form)},
+            result_types=[result_types],
+            regions=[body],
+        )
+
+    def verify_(self) -> None:
+        block = self.body.block
+        if [argument.type for argument in block.args] != [value.type for value in self.inputs]:
+            raise VerifyException("[kernel_c1] the arguments of the body differ from the inputs")
+        last = block.last_op
+        yielded = [value.type for value in last.operands] if isinstance(last, YieldOp) else []
+        if yielded != [result.type for result in self.outputs]:
+            raise VerifyException("[kernel_c2] the values that the body yields differ from the results")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """The results of a kernel.
+
+    ```mlir
+    native.yield %c : tensor<4xf32>
+    ```
+    """
+
+    name = "native.yield"
+    values = var_operand_def(AnyAttr())
+    traits = traits_def(IsTerminator(), HasParent(KernelOp))
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, values: Sequence[SSAValue] = ()):
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class StridedLoadOp(IRDLOperation):
+    """Elements `stride` apart along one dimension of a buffer, from a place on.
+
+    A column of a register tile: it is loaded element by element, and each is broadcast to the lanes of a vector.
+
+    ```mlir
+    %a = native.strided_load %x[%i, %k] dim 0 stride 1 : memref<?x?xf32>, vector<12xf32>
+    ```
+
+    Rules: `strided_load_c1` there is an index for each dimension; `strided_load_c2` the dimension is one of the
+    buffer's and the stride positive; `strided_load_c3` the element types agree, and the vector has rank 1.
+    """
+
+    name = "native.strided_load"
+    base = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    dim = prop_def(IntegerAttr.constr(i64))
+    stride = prop_def(IntegerAttr.constr(i64))
+    result = result_def(VectorType)
+    traits = traits_def()
+    assembly_format = (
+        "$base `[` $indices `]` `dim` $dim `stride` $stride attr-dict `:` type($base) `,` type($result)"
+    )
+
+    def __init__(
+        self, base: SSAValue, indices: Sequence[SSAValue], dim: int, stride: int, result_type: VectorType
+    ):
+        super().__init__(
+            operands=[base, indices],
+            properties={"dim": IntegerAttr(dim, i64), "stride": IntegerAttr(stride, i64)},
+            result_types=[result_type],
+        )
+
+    def verify_(self) -> None:
+        base, result = self.base.type, self.result.type
+        assert isinstance(base, MemRefType) and isinstance(result, VectorType)
+        if len(self.indices) != base.get_num_dims():
+            raise VerifyException(
+                f"[strided_load_c1] {len(self.indices)} indices for {base.get_num_dims()} dimensions"
+            )
+        if not 0 <= self.dim.value.data < base.get_num_dims() or self.stride.value.data < 1:
+            raise VerifyException("[strided_load_c2] the dimension or the stride is out of range")
+        if base.element_type != result.element_type or result.get_num_dims() != 1:
+            raise VerifyException(f"[strided_load_c3] a load of {result} from {base}")
+
+
+@irdl_op_definition
+class OuterProductOp(IRDLOperation):
+    """The accumulator plus the outer product of a column and a row, each product fused with its addition.
+
+    ```mlir
+    %d = native.outer_product %a, %b, %c : vector<12xf32>, vector<32xf32>, vector<12x32xf32> -> vector<12x32xf32>
+    ```
+
+    Rule: `outer_product_c1` the accumulator has a row for each element of the column, a column for each of the row.
+    """
+
+    name = "native.outer_product"
+    lhs = operand_def(VectorType)
+    rhs = operand_def(VectorType)
+    acc = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc) `->` type($result)"
+    )
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue):
+        super().__init__(operands=[lhs, rhs, acc], result_types=[acc.type])
+
+    def verify_(self) -> None:
+        shapes: list[tuple[int, ...]] = []
+        for type in (self.lhs.type, self.rhs.type, self.acc.type, self.result.type):
+            assert isinstance(type, VectorType)
+            shapes.append(type.get_shape())
+        if not shapes[2] == shapes[3] == (*shapes[0], *shapes[1]):
+            raise VerifyException(
+                f"[outer_product_c1] {self.lhs.type} by {self.rhs.type} is no {self.acc.type}"
+            )
+
+
+@irdl_op_definition
+class CompareOp(IRDLOperation):
+    """Comparison of floats, element by element; xDSL's `arith` and `llvm` compare no vectors.
+
+    The predicates are those of `arith.cmpf`, as `olt` or `une`.
+
+    ```mlir
+    %m = native.compare "olt", %a, %b : vector<16xf32> -> vector<16xi1>
+    ```
+
+    Rules: `compare_c1` the predicate is one of a comparison; `compare_c2` the result has a bit for each element.
+    """
+
+    name = "native.compare"
+    predicate = prop_def(StringAttr)
+    lhs = operand_def(VectorType)
+    rhs = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
+    )
+
+    def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue):
+        type = lhs.type
+        assert isinstance(type, VectorType)
+        super().__init__(
+            operands=[lhs, rhs],
+            properties={"predicate": StringAttr(predicate)},
+            result_types=[VectorType(i1, type.get_shape())],
+        )
+
+    def verify_(self) -> None:
+        if self.predicate.data not in PREDICATES:
+            raise VerifyException(f"[compare_c1] '{self.predicate.data}' is none of {', '.join(PREDICATES)}")
+        type, result = self.lhs.type, self.result.type
+        assert isinstance(type, VectorType) and isinstance(result, VectorType)
+        if self.rhs.type != type or result.element_type != i1 or result.get_shape() != type.get_shape():
+            raise VerifyException(f"[compare_c2] {type} compared with {self.rhs.type} is no {result}")
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """Elements of the one vector where a bit is set, of the other elsewhere; xDSL's `select` takes one bit.
+
+    ```mlir
+    %c = native.select %m, %a, %b : vector<16xi1>, vector<16xf32>
+    ```
+
+    Rule: `select_c1` there is a bit for each element.
+    """
+
+    name = "native.select"
+    T: ClassVar = VarConstraint("T", VectorType.constr())
+    mask = operand_def(VectorType)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$mask `,` $lhs `,` $rhs attr-dict `:` type($mask) `,` type($result)"
+
+    def __init__(self, mask: SSAValue, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(operands=[mask, lhs, rhs], result_types=[lhs.type])
+
+    def verify_(self) -> None:
+        mask, type = self.mask.type, self.result.type
+        assert isinstance(mask, VectorType) and isinstance(type, VectorType)
+        if mask.element_type != i1 or mask.get_shape() != type.get_shape():
+            raise VerifyException(f"[select_c1] {mask} does not select elements of {type}")
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """A point that no thread passes before all have reached it.
+
+    ```mlir
+    native.barrier
+    ```
+    """
+
+    name = "native.barrier"
+    traits = traits_def()
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()

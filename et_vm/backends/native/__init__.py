@@ -1,0 +1,1 @@
+"""Runs machine code that the compiler's native backend has made."""
