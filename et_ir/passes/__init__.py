@@ -77,10 +77,8 @@ PASSES: Final[dict[str, str]] = {
 def load_pass(name: str) -> type[ModulePass]:
     """The class of a pass. Raises `KeyError` for an unknown name."""
     module, _, attribute = PASSES[name].partition(":")
-    loaded = cast(
-        "type[ModulePass]",
-        getattr(import_module(module if module.startswith("et_ir.") else f"{__name__}.{module}"), attribute),
-    )
+    place = module if module.startswith("et_ir.") else f"{__name__}.{module}"
+    loaded = cast("type[ModulePass]", getattr(import_module(place), attribute))
     if loaded.name != name:
         raise AssertionError(f"pass '{name}' is registered for a class named '{loaded.name}'")
     return loaded

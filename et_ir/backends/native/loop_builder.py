@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
-    MemRefType,
     VectorType,
     f32,
     i1,
@@ -25,6 +24,7 @@ from xdsl.dialects.memref import DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.dialects.native import OuterProductOp, StridedLoadOp
+from et_ir.dialects.native.types import memref_type
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
 
@@ -34,7 +34,7 @@ Index: TypeAlias = int | SSAValue
 _Op = TypeVar("_Op", bound=Operation)
 
 
-def vector_of(*shape: int, element: Attribute = f32) -> VectorType:
+def vector_of(*shape: int, element: Attribute = f32) -> VectorType[Attribute]:
     """The type of a vector, of f32 unless told otherwise."""
     return VectorType(element, shape)
 
@@ -150,9 +150,7 @@ class LoopBuilder:
 
     def dim(self, base: SSAValue, dim: int) -> Index:
         """A size of a buffer."""
-        type = base.type
-        assert isinstance(type, MemRefType)
-        size = type.get_shape()[dim]
+        size = memref_type(base).get_shape()[dim]
         return size if size >= 0 else self.value(DimOp.from_source_and_index(base, self.index(dim)))
 
     # -- loops
@@ -203,7 +201,7 @@ class LoopBuilder:
 
     # -- vectors
 
-    def splat(self, number: float, type: VectorType) -> SSAValue:
+    def splat(self, number: float, type: VectorType[Attribute]) -> SSAValue:
         """A vector of equal constants."""
         return self.constant(DenseIntOrFPElementsAttr.from_list(type, [number]), type)
 
@@ -213,7 +211,7 @@ class LoopBuilder:
             return self.splat(number, type)
         return self.constant(FloatAttr(number, f32), f32)
 
-    def load(self, base: SSAValue, at: Sequence[Index], type: VectorType) -> SSAValue:
+    def load(self, base: SSAValue, at: Sequence[Index], type: VectorType[Attribute]) -> SSAValue:
         """The elements of a buffer from a place on, as a vector."""
         return self.value(vector.LoadOp(base, [self.index(one) for one in at], type))
 
@@ -243,7 +241,7 @@ class LoopBuilder:
         """Write one element of a buffer."""
         self.add_op(StoreOp.get(value, base, [self.index(one) for one in at]))
 
-    def broadcast(self, value: SSAValue, type: VectorType) -> SSAValue:
+    def broadcast(self, value: SSAValue, type: VectorType[Attribute]) -> SSAValue:
         """A vector of equal elements, or of equal rows."""
         return value if value.type == type else self.value(vector.BroadcastOp(value, type))
 

@@ -31,6 +31,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.dialects.native.types import memref_type, vector_type
+
 __all__ = ["BarrierOp", "CompareOp", "KernelOp", "OuterProductOp", "SelectOp", "StridedLoadOp", "YieldOp"]
 
 PREDICATES: Final = (
@@ -144,7 +146,12 @@ class StridedLoadOp(IRDLOperation):
     )
 
     def __init__(
-        self, base: SSAValue, indices: Sequence[SSAValue], dim: int, stride: int, result_type: VectorType
+        self,
+        base: SSAValue,
+        indices: Sequence[SSAValue],
+        dim: int,
+        stride: int,
+        result_type: VectorType[Attribute],
     ):
         super().__init__(
             operands=[base, indices],
@@ -153,8 +160,7 @@ class StridedLoadOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        base, result = self.base.type, self.result.type
-        assert isinstance(base, MemRefType) and isinstance(result, VectorType)
+        base, result = memref_type(self.base), vector_type(self.result)
         if len(self.indices) != base.get_num_dims():
             raise VerifyException(
                 f"[strided_load_c1] {len(self.indices)} indices for {base.get_num_dims()} dimensions"
@@ -190,10 +196,7 @@ class OuterProductOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs, acc], result_types=[acc.type])
 
     def verify_(self) -> None:
-        shapes: list[tuple[int, ...]] = []
-        for type in (self.lhs.type, self.rhs.type, self.acc.type, self.result.type):
-            assert isinstance(type, VectorType)
-            shapes.append(type.get_shape())
+        shapes = [vector_type(value).get_shape() for value in (self.lhs, self.rhs, self.acc, self.result)]
         if not shapes[2] == shapes[3] == (*shapes[0], *shapes[1]):
             raise VerifyException(
                 f"[outer_product_c1] {self.lhs.type} by {self.rhs.type} is no {self.acc.type}"
@@ -224,8 +227,7 @@ class CompareOp(IRDLOperation):
     )
 
     def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue):
-        type = lhs.type
-        assert isinstance(type, VectorType)
+        type = vector_type(lhs)
         super().__init__(
             operands=[lhs, rhs],
             properties={"predicate": StringAttr(predicate)},
@@ -235,8 +237,7 @@ class CompareOp(IRDLOperation):
     def verify_(self) -> None:
         if self.predicate.data not in PREDICATES:
             raise VerifyException(f"[compare_c1] '{self.predicate.data}' is none of {', '.join(PREDICATES)}")
-        type, result = self.lhs.type, self.result.type
-        assert isinstance(type, VectorType) and isinstance(result, VectorType)
+        type, result = vector_type(self.lhs), vector_type(self.result)
         if self.rhs.type != type or result.element_type != i1 or result.get_shape() != type.get_shape():
             raise VerifyException(f"[compare_c2] {type} compared with {self.rhs.type} is no {result}")
 
@@ -265,8 +266,7 @@ class SelectOp(IRDLOperation):
         super().__init__(operands=[mask, lhs, rhs], result_types=[lhs.type])
 
     def verify_(self) -> None:
-        mask, type = self.mask.type, self.result.type
-        assert isinstance(mask, VectorType) and isinstance(type, VectorType)
+        mask, type = vector_type(self.mask), vector_type(self.result)
         if mask.element_type != i1 or mask.get_shape() != type.get_shape():
             raise VerifyException(f"[select_c1] {mask} does not select elements of {type}")
 

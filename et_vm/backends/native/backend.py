@@ -77,6 +77,7 @@ class _Delegate:
         self._context = context.platform.allocate(CONTEXT_BYTES)
         libc = ctypes.CDLL(None)
         address = ctypes.cast(libc.sched_yield, ctypes.c_void_p).value
+        assert address is not None
         self._context[YIELD_AT : YIELD_AT + 8].view(np.uint64)[0] = address
         self._constants: list[Array] = []
         self.copied = 0

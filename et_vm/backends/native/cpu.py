@@ -30,4 +30,4 @@ def cpu_features() -> frozenset[str]:
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
             found.append(frozenset(value.split()))
-    return frozenset.intersection(*found) if found else frozenset()
+    return found[0].intersection(*found[1:]) if found else frozenset()

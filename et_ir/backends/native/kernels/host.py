@@ -155,11 +155,11 @@ class Host:
         from et_ir.backends.native.kernels.pointwise import build_pointwise
 
         operands = [Operand(source, [elements]), Operand(target, [elements])]
-        self.call(
-            "copy",
-            operands,
-            lambda b, buffers: build_pointwise(b, self.lanes, [(True,)], buffers, lambda v: v[0]),
-        )
+
+        def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+            build_pointwise(b, self.lanes, [(True,)], buffers, lambda values: values[0])
+
+        self.call("copy", operands, build)
 
 
 def constant_blob(kernel: KernelOp, number: int, symbols: Globals) -> Blob | None:

@@ -93,19 +93,8 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, w, *others, y = buffers
-        _Builder(
-            b,
-            product,
-            tile,
-            panels,
-            packed is not None,
-            x,
-            w,
-            y,
-            dict(zip(extra, others, strict=True)),
-            epilogue,
-            yielded,
-        ).build()
+        given = dict(zip(extra, others, strict=True))
+        _Builder(b, product, tile, panels, packed is not None, x, w, y, given, epilogue, yielded).build()
 
     host.call("product", [left, right, *extra_operands, result], build)
 
@@ -177,7 +166,7 @@ class _Builder:
     def _rows(
         self, start: Index, end: Index, column: Index, panels: int, mask: SSAValue | None, number: Index
     ) -> None:
-        """Tiles of the rows from `start` to `end`; the last one ends with them, and may repeat rows of the one before."""
+        """Tiles of the rows from `start` to `end`. The last ends with them, and may repeat rows of the one before."""
         b = self.b
         last = b.sub(end, self.tile)
         with b.for_(start, end, self.tile) as loop:

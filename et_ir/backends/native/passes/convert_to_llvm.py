@@ -31,6 +31,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
+from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY
 
 __all__ = ["BARRIER", "ConvertToLlvmPass"]
@@ -45,8 +46,8 @@ class ConvertToLlvmPass(ModulePass):
 
     A buffer is passed as a pointer to its first element, followed by those of its sizes that its type does not say. Its
     elements are in row-major order without gaps. Each function gets the context of the call as its first argument,
-    which barriers need. Functions that are not private are called through `native_entry`. Vectors have the machine's width. Comparison and selection of vectors stay in `native`, as
-    xDSL's `llvm` has none.
+    which barriers need. Functions that are not private are called through `native_entry`. Vectors have the machine's
+    width. Comparison and selection of vectors stay in `native`, as xDSL's `llvm` has none.
 
     Before:
 
@@ -200,8 +201,9 @@ class _Conversion:
             value = next(arguments)
             value.name_hint = argument.name_hint
             if isinstance(argument.type, MemRefType):
-                sizes = [size if size >= 0 else next(arguments) for size in argument.type.get_shape()]
-                self._buffers[argument] = _Buffer(value, sizes, argument.type.element_type)
+                type = memref_type(argument)
+                sizes = [size if size >= 0 else next(arguments) for size in type.get_shape()]
+                self._buffers[argument] = _Buffer(value, sizes, type.element_type)
             else:
                 self._values[argument] = value
         self._ops(block)
@@ -320,9 +322,7 @@ class _Conversion:
 
     def _if(self, op: scf.IfOp) -> None:
         after = Block(arg_types=op.result_types)
-        branches: list[Block] = []
-        for region in (op.true_region, op.false_region):
-            branches.append(Block() if region.blocks else after)
+        branches = [Block() if region.blocks else after for region in (op.true_region, op.false_region)]
         self._add(llvm.CondBrOp(self._value(op.cond), branches[0], [], branches[1], []))
         for region, block in zip((op.true_region, op.false_region), branches, strict=True):
             if block is after:
@@ -353,7 +353,7 @@ class _Conversion:
         buffer = self._buffers[value]
         dynamic = [
             self._index(size)
-            for size, known in zip(buffer.sizes, value.type.get_shape(), strict=True)
+            for size, known in zip(buffer.sizes, memref_type(value).get_shape(), strict=True)
             if known < 0
         ]
         return [buffer.pointer, *dynamic]
@@ -369,8 +369,7 @@ class _Conversion:
 
     def _view(self, op: memref.ViewOp | memref.ReinterpretCastOp | memref.CastOp) -> None:
         """The same memory from another place on, or in another shape."""
-        type = op.results[0].type
-        assert isinstance(type, MemRefType)
+        type = memref_type(op.results[0])
         source = self._buffers[op.operands[0]]
         pointer = source.pointer
         if isinstance(op, memref.CastOp):
@@ -411,8 +410,7 @@ class _Conversion:
 
     def _mask(self, op: vector.CreateMaskOp) -> None:
         """Lanes whose number is below the count, as LLVM's `get.active.lane.mask` says."""
-        type = op.mask_vector.type
-        assert isinstance(type, VectorType)
+        type = vector_type(op.mask_vector)
         zero = self._number_of(0, i64)
         # A count below zero sets no lane; the intrinsic takes numbers without a sign.
         count = self._made(
@@ -422,8 +420,7 @@ class _Conversion:
         self._define(op, llvm.CallIntrinsicOp(name, [zero, count], [type]))
 
     def _broadcast(self, op: vector.BroadcastOp) -> None:
-        type, source = op.vector.type, self._value(op.source)
-        assert isinstance(type, VectorType)
+        type, source = vector_type(op.vector), self._value(op.source)
         if isinstance(source.type, VectorType):
             self._values[op.vector] = source
             return

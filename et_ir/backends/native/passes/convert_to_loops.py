@@ -130,7 +130,8 @@ def _constant(host: Host, op: GetOp) -> None:
     ):
         return
     symbol = host.symbols.constant_of(op.result)
-    assert symbol is not None and isinstance(symbol.value, DataAttr)
+    assert symbol is not None
+    assert isinstance(symbol.value, DataAttr)
     count = prod(tensor_type(op.result).get_shape())
     host.hold(op.result, host.constant(symbol.value.blob, count))
 

@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.native import CompareOp, SelectOp
+from et_ir.dialects.native.types import vector_type
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["ExpandMathPass"]
@@ -64,9 +65,7 @@ class _Vectors:
 
     def __init__(self, rewriter: PatternRewriter, op: Operation):
         self._rewriter = rewriter
-        type = op.results[0].type
-        assert isinstance(type, VectorType)
-        self.type = type
+        type = self.type = vector_type(op.results[0])
         self.ints = VectorType(i32, type.get_shape())
 
     def value(self, op: Operation) -> SSAValue:

@@ -66,8 +66,8 @@ class _Group:
 def _groups(block: Block) -> list[_Group]:
     """The kernels of a block, in the order of their last ops.
 
-    From the end to the start, an op joins the group of its users if that is one group, and computes for the same places.
-    As all its uses are then in the group, no path leaves a group and comes back.
+    From the end to the start, an op joins the group of its users if that is one group, and has results of
+    its shape. As all its uses are then in the group, no path leaves a group and comes back.
     """
     of_op: dict[Operation, _Group] = {}
     groups: list[_Group] = []

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import CompareOp, OuterProductOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native.types import vector_type
 
 __all__ = ["LowerVectorsPass"]
 
@@ -119,22 +120,19 @@ class _Lowering:
             case arith.ConstantOp():
                 self._constant(op)
             case vector.LoadOp():
-                base, type = self._one(op.base), op.result.type
-                assert isinstance(type, VectorType)
+                base, type = self._one(op.base), vector_type(op.result)
                 self._parts[op.result] = [
                     self._value(vector.LoadOp(base, at, self._part(type, column)))
                     for column, at in self._places(op.indices, type)
                 ]
             case vector.StoreOp():
-                base, type = self._one(op.base), op.vector.type
-                assert isinstance(type, VectorType)
+                base, type = self._one(op.base), vector_type(op.vector)
                 for value, (_, at) in zip(
                     self._parts[op.vector], self._places(op.indices, type), strict=True
                 ):
                     self._add(vector.StoreOp(value, base, at))
             case vector.MaskedLoadOp():
-                base, type = self._one(op.base), op.result.type
-                assert isinstance(type, VectorType)
+                base, type = self._one(op.base), vector_type(op.result)
                 places = [at for _, at in self._places(op.indices, type)]
                 self._parts[op.result] = [
                     self._value(vector.MaskedLoadOp(base, at, mask, otherwise))
@@ -143,8 +141,7 @@ class _Lowering:
                     )
                 ]
             case vector.MaskedStoreOp():
-                base, type = self._one(op.base), op.value_to_store.type
-                assert isinstance(type, VectorType)
+                base, type = self._one(op.base), vector_type(op.value_to_store)
                 places = [at for _, at in self._places(op.indices, type)]
                 for at, mask, value in zip(
                     places, self._parts[op.mask], self._parts[op.value_to_store], strict=True
@@ -204,22 +201,22 @@ class _Lowering:
                 self._block = outside
                 region.add_block(block)
         if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-            # Of the function's entry, where constants are.
-            if self._block is self._entry and isinstance(op.result.type, IndexType):
+            entry = self._block is self._entry
+            if entry and isinstance(op.result.type, IndexType):
                 self._indices.setdefault(op.value.value.data, made.results[0])
         self._add(made)
         for before, after in zip(op.results, made.results, strict=True):
             self._parts[before] = (after,)
 
     def _constant(self, op: arith.ConstantOp) -> None:
-        value, type = op.value, op.result.type
-        assert isinstance(value, DenseIntOrFPElementsAttr) and isinstance(type, VectorType)
+        value, type = op.value, vector_type(op.result)
+        assert isinstance(value, DenseIntOrFPElementsAttr)
         if not value.is_splat():
             raise PassReport(
                 "vectors cannot be lowered",
                 [diagnose(op, "the elements of the constant differ", "use a splat constant")],
             )
-        made: dict[VectorType, SSAValue] = {}
+        made: dict[VectorType[Attribute], SSAValue] = {}
         parts: list[SSAValue] = []
         for column in self._columns(type):
             part = self._part(type, column)
@@ -230,8 +227,7 @@ class _Lowering:
         self._parts[op.result] = parts * _rows(type)
 
     def _mask(self, op: vector.CreateMaskOp) -> None:
-        type = op.mask_vector.type
-        assert isinstance(type, VectorType)
+        type = vector_type(op.mask_vector)
         if type.get_num_dims() != 1:
             raise PassReport(
                 "vectors cannot be lowered", [diagnose(op, "a mask of rank 2 or more", "use masks of rows")]
@@ -244,14 +240,13 @@ class _Lowering:
         self._parts[op.mask_vector] = parts
 
     def _broadcast(self, op: vector.BroadcastOp) -> None:
-        type = op.vector.type
-        assert isinstance(type, VectorType)
+        type = vector_type(op.vector)
         source = self._parts[op.source]
         if isinstance(op.source.type, VectorType):
             # Of a row, to all rows.
             self._parts[op.vector] = list(source) * (_count(type, self._lanes) // len(source))
             return
-        made: dict[VectorType, SSAValue] = {}
+        made: dict[VectorType[Attribute], SSAValue] = {}
         parts: list[SSAValue] = []
         for column in self._columns(type):
             part = self._part(type, column)
@@ -262,8 +257,7 @@ class _Lowering:
 
     def _extract(self, op: vector.ExtractOp) -> None:
         """A row of a vector of rank 2."""
-        type = op.vector.type
-        assert isinstance(type, VectorType)
+        type = vector_type(op.vector)
         (row,) = op.static_position.get_values()
         if type.get_num_dims() != 2 or op.dynamic_position:
             raise PassReport(
@@ -292,8 +286,7 @@ class _Lowering:
         base = self._one(op.base)
         at = [self._one(value) for value in op.indices]
         dim, stride = op.dim.value.data, op.stride.value.data
-        type = op.result.type
-        assert isinstance(type, VectorType)
+        type = vector_type(op.result)
         elements: list[SSAValue] = []
         for place in range(type.get_shape()[0]):
             here = list(at)
@@ -314,19 +307,17 @@ class _Lowering:
             splats: dict[Attribute, SSAValue] = {}
             for row in columns:
                 if row.type not in splats:
-                    assert isinstance(row.type, VectorType)
-                    splats[row.type] = self._value(vector.BroadcastOp(element, row.type))
+                    splats[row.type] = self._value(vector.BroadcastOp(element, vector_type(row)))
                 parts.append(self._value(vector.FMAOp(splats[row.type], row, next(acc))))
         self._parts[op.result] = parts
 
     def _elementwise(self, op: Operation) -> None:
-        type = op.results[0].type
-        assert isinstance(type, VectorType)
+        kind, type = op.__class__, vector_type(op.results[0])
         operands = [self._parts[value] for value in op.operands]
         parts: list[SSAValue] = []
         columns = [column for _ in range(_rows(type)) for column in self._columns(type)]
         for place, column in enumerate(columns):
-            made = type_of(op).create(
+            made = kind.create(
                 operands=[parts_of[place] for parts_of in operands],
                 result_types=[self._part(type, column)],
                 properties=op.properties,
@@ -337,14 +328,16 @@ class _Lowering:
 
     # -- places
 
-    def _columns(self, type: VectorType) -> range:
+    def _columns(self, type: VectorType[Attribute]) -> range:
         """Where the parts of a row start."""
         return range(0, type.get_shape()[-1], self._lanes)
 
-    def _part(self, type: VectorType, column: int) -> VectorType:
+    def _part(self, type: VectorType[Attribute], column: int) -> VectorType[Attribute]:
         return VectorType(type.element_type, [min(self._lanes, type.get_shape()[-1] - column)])
 
-    def _places(self, indices: Sequence[SSAValue], type: VectorType) -> list[tuple[int, list[SSAValue]]]:
+    def _places(
+        self, indices: Sequence[SSAValue], type: VectorType[Attribute]
+    ) -> list[tuple[int, list[SSAValue]]]:
         """The column and the indices of each part of a vector in a buffer, row by row."""
         at = [self._one(value) for value in indices]
         shape = type.get_shape()
@@ -353,8 +346,7 @@ class _Lowering:
             here = list(at)
             for dim, place in enumerate(outer, len(at) - len(shape)):
                 here[dim] = self._sum(at[dim], place)
-            for column in self._columns(type):
-                found.append((column, [*here[:-1], self._sum(here[-1], column)]))
+            found += [(column, [*here[:-1], self._sum(here[-1], column)]) for column in self._columns(type)]
         return found
 
     def _sum(self, index: SSAValue, number: int) -> SSAValue:
@@ -396,22 +388,17 @@ _COMBINING: Final = {
 }
 
 
-def type_of(op: Operation) -> type[Operation]:
-    """The class of an op."""
-    return type(op)
-
-
 def _has_vectors(op: Operation) -> bool:
     return any(isinstance(value.type, VectorType) for value in (*op.operands, *op.results))
 
 
-def _rows(type: VectorType) -> int:
+def _rows(type: VectorType[Attribute]) -> int:
     rows = 1
     for size in type.get_shape()[:-1]:
         rows *= size
     return rows
 
 
-def _count(type: VectorType, lanes: int) -> int:
+def _count(type: VectorType[Attribute], lanes: int) -> int:
     """The number of parts of a vector."""
     return _rows(type) * -(-type.get_shape()[-1] // lanes)
