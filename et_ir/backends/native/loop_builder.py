@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.memref import DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.native import OuterProductOp, StridedLoadOp
+from et_ir.dialects.native import ConcatOp, OuterProductOp, StridedLoadOp
 from et_ir.dialects.native.types import memref_type
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
@@ -250,6 +250,10 @@ class LoopBuilder:
     ) -> SSAValue:
         """Elements `stride` apart along a dimension."""
         return self.value(StridedLoadOp(base, [self.index(one) for one in at], dim, stride, type))
+
+    def concat(self, parts: Sequence[SSAValue]) -> SSAValue:
+        """One vector of several."""
+        return parts[0] if len(parts) == 1 else self.value(ConcatOp(parts))
 
     def outer_product(self, column: SSAValue, row: SSAValue, accumulator: SSAValue) -> SSAValue:
         """`accumulator + column ⊗ row`."""

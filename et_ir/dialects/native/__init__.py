@@ -10,6 +10,7 @@ from xdsl.ir import Dialect
 from et_ir.dialects.native.ops import (
     BarrierOp,
     CompareOp,
+    ConcatOp,
     KernelOp,
     OuterProductOp,
     SelectOp,
@@ -20,6 +21,7 @@ from et_ir.dialects.native.ops import (
 __all__ = [
     "BarrierOp",
     "CompareOp",
+    "ConcatOp",
     "KernelOp",
     "Native",
     "OuterProductOp",
@@ -29,5 +31,5 @@ __all__ = [
 ]
 
 Native = Dialect(
-    "native", [KernelOp, YieldOp, StridedLoadOp, OuterProductOp, CompareOp, SelectOp, BarrierOp], []
+    "native", [KernelOp, YieldOp, StridedLoadOp, OuterProductOp, ConcatOp, CompareOp, SelectOp, BarrierOp], []
 )

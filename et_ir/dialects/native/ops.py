@@ -33,7 +33,16 @@ from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.native.types import memref_type, vector_type
 
-__all__ = ["BarrierOp", "CompareOp", "KernelOp", "OuterProductOp", "SelectOp", "StridedLoadOp", "YieldOp"]
+__all__ = [
+    "BarrierOp",
+    "CompareOp",
+    "ConcatOp",
+    "KernelOp",
+    "OuterProductOp",
+    "SelectOp",
+    "StridedLoadOp",
+    "YieldOp",
+]
 
 PREDICATES: Final = (
     "oeq",
@@ -201,6 +210,37 @@ class OuterProductOp(IRDLOperation):
             raise VerifyException(
                 f"[outer_product_c1] {self.lhs.type} by {self.rhs.type} is no {self.acc.type}"
             )
+
+
+@irdl_op_definition
+class ConcatOp(IRDLOperation):
+    """One row vector of several, such as of panels of a packed matrix.
+
+    ```mlir
+    %b = native.concat %b0, %b1 : (vector<16xf32>, vector<16xf32>) -> vector<32xf32>
+    ```
+
+    Rule: `concat_c1` the result has as many elements as the operands together.
+    """
+
+    name = "native.concat"
+    parts = var_operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$parts attr-dict `:` functional-type($parts, $result)"
+
+    def __init__(self, parts: Sequence[SSAValue]):
+        types = [vector_type(part) for part in parts]
+        width = sum(type.get_shape()[0] for type in types)
+        super().__init__(operands=[parts], result_types=[VectorType(types[0].element_type, [width])])
+
+    def verify_(self) -> None:
+        types = [vector_type(part) for part in self.parts]
+        result = vector_type(self.result)
+        if any(
+            len(type.get_shape()) != 1 or type.element_type != result.element_type for type in types
+        ) or result.get_shape() != (sum(type.get_shape()[0] for type in types),):
+            raise VerifyException(f"[concat_c1] {', '.join(map(str, types))} make no {result}")
 
 
 @irdl_op_definition

@@ -21,6 +21,7 @@ from et_ir.backends.native.kernels.pointwise_rules import evaluate, operator_nam
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.data import Blob
 from et_ir.dialects.native import KernelOp, YieldOp
+from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -173,32 +174,32 @@ class _Builder:
             self._tile(b.min(loop.index, last), column, panels, mask, number)
 
     def _tile(self, row: Index, column: Index, panels: int, mask: SSAValue | None, number: Index) -> None:
-        b = self.b
-        zero = b.splat(0.0, vector_of(self.tile, PANEL))
+        b, width = self.b, PANEL * panels
+        zero = b.splat(0.0, vector_of(self.tile, width))
         first = b.quotient(column, PANEL)
-        with b.for_(0, b.dim(self.x, 1), 1, [zero] * panels) as loop:
+        with b.for_(0, b.dim(self.x, 1), 1, [zero]) as loop:
             a = b.column(self.x, [row, loop.index], 0, 1, vector_of(self.tile))
-            made: list[SSAValue] = []
-            for panel in range(panels):
-                if self.packed:
-                    right = b.load(self.w, [b.add(first, panel), loop.index, 0], vector_of(PANEL))
-                else:
-                    at = [number, loop.index, b.add(column, panel * PANEL)]
-                    right = self._load(self.w, at, mask)
-                made.append(b.outer_product(a, right, loop.args[panel]))
-            loop.next = made
-        for panel, total in enumerate(loop.results):
-            at = [row, b.add(column, panel * PANEL)]
-            if mask is None:
-                b.store(self._finished(total, at), self.y, at)
-                continue
-            for place in range(self.tile):
-                here = [b.add(row, place), at[1]]
-                value = b.value(vector.ExtractOp(total, [place], vector_of(PANEL)))
-                b.masked_store(self._finished(value, here, mask), self.y, here, mask)
+            if self.packed:
+                right = b.concat(
+                    [
+                        b.load(self.w, [b.add(first, panel), loop.index, 0], vector_of(PANEL))
+                        for panel in range(panels)
+                    ]
+                )
+            else:
+                right = self._load(self.w, [number, loop.index, column], mask, width)
+            loop.next = [b.outer_product(a, right, loop.args[0])]
+        (total,) = loop.results
+        if mask is None:
+            b.store(self._finished(total, [row, column]), self.y, [row, column])
+            return
+        for place in range(self.tile):
+            here = [b.add(row, place), column]
+            value = b.value(vector.ExtractOp(total, [place], vector_of(width)))
+            b.masked_store(self._finished(value, here, mask), self.y, here, mask)
 
-    def _load(self, base: SSAValue, at: Sequence[Index], mask: SSAValue | None) -> SSAValue:
-        type = vector_of(PANEL)
+    def _load(self, base: SSAValue, at: Sequence[Index], mask: SSAValue | None, width: int) -> SSAValue:
+        type = vector_of(width)
         if mask is None:
             return self.b.load(base, at, type)
         return self.b.masked_load(base, at, mask, self.b.splat(0.0, type))
@@ -230,15 +231,16 @@ class _Builder:
 
         b, memory, type = self.b, buffer.type, like.type
         assert isinstance(memory, MemRefType)
+        width = vector_type(like).get_shape()[-1]
         match memory.get_num_dims():
             case 0:
                 return b.broadcast(b.element(buffer, []), type)  # pyright: ignore[reportArgumentType]
             case 1:
-                return b.broadcast(self._load(buffer, [at[1]], mask), type)  # pyright: ignore[reportArgumentType]
+                return b.broadcast(self._load(buffer, [at[1]], mask, width), type)  # pyright: ignore[reportArgumentType]
             case _ if mask is None:
                 return b.load(buffer, at, type)  # pyright: ignore[reportArgumentType]
             case _:
-                return self._load(buffer, at, mask)
+                return self._load(buffer, at, mask, width)
 
 
 def _epilogue_operand(host: Host, value: SSAValue, shape: _Shape) -> Operand:
