@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     f32,
     i1,
+    i64,
 )
 from xdsl.dialects.memref import DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -143,6 +144,28 @@ class LoopBuilder:
         """The largest multiple of `b` that is at most `a`."""
         return self.mul(self.floordiv(a, b), b)
 
+    def max(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self.value(arith.MaxSIOp(self.index(a), self.index(b)))
+
+    def below(self, a: Index, b: Index) -> SSAValue:
+        """Whether a < b."""
+        return self.value(arith.CmpiOp(self.index(a), self.index(b), "slt"))
+
+    def at_least(self, a: Index, b: Index) -> SSAValue:
+        """Whether a >= b."""
+        return self.value(arith.CmpiOp(self.index(a), self.index(b), "sge"))
+
+    def both(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Whether two conditions hold."""
+        return self.value(arith.AndIOp(a, b))
+
+    def to_float(self, value: Index) -> SSAValue:
+        """An index as f32."""
+        number = self.value(arith.IndexCastOp(self.index(value), i64))
+        return self.value(arith.SIToFPOp(number, f32))
+
     def min(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
@@ -152,6 +175,10 @@ class LoopBuilder:
         """A size of a buffer."""
         size = memref_type(base).get_shape()[dim]
         return size if size >= 0 else self.value(DimOp.from_source_and_index(base, self.index(dim)))
+
+    def static_dim(self, base: SSAValue, dim: int) -> int:
+        """A size that the type of a buffer says; -1 for one that it does not."""
+        return memref_type(base).get_shape()[dim]
 
     # -- loops
 
@@ -228,6 +255,23 @@ class LoopBuilder:
     def masked_store(self, value: SSAValue, base: SSAValue, at: Sequence[Index], mask: SSAValue) -> None:
         """As `store`, of rank 1, where the mask is set."""
         self.add_op(vector.MaskedStoreOp(base, [self.index(one) for one in at], mask, value))
+
+    def load_row(self, base: SSAValue, at: Sequence[Index], mask: SSAValue | None, width: int) -> SSAValue:
+        """A vector of rank 1; zeros where a mask is clear."""
+        type = vector_of(width)
+        if mask is None:
+            return self.load(base, at, type)
+        return self.masked_load(base, at, mask, self.splat(0.0, type))
+
+    def panels(self, base: SSAValue, column: Index, rows: Sequence[Index], width: int) -> SSAValue:
+        """A row of `width` columns of a matrix packed in panels, from a column on at which a panel starts."""
+        panel = self.static_dim(base, memref_type(base).get_num_dims() - 1)
+        first = self.quotient(column, panel)
+        parts = [
+            self.load(base, [self.add(first, place), *rows, 0], vector_of(panel))
+            for place in range(width // panel)
+        ]
+        return self.concat(parts)
 
     def mask(self, count: Index, lanes: int) -> SSAValue:
         """A mask of the first `count` lanes."""

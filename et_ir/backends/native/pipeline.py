@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, object_code
+from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
 from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
 from et_ir.backends.native.passes.convert_to_loops import loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
@@ -41,6 +42,7 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
     """Compile a module of edge ops with one method, which becomes kernels."""
     context = Context()
     FormKernelsPass().apply(context, module)
+    AssignLayoutsPass().apply(context, module)
     objects: dict[str, bytes] = {}
     arena = 0
     constants: list[tuple[str, Blob]] = []

@@ -15,6 +15,7 @@ from et_ir.dialects.native.ops import (
     OuterProductOp,
     SelectOp,
     StridedLoadOp,
+    ViewOp,
     YieldOp,
 )
 
@@ -27,9 +28,12 @@ __all__ = [
     "OuterProductOp",
     "SelectOp",
     "StridedLoadOp",
+    "ViewOp",
     "YieldOp",
 ]
 
 Native = Dialect(
-    "native", [KernelOp, YieldOp, StridedLoadOp, OuterProductOp, ConcatOp, CompareOp, SelectOp, BarrierOp], []
+    "native",
+    [KernelOp, YieldOp, ViewOp, StridedLoadOp, OuterProductOp, ConcatOp, CompareOp, SelectOp, BarrierOp],
+    [],
 )

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar, Final
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, VectorType, i1, i64
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    TensorType,
+    VectorType,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -32,6 +42,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.native.types import memref_type, vector_type
+from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = [
     "BarrierOp",
@@ -41,6 +52,7 @@ __all__ = [
     "OuterProductOp",
     "SelectOp",
     "StridedLoadOp",
+    "ViewOp",
     "YieldOp",
 ]
 
@@ -77,6 +89,8 @@ class KernelOp(IRDLOperation):
     }
     ```
 
+    The types of inputs and results say their order in memory, those inside do not: there is none in registers.
+
     Rules: `kernel_c1` the body's arguments are the inputs; `kernel_c2` it yields the results.
     """
 
@@ -103,12 +117,20 @@ class KernelOp(IRDLOperation):
 
     def verify_(self) -> None:
         block = self.body.block
-        if [argument.type for argument in block.args] != [value.type for value in self.inputs]:
+        if list(map(_logical, block.args)) != list(map(_logical, self.inputs)):
             raise VerifyException("[kernel_c1] the arguments of the body differ from the inputs")
         last = block.last_op
-        yielded = [value.type for value in last.operands] if isinstance(last, YieldOp) else []
-        if yielded != [result.type for result in self.outputs]:
+        yielded = list(map(_logical, last.operands)) if isinstance(last, YieldOp) else []
+        if yielded != list(map(_logical, self.outputs)):
             raise VerifyException("[kernel_c2] the values that the body yields differ from the results")
+
+
+def _logical(value: SSAValue) -> Attribute:
+    """The type of a value without an order in memory."""
+    type = value.type
+    if not isinstance(type, TensorType):
+        return type
+    return TensorType(type.element_type, type.get_shape())
 
 
 @irdl_op_definition
@@ -127,6 +149,33 @@ class YieldOp(IRDLOperation):
 
     def __init__(self, values: Sequence[SSAValue] = ()):
         super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """The elements of a tensor in the order that they have in memory, as a tensor of other sizes or another dim order.
+
+    ```mlir
+    %1 = native.view %0 : tensor<1x8x4x4xf32, #edge.dim_order<0, 2, 3, 1>> -> tensor<1x4x4x8xf32>
+    ```
+
+    Rule: `view_c1` both have the same element type, and as many elements.
+    """
+
+    name = "native.view"
+    source = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue, result_type: Attribute):
+        super().__init__(operands=[source], result_types=[result_type])
+
+    def verify_(self) -> None:
+        source, result = tensor_type(self.source), tensor_type(self.result)
+        counts = [prod(type.get_shape()) for type in (source, result) if type.has_static_shape()]
+        if source.element_type != result.element_type or (len(counts) == 2 and counts[0] != counts[1]):
+            raise VerifyException(f"[view_c1] {source} is no {result}")
 
 
 @irdl_op_definition

@@ -244,6 +244,8 @@ class _Conversion:
                 self._define(op, CompareOp(op.predicate.data, self._value(op.lhs), self._value(op.rhs)))
             case SelectOp():
                 self._define(op, SelectOp(*map(self._value, op.operands)))
+            case arith.IndexCastOp():
+                self._values[op.result] = self._value(op.input)
             case arith.SIToFPOp():
                 self._define(op, llvm.SIToFPOp(self._value(op.input), op.result.type))
             case vector.BitcastOp() | arith.BitcastOp():
