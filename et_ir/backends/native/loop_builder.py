@@ -174,7 +174,7 @@ class LoopBuilder:
     def dim(self, base: SSAValue, dim: int) -> Index:
         """A size of a buffer."""
         size = memref_type(base).get_shape()[dim]
-        return size if size >= 0 else self.value(DimOp.from_source_and_index(base, self.index(dim)))
+        return size if size >= 0 else self.value(DimOp(base, self.index(dim)))
 
     def static_dim(self, base: SSAValue, dim: int) -> int:
         """A size that the type of a buffer says; -1 for one that it does not."""

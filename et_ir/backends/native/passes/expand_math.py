@@ -144,7 +144,7 @@ class _Exp(RewritePattern):
         half = v.value(arith.ShRSIOp(n, v.integer(1)))
         rest = v.value(arith.SubiOp(n, half))
         result = v.mul(v.mul(v.polynomial(r, _TAYLOR), v.power_of_two(half)), v.power_of_two(rest))
-        rewriter.replace_op(op, [], [result])
+        rewriter.replace(op, [], [result])
 
 
 class _Tanh(RewritePattern):
@@ -164,4 +164,4 @@ class _Tanh(RewritePattern):
         series = v.mul(v.polynomial(r, _TAYLOR[1:]), r)
         e = v.fma(series, power, v.sub(power, one))
         size = v.div(e, v.add(e, v.number(2.0)))
-        rewriter.replace_op(op, [], [v.value(math.CopySignOp(size, op.operand))])
+        rewriter.replace(op, [], [v.value(math.CopySignOp(size, op.operand))])
