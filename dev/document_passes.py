@@ -7,18 +7,14 @@ python -m dev.document_passes --check    # exit 1 if the page is out of date
 from __future__ import annotations
 
 import argparse
-import ast
-import inspect
 import sys
-import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
-from xdsl.passes import ModulePass
-
+from dev.docstrings import field_docstrings
 from et_ir.driver import presets
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.pipelines import (
@@ -207,23 +203,6 @@ def _summary(name: str) -> str:
     """The first paragraph of the module's docstring, in a line."""
     module = import_module(f"et_ir.passes.{PASSES[name].partition(':')[0]}")
     return " ".join((module.__doc__ or "").strip().partition("\n\n")[0].split()).replace("|", "\\|")
-
-
-def field_docstrings(cls: type[ModulePass]) -> dict[str, str]:
-    """The string after the declaration of each field, in a line."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
-    for field, after in zip(tree.body, tree.body[1:], strict=False):
-        match field, after:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                found[name] = " ".join(text.split()).replace("|", "\\|")
-            case _:
-                pass
-    return found
 
 
 def main() -> int:

@@ -89,6 +89,7 @@ class Diagnostic:
     """
 
     message: str
+    """The problem, as a sentence without a full stop."""
     detail: str = ""
     """The details of this place, where `message` is the same for all alike, so that they can be counted."""
     subject: str = ""
@@ -100,6 +101,7 @@ class Diagnostic:
     code: IntEnum | None = None
     """The runtime's error code."""
     severity: Severity = "error"
+    """`error`, `warning`, `note` or `remark`."""
     notes: tuple[Diagnostic, ...] = ()
     """Additional notes, such as the reasons of each of several."""
 

@@ -29,8 +29,11 @@ class BackendInitContext(NamedTuple):
     """Context of a delegate's initialization."""
 
     platform: Platform
+    """Clock, log and memory."""
     tracer: EventTracer | None
+    """Who is told of events, if anybody."""
     method_name: str
+    """The method that calls the delegate."""
     named_data: Mapping[str, memoryview]
     """Data by name: of the program, and of the data files given with it."""
     kernels: KernelRegistry | None = None
@@ -49,8 +52,11 @@ class BackendExecuteContext(NamedTuple):
     """Context of a delegate call."""
 
     platform: Platform
+    """Clock, log and memory."""
     tracer: EventTracer | None
+    """Who is told of events, if anybody."""
     method_name: str
+    """The method that calls the delegate."""
     instruction: int = -1
     """The index of the call."""
 

@@ -45,6 +45,7 @@ class Backend:
     name: str
     """Name in `--backend NAME`."""
     details: type[BackendDetails]
+    """Its compiler."""
     partitioner: Callable[[Mapping[str, str]], Partitioner]
     """Makes its partitioner of the options that a user gives, `key=value`. Raises `ValueError` for one it does not
     have, or that it cannot take.

@@ -169,6 +169,7 @@ class EdgeProgramManager(_Printed):
     """A program at the edge level, or at that of backends."""
 
     module: ModuleOp
+    """The xDSL module. Do not change it: `transform` gives a changed copy."""
     delegation: DelegationReport | None = None
     """Delegated ops, and the reasons against the others."""
 

@@ -144,11 +144,17 @@ class KernelCallOp(IRDLOperation, RegisterAccess):
 
     name = "executorch.kernel_call"
     operator = prop_def(StringAttr)
+    """`namespace::name.overload`, as the runtime looks the kernel up."""
     call_arguments = prop_def(base(ArrayAttr[Attribute]), prop_name="arguments")
+    """The schema's arguments without the out arguments: literals, lists, and a mark for each register."""
     list_out = opt_prop_def(UnitAttr)
+    """The registers that are written are one argument, a list of tensors."""
     returns = opt_prop_def(UnitAttr)
+    """The last registers are no arguments, but hold what the kernel returns."""
     debug_handle = opt_prop_def(IntegerAttr)
+    """The number of the exported operator that the instruction computes."""
     registers = var_operand_def(AnyAttr())
+    """Those among the arguments, in order, then those that are written."""
 
     traits = traits_def(RegisterEffects())
 
@@ -307,9 +313,13 @@ class DelegateCallOp(IRDLOperation, RegisterAccess):
 
     name = "executorch.delegate_call"
     callee = prop_def(FlatSymbolRefAttrConstr)
+    """The compiled subgraph."""
     debug_handle = opt_prop_def(IntegerAttr)
+    """The number of the instruction in the debug map."""
     inputs = var_operand_def(AnyAttr())
+    """Registers that the delegate reads."""
     outs = var_operand_def(AnyAttr())
+    """Registers that it writes."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegisterEffects())
@@ -365,7 +375,9 @@ class MoveOp(IRDLOperation, RegisterAccess):
 
     name = "executorch.move"
     source = operand_def(AnyAttr())
+    """The register that is read."""
     target = operand_def(AnyAttr())
+    """The register that holds the same afterwards."""
     traits = traits_def(RegisterEffects())
 
     def __init__(self, source: SSAValue, target: SSAValue):
@@ -418,6 +430,7 @@ class FreeOp(IRDLOperation, RegisterAccess):
 
     name = "executorch.free"
     register = operand_def(TensorType)
+    """A tensor register without a place in an arena."""
     traits = traits_def(RegisterEffects())
 
     def __init__(self, register: SSAValue):
@@ -455,8 +468,11 @@ class JumpFalseOp(IRDLOperation, RegisterAccess):
 
     name = "executorch.jump_false"
     condition = operand_def(AnyAttr())
+    """An i1, or a tensor of i1."""
     target = successor_def()
+    """The block where execution goes on if the condition is false."""
     fallthrough = successor_def()
+    """The next block."""
     traits = traits_def(RegisterEffects(), IsTerminator())
 
     def __init__(self, condition: SSAValue, target: Block, fallthrough: Block):
@@ -509,6 +525,7 @@ class JumpOp(IRDLOperation, RegisterAccess):
 
     name = "executorch.jump"
     target = successor_def()
+    """The block where execution goes on."""
     traits = traits_def(RegisterEffects(), IsTerminator())
 
     def __init__(self, target: Block):
@@ -539,7 +556,9 @@ class ReturnOp(IRDLOperation, RegisterAccess):
 
     name = "executorch.return"
     call_arguments = prop_def(base(ArrayAttr[Attribute]), prop_name="arguments")
+    """The outputs: literals, and a mark for each register."""
     outputs = var_operand_def(AnyAttr())
+    """The registers among them, in order."""
     traits = traits_def(RegisterEffects(), IsTerminator())
 
     def __init__(self, arguments: Sequence[Argument]):

@@ -59,14 +59,23 @@ class PlanOp(IRDLOperation):
 
     name = "executorch.plan"
     sym_name = prop_def(SymbolNameConstraint())
+    """The method's name."""
     arenas = opt_prop_def(DenseArrayBase.constr(i64))
+    """Bytes of each arena, from number 1 on; absent before memory planning."""
     bounds = opt_prop_def(DenseArrayBase.constr(i64))
+    """Bytes that each arena needs at least, where planning proved that; files do not have them."""
     devices = opt_prop_def(base(ArrayAttr[ArenaDeviceAttr]))
+    """Devices of the arenas that are not on the CPU."""
     in_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
+    """The nesting of the inputs: torch's pytree spec."""
     out_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
+    """The nesting of the outputs."""
     stack_traces = opt_prop_def(UnitAttr)
+    """The file is to have the source lines of each instruction."""
     guards = opt_prop_def(base(GuardsAttr))
+    """Conditions on the sizes of the inputs, checked by the runtime."""
     body = region_def()
+    """Registers and instructions, in one or more blocks."""
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
     def __init__(

@@ -101,6 +101,7 @@ class RegisterOp(IRDLOperation, ABC):
     """A declaration of one register."""
 
     declared = result_def()
+    """The register."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ()
     """The flags that this kind of register takes."""
@@ -187,8 +188,11 @@ class TensorRegisterOp(RegisterOp, ABC):
     """
 
     requires_grad = opt_prop_def(UnitAttr)
+    """As torch's attribute of that name."""
     dynamism_name = opt_prop_def(StringAttr, prop_name="dynamism")
+    """`bound` where sizes are upper bounds, `unbound` where they are hints; absent where they are exact."""
     device = opt_prop_def(StringAttr)
+    """The device that the tensor lives on; the CPU if absent."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ("bound", "unbound", "requires_grad")
 
@@ -244,7 +248,9 @@ class MemoryRegisterOp(RegisterOp, ABC):
     """
 
     memory_id_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="memory_id")
+    """The arena, counted from 1."""
     offset_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="offset")
+    """The first byte in the arena."""
 
     @property
     def place(self) -> tuple[int, int] | None:
@@ -278,8 +284,11 @@ class SymbolRegisterOp(TensorRegisterOp, ABC):
     """A tensor register whose bytes a symbol of the module says."""
 
     symbol = prop_def(FlatSymbolRefAttrConstr)
+    """The parameter, constant or buffer."""
     external = opt_prop_def(UnitAttr)
+    """The bytes are in a data file (`.ptd`), under the symbol's name."""
     anonymous = opt_prop_def(UnitAttr)
+    """The file does not have the symbol's name."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ("external", "anonymous", *TensorRegisterOp.FLAGS)
 
@@ -316,10 +325,15 @@ class InputOp(MemoryRegisterOp):
 
     name = "executorch.input"
     value = opt_prop_def(AnyAttr())
+    """The value of an input that is no tensor."""
     aliased = opt_prop_def(UnitAttr)
+    """The tensor is the caller's own, so that the caller sees what is written."""
     requires_grad = opt_prop_def(UnitAttr)
+    """As torch's attribute of that name."""
     dynamism_name = opt_prop_def(StringAttr, prop_name="dynamism")
+    """`bound` where sizes are upper bounds, `unbound` where they are hints; absent where they are exact."""
     device = opt_prop_def(StringAttr)
+    """The device that the tensor lives on; the CPU if absent."""
 
     FLAGS: ClassVar[tuple[str, ...]] = (*TensorRegisterOp.FLAGS, "aliased")
 
@@ -453,7 +467,9 @@ class ViewOp(TensorRegisterOp):
 
     name = "executorch.view"
     viewed = operand_def(TensorType)
+    """The register whose memory it is."""
     start = opt_prop_def(IntegerAttr.constr(i64))
+    """The byte of it at which the view starts; 0 if absent."""
     traits = traits_def(AllocatesRegister())
 
     def __init__(
@@ -527,6 +543,7 @@ class ValueOp(RegisterOp):
 
     name = "executorch.value"
     value = prop_def(AnyAttr())
+    """What the register holds before the first execution."""
     traits = traits_def(AllocatesRegister())
 
     def __init__(self, value: Scalar):

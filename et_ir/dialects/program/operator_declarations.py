@@ -38,8 +38,11 @@ class DeclareOperatorOp(IRDLOperation):
 
     name = "program.operator"
     schema = prop_def(StringAttr)
+    """The functional schema in torch's syntax, with its namespace."""
     out = opt_prop_def(StringAttr)
+    """The schema of the out variant. Without it no runtime can call the operator."""
     random = opt_prop_def(UnitAttr)
+    """Equal calls may give different results, so that passes merge none and fold none."""
 
     def __init__(self, schema: str, out: str = "", *, random: bool = False):
         properties: dict[str, Attribute] = {"schema": StringAttr(schema)}

@@ -27,8 +27,11 @@ class RangeOp(IRDLOperation):
 
     name = "program.range"
     number = operand_def(i64)
+    """The number."""
     least_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="from")
+    """The least that it can be."""
     most_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="to")
+    """The largest that it can be."""
 
     def __init__(self, number: SSAValue, least: int | None, most: int | None):
         properties: dict[str, Attribute] = {}

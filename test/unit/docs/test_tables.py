@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dev import document_operators, document_passes
+from dev.docstrings import field_docstrings
 from et_ir.dialects.aten import OP_BY_NAME as ATEN
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
 from et_ir.passes import PASSES
@@ -69,7 +70,7 @@ def test_each_pass_is_listed_once() -> None:
 
 def test_meanings_of_options_are_written_once() -> None:
     for name, option in document_passes.MEANINGS:
-        assert option not in document_passes.field_docstrings(document_passes.load_pass(name))
+        assert option not in field_docstrings(document_passes.load_pass(name))
 
 
 def test_failures_in_the_summary_of_the_sweep_are_known() -> None:
