@@ -1,9 +1,9 @@
 """The runtime under the names of `executorch.runtime`: changing the import is the migration.
 
-    from et_vm.runtime import Runtime
+from et_vm.runtime import Runtime
 
-    program = Runtime.get().load_program("model.pte")
-    outputs = program.load_method("forward").execute([x])
+program = Runtime.get().load_program("model.pte")
+outputs = program.load_method("forward").execute([x])
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, NoReturn
 
 from et_schema.diagnostics import did_you_mean
-from et_tools.exit_codes import UsageError, request_tracebacks
+from et_tools.exit_codes import ExitCode, UsageError, request_tracebacks
 
 __all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count"]
 
@@ -49,7 +49,8 @@ def byte_count(text: str) -> int:
 class CommandParser(argparse.ArgumentParser):
     """A parser whose help begins with examples and whose errors do not end the process.
 
-    `text` is a summary in one line, `name: what it does`, then a paragraph `examples:`, then more paragraphs.
+    `text` is a summary in one line, `name: what it does`, then a paragraph `examples:`, then more paragraphs. The help
+    ends with the exit codes.
     """
 
     def __init__(self, prog: str = "", usage: str = "", text: str = ""):
@@ -60,6 +61,8 @@ class CommandParser(argparse.ArgumentParser):
             prog=prog,
             usage=usage,
             description="\n\n".join(part for part in (summary[:1].upper() + summary[1:], more) if part),
+            epilog="exit codes:\n"
+            + "\n".join(f"  {code:<4}{code.meaning.replace('`', '')}" for code in ExitCode),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             # An abbreviation that is unique today is another option's name tomorrow.
             allow_abbrev=False,

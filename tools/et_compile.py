@@ -14,6 +14,7 @@ examples:
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
   et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
+  et-compile model.py:net -o net.pte --bundle net.bpte    with test cases: the example inputs
 
 A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples.
 A number, string or tensor in the dict becomes a method that returns that constant.
@@ -33,7 +34,7 @@ from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, parse_options
-from et_tools.compile_output import write_debug_map, write_pte, write_text
+from et_tools.compile_output import write_bundle, write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError, guarded
@@ -91,9 +92,12 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         write_stdout(_pipeline_text(stages))
         return
     try:
-        module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
+        source = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
+    module = source.module
+    examples = source.programs if args.bundle is not None else {}
+    del source  # and the tensors of the programs, where nobody needs them
     reached = level_of(module)
     delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
@@ -127,6 +131,8 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     report_memory(module, args)
     if args.emit == "pte" and args.stop_after is None:
         write_pte(module, args, progress)
+        if args.bundle is not None:
+            write_bundle(examples, args, progress)
     else:
         write_text(module, args)
     if args.debug_map is not None:

@@ -29,6 +29,24 @@ class ExitCode(IntEnum):
     """An exception that is a bug of this project: the software error of `sysexits.h`."""
     INTERRUPTED = 130
 
+    @property
+    def meaning(self) -> str:
+        """What it says, for help and documentation."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.OK: "success",
+    ExitCode.CHECK_FAILED: "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`",
+    ExitCode.USAGE: "wrong usage: unknown option, missing file, missing package",
+    ExitCode.INVALID_INPUT: "invalid file, text or program",
+    ExitCode.MISSING_OPERATOR: "missing kernel or backend",
+    ExitCode.TRAP: "the program failed at run time",
+    ExitCode.INFEASIBLE_MEMORY: "the memory given is too small",
+    ExitCode.CRASH: "a bug of this project, with a traceback",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
 
 class UsageError(Exception):
     """The command line asks for something that is not there: a file, a pass, an option."""

@@ -7,6 +7,7 @@ in the place of such a tuple, or a list or dict of them, is a method without inp
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import io
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-__all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2"]
+__all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2", "run_example"]
 
 SHOWN_LINES = 6
 """Maximum number of lines shown of an exception's message."""
@@ -291,6 +292,33 @@ def load_pt2(path: Path) -> ExportedProgram:
                 "--load the file or module that defines them"
             ) from error
         raise ProgramError(f"{path} is not an exported program: {_told(error)}") from error
+
+
+def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[Any]]:
+    """The example inputs of a program and what torch computes from them, flat: numpy arrays and Python values.
+
+    Raises `UsageError` for a program without example inputs, `ProgramError` if torch cannot run it.
+    """
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    from et_vm.interchange import to_numpy
+
+    def plain(value: Any) -> Any:
+        return to_numpy(value.clone()) if isinstance(value, torch.Tensor) else value
+
+    if program.example_inputs is None:
+        raise UsageError(f"--bundle: the method {method} has no example inputs")
+    arguments, keywords = copy.deepcopy(program.example_inputs)  # the method may write to them
+    inputs = [plain(value) for value in tree_leaves((arguments, keywords))]
+    try:
+        with torch.no_grad(), _quiet_torch():
+            outputs = [plain(value) for value in tree_leaves(program.module()(*arguments, **keywords))]
+    except Exception as error:
+        raise ProgramError(
+            f"torch cannot run the method {method} on its example inputs: {_told(error)}"
+        ) from error
+    return inputs, outputs
 
 
 def _unknown_operators(path: Path) -> list[str]:

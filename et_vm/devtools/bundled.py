@@ -106,7 +106,10 @@ class BundledProgram:
         Raises Mismatch, saying where it is largest; what `inputs` and executing raise.
         """
         name = method.name
-        outputs = method.execute(self.inputs(name, case))
+        inputs = self.inputs(name, case)
+        for index in method.written_inputs:
+            inputs[index] = inputs[index].copy()
+        outputs = method.execute(inputs)
         expected = self.expected(name, case)
         if len(outputs) != len(expected):
             raise Mismatch(f"{len(outputs)} outputs, expected {len(expected)}", f"{name}, case {case}")
