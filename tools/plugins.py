@@ -140,7 +140,11 @@ def _brings_others(module: ModuleType) -> bool:
     from et_vm.kernels.user import kernels_of
 
     registry = sys.modules.get("et_ir.delegation.backends_by_name")
-    if registry is not None and any(isinstance(value, registry.Backend) for value in vars(module).values()):
+    if registry is not None and any(
+        isinstance(value, registry.Backend)
+        or (isinstance(value, type) and issubclass(value, registry.BackendDetails) and not is_library(value))
+        for value in vars(module).values()
+    ):
         return True
     # Definitions of operators leave no trace in a module but what they are made with.
     uses_torch = any(

@@ -64,7 +64,9 @@ class BackendDetails(ABC):
     """A backend's compiler. Its name in files is `backend_id`, that of the class where it says nothing else.
 
     The program that it gets is a module of the edge level with one method, `forward`: constants, buffers that the
-    partition owns, and the ops that the partitioner chose. It may change the module as it likes.
+    partition owns, and the ops that the partitioner chose. In front of them, for each dynamic size of an input whose
+    type has no expression for it, stand an `edge.sym_size.int` and the `program.range` that is known of it. It may
+    change the module as it likes.
     """
 
     backend_id: str = ""
