@@ -17,7 +17,7 @@ PAGES = sorted(
         ["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
 )
-PYTHON = re.compile(r"(<!-- not run[^>]*-->\n)?```python\n(.*?)```\n", re.S)
+PYTHON = re.compile(r"(<!-- (?:not run|file:)[^>]*-->\n)?```python\n(.*?)```\n", re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"```.*?```\n", re.S)
 LONG = 100
