@@ -61,7 +61,8 @@ def dialect_page(dialect: Dialect) -> Iterator[str]:
     yield "{BANNER}"
     yield ""
     yield introduction
-    yield f"The reasons are in [its rationale](../rationale/{name}.md)."
+    yield ""
+    yield f"The [rationale](../rationale/{name}.md) says why the dialect is as it is."
     yield ""
     operations = [op for op in dialect.operations if not issubclass(op, NodeOp)]
     has_nodes = len(operations) < len(list(dialect.operations))
@@ -100,6 +101,10 @@ def _slug(title: str) -> str:
 def _operation(op: type[Operation], documented: type[Operation]) -> Iterator[str]:
     """The section of an operation; `documented` is the class whose docstring it shows."""
     yield paragraphs(documented)
+    rules = list(_inherited_rules(op, documented))
+    if rules:
+        yield ""
+        yield f"Rules of the base classes: {'; '.join(rules)}."
     definition = cast(Any, op).get_irdl_definition()
     members = list(_members(op, definition))
     if members:
@@ -115,6 +120,18 @@ def _operation(op: type[Operation], documented: type[Operation]) -> Iterator[str
     if definition.assembly_format:
         yield ""
         yield f"Syntax: `` {definition.assembly_format} ``"
+    elif "\nSyntax: " not in paragraphs(documented):
+        raise ValueError(f"{op.name}: the docstring does not say the syntax, which the parser implements")
+
+
+def _inherited_rules(op: type[Operation], documented: type[Operation]) -> Iterator[str]:
+    """The rules in the docstrings of base classes."""
+    for base in op.__mro__[1:]:
+        text = vars(base).get("__doc__") or ""
+        if issubclass(base, Operation) and text not in (op.__doc__, documented.__doc__):
+            at = text.find("Rule")
+            if at >= 0:
+                yield in_a_line(text[at:]).partition(": ")[2].rstrip(".")
 
 
 def _members(op: type[Operation], definition: OpDef) -> Iterator[_Member]:

@@ -140,6 +140,8 @@ class KernelCallOp(IRDLOperation, RegisterAccess):
 
     Rules: `kernel_call_c1` the name is `namespace::name` or `namespace::name.overload`; `argument_c1`
     arguments are literals of the file's types; `kernel_call_c2` `outs` are tensors.
+
+    Syntax: `"OPERATOR"(ARGUMENT, …) [outs(%R, …) | outs([%R, …]) | returns(%R, …)] [handle N]`.
     """
 
     name = "executorch.kernel_call"
@@ -309,6 +311,8 @@ class DelegateCallOp(IRDLOperation, RegisterAccess):
     ```mlir
     executorch.delegate_call @lowered_0(%x) outs(%r)
     ```
+
+    Syntax: `@CALLEE(%R, …) [outs(%R, …)] [handle N]`.
     """
 
     name = "executorch.delegate_call"
@@ -371,6 +375,8 @@ class MoveOp(IRDLOperation, RegisterAccess):
     ```
 
     Rule: `move_c1` both registers have the same type.
+
+    Syntax: `%SOURCE to %TARGET`.
     """
 
     name = "executorch.move"
@@ -426,6 +432,8 @@ class FreeOp(IRDLOperation, RegisterAccess):
     ```mlir
     executorch.free %a
     ```
+
+    Syntax: `%REGISTER`.
     """
 
     name = "executorch.free"
@@ -464,6 +472,8 @@ class JumpFalseOp(IRDLOperation, RegisterAccess):
 
     Rules: `jump_false_c1` the condition is a boolean or a tensor of booleans; `jump_false_c2` the second
     block stands right behind this one, because the file has no instruction that would go there.
+
+    Syntax: `%CONDITION, ^TARGET, ^FALLTHROUGH`.
     """
 
     name = "executorch.jump_false"
@@ -521,6 +531,8 @@ class JumpOp(IRDLOperation, RegisterAccess):
     ```mlir
     executorch.jump ^join
     ```
+
+    Syntax: `^TARGET`.
     """
 
     name = "executorch.jump"
@@ -552,6 +564,8 @@ class ReturnOp(IRDLOperation, RegisterAccess):
     ```
 
     Rules: `return_c1` an output is not a list; `return_c2` it ends the last block.
+
+    Syntax: `[ARGUMENT, …]`.
     """
 
     name = "executorch.return"

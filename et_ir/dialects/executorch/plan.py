@@ -55,6 +55,8 @@ class PlanOp(IRDLOperation):
 
     Rules: `plan_c1` it holds registers and instructions; `plan_c2` its last block ends with the only return;
     `plan_c3` a plan of several blocks declares its registers in the first; `plan_c4` no block has arguments.
+
+    Syntax: `@NAME [{OPTION = VALUE, …}] REGION`.
     """
 
     name = "executorch.plan"

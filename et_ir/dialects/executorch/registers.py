@@ -319,8 +319,11 @@ class InputOp(MemoryRegisterOp):
     %n = executorch.input 3 : i64
     ```
 
-    Rules: `register_c1`, `register_c2`; `input_c1` an input is a tensor, or has a value of its type and no
+    Rules: `register_c1` as of tensor registers; `input_c1` an input is a tensor, or has a value of its type and no
     place; `input_c2` an aliased input is a tensor without a place.
+
+    Syntax: `[bound | unbound] [requires_grad] [aliased] [LITERAL]
+    [{memory_id = N, offset = N, device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.input"
@@ -392,6 +395,8 @@ class ConstantOp(SymbolRegisterOp):
     ```mlir
     %w = executorch.constant @"fc.weight" : tensor<4x4xf32>
     ```
+
+    Syntax: `[bound | unbound] [external] [anonymous] [requires_grad] @SYMBOL [{device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.constant"
@@ -413,6 +418,9 @@ class StateOp(SymbolRegisterOp, MemoryRegisterOp):
     ```mlir
     %s = executorch.state @"cache" {memory_id = 1, offset = 64} : tensor<8xf32>
     ```
+
+    Syntax: `[bound | unbound] [external] [anonymous] [requires_grad] @SYMBOL
+    [{memory_id = N, offset = N, device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.state"
@@ -437,6 +445,8 @@ class AllocOp(TensorRegisterOp, MemoryRegisterOp):
     ```mlir
     %r = executorch.alloc {memory_id = 1, offset = 64} : tensor<4x4xf32>
     ```
+
+    Syntax: `[bound | unbound] [requires_grad] [{memory_id = N, offset = N, device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.alloc"
@@ -463,6 +473,8 @@ class ViewOp(TensorRegisterOp):
     ```
 
     Rule: `view_c1` the view lies within the register that it shares memory with.
+
+    Syntax: `[bound | unbound] [requires_grad] %REGISTER [from N] [{device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.view"
@@ -521,6 +533,8 @@ class ReferenceOp(TensorRegisterOp):
     ```mlir
     %e = executorch.reference : tensor<4xf32>
     ```
+
+    Syntax: `[bound | unbound] [requires_grad] [{device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.reference"
@@ -539,6 +553,8 @@ class ValueOp(RegisterOp):
     ```
 
     Rule: `value_c1` the initial value is of the register's type.
+
+    Syntax: `LITERAL : TYPE`.
     """
 
     name = "executorch.value"

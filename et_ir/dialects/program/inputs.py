@@ -35,6 +35,8 @@ class OverwriteOp(IRDLOperation):
     ```
 
     Rule: `overwrite_c1` both have one type.
+
+    Syntax: `%TARGET, %VALUE : TYPE [, TYPE]`.
     """
 
     name = "program.overwrite"

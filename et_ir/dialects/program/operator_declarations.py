@@ -34,6 +34,8 @@ class DeclareOperatorOp(IRDLOperation):
     Rules: `operator_c1` the schema can be read, names a namespace, and computes new tensors; `operator_c2` the out
     variant is of the same namespace, takes the same arguments and writes what the operator returns; `operator_c3` the
     registries have no operator of that name.
+
+    Syntax: `[random] "SCHEMA" [out "SCHEMA"]`.
     """  # noqa: E501
 
     name = "program.operator"

@@ -224,6 +224,8 @@ class LiteralOp(IRDLOperation):
     ```mlir
     %two = program.literal 2.000000e+00 : f64
     ```
+
+    Syntax: `VALUE`.
     """
 
     name = "program.literal"

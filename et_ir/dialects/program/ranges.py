@@ -23,6 +23,8 @@ class RangeOp(IRDLOperation):
     ```
 
     Rule: `range_c1` there are a least or a largest number, and some number between them.
+
+    Syntax: `%NUMBER [from N] [to N]`.
     """
 
     name = "program.range"
