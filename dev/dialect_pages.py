@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, cast
@@ -24,17 +25,26 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, OpTrait, SingleBlockImplicitTerminator
 
-from dev.docstrings import field_docstrings, first_sentence, in_a_line, paragraphs
+from dev.docstrings import (
+    constant_docstrings,
+    field_docstrings,
+    first_sentence,
+    in_a_line,
+    paragraphs,
+)
 from et_ir.dialects.backend import Backend
 from et_ir.dialects.control import Control
+from et_ir.dialects.discardable import DISCARDABLE
+from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch
 from et_ir.dialects.program import Program
+from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.xnnpack import NodeOp, Xnnpack
 from et_ir.dialects.xnnpack.nodes import NODE_OPS
 from et_schema.tables import fields_of
 from et_schema.xnnpack_nodes import roles_of
 
-__all__ = ["DIALECTS", "dialect_page"]
+__all__ = ["DIALECTS", "dialect_page", "operators_page"]
 
 DIALECTS = {dialect.name: dialect for dialect in (Program, Control, Backend, Executorch, Xnnpack)}
 """Dialects whose operations are written by hand. Those of `aten` and `edge` are made from operator records."""
@@ -82,6 +92,43 @@ def dialect_page(dialect: Dialect) -> Iterator[str]:
         yield "## Nodes"
         yield ""
         yield from _nodes()
+    yield from _attributes(dialect)
+
+
+def operators_page() -> Iterator[str]:
+    """The lines of the page of `aten` and `edge`, whose operations are made from records of operators."""
+    yield "# The `aten` and `edge` dialects"
+    yield ""
+    yield "{BANNER}"
+    for dialect in ("aten", "edge"):
+        yield ""
+        yield paragraphs(import_module(f"et_ir.dialects.{dialect}"))
+    yield ""
+    yield (
+        "An operation for each overload of an operator, made from its record (`et_ops`) when it is first asked for: "
+        "`edge.add.Tensor` is `et_ir.dialects.edge.ops.AddTensorOp`, whose docstring has what it computes and an "
+        "example. `make docs` writes a table of all of them ([operators](../operators.md)). The rationales are "
+        "[aten](../rationale/aten.md) and [edge](../rationale/edge.md)."
+    )
+    for title, module in (
+        ("Operands and literals", "et_ir.dialects.schema.op"),
+        ("Syntax", "et_ir.dialects.schema.syntax"),
+    ):
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield paragraphs(import_module(module)).partition("\n\n")[2]
+    yield ""
+    yield "## Rules"
+    yield ""
+    yield inspect.cleandoc(SchemaOp.verify_.__doc__ or "")
+    yield ""
+    yield paragraphs(import_module("et_ir.dialects.edge.rules"))
+    yield from _attributes(Edge)
+
+
+def _attributes(dialect: Dialect) -> Iterator[str]:
+    """The sections of attributes and types, and of what may be said of any op."""
     attributes = list(dialect.attributes)
     if attributes:
         yield ""
@@ -92,6 +139,28 @@ def dialect_page(dialect: Dialect) -> Iterator[str]:
         yield f"### {mark}{attribute.name}"
         yield ""
         yield paragraphs(attribute)
+    said = sorted(_discardable(dialect.name))
+    if said:
+        yield ""
+        yield "## Discardable attributes"
+        yield ""
+        yield "| attribute | |"
+        yield "|---|---|"
+        for name, meaning in said:
+            yield f"| `{name}` | {meaning} |"
+
+
+def _discardable(dialect: str) -> Iterator[tuple[str, str]]:
+    """The discardable attributes that a dialect declares, as constants of its modules, with their docstrings."""
+    declared = {name for name in DISCARDABLE if name.startswith(f"{dialect}.")}
+    for module in [name for name in sys.modules if name.startswith("et_ir.dialects.")]:
+        for constant, meaning in constant_docstrings(module).items():
+            name = getattr(sys.modules[module], constant)
+            if isinstance(name, str) and name in declared:
+                declared.remove(name)
+                yield name, meaning
+    if declared:
+        raise ValueError(f"no docstring of {', '.join(sorted(declared))}")
 
 
 def _slug(title: str) -> str:

@@ -8,13 +8,37 @@ import sys
 from functools import cache
 from itertools import pairwise
 
-__all__ = ["field_docstrings", "first_sentence", "in_a_line", "paragraphs"]
+__all__ = ["constant_docstrings", "field_docstrings", "first_sentence", "in_a_line", "paragraphs"]
+
+
+@cache
+def _module(name: str) -> ast.Module:
+    return ast.parse(inspect.getsource(sys.modules[name]))
 
 
 @cache
 def _classes(module: str) -> dict[str, ast.ClassDef]:
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    return {node.name: node for node in ast.walk(_module(module)) if isinstance(node, ast.ClassDef)}
+
+
+def _after_assignments(body: list[ast.stmt]) -> dict[str, str]:
+    """The strings after assignments, as lines of a Markdown table, by the names that are assigned."""
+    found: dict[str, str] = {}
+    for statement, after in pairwise(body):
+        match statement, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = in_a_line(text)
+            case _:
+                pass
+    return found
+
+
+def constant_docstrings(module: str) -> dict[str, str]:
+    """The string after the assignment of each constant of a module, as a line of a Markdown table."""
+    return _after_assignments(_module(module).body)
 
 
 def field_docstrings(cls: type) -> dict[str, str]:
@@ -24,18 +48,8 @@ def field_docstrings(cls: type) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if base.__module__ == "builtins" or base.__name__ not in _classes(base.__module__):
-            continue
-        body = _classes(base.__module__)[base.__name__].body
-        for field, after in pairwise(body):
-            match field, after:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
-                    ast.Expr(value=ast.Constant(value=str(text))),
-                ):
-                    found[name] = in_a_line(text)
-                case _:
-                    pass
+        if base.__module__ != "builtins" and base.__name__ in _classes(base.__module__):
+            found |= _after_assignments(_classes(base.__module__)[base.__name__].body)
     return found
 
 

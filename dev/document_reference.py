@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dev.api_pages import API, api_page
-from dev.dialect_pages import DIALECTS, dialect_page
+from dev.dialect_pages import DIALECTS, dialect_page, operators_page
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -26,14 +26,14 @@ INDEX = """\
 | dialects | |
 |---|---|
 {DIALECTS}
-| `aten`, `edge` | One operation per operator overload, made from its record: see [operators](../operators.md). `make docs` writes a table of all of them, and `help(edge.AddTensorOp)` shows the signature and an example of one. |
+| [`aten`, `edge`](dialects-aten-edge.md) | an operation for each overload of an operator |
 
 | Python API | |
 |---|---|
 {API}
 
 The passes are in [passes.md](../passes.md), with their options; the commands have `--help`.
-"""  # noqa: E501
+"""
 
 
 def pages() -> dict[str, str]:
@@ -41,6 +41,7 @@ def pages() -> dict[str, str]:
     found = {"README.md": _index()}
     for name, dialect in DIALECTS.items():
         found[f"dialect-{name}.md"] = _text(dialect_page(dialect))
+    found["dialects-aten-edge.md"] = _text(operators_page())
     for page in API:
         found[f"{page.name}.md"] = _text(api_page(page))
     return found
