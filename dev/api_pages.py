@@ -149,9 +149,11 @@ def _item(name: str, item: Any) -> Iterator[str]:
         yield from _code(_signature(name, item))
         yield paragraphs(item)
         return
-    rows = _fields(item)
+    cls: type[Any] = item
+    rows = _fields(cls)
     made = next((vars(base)["__init__"] for base in _own(item) if "__init__" in vars(base)), None)
-    called = made is not None and not rows and name not in NOT_CALLED
+    is_record = is_dataclass(cls) or issubclass(cls, tuple | Enum)
+    called = made is not None and not is_record and name not in NOT_CALLED
     if called:
         yield from _code(_signature(name, item))
     yield paragraphs(item)
@@ -174,7 +176,9 @@ def _own(cls: type) -> list[type]:
 
 
 def _fields(cls: type[Any]) -> list[str]:
-    """The table of the fields of a dataclass or a named tuple, or of the members of an enumeration."""
+    """The table of the fields of a dataclass or a named tuple, of the members of an enumeration, or of the attributes
+    of another class that have docstrings.
+    """
     made = cast(Any, cls)
     declared = {name for base in _own(cls) for name in inspect.get_annotations(base)}
     is_tuple = issubclass(cls, tuple)
@@ -194,6 +198,15 @@ def _fields(cls: type[Any]) -> list[str]:
     elif is_tuple:
         defaults = made._field_defaults
         found = [(one, made.__annotations__[one], defaults.get(one, MISSING)) for one in made._fields]
+    else:
+        shown = inspect.get_annotations(cls).items()
+        documented = field_docstrings(cls)
+        found = [
+            (one, kind, MISSING if inspect.ismemberdescriptor(default) else default)
+            for one, kind in shown
+            for default in [vars(cls).get(one, MISSING)]
+            if one in documented and not one.startswith("_")
+        ]
     rows = ["| field | type | default | |", "|---|---|---|---|"] if found else []
     for name, type, default in found:
         kind = in_a_line(str(getattr(type, "__forward_arg__", type)))
@@ -248,7 +261,7 @@ class _Plain:
 
 
 def _plain(value: object) -> object:
-    return _Plain(str(value)) if isinstance(value, Enum) else value
+    return _Plain(f"{type(value).__name__}.{value.name}") if isinstance(value, Enum) else value
 
 
 def _readable(signature: inspect.Signature) -> inspect.Signature:

@@ -95,8 +95,10 @@ class Backend(ABC):
 
     @abstractmethod
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        """Read the inputs and write the outputs in `args` (inputs, then outputs), which are the values of
-        registers.
+        """Read the inputs and write the outputs in `args`: inputs, then outputs, in the order of the partition.
+
+        A tensor is an `et_vm.Tensor`, whose `array` is a numpy array on planned memory with the element type and the
+        sizes that it has in this execution; other values are Python's. Raises ExecutorchError to end the execution.
         """
 
     def destroy(self, handle: Handle) -> None:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 class EventTracer:
     """Receives events; every hook of this class does nothing, so a subclass overrides the ones it wants.
 
-    Times are the platform's ticks, in nanoseconds. Set `wants_values` to receive the outputs of every
-    instruction.
+    Times are the platform's ticks, in nanoseconds.
     """
 
     wants_values: bool = False
+    """Whether `on_value` is called, with the outputs of every instruction."""
 
     def on_load(self, method: str, phase: str, start: int, end: int) -> None:
         """A phase of loading took place: `registers`, `delegates`, `link` or `prepare`."""
