@@ -179,7 +179,10 @@ class EdgeProgramManager(_Printed):
         return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
     def transform(self, passes: MethodPasses) -> EdgeProgramManager:
-        """The program after passes, or after those of each method, checked against the contract of its level."""
+        """The program after passes, or after those of each method, checked against the contract of its level.
+
+        Raises what passes raise, and `PassFailedException` where the contract is broken.
+        """
         module = self.module.clone()
         checks = [edge_passes()[-1]] if self.delegation is None else backend_passes()
         run_passes(module, [TransformPass(passes), *checks])

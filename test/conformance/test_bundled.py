@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from et_ir import to_edge
+from et_tools.et_compile import main as et_compile
 from et_tools.et_vm import main as et_vm
 from et_vm.devtools.bundled import BundledProgram, Mismatch, bundle
 
@@ -80,6 +81,14 @@ def test_stock_verifies_what_the_command_bundles(tmp_path: Path) -> None:
     stock = _load_bundled_program_from_buffer(Path(bundled).read_bytes())
     for number in range(3):
         stock.verify_result_with_bundled_expected_output("forward", number, 1e-5, ATOL)
+
+
+def test_stock_verifies_what_the_compiler_bundles(tmp_path: Path) -> None:
+    bundled = tmp_path / "rectified.bpte"
+    model = f"{Path(__file__).parents[2] / 'examples/debugging/model.py'}:rectified"
+    assert et_compile([model, "-q", "-o", str(tmp_path / "net.pte"), "--bundle", str(bundled)]) == 0
+    stock = _load_bundled_program_from_buffer(bundled.read_bytes())
+    stock.verify_result_with_bundled_expected_output("forward", 0, 1e-5, ATOL)
 
 
 @pytest.mark.parametrize("wrong", [False, True])
