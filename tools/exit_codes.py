@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from enum import IntEnum
 
+from et_tools.messages import print_message, request_color
 from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
@@ -58,6 +59,7 @@ def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str
     closed pipe and Ctrl-C end it with one message and an exit code. A bug of this project prints its traceback.
     """
     _tracebacks[0] = False
+    request_color()
     with standard_streams():
         return _guarded(main, arguments, command)
 
@@ -77,17 +79,17 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         return code
     except UsageError as error:
         print_traceback(error)
-        print(f"{command}: error: {error}", file=sys.stderr)
+        print_message(command, str(error))
         return ExitCode.USAGE
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in COMPILER_PACKAGES:
             return _crashed(command, error)
         print_traceback(error)
-        print(
-            f"{command}: error: the package {package} is not installed; install it with: "
+        print_message(
+            command,
+            f"the package {package} is not installed; install it with: "
             "pip install '.[compiler]' in the checkout of executorch-ir",
-            file=sys.stderr,
         )
         return ExitCode.USAGE
     except BrokenPipeError:
@@ -100,7 +102,7 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         except OSError:
             _give_up_output()
         name = f"{error.filename}: " if error.filename else ""
-        print(f"{command}: error: {name}{error.strerror or error}", file=sys.stderr)
+        print_message(command, f"{name}{error.strerror or error}")
         return ExitCode.USAGE
     except KeyboardInterrupt as error:
         from et_schema.user_code import user_place
@@ -119,14 +121,11 @@ def _crashed(command: str, error: BaseException) -> ExitCode:
 
     if user_place(error):
         print_traceback(error)
-        print(f"{command}: error: {raised(error)}", file=sys.stderr)
+        print_message(command, raised(error))
         return ExitCode.INVALID_INPUT
     request_tracebacks()
     print_traceback(error)
-    print(
-        f"{command}: error: this is a bug in {command}: please report it with the lines above",
-        file=sys.stderr,
-    )
+    print_message(command, f"this is a bug in {command}: please report it with the lines above")
     return ExitCode.CRASH
 
 

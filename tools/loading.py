@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_schema.user_code import user_place
 from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.messages import print_message
 
 if TYPE_CHECKING:
     import torch
@@ -184,11 +185,12 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
     depends = _modes(module)
     if depends:
-        print(
-            f"warning: the module of '{method}' is in training mode and is compiled in evaluation mode, which changes "
+        print_message(
+            "et-compile",
+            f"the module of '{method}' is in training mode and is compiled in evaluation mode, which changes "
             f"{', '.join(depends[:4])}{', …' if len(depends) > 4 else ''}: return module.eval() from the factory; to "
             "compile training mode, export the module yourself and give the .pt2",
-            file=sys.stderr,
+            "warning",
         )
     try:
         with _quiet_torch():

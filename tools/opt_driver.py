@@ -25,7 +25,8 @@ from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
 from et_tools.exit_codes import ExitCode, print_traceback
 from et_tools.expected import check_expected
-from et_tools.failures import INPUT_ERRORS, exit_code_of, print_diagnostics, print_hint, report_failures
+from et_tools.failures import INPUT_ERRORS, exit_code_of, print_hint, report_failures
+from et_tools.messages import print_diagnostics, print_message
 from et_tools.output import check_output, write_stdout
 from et_tools.pass_pipelines import IrPrinter, parse_passes, passes_until
 from et_tools.plugins import load_extensions
@@ -177,10 +178,11 @@ class EtOptMain(xDSLOptMain):
         if len(known) < len(constants):
             lost = next(blob.key for blob, _, _ in constants if not blob.is_resolved)
             more = f" and {len(constants) - len(known) - 1} more" if len(constants) - len(known) > 1 else ""
-            print(
-                f"et-opt: warning: {self.args.output}: no bytes for the constant '{lost}'{more}: "
+            print_message(
+                "et-opt",
+                f"{self.args.output}: no bytes for the constant '{lost}'{more}: "
                 "the input has no weight store (--weights)",
-                file=sys.stderr,
+                "warning",
             )
 
     def _print_timing(self) -> None:
