@@ -118,7 +118,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     limit = rewrite_limit(args, edge, executorch)
     try:
         with limited(limit):
-            run_stages(module, stages, Observers(observers), context)
+            run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:
             print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
