@@ -109,7 +109,9 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
 
         print_traceback(error)
         place = user_place(error)
-        print(f"{command}: interrupted" + (f" at {place}" if place else ""), file=sys.stderr)
+        # Notes say which pass ran.
+        where = [*([f"at {place}"] if place else []), *getattr(error, "__notes__", ())]
+        print(" ".join([f"{command}: interrupted", ", ".join(where)]).rstrip(), file=sys.stderr)
         return ExitCode.INTERRUPTED
     except Exception as error:
         return _crashed(command, error)
