@@ -5,7 +5,12 @@ They are programs to compile, and how a command ended.
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 RELU = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -184,3 +189,24 @@ class Ran(NamedTuple):
 
 
 Command = Callable[..., Ran]
+
+
+def on_terminal(*line: str, **environment: str) -> str:
+    """What a command prints on standard error that is a terminal."""
+    control, terminal = pty.openpty()
+    name, *arguments = line
+    code = f"import sys; from et_tools.{name.replace('-', '_')} import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+    ):
+        os.close(terminal)
+        parts: list[bytes] = []
+        with suppress(OSError):  # how the end of a terminal reads on Linux
+            while part := os.read(control, 1 << 16):
+                parts.append(part)
+    os.close(control)
+    return b"".join(parts).decode()

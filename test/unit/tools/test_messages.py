@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
-from contextlib import suppress
-
 import pytest
-from command_line import Command
+from command_line import Command, on_terminal
 
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM")
 MISTAKE = "func.func @f() {\n"
@@ -19,27 +13,6 @@ MISTAKE = "func.func @f() {\n"
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-
-
-def on_terminal(*line: str, **environment: str) -> str:
-    """What a command prints on standard error that is a terminal."""
-    control, terminal = pty.openpty()
-    name, *arguments = line
-    code = f"import sys; from et_tools.{name.replace('-', '_')} import main; sys.exit(main(sys.argv[1:]))"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-    ):
-        os.close(terminal)
-        parts: list[bytes] = []
-        with suppress(OSError):  # how the end of a terminal reads on Linux
-            while part := os.read(control, 1 << 16):
-                parts.append(part)
-    os.close(control)
-    return b"".join(parts).decode()
 
 
 def test_terminals_have_colour(workplace: object) -> None:
