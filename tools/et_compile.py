@@ -15,9 +15,10 @@ examples:
   et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
 
-A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples.
-A number, string or tensor in the dict becomes a method that returns that constant.
-Modules of a factory are compiled in evaluation mode; a warning says where that changes the program.
+A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
+method names to these. A number, string or tensor in the dict becomes a method that returns that constant.
+Modules are compiled in evaluation mode, and a warning says where that changes the program; an ExportedProgram is
+compiled in the mode that it was exported in.
 """
 
 from __future__ import annotations

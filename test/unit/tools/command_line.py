@@ -170,6 +170,43 @@ def training():
     return nn.Sequential(nn.Linear(3, 3), nn.Dropout()), (torch.ones(2, 3),)
 
 
+def exported_training():
+    module, args = training()
+    return torch.export.export(module.train(), args)
+
+
+def training_in_part():
+    module, args = training()
+    module.eval()[1].train()
+    return module, args
+
+
+def dropped(module, x):
+    return nn.functional.dropout(x, training=module.training)
+
+
+class Drops(nn.Module):
+    def forward(self, x):
+        return dropped(self, x)
+
+
+class DropsInside(nn.Module):
+    def forward(self, x):
+        return [nn.functional.dropout(each, training=self.training) for each in (x,)][0]
+
+
+def drops():
+    return DropsInside(), (torch.ones(3),)
+
+
+def drops_in_a_function():
+    return Drops(), (torch.ones(3),)
+
+
+def function():
+    return torch.relu, (torch.ones(3),)
+
+
 class Product(nn.Module):
     def forward(self, x):
         return torch.cumprod(x, 0) + torch.ops.aten.mish(x)

@@ -126,24 +126,39 @@ def test_layers_of_another_element_type(command: Command) -> None:
 
 def test_modules_in_training_mode(command: Command) -> None:
     assert command("et-compile", "subjects.py:net", "-o", "x.pte", "-q").err == ""
-    ran = command("et-compile", "subjects.py:training", "-o", "x.pte", "-q")
-    assert ran.code == 0
-    assert (
-        "warning: the module of 'forward' is in training mode and is compiled in evaluation mode" in ran.err
-    )
-    assert "which changes Dropout: return module.eval() from the factory" in ran.err
+    for factory, changed in (
+        ("training", "1 (Dropout)"),
+        ("training_in_part", "1 (Dropout)"),
+        ("drops", "DropsInside"),
+        ("drops_in_a_function", "Drops"),
+    ):
+        ran = command("et-compile", f"subjects.py:{factory}", "--emit", "aten", "-q")
+        assert ran.code == 0
+        assert "train = false" in ran.out
+        assert ran.err.startswith(
+            "et-compile: warning: the module of 'forward' is in training mode and is compiled in evaluation mode, "
+            f"which changes {changed}: return module.eval() from the factory; to compile training mode, return "
+        )
+
+
+def test_exported_programs_keep_their_mode(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:exported_training", "--emit", "aten", "-q")
+    assert (ran.code, ran.err) == (0, "")
+    assert "aten.dropout" in ran.out
+    assert "train = true" in ran.out
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
+        ("subjects.py:function", "; make the function the forward of a torch.nn.Module"),
         ("subjects.py:raises", " in raises)\n  and more\n"),
         ("subjects.py:raises", "the factory subjects.py:raises failed: ValueError: the weights are gone ("),
         ("subjects.py:leaves", "SystemExit: 7 ("),
         ("subjects.py:needs", "missing 1 required positional argument"),
         (
             "subjects.py:nothing",
-            "must return (module, example_args[, dynamic_shapes]) for 'forward', not 'NoneType'",
+            "or an ExportedProgram for 'forward', not 'NoneType'",
         ),
         ("subjects.py:number", "for 'a', not 'int'"),
         ("subjects.py:no_methods", "returned no methods"),
