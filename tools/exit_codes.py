@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -101,7 +102,9 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
             sys.stdout.flush()
         except OSError:
             _give_up_output()
-        name = f"{error.filename}: " if error.filename else ""
+        # Files are written by names, which their errors have.
+        full = "standard output: " if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+        name = f"{error.filename}: " if error.filename else full
         print_message(command, f"{name}{error.strerror or error}")
         return ExitCode.USAGE
     except KeyboardInterrupt as error:

@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from difflib import get_close_matches
+from linecache import getline
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -241,6 +242,15 @@ def _reads_training(function: object, seen: set[object]) -> bool:
 
 _FIXES = (
     (
+        r"data-dependent[^\n]*\n *assert\b",
+        "an assertion depends on the values of a tensor: use torch._check for sizes and numbers, or leave it out",
+    ),
+    (
+        r"specialized integer|data-dependent[^\n]*\n.*\b(range|int|float)\(",
+        "a Python number is made of a tensor's value, as by int(x) or range(n): compute with the tensor, loop with "
+        "torch.while_loop or torch.scan, or make the number a constant of the module",
+    ),
+    (
         r"data-dependent|data dependent",
         "a branch depends on the values of a tensor: use torch.cond, which compiles both sides, or torch.where; of a "
         "size that depends on data, state its bounds with torch._check",
@@ -250,17 +260,21 @@ _FIXES = (
         "tell torch the shape and type of the operator's result: @OPERATOR.register_fake, or "
         "torch.library.register_fake('mylib::foo')",
     ),
+    (r"\.numpy\(\)", "numpy cannot be exported: compute with torch's functions"),
+    (r"missing a required argument", "give example_args as (args, kwargs), such as ((x,), {'mask': m})"),
     (
         r"(type|dtype).*\(?(double|Double|float64)|(double|Double|float64).*(type|dtype)",
         "example inputs and parameters have different element types: convert the inputs with x.float(), or the module "
         "with module.double()",
     ),
 )
-"""What to do, by what torch says."""
+"""What to do, by what torch says, and in the line below its first by the source line that it is about."""
 
 
 def _fix_of(error: Exception) -> str:
-    text = str(error)
+    file, _, line = user_place(error).partition(" in ")[0].rpartition(":")
+    first, *others = str(error).splitlines() or [""]
+    text = "\n".join([first, getline(file, int(line)) if file else "", *others])
     return next((f"\n  fix: {fix}" for pattern, fix in _FIXES if re.search(pattern, text)), "")
 
 
@@ -296,7 +310,8 @@ def _told(error: BaseException) -> str:
 def _paragraph(text: str) -> list[str]:
     """The first paragraph of a message, without what torch adds about its own debugging."""
     lines = text.strip().partition("\n\n")[0].splitlines()[:SHOWN_LINES]
-    return [line.partition(" For more information")[0].rstrip() for line in lines]
+    # Of symbols with values that only torch's own debugging tells apart.
+    return [re.split(r" For more information| \(unhinted: ", line)[0].rstrip() for line in lines]
 
 
 def load_pt2(path: Path) -> ExportedProgram:

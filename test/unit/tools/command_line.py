@@ -207,6 +207,49 @@ def function():
     return torch.relu, (torch.ones(3),)
 
 
+class Asserts(nn.Module):
+    def forward(self, x):
+        assert x.max() < 3
+        return x + 1
+
+
+def asserts():
+    return Asserts(), (torch.ones(3),)
+
+
+class Loops(nn.Module):
+    def forward(self, x):
+        for _ in range(int(x[0])):
+            x = x + 1
+        return x
+
+
+def loops():
+    return Loops(), (torch.ones(3),)
+
+
+class Numpy(nn.Module):
+    def forward(self, x):
+        return torch.from_numpy(x.numpy() + 1)
+
+
+def uses_numpy():
+    return Numpy(), (torch.ones(3),)
+
+
+class Keyword(nn.Module):
+    def forward(self, x, *, mask):
+        return x * mask
+
+
+def no_keyword():
+    return Keyword(), (torch.ones(3),)
+
+
+def double_norm():
+    return nn.LayerNorm(3), (torch.ones(2, 3, dtype=torch.float64),)
+
+
 class Product(nn.Module):
     def forward(self, x):
         return torch.cumprod(x, 0) + torch.ops.aten.mish(x)

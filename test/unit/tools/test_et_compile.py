@@ -122,6 +122,9 @@ def test_layers_of_another_element_type(command: Command) -> None:
     ran = command("et-compile", "subjects.py:double_linear", "-o", "x.pte", "-q")
     assert ran.code == 3
     assert "mix element types: f64, f32\n  fix: use one type, in PyTorch with x.float()" in ran.err
+    ran = command("et-compile", "subjects.py:double_norm", "-o", "x.pte", "-q")
+    assert ran.code == 3
+    assert "\n  fix: use one type for the operands, in PyTorch with x.float()" in ran.err
 
 
 def test_modules_in_training_mode(command: Command) -> None:
@@ -164,7 +167,14 @@ def test_exported_programs_keep_their_mode(command: Command) -> None:
         ("subjects.py:no_methods", "returned no methods"),
         ("subjects.py:no_tuple", "must give example_args as a tuple, got Tensor"),
         ("subjects.py:wrong_shape", "but got [2, 15] X [16, 8]. ("),
-        ("subjects.py:branch", "Could not guard on data-dependent expression"),
+        ("subjects.py:branch", "Could not guard on data-dependent expression Eq(u0, 1) ("),
+        ("subjects.py:asserts", "fix: an assertion depends on the values of a tensor: use torch._check"),
+        (
+            "subjects.py:loops",
+            "fix: a Python number is made of a tensor's value, as by int(x) or range(n): compute",
+        ),
+        ("subjects.py:uses_numpy", "fix: numpy cannot be exported: compute with torch's functions"),
+        ("subjects.py:no_keyword", "fix: give example_args as (args, kwargs), such as ((x,), {'mask': m})"),
         ("subjects.py:branch", "fix: a branch depends on the values of a tensor: use torch.cond"),
         (
             "subjects.py:no_fake",

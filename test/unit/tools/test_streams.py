@@ -223,7 +223,7 @@ def test_closed_streams(relu: Path, closed: str) -> None:
 @pytest.mark.parametrize("buffering", ["-u PYTHONUNBUFFERED", "PYTHONUNBUFFERED=1"])
 def test_a_full_disk(relu: Path, buffering: str) -> None:
     done = shell(f"env {buffering} {' '.join(line('et-vm', 'info', 'relu.pte'))} >/dev/full")
-    assert (done.returncode, done.stderr) == (2, b"et-vm: error: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, b"et-vm: error: standard output: No space left on device\n")
 
 
 def test_files_on_standard_output(relu: Path) -> None:
