@@ -35,6 +35,10 @@ class ExitCode(IntEnum):
 class UsageError(Exception):
     """The command line asks for something that is not there: a file, a pass, an option."""
 
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.USAGE):
+        super().__init__(message)
+        self.exit_code = exit_code
+
 
 _tracebacks = [False]
 
@@ -81,7 +85,7 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
     except UsageError as error:
         print_traceback(error)
         print_message(command, str(error))
-        return ExitCode.USAGE
+        return error.exit_code
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in COMPILER_PACKAGES:

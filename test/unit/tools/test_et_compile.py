@@ -284,7 +284,18 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
 def test_backends_that_are_not_there(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "npu:cores=4")
     assert ran.code == 4
-    assert "unknown backend 'npu'" in ran.err
+    assert (
+        ran.err
+        == "et-compile: error: argument --backend: unknown backend 'npu'; backends are: nested, xnnpack\n"
+    )
+    assert (
+        "did you mean 'xnnpack'?" in command("et-compile", "relu.mlir", "-o", "x", "--backend", "xnpack").err
+    )
+    ran = command("et-compile", "relu.mlir", "-o", "x", "--backend", "xnnpack:mni=1")
+    assert ran.code == 2
+    assert ran.err.startswith(
+        "et-compile: error: argument --backend: backend 'xnnpack': unknown option 'mni'"
+    )
 
 
 def test_outputs_are_checked_before_the_work(command: Command) -> None:

@@ -250,7 +250,7 @@ def test_operators_that_stay_whole(program: ExportedProgram) -> None:
         lowered = to_edge(program, compile_config=EdgeCompileConfig(preserve_ops=[kept])).to_executorch()
         assert "aten::linear.out" in calls(lowered.module)
         assert torch.equal(run(lowered.buffer, X)[0], run(to_edge(program).to_executorch().buffer, X)[0])
-    with pytest.raises(ValueError, match="unknown operator liner, did you mean linear"):
+    with pytest.raises(ValueError, match="unknown operator liner, did you mean 'linear'"):
         to_edge(program, compile_config=EdgeCompileConfig(preserve_ops=["liner"]))
 
 
