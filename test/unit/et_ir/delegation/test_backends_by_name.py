@@ -66,7 +66,7 @@ def test_missing():
     ) as caught:
         find_backend("nestd")
     assert caught.value.exit_code == 4
-    with pytest.raises(MissingBackend, match="unknown backend 'NESTED', did you mean 'nested'"):
+    with pytest.raises(MissingBackend, match="backends are: nested, xnnpack, did you mean 'nested'"):
         find_backend("NESTED")
     with pytest.raises(MissingBackend, match="no backend has the id 'Npu'; ids are: NestedProgramBackend"):
         details_of("Npu")
