@@ -83,7 +83,7 @@ def _parser(text: str) -> CommandParser:
         help="run passes when the program is at a level, before it is checked ('edge:fuse-fma{limit=2},cse'), at "
         "executorch before memory is planned; repeatable",
     )
-    add_pass_options(parser)
+    add_pass_options(parser, verify_each=False)
     add(
         "--extra-operators",
         action="append",

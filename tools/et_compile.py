@@ -16,9 +16,10 @@ examples:
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
   et-compile model.py:net -o net.pte --bundle net.bpte    with test cases: the example inputs
 
-A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples.
-A number, string or tensor in the dict becomes a method that returns that constant.
-Modules of a factory are compiled in evaluation mode; a warning says where that changes the program.
+A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
+method names to these. A number, string or tensor in the dict becomes a method that returns that constant.
+Modules are compiled in evaluation mode, and a warning says where that changes the program; an ExportedProgram is
+compiled in the mode that it was exported in.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     limit = rewrite_limit(args, edge, executorch)
     try:
         with limited(limit):
-            run_stages(module, stages, Observers(observers), context)
+            run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:
             print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)

@@ -20,6 +20,7 @@ import sys
 
 from et_tools.arguments import WIDE, CommandParser
 from et_tools.exit_codes import ExitCode, guarded, print_traceback
+from et_tools.messages import print_message
 from et_tools.vm_kernels import LOAD
 
 __all__ = ["main"]
@@ -299,7 +300,7 @@ def run(arguments: list[str]) -> int:
         bad = error
     else:
         return ExitCode.OK
-    print(f"et-vm: error: {describe(bad.error, bad.file)}", file=sys.stderr)
+    print_message("et-vm", describe(bad.error, bad.file))
     return exit_code_of_error(bad.error)
 
 

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from et_ir.analysis.op_counts import count_ops, ops_in_words
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.method_passes import MethodPasses, TransformPass
 from et_ir.driver.pipelines import backend_passes, edge_passes, split_preserved
@@ -140,9 +141,9 @@ class _Printed:
 
     def _summary(self) -> str:
         names = sorted(self.methods)
-        ops = sum(1 for _ in self.module.walk()) - 1
+        ops = ops_in_words(count_ops(self.module))
         methods = f"method{'s' * (len(names) != 1)} {', '.join(names)}"
-        return f"{type(self).__name__}: {methods}, {ops} IR operation{'s' * (ops != 1)}"
+        return f"{type(self).__name__}: {methods}, {ops}"
 
     def _text(self) -> str:
         lines = str(self.module).splitlines()

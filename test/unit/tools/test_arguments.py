@@ -43,7 +43,13 @@ def test_version(command: Command, name: str) -> None:
     ("line", "message"),
     [
         (("et-opt", "--nope"), "unrecognized arguments: --nope (see et-opt --help)"),
-        (("et-opt", "--verify-diag", "x.mlir"), "unrecognized arguments: --verify-diag"),
+        (("et-opt", "--verify-diag", "x.mlir"), ": --verify-diag, did you mean '--verify-diagnostics'?"),
+        (("et-opt", "--print-ir-afer-all"), ", did you mean '--print-ir-after-all'? (see et-opt --help)"),
+        (("et-opt", "--stop-afer=cse"), ": --stop-afer=cse, did you mean '--stop-after'?"),
+        (("et-vm", "run", "x.pte", "--repat", "3"), ", did you mean '--repeat'? (see et-vm run --help)"),
+        (("et-vm", "verify", "x.bpte", "--kernels", "atem"), ", did you mean 'aten'?"),
+        (("et-plan", "x.csv", "--budgte", "3"), ", did you mean '--budget'?"),
+        (("et-plan", "relu.mlir", "--color", "nevr"), ", did you mean 'never'?"),
         (("et-opt", "a.mlir", "b.mlir"), "unrecognized arguments: b.mlir"),
         (
             ("et-translate", "relu.mlir"),
