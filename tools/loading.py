@@ -220,7 +220,7 @@ _FIXES = (
         "size that depends on data, state its bounds with torch._check",
     ),
     (
-        r"fake impl|fake kernel|fake tensors|Meta' backend",
+        r"fake impl|fake kernel|fake tensors|Meta' backend|^UnsupportedOperatorException",
         "tell torch the shape and type of the operator's result: @OPERATOR.register_fake, or "
         "torch.library.register_fake('mylib::foo')",
     ),
@@ -230,11 +230,11 @@ _FIXES = (
         "with module.double()",
     ),
 )
-"""What to do, by what torch says."""
+"""What to do, by the exception's class and what torch says."""
 
 
 def _fix_of(error: Exception) -> str:
-    text = str(error)
+    text = f"{type(error).__name__}: {error}"
     return next((f"\n  fix: {fix}" for pattern, fix in _FIXES if re.search(pattern, text)), "")
 
 

@@ -156,6 +156,10 @@ def test_modules_in_training_mode(command: Command) -> None:
             "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
         ),
         (
+            "subjects.py:no_meta",
+            "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
+        ),
+        (
             "subjects.py:double",
             "fix: example inputs and parameters have different element types: convert the inputs",
         ),
