@@ -257,7 +257,7 @@ _FIXES = (
         "size that depends on data, state its bounds with torch._check",
     ),
     (
-        r"fake impl|fake kernel|fake tensors|Meta' backend",
+        r"fake impl|fake kernel|fake tensors|Meta' backend|^UnsupportedOperatorException",
         "tell torch the shape and type of the operator's result: @OPERATOR.register_fake, or "
         "torch.library.register_fake('mylib::foo')",
     ),
@@ -269,13 +269,15 @@ _FIXES = (
         "with module.double()",
     ),
 )
-"""What to do, by what torch says, and in the line below its first by the source line that it is about."""
+"""What to do, by the exception's class and what torch says, and in the line below its first by the source line that it
+is about."""
 
 
 def _fix_of(error: Exception) -> str:
     file, _, line = user_place(error).partition(" in ")[0].rpartition(":")
     first, *others = str(error).splitlines() or [""]
-    text = "\n".join([first, getline(file, int(line)) if file else "", *others])
+    source = getline(file, int(line)) if file else ""
+    text = "\n".join([f"{type(error).__name__}: {first}", source, *others])
     return next((f"\n  fix: {fix}" for pattern, fix in _FIXES if re.search(pattern, text)), "")
 
 

@@ -107,12 +107,14 @@ def _layout_of(name: str, made: object) -> Layout:
 def _planner_of(name: str) -> Planner:
     place, _, function = name.rpartition(":")
     try:
-        return _callable(getattr(import_place(place), function), name)
-    except PlannerError:
-        raise
+        module = import_place(place)
     except (Exception, SystemExit) as error:
         # Loading runs the code of others, which may raise anything.
         raise PlannerError(f"the planner {name} cannot be loaded: {raised(error)}") from error
+    if not hasattr(module, function):
+        functions = [known for known, value in vars(module).items() if callable(value)]
+        raise PlannerError(f"{place} has no function '{function}'{did_you_mean(function, functions)}")
+    return _callable(getattr(module, function), name)
 
 
 def _callable(value: object, name: str) -> Planner:

@@ -143,6 +143,18 @@ def faulty():
     return Faulty(), (torch.ones(3, 3), torch.zeros(3, dtype=torch.int64))
 
 
+class NoMeta(nn.Module):
+    def forward(self, x):
+        return torch.ops.acme.cpu_only(x)
+
+
+def no_meta():
+    if not hasattr(torch.ops.acme, "cpu_only"):
+        torch.library.define("acme::cpu_only", "(Tensor x) -> Tensor")
+        torch.library.impl("acme::cpu_only", "CPU")(lambda x: x * 2)
+    return NoMeta(), (torch.ones(4),)
+
+
 class NoFake(nn.Module):
     def forward(self, x):
         return torch.ops.acme.unknown_shape(x)

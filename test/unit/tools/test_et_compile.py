@@ -181,6 +181,10 @@ def test_exported_programs_keep_their_mode(command: Command) -> None:
             "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
         ),
         (
+            "subjects.py:no_meta",
+            "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
+        ),
+        (
             "subjects.py:double",
             "fix: example inputs and parameters have different element types: convert the inputs",
         ),
