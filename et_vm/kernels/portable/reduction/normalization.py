@@ -27,6 +27,11 @@ from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
+_LONGEST_DOT = 4096
+"""Maximum length of rows that are added up as a product with ones, which is several times as fast as `np.add.reduce`; it
+adds in the vector's lanes, that in pairs, which is more accurate for longer rows.
+"""
+
 
 def _check_affine(
     ctx: PrepareContext, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
@@ -320,8 +325,11 @@ def _moments(x: Array, centred: Array, mean: Array, inverse: Array, eps: float) 
     """
     dtype = centred.dtype
     count = filled(dtype, x.shape[1])
+    total: Step = np.add.reduce, (x, 1, None, mean, True)
+    if x.shape[1] <= _LONGEST_DOT:
+        total = call(np.vecdot, x, np.ones(x.shape[1], dtype), mean[:, 0])
     return [
-        (np.add.reduce, (x, 1, None, mean, True)),
+        total,
         call(np.divide, mean, count, mean),
         call(np.subtract, x, mean, centred),
         (np.vecdot, (centred, centred, inverse[:, 0])),
@@ -396,7 +404,7 @@ def native_layer_norm_out(
     calls += more + before
     x, y = source.reshape(-1, length), target.reshape(-1, length)
     outer = x.shape[0]
-    rows = min(outer, max(1, BLOCK // length))
+    rows = min(outer, max(1, 2 * BLOCK // length))  # of two operands
     means, inverses = ctx.scratch((outer, 1), dtype), ctx.scratch((outer, 1), dtype)
     wide = ctx.scratch((rows, length), dtype) if y.dtype != dtype else None
     factor = None if w is None else w.reshape(1, length)
