@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -28,9 +29,14 @@ from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
 _LONGEST_DOT = 4096
-"""Maximum length of rows that are added up as a product with ones, which is several times as fast as `np.add.reduce`; it
-adds in the vector's lanes, that in pairs, which is more accurate for longer rows.
+"""Maximum length of rows that are added up as a product with ones: several times as fast as `np.add.reduce`, which for
+longer rows is more accurate, since it adds in pairs.
 """
+
+
+@cache
+def _ones(dtype: DType) -> Array:
+    return np.ones(_LONGEST_DOT, dtype)
 
 
 def _check_affine(
@@ -327,7 +333,7 @@ def _moments(x: Array, centred: Array, mean: Array, inverse: Array, eps: float) 
     count = filled(dtype, x.shape[1])
     total: Step = np.add.reduce, (x, 1, None, mean, True)
     if x.shape[1] <= _LONGEST_DOT:
-        total = call(np.vecdot, x, np.ones(x.shape[1], dtype), mean[:, 0])
+        total = call(np.vecdot, x, _ones(dtype)[: x.shape[1]], mean[:, 0])
     return [
         total,
         call(np.divide, mean, count, mean),
