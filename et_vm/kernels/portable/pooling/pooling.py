@@ -59,18 +59,31 @@ def _overhang(window: Window) -> Window:
 
 
 class _Taps:
-    """The image, padded, tap by tap: for each tap a view with the elements that it meets at every place."""
+    """Images, padded, tap by tap: for each tap a view with the elements that it meets at every place. `edges` are the
+    calls that write the padding, once.
+    """
 
     def __init__(self, ctx: PrepareContext, image: Array, window: Window, value: float) -> None:
+        """`image`: one like those to come."""
         wide = _overhang(window)
-        pad = Padded(ctx, image, 2, wide, value)
-        bring, buffer = pad.calls(ctx, image)
-        self.calls = [*pad.edges, *bring]
+        self._window = window
+        self._pad = Padded(ctx, image, 2, wide, value)
+        self.edges = self._pad.edges
         # Padding is symmetric in scratch; skip what the overhang added in front.
-        begin = tuple(slice(new - old, None) for new, old in zip(wide.padding, window.padding, strict=True))
-        view = windows(buffer[(slice(None), slice(None), *begin)], 2, window)
-        places = itertools.product(*(range(count) for count in window.kernel))
-        self.views = [view[(slice(None), slice(None), *tap)] for tap in places]
+        self._begin = tuple(
+            slice(new - old, None) for new, old in zip(wide.padding, window.padding, strict=True)
+        )
+
+    def of(self, ctx: PrepareContext, image: Array) -> tuple[list[Step], list[Array]]:
+        """The calls that bring an image in, and its taps."""
+        bring, buffer = self._pad.calls(ctx, image)
+        view = windows(buffer[(slice(None), slice(None), *self._begin)], 2, self._window)
+        places = itertools.product(*(range(count) for count in self._window.kernel))
+        return bring, [view[(slice(None), slice(None), *tap)] for tap in places]
+
+
+_BLOCK = 1 << 17
+"""Elements of the planes that a maximum is taken of at once: all that it needs for them stays in the cache."""
 
 
 @kernel("aten::max_pool2d_with_indices.out", any_layout=True)
@@ -87,7 +100,7 @@ def max_pool2d_with_indices_out(
 ) -> Step:
     """The largest of each window, and its index in the image's plane: of equals the first, of NaNs the last.
 
-    Scratch: the padded image and a few small integers per output element.
+    Scratch: for a block of the channels, its padded planes and a few small integers per output element.
     """
     image = _image(ctx, self, 2)
     check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
@@ -106,14 +119,24 @@ def max_pool2d_with_indices_out(
         wide = ctx.scratch(image.shape, dtype)
         calls.append(copy(image, wide))
         image = wide
-    taps = _Taps(ctx, image, window, lowest)
-    calls += taps.calls
-    batched = (image.shape[0], image.shape[1], *window.out)
+    batch, channels = image.shape[:2]
+    batched = (batch, channels, *window.out)
     values = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
-    first, *others = taps.views
-    calls.append(copy(first, values) if not others else call(np.maximum, first, others[0], values))
-    calls += [call(np.maximum, values, tap, values) for tap in others[1:]]
-    calls += _first_maximum(ctx, taps.views, values, window, indices.array.reshape(batched))
+    places = indices.array.reshape(batched)
+    planes = max(1, min(channels, _BLOCK // math.prod(window.size)))
+    taps = _Taps(ctx, image[:1, :planes], window, lowest)
+    first_maximum = _FirstMaximum(ctx, (1, planes, *window.out), window)
+    calls += taps.edges
+    for sample, start in itertools.product(range(batch), range(0, channels, planes)):
+        # The last block takes some planes again rather than fewer.
+        end = min(start + planes, channels)
+        block = slice(sample, sample + 1), slice(end - planes, end)
+        bring, views = taps.of(ctx, image[block])
+        largest = values[block]
+        first, *others = views
+        calls += [*bring, copy(first, largest) if not others else call(np.maximum, first, others[0], largest)]
+        calls += [call(np.maximum, largest, tap, largest) for tap in others[1:]]
+        calls += first_maximum.calls(views, largest, places[block])
     if self.dtype != dtype:
         calls.append(copy(values.reshape(shape), out.array))
     return chain(calls)
@@ -124,55 +147,58 @@ def is_float_type(tensor: Tensor) -> bool:
     return tensor.scalar_type.is_floating
 
 
-def _first_maximum(
-    ctx: PrepareContext, taps: Sequence[Array], values: Array, window: Window, indices: Array
-) -> list[Step]:
-    """Calls that store the plane index of the first tap equal to `values`.
+class _FirstMaximum:
+    """The plane index of the first tap equal to the maximum, for blocks of planes.
 
     The number of the tap is the minimum over taps of (tap + a large number unless it is equal), in integers
     as small as the number of taps allows, which numpy computes many at a time; the index is then looked up
     per tap and added to that of the place.
     """
-    miss = 128 if len(taps) <= 128 else 1 << 14
-    kind = np.dtype(np.uint8 if len(taps) <= 128 else np.uint16)
-    if len(taps) > miss:
-        miss, kind = 1 << 31, np.dtype(np.uint32)
-    differs = ctx.scratch(values.shape, np.bool_)
-    number, best = ctx.scratch(values.shape, kind), ctx.scratch(values.shape, kind)
-    outside = [_outside(window, tap) for tap in itertools.product(*(range(count) for count in window.kernel))]
-    weight = filled(kind, miss)
-    calls: list[Step] = [copy(filled(kind, miss), best)]
-    for at, tap in enumerate(taps):
+
+    def __init__(self, ctx: PrepareContext, shape: Sequence[int], window: Window) -> None:
+        """`shape` is that of the results for a block."""
+        taps = list(itertools.product(*(range(count) for count in window.kernel)))
+        self._miss = 128 if len(taps) <= 128 else 1 << 14
+        kind = np.dtype(np.uint8 if len(taps) <= 128 else np.uint16)
+        if len(taps) > self._miss:
+            self._miss, kind = 1 << 31, np.dtype(np.uint32)
+        self._weight = filled(kind, self._miss)
+        self._differs = ctx.scratch(shape, np.bool_)
+        self._number, self._best = ctx.scratch(shape, kind), ctx.scratch(shape, kind)
+        self._places, self._flat = ctx.scratch(shape, np.intp), ctx.scratch(shape, np.int64)
+        self._outside = [_outside(window, tap) for tap in taps]
+        self._misses = [outside.astype(kind) * self._weight for outside in self._outside]
+        columns = window.size[1]
+        self._offsets = np.array(
+            [y * window.dilation[0] * columns + x * window.dilation[1] for y, x in taps], np.int64
+        )
+        corner_y = np.arange(window.out[0]) * window.stride[0] - window.padding[0]
+        corner_x = np.arange(window.out[1]) * window.stride[1] - window.padding[1]
+        self._corners = (corner_y[:, None] * columns + corner_x).astype(np.int64)
+
+    def calls(self, taps: Sequence[Array], values: Array, indices: Array) -> list[Step]:
+        """Calls that store the indices for the maxima `values`."""
+        number, best, kind = self._number, self._best, self._best.dtype
+        calls: list[Step] = [copy(self._weight, best)]
+        for at, (tap, misses) in enumerate(zip(taps, self._misses, strict=True)):
+            calls += [
+                call(np.not_equal, tap, values, self._differs),
+                call(np.multiply, self._differs, self._weight, number),
+                call(np.add, number, filled(kind, at), number),
+            ]
+            if misses.any():
+                calls.append(call(np.bitwise_or, number, misses, number))
+            calls.append(call(np.minimum, best, number, best))
+        flat = indices if indices.flags.c_contiguous else self._flat
         calls += [
-            call(np.not_equal, tap, values, differs),
-            call(np.multiply, differs, weight, number),
-            call(np.add, number, filled(kind, at), number),
+            copy(best, self._places),
+            (self._offsets.take, (self._places, None, flat, "clip")),
+            call(np.add, flat, self._corners, flat),
+            (_settle_rest, (taps, best, self._miss, flat, self._offsets, self._corners, self._outside)),
         ]
-        if outside[at].any():
-            calls.append(call(np.bitwise_or, number, outside[at].astype(kind) * weight, number))
-        calls.append(call(np.minimum, best, number, best))
-    columns = window.size[1]
-    offsets = np.array(
-        [
-            y * window.dilation[0] * columns + x * window.dilation[1]
-            for y, x in itertools.product(*(range(count) for count in window.kernel))
-        ],
-        np.int64,
-    )
-    corner_y = np.arange(window.out[0]) * window.stride[0] - window.padding[0]
-    corner_x = np.arange(window.out[1]) * window.stride[1] - window.padding[1]
-    corners = (corner_y[:, None] * columns + corner_x).astype(np.int64)
-    flat = indices if indices.flags.c_contiguous else ctx.scratch(indices.shape, np.int64)
-    places = ctx.scratch(best.shape, np.intp)
-    calls += [
-        copy(best, places),
-        (offsets.take, (places, None, flat, "clip")),
-        call(np.add, flat, corners, flat),
-        (_settle_rest, (taps, best, miss, flat, offsets, corners, outside)),
-    ]
-    if flat is not indices:
-        calls.append(copy(flat, indices))
-    return calls
+        if flat is not indices:
+            calls.append(copy(flat, indices))
+        return calls
 
 
 def _outside(window: Window, tap: Sequence[int]) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
@@ -286,17 +312,18 @@ def _average(
         calls.append(copy(image, wide))
         image = wide
     taps = _Taps(ctx, image, window, 0)
-    calls += taps.calls
+    bring, views = taps.of(ctx, image)
+    calls += [*taps.edges, *bring]
     batched = (image.shape[0], image.shape[1], *window.out)
     sums = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
     divisor = divisors(window, count_include_pad, divisor_override, dtype)
-    first, *others = taps.views
-    if math.prod(window.out) * 4 < len(taps.views):
+    first, *others = views
+    if math.prod(window.out) * 4 < len(views):
         # Few places with many taps, such as a global average: one reduction over the windows.
         whole = np.lib.stride_tricks.as_strided(
             first,
             (*first.shape, *window.kernel),
-            (*first.strides, *_tap_strides(taps.views, window)),
+            (*first.strides, *_tap_strides(views, window)),
         )
         calls.append((np.add.reduce, (whole, tuple(range(2 + dims, 2 + 2 * dims)), dtype, sums)))
     else:
