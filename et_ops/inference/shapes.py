@@ -32,6 +32,8 @@ __all__ = [
 
 Shape = tuple[int, ...]
 
+_MOST = 2**31 - 1
+
 
 def known(*sizes: int) -> bool:
     """Whether all sizes are known."""
@@ -209,10 +211,14 @@ def spread(size: int, kernel: int, stride: int, padding: int, dilation: int, ext
     return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + extra + 1
 
 
-def spatial(values: Sequence[int], rank: int) -> tuple[int, ...]:
-    """A per-dimension argument, which may have one item for all dimensions."""
-    if len(values) == 1:
-        return (values[0],) * rank
-    if len(values) != rank:
-        raise ValueError(f"expected {rank} values, got {len(values)}")
-    return tuple(values)
+def spatial(arg: str, values: Sequence[int], rank: int, least: int = 0) -> tuple[int, ...]:
+    """The numbers of the argument `arg`, one for each of `rank` dimensions or one for all.
+
+    Raises `Mismatch` for another count, and for numbers known to be below `least` or above 2^31 - 1, which sizes of
+    tensors are not, and strides of windows in memory cannot be.
+    """
+    found = (values[0],) * rank if len(values) == 1 else tuple(values)
+    wrong = ((n < 0 and n != UNKNOWN) or below(n, least) or below(_MOST, n) for n in found)
+    if len(found) != rank or any(wrong):
+        raise Mismatch(arg, f"{rank} numbers from {least} to {_MOST}", list(values))
+    return found
