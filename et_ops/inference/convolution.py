@@ -13,8 +13,8 @@ from et_ops.inference.shapes import (
     below,
     differ,
     known,
+    numbers,
     sized,
-    spatial,
     spread,
     unlike,
     window,
@@ -34,8 +34,8 @@ def slid(
     a stride, one begins where another ends.
     """
     rank = len(kernel)
-    strides = spatial("stride", stride, rank, 1) if stride else kernel
-    paddings, dilations = spatial("padding", padding, rank), spatial("dilation", dilation, rank, 1)
+    strides = numbers("stride", stride, rank, 1) if stride else kernel
+    paddings, dilations = numbers("padding", padding, rank), numbers("dilation", dilation, rank, 1)
     lines = list(zip(size, kernel, strides, paddings, dilations, strict=True))
     try:
         return tuple(window(n, k, s, (p, p), d, ceil_mode) for n, k, s, p, d in lines)
@@ -117,8 +117,8 @@ def _spread(
     output_padding: Sequence[int],
 ) -> Shape:
     rank = len(kernel)
-    strides, dilations = spatial("stride", stride, rank, 1), spatial("dilation", dilation, rank, 1)
-    paddings, extra = spatial("padding", padding, rank), spatial("output_padding", output_padding, rank)
+    strides, dilations = numbers("stride", stride, rank, 1), numbers("dilation", dilation, rank, 1)
+    paddings, extra = numbers("padding", padding, rank), numbers("output_padding", output_padding, rank)
     if not all(more < max(s, d) for more, s, d in zip(extra, strides, dilations, strict=True)):
         raise Mismatch("output_padding", "less than the stride or the dilation", list(output_padding))
     sizes = tuple(map(spread, input.shape[-rank:], kernel, strides, paddings, dilations, extra))
@@ -197,12 +197,12 @@ def pooled(
 ) -> Shape:
     """The shape of a pooling over the last `rank` dimensions."""
     _check_image(self, rank)
-    kernel = spatial("kernel_size", kernel_size, rank, 1)
+    kernel = numbers("kernel_size", kernel_size, rank, 1)
     shape = (
         *self.shape[:-rank],
         *slid("self", self.shape[-rank:], kernel, stride, padding, dilation, ceil_mode),
     )
-    lines = zip(spatial("padding", padding, rank), kernel, spatial("dilation", dilation, rank), strict=True)
+    lines = zip(numbers("padding", padding, rank), kernel, numbers("dilation", dilation, rank), strict=True)
     if any(UNKNOWN not in line and 2 * line[0] > (line[1] - 1) * line[2] + 1 for line in lines):
         raise Mismatch("padding", "at most half the kernel", list(padding))
     return shape
@@ -261,7 +261,7 @@ def _define_pooling(rank: int) -> Pooling:
     @rule(f"adaptive_avg_pool{rank}d", f"_adaptive_avg_pool{rank}d" if rank > 1 else "")
     def adaptive_avg_pool(self: Meta, output_size: Sequence[int]) -> Meta:
         _check_image(self, rank, channels=False)
-        return Meta((*self.shape[:-rank], *spatial("output_size", output_size, rank)), self.dtype)
+        return Meta((*self.shape[:-rank], *numbers("output_size", output_size, rank)), self.dtype)
 
     @rule(f"adaptive_max_pool{rank}d")
     def adaptive_max_pool(self: Meta, output_size: Sequence[int]) -> tuple[Meta, Meta]:
@@ -279,8 +279,8 @@ def _define_random_pooling(rank: int) -> Rule:
         self: Meta, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Meta
     ) -> tuple[Meta, Meta]:
         _check_image(self, rank)
-        taps = spatial("kernel_size", kernel_size, rank, 1)
-        places = spatial("output_size", output_size, rank, 1)
+        taps = numbers("kernel_size", kernel_size, rank, 1)
+        places = numbers("output_size", output_size, rank, 1)
         space = self.shape[-rank:]
         if any(below(size, n + k - 1) for size, n, k in zip(space, places, taps, strict=True)):
             raise Mismatch("output_size", f"sizes whose windows fit in {list(space)}", list(output_size))
@@ -379,7 +379,7 @@ def _resampled(
         raise ValueError("exactly one of 'output_size' and 'scale_factors' must be given")
     space = image.shape[2:]
     if output_size is not None:
-        sizes = spatial("output_size", output_size, rank)
+        sizes = numbers("output_size", output_size, rank)
     else:
         scales = scales or ()
         if len(scales) != rank or not all(0 < scale < inf for scale in scales):
@@ -478,8 +478,8 @@ def _columns(
     stride: Sequence[int],
 ) -> tuple[int, int]:
     """The numbers of taps of a window over an image of `size`, and of its places."""
-    kernel = spatial("kernel_size", kernel_size, 2, 1)
-    places = slid(arg, size, kernel, spatial("stride", stride, 2, 1), padding, dilation)
+    kernel = numbers("kernel_size", kernel_size, 2, 1)
+    places = slid(arg, size, kernel, numbers("stride", stride, 2, 1), padding, dilation)
     return prod(kernel), prod(places) if known(*places) else UNKNOWN
 
 
@@ -494,7 +494,7 @@ def col2im(
 ) -> Meta:
     if self.rank not in (2, 3):
         raise Mismatch("self", "2 or 3 dimensions", self)
-    size = spatial("output_size", output_size, 2, 1)
+    size = numbers("output_size", output_size, 2, 1)
     taps, places = _columns("output_size", size, kernel_size, dilation, padding, stride)
     *batch, rows, columns = self.shape
     if known(rows) and (rows == 0 or rows % taps):

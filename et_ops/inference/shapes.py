@@ -16,6 +16,7 @@ __all__ = [
     "differ",
     "has_elements",
     "known",
+    "numbers",
     "numel",
     "reduced",
     "reshaped",
@@ -211,14 +212,21 @@ def spread(size: int, kernel: int, stride: int, padding: int, dilation: int, ext
     return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + extra + 1
 
 
-def spatial(arg: str, values: Sequence[int], rank: int, least: int = 0) -> tuple[int, ...]:
-    """The numbers of the argument `arg`, one for each of `rank` dimensions or one for all.
+def spatial(values: Sequence[int], rank: int) -> tuple[int, ...]:
+    """A per-dimension argument, which may have one item for all dimensions."""
+    if len(values) == 1:
+        return (values[0],) * rank
+    if len(values) != rank:
+        raise ValueError(f"expected {rank} values, got {len(values)}")
+    return tuple(values)
 
-    Raises `Mismatch` for another count, and for numbers known to be below `least` or above 2^31 - 1, which sizes of
-    tensors are not, and strides of windows in memory cannot be.
+
+def numbers(arg: str, values: Sequence[int], rank: int, least: int = 0) -> tuple[int, ...]:
+    """The items of a per-dimension argument. Raises `Mismatch` for another count, and for what is known to be below
+    `least` or above 2^31 - 1, the largest size: the strides of windows would overflow.
     """
-    found = (values[0],) * rank if len(values) == 1 else tuple(values)
-    wrong = ((n < 0 and n != UNKNOWN) or below(n, least) or below(_MOST, n) for n in found)
-    if len(found) != rank or any(wrong):
+    if len(values) not in (1, rank) or any(
+        (n < 0 and n != UNKNOWN) or below(n, least) or below(_MOST, n) for n in values
+    ):
         raise Mismatch(arg, f"{rank} numbers from {least} to {_MOST}", list(values))
-    return found
+    return spatial(values, rank)

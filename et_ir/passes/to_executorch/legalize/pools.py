@@ -23,7 +23,7 @@ __all__ = ["PATTERNS"]
 
 def _known(values: Sequence[object], count: int) -> tuple[int, ...] | None:
     numbers = [value for value in values if isinstance(value, int)]
-    return spatial("kernel_size", numbers, count) if len(numbers) == len(values) else None
+    return spatial(numbers, count) if len(numbers) == len(values) else None
 
 
 def _line(b: Lines, numbers: Sequence[int], element: Attribute, shape: Sequence[int]) -> SSAValue:

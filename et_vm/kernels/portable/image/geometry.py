@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from et_ops.inference.shapes import spatial
 from et_vm.kernels.portable.movement.move import as_array, borders, moves
 from et_vm.kernels.portable.steps import copy, filled
 from et_vm.kernels.registry import PrepareContext
@@ -57,8 +58,7 @@ def window_over(
     """
     count = len(size)
     kernel, strides, pads, spreads = (
-        tuple(values) * count if len(values) == 1 else tuple(values)
-        for values in (kernel_size, stride or kernel_size, padding, dilation)
+        spatial(values, count) for values in (kernel_size, stride or kernel_size, padding, dilation)
     )
     return Window(tuple(size), kernel, strides, pads, spreads, tuple(places))
 

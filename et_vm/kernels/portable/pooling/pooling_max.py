@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_ops.inference.convolution import FRACTIONAL, POOLING, UNPOOLING
+from et_ops.inference.shapes import spatial
 from et_vm.kernels.portable.arguments import FLOAT, INTEGER
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
@@ -146,7 +147,7 @@ def _fractional(
     output: Tensor,
     indices: Tensor,
 ) -> Step:
-    taps = tuple(kernel_size) * dims if len(kernel_size) == 1 else tuple(kernel_size)
+    taps = spatial(kernel_size, dims)
     places, planes = output.sizes[-dims:], math.prod(output.sizes[:-dims])
     ctx.work(8 * math.prod(taps) * (output.numel + CALL * planes))
     compute = functools.partial(_fractional_max, ctx, taps, places)
