@@ -166,6 +166,7 @@ def inferred(
             return prepare(ctx, *arguments) if some else NOTHING
 
         shaped.parameters = tuple(params)  # pyright: ignore[reportAttributeAccessIssue] the verifier reads it
+        shaped.rule = rule  # pyright: ignore[reportAttributeAccessIssue] a test reads which kernels have one
         return cast("_P", shaped)
 
     return wrap

@@ -108,28 +108,6 @@ UNTESTED = {"baddbmm.dtype", *DIM_ORDER_OPS, *RUNTIME_EXAMPLES}
 """Operators that torch does not run on the CPU, and those that only runtimes have: `test_quantized.py`."""
 
 
-def test_every_core_operator_on_dense_tensors_has_a_rule() -> None:
-    sparse = (
-        "_indices_copy",
-        "_values_copy",
-        "ccol_",
-        "col_indices",
-        "crow_",
-        "indices_copy",
-        "row_",
-        "values_copy",
-    )
-    nested = ("_nested_", "_sparse_", "_fw_primal", "_make_dual")
-    without = {
-        name
-        for name, cls in OP_BY_NAME.items()
-        if cls.operator.tags & {"core", "view_copy"}
-        and name not in RULES
-        and not name.startswith((*sparse, *nested))
-    }
-    assert without == set()
-
-
 def test_rules_are_of_operators_that_exist() -> None:
     assert set(RULES) <= set(OPERATORS)
 
