@@ -109,9 +109,10 @@ def batch_norm(
     eps: float,
 ) -> tuple[Meta, Meta, Meta]:
     """The normalized batch and the statistics saved of it, which are empty outside of training."""
-    if input.rank < 2:
+    # Torch takes a vector without elements.
+    if input.rank < 2 and 0 not in input.shape:
         raise Mismatch("input", "at least 2 dimensions", input)
-    channels = input.shape[1:2]
+    channels = input.shape[1:2] or (0,)
     _check_affine(channels, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     saved = Meta(channels if training else (0,), _statistics(input, weight))
     return Meta(input.shape, input.dtype), saved, saved

@@ -313,6 +313,7 @@ def others() -> Iterator[Case]:
     yield A.bucketize.Tensor, p(2, 3), p(4)
     yield A.isin.Scalar_Tensor, 2, i(4)
     yield A._fused_rms_norm, f(2, 3, 4), [4], f(4), 1e-5
+    yield A._native_batch_norm_legit_no_training, f(0), f(0), f(0), f(0), p(0), 0.1, 1e-5
     yield A._native_batch_norm_legit_functional, f(2, 3, 4), f(3), f(3), f(3), p(3), True, 0.1, 1e-5
     yield A._native_batch_norm_legit_functional, f(2, 3, 4), f(3), f(3), f(3), p(3), False, 0.1, 1e-5
     yield A._safe_softmax, f(2, 3), 1
