@@ -129,6 +129,7 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.examples
 	$(BIN)/python -W ignore -m dev.dtype_probe
 	$(BIN)/python -m dev.document_passes
+	$(BIN)/python -m dev.document_reference
 	$(BIN)/python -m dev.document_tables
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.

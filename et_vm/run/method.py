@@ -387,8 +387,10 @@ class Method:
         if not isinstance(values, list | tuple):
             check_inputs(values)
         if len(values) != len(self._plan.inputs):
+            count = len(self._plan.inputs)
             raise InputError(
-                f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name
+                f"the method takes {count} input{'' if count == 1 else 's'}, got {len(values)}",
+                where=self.name,
             )
         settling = self._settling
         if settling is None or settling.loop is None:

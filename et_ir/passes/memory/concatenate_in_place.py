@@ -55,6 +55,7 @@ class ConcatenateInPlacePass(ModulePass):
     name = "concatenate-in-place"
 
     outputs: bool = True
+    """Whether operands of an output's concatenation are computed in place, too."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:

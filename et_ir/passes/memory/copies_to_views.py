@@ -63,6 +63,7 @@ class CopiesToViewsPass(ModulePass):
     name = "copies-to-views"
 
     inputs: bool = False
+    """Whether inputs are planned, so that a result may be a view of one."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:

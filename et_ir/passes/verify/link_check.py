@@ -56,6 +56,7 @@ class LinkCheckPass(ModulePass):
     name = "link-check"
 
     target: str = DEFAULT
+    """The runtime whose kernels there are."""
     extra: tuple[str, ...] = ()
     """Operators that the runtime has beside those of the target, as `mylib::foo.out`."""
     backends: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ PAGES = sorted(
         ["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
 )
-PYTHON = re.compile(r"(<!-- not run[^>]*-->\n)?```python\n(.*?)```\n", re.S)
+PYTHON = re.compile(r"(<!-- (?:not run|file:)[^>]*-->\n)?```python\n(.*?)```\n", re.S)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"```.*?```\n", re.S)
 LONG = 100
@@ -90,7 +90,7 @@ def test_long_pages_start_with_their_contents(page: Path) -> None:
 
 COMMANDS = (
     *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"]),
-    *(["et-vm", verb] for verb in ("run", "info", "diff", "ops", "verify", "validate")),
+    *(["et-vm", verb] for verb in ("run", "info", "diff", "ops", "bundle", "verify", "validate")),
 )
 ELSEWHERE = {
     "--check": "python -m bench",

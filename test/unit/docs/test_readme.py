@@ -82,10 +82,10 @@ def test_every_command_prints_what_is_shown(tmp_path: Path, page: Path) -> None:
             assert matches(line, other), f"$ {command}\nexpected: {line}\nfound:    {other}"
 
 
-@pytest.mark.parametrize("page", WALKTHROUGHS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_files_are_shown_as_they_are(page: Path) -> None:
     shown = list(FILE.finditer(page.read_text()))
-    assert len(shown) >= 2
+    assert len(shown) >= (2 if page in WALKTHROUGHS else 0)
     for block in shown:
         assert block["text"] == (ROOT / block["path"]).read_text(), (
             f"{block['path']} is not what {page.name} shows"
