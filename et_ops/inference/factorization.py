@@ -271,6 +271,11 @@ def symmetric_eigenvalues(A: Meta, UPLO: str, compute_v: bool) -> tuple[Meta, Me
     return Meta(A.shape[:-1], real_of(A.dtype)), Meta(A.shape if compute_v else (0,), A.dtype)
 
 
+@rule("linalg_eigvals")
+def eigenvalues_alone(self: Meta) -> Meta:
+    return eigenvalues(self)[0]
+
+
 @rule("linalg_eig")
 def eigenvalues(self: Meta) -> tuple[Meta, Meta]:
     _square("self", self)

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
+from et_ops.inference.backward import max_pooling_backward
+from et_ops.inference.convolution import POOLING
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_same_type
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.image.geometry import Padded, Window, numbers_for, window_over, windows
+from et_vm.kernels.portable.image.geometry import Padded, Window, window_over, windows
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
+from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
@@ -21,31 +24,25 @@ from et_vm.values import Array, DType, Tensor
 
 def pooling_window(
     ctx: PrepareContext,
-    sizes: Sequence[int],
-    dims: int,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-    ceil_mode: bool,
+    places: Tensor,
+    dims: int = 2,
 ) -> Window:
-    """The geometry of a pooling over the last `dims` of `sizes`, checked. With `ceil_mode` the last
+    """The geometry of a pooling over the last `dims` dimensions, with a result of the shape of `places`. The last
     window may hang over the end.
     """
-    space = sizes[len(sizes) - dims :]
-    window = window_over(ctx, space, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode)
-    narrow = zip(window.padding, window.kernel, window.dilation, strict=True)
-    good = all(2 * pad <= (taps - 1) * apart + 1 for pad, taps, apart in narrow)
-    ctx.check(good, arg="padding", expected="at most half the kernel", got=list(padding))
-    window.check_cost(ctx, math.prod(sizes[: len(sizes) - dims]), filtered=False)
+    size, count = self.sizes[-dims:], places.sizes[-dims:]
+    window = window_over(size, kernel_size, stride, padding, dilation, count)
+    window.check_cost(ctx, math.prod(self.sizes[:-dims]), filtered=False)
     return window
 
 
-def _image(ctx: PrepareContext, self: Tensor, dims: int) -> Array:
+def _image(self: Tensor, dims: int) -> Array:
     """`self` with a batch dimension."""
-    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
-    for extent in self.sizes[len(self.sizes) - dims - 1 :]:
-        ctx.check(extent > 0, arg="self", expected="a non-empty image", got=list(self.sizes))
     return self.array if len(self.sizes) == dims + 2 else self.array[None]
 
 
@@ -87,6 +84,7 @@ _BLOCK = 1 << 17
 
 
 @kernel("aten::max_pool2d_with_indices.out", any_layout=True)
+@inferred(POOLING[2].maximum, kinds=(INTEGER, FLOAT), outs=2)
 def max_pool2d_with_indices_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -102,16 +100,8 @@ def max_pool2d_with_indices_out(
 
     Scratch: for a block of the channels, its padded planes and a few small integers per output element.
     """
-    image = _image(ctx, self, 2)
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
-    window = pooling_window(ctx, self.sizes, 2, kernel_size, stride, padding, dilation, ceil_mode)
-    shape = (*self.sizes[:-2], *window.out)
-    out.resize(shape)
-    indices.resize(shape)
-    if not out.array.size:
-        return NOTHING
+    image = _image(self, 2)
+    window = pooling_window(ctx, self, kernel_size, stride, padding, dilation, out)
     lowest = -math.inf if is_float_type(self) else float(np.iinfo(self.dtype).min)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
@@ -138,7 +128,7 @@ def max_pool2d_with_indices_out(
         calls += [call(np.maximum, largest, tap, largest) for tap in others[1:]]
         calls += first_maximum.calls(views, largest, places[block])
     if self.dtype != dtype:
-        calls.append(copy(values.reshape(shape), out.array))
+        calls.append(copy(values.reshape(out.sizes), out.array))
     return chain(calls)
 
 
@@ -232,6 +222,7 @@ def _settle_rest(
 
 
 @kernel("aten::avg_pool2d.out")
+@inferred(POOLING[2].average, kinds=(INTEGER, FLOAT))
 def avg_pool2d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -246,12 +237,11 @@ def avg_pool2d_out(
     """The mean of each window, divided by `divisor_override` or the elements it covers, with or without
     those in the padding. Scratch: the padded image; for 16-bit types also a float32 result.
     """
-    return _average(
-        ctx, self, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out
-    )
+    return _average(ctx, self, 2, kernel_size, stride, padding, count_include_pad, divisor_override, out)
 
 
 @kernel("aten::avg_pool1d.out")
+@inferred(POOLING[1].average, kinds=(INTEGER, FLOAT))
 def avg_pool1d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -263,10 +253,11 @@ def avg_pool1d_out(
     out: Tensor,
 ) -> Step:
     """The mean of each window. Scratch: the padded signal; for 16-bit types also a float32 result."""
-    return _average(ctx, self, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None, out)
+    return _average(ctx, self, 1, kernel_size, stride, padding, count_include_pad, None, out)
 
 
 @kernel("aten::avg_pool3d.out")
+@inferred(POOLING[3].average, kinds=(INTEGER, FLOAT))
 def avg_pool3d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -279,9 +270,7 @@ def avg_pool3d_out(
     out: Tensor,
 ) -> Step:
     """The mean of each window. Scratch: the padded volume; for 16-bit types also a float32 result."""
-    return _average(
-        ctx, self, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out
-    )
+    return _average(ctx, self, 3, kernel_size, stride, padding, count_include_pad, divisor_override, out)
 
 
 def _average(
@@ -291,20 +280,12 @@ def _average(
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
-    ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
     out: Tensor,
 ) -> Step:
-    image = _image(ctx, self, dims)
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    ctx.check(divisor_override != 0, arg="divisor_override", expected="a divisor other than zero", got=0)
-    window = pooling_window(ctx, self.sizes, dims, kernel_size, stride, padding, (1,), ceil_mode)
-    shape = (*self.sizes[:-dims], *window.out)
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
+    image = _image(self, dims)
+    window = pooling_window(ctx, self, kernel_size, stride, padding, (1,), out, dims)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
     if self.dtype != dtype:
@@ -334,7 +315,7 @@ def _average(
     else:
         calls.append(call(np.divide, sums, divisor, sums))
     if self.dtype != dtype:
-        calls.append(copy(sums.reshape(shape), out.array))
+        calls.append(copy(sums.reshape(out.sizes), out.array))
     return chain(calls)
 
 
@@ -403,15 +384,8 @@ def _equal_parts(
     return [*calls, call(np.divide, out, filled(dtype, parts), out)]
 
 
-def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dims: int, out: Tensor) -> Step:
-    image = _image(ctx, self, dims)
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    places = numbers_for(ctx, output_size, dims, arg="output_size", lowest=0)
-    shape = (*self.sizes[:-dims], *places)
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
+def _adaptive(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor) -> Step:
+    image, places = _image(self, dims), out.sizes[-dims:]
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
     batched = (*image.shape[:2], *places)
@@ -434,31 +408,35 @@ def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dim
                 ]
             source = result
     if out.dtype != dtype:
-        calls.append(copy(target.reshape(shape), out.array))
+        calls.append(copy(target.reshape(out.sizes), out.array))
     return chain(calls)
 
 
 @kernel("aten::_adaptive_avg_pool2d.out")
+@inferred(POOLING[2].adaptive_average, kinds=(FLOAT,))
 def adaptive_avg_pool2d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
     """Means over a grid of `output_size` nearly equal parts. Scratch: the means by rows when the parts
     are not equal; for 16-bit types the float32 result.
     """
-    return _adaptive(ctx, self, output_size, 2, out)
+    return _adaptive(ctx, self, 2, out)
 
 
 @kernel("aten::adaptive_avg_pool1d.out")
+@inferred(POOLING[1].adaptive_average, kinds=(FLOAT,))
 def adaptive_avg_pool1d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
     """Means over `output_size` nearly equal parts. Scratch: as for two dimensions."""
-    return _adaptive(ctx, self, output_size, 1, out)
+    return _adaptive(ctx, self, 1, out)
 
 
 @kernel("aten::_adaptive_avg_pool3d.out")
+@inferred(POOLING[3].adaptive_average, kinds=(FLOAT,))
 def adaptive_avg_pool3d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
     """Means over a grid of `output_size` nearly equal parts. Scratch: as for two dimensions."""
-    return _adaptive(ctx, self, output_size, 3, out)
+    return _adaptive(ctx, self, 3, out)
 
 
 @kernel("aten::max_pool2d_with_indices_backward.grad_input", any_layout=True)
+@inferred(max_pooling_backward)
 def max_pool2d_with_indices_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,
@@ -474,31 +452,22 @@ def max_pool2d_with_indices_backward_out(
     """Each gradient added to the element that was the maximum. Scratch: copies of what is not contiguous,
     and the flat positions.
     """
-    _image(ctx, self, 2)
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    for arg, tensor in (("grad_output", grad_output), ("grad_input", grad_input)):
-        check_type(ctx, self.scalar_type, tensor, arg=arg)
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
-    window = pooling_window(ctx, self.sizes, 2, kernel_size, stride, padding, dilation, ceil_mode)
-    shape = (*self.sizes[:-2], *window.out)
-    for arg, tensor in (("grad_output", grad_output), ("indices", indices)):
-        ctx.check(tensor.sizes == shape, arg=arg, expected=f"shape {list(shape)}", got=list(tensor.sizes))
-    grad_input.resize(self.sizes)
-    if not grad_input.array.size:
-        return NOTHING
+    check_same_type(ctx, self, ("grad_output", grad_output))
+    pooling_window(ctx, self, kernel_size, stride, padding, dilation, grad_output)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     planes, area = math.prod(self.sizes[:-2]), math.prod(self.sizes[-2:])
     total = ctx.scratch(planes * area, dtype)
-    places = ctx.scratch((planes, math.prod(window.out)), np.int64)
+    places = ctx.scratch((planes, math.prod(indices.sizes[-2:])), np.int64)
     grads = ctx.scratch(places.shape, dtype)
     base = (np.arange(planes, dtype=np.int64) * area)[:, None]
     return chain(
         [
             copy(filled(dtype, 0), total),
-            copy(indices.array, places.reshape(shape)),
+            copy(indices.array, places.reshape(indices.sizes)),
             (_check_indices, (ctx, places, area)),
             call(np.add, places, base, places),
-            copy(grad_output.array, grads.reshape(shape)),
+            copy(grad_output.array, grads.reshape(grad_output.sizes)),
             (np.add.at, (total, places, grads)),
             copy(total.reshape(self.sizes), grad_input.array),
         ]
