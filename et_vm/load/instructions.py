@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
-from et_ops.calls import ET_VIEW, is_in_place
+from et_ops.conventions import ET_VIEW, is_in_place
 from et_schema.errors import FIRST, InvalidFile, Problems
 from et_schema.program import (
     DelegateCall,

@@ -71,7 +71,7 @@ def _part(dtype: DType) -> DType:
     return real_of(dtype)
 
 
-class RemoveCopy(RewritePattern):
+class RemoveRedundantCopy(RewritePattern):
     """A copy of the same type and layout."""
 
     roots = _COPIES
@@ -107,7 +107,7 @@ class MergeConversions(RewritePattern):
         rewriter.replace(op, merged)
 
 
-PATTERNS: Final = (RemoveCopy, MergeConversions)
+PATTERNS: Final = (RemoveRedundantCopy, MergeConversions)
 
 
 @dataclass(frozen=True)

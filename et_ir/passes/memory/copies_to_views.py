@@ -47,7 +47,7 @@ from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
 from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
 from et_ir.dialects.executorch.layout import is_contiguous
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
-from et_ops.calls import ET_VIEW
+from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["CopiesToViewsPass"]

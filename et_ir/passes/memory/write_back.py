@@ -55,7 +55,7 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import Tensor, dim_order
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.passes.memory.coalescing import erase, insert_before
-from et_ops.calls import COPY
+from et_ops.conventions import COPY
 
 __all__ = ["WriteBackPass", "clone_call"]
 
