@@ -1,4 +1,4 @@
-"""One method of a file, checked and decoded as far as the file itself says what is what."""
+"""Checked decoding of one method of a file. It goes as far as the file itself says what is what."""
 
 from __future__ import annotations
 

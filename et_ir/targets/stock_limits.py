@@ -1,4 +1,4 @@
-"""Limits of the stock runtime's kernels beyond the element types that they refuse.
+"""Limits of the stock runtime's kernels beyond refused element types.
 
 Convolutions have one or two dimensions, and of the kernels that take complex tensors some do only a part of what the
 operator does, those of the executorch 1.5.1 wheel more of it than those of 1.4.1. For 1.5.1,

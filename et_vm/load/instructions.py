@@ -1,4 +1,4 @@
-"""The instruction list of a plan in the form that the VM works on: checked, flat, registers as tuples.
+"""Instruction lists of plans: checked, flat, registers as tuples.
 
 A plan may have several chains, which run one after the other; here they are one list, and jumps have
 indices into it.

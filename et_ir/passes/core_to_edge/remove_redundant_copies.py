@@ -1,5 +1,4 @@
-"""Drop copies and conversions of edge programs that change neither type nor layout, and merge those that
-follow each other.
+"""Drop copies that change neither type nor layout, and merge conversions.
 
 ```mlir
 %1 = edge.dim_order_ops._to_dim_order_copy %x {dtype = f32} : tensor<4xf32>             // before; after, uses of %x

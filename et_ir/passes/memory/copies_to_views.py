@@ -1,4 +1,4 @@
-"""Replace copies that leave every byte where it is by views of the same memory.
+"""Replace copies that leave every byte in place by views.
 
 `view_copy`, `squeeze_copy`, `unsqueeze_copy`, a slice or selection along the outermost dimension, a
 permutation that moves only dimensions of size 1, a clone to the same layout: the result of each is the memory

@@ -1,4 +1,4 @@
-"""Turn stores to mutable buffers, and writes to inputs, into copies to the registers of the state or the input.
+"""Turn stores to buffers and writes to inputs into copies. They go to the registers of the state or the input.
 
 A value that is read after its register has been overwritten (an output that is the old state, two buffers that
 swap) is copied aside first. An input that is written becomes `aliased`, the caller's own tensor.

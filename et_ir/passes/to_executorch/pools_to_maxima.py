@@ -1,4 +1,4 @@
-"""Compute max pools as elementwise maxima of the taps of all windows, where that is faster.
+"""Compute max pools as elementwise maxima of taps where that is faster.
 
 ```mlir
 %2, %i = edge.max_pool2d_with_indices %x {kernel_size = [2, 2], …} : … -> tensor<1x8x4x4xf32>, …               // before

@@ -1,4 +1,4 @@
-"""Give every register a place in an arena, such that none shares memory with another while both are needed.
+"""Give every register a place in an arena. None shares memory with another while both are needed.
 
 ```mlir
 executorch.plan @forward {

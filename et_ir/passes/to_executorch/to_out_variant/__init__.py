@@ -1,4 +1,4 @@
-"""Turn methods of the edge and backend levels into plans of registers and calls that write to them.
+"""Convert methods to destination-passing style: plans of registers and calls that write them.
 
 Each result gets a register of its own and each op becomes a call of its operator's out variant, with the
 arguments in the order of that variant's schema. Constants, state and inputs become registers; numbers stand

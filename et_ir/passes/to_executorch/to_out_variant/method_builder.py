@@ -1,4 +1,4 @@
-"""One method on its way from ops with results to calls that write to registers."""
+"""Builder of a method's plan from its ops."""
 
 from __future__ import annotations
 
