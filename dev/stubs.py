@@ -1,4 +1,4 @@
-"""Write the type stubs of the op classes, which editors and type checkers read: `et_ir/dialects/{aten,edge}/ops.pyi`.
+"""Write type stubs of the op classes for editors: `et_ir/dialects/{aten,edge}/ops.pyi`.
 
 python -m dev.stubs
 """
