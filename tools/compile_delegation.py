@@ -1,4 +1,4 @@
-"""Backends of an et-compile command line, and the report of ops that are not delegated."""
+"""Backends of an et-compile command line, and reports of undelegated ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes of users in the stages of et-compile, and the options that look at passes while they run."""
+"""User passes in the stages of et-compile, and options that observe passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exit codes of all commands, and the last line of defence around their `main`."""
+"""Exit codes of all commands, and a guard around their `main`."""
 
 from __future__ import annotations
 

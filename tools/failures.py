@@ -1,4 +1,4 @@
-"""Turning what the compiler raises for bad input into messages and an exit code."""
+"""Messages and exit codes for errors of the compiler."""
 
 from __future__ import annotations
 

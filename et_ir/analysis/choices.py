@@ -1,4 +1,4 @@
-"""Choosing among ways to compute an operator by what each costs on the target.
+"""Choice among forms of an operator by their costs on the target.
 
 A *form* builds other operators that compute the same. All forms of an operator are built and priced (`cost_model.py`);
 the cheapest is inserted, the others are dropped. What the operator is now is a candidate too, and stays where nothing

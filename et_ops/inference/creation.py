@@ -1,4 +1,4 @@
-"""Operators that make tensors from sizes and numbers, and conversions of element type."""
+"""Tensors from sizes and numbers, and conversions of element type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factorizations of batches of matrices [..., M, N], and equations that are solved by them."""
+"""Factorizations of batches of matrices [..., M, N], and solvers."""
 
 from __future__ import annotations
 

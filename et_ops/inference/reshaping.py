@@ -1,4 +1,4 @@
-"""Operators that give the elements of their operands another shape, as views or as copies."""
+"""Reshaping operators, as views or as copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that every edge op keeps by itself, with what to do about each violation.
+"""Verification rules of edge ops, with a fix for each violation.
 
 | label | rule |
 |---|---|

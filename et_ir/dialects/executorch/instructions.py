@@ -64,7 +64,7 @@ from et_ir.dialects.executorch.arguments import (
     text_attribute,
     verify_arguments,
 )
-from et_ops.calls import COPY, ET_VIEW, mutated_arguments
+from et_ops.conventions import COPY, ET_VIEW, mutated_arguments
 
 __all__ = [
     "INSTRUCTIONS",

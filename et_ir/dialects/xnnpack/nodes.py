@@ -1,4 +1,4 @@
-"""An op for each kind of node, made from the kinds that the format has."""
+"""One op for each kind of node of the format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute what is concatenated where the concatenation has it, so that nothing is copied.
+"""Compute operands of concatenations in place. Each is written where the concatenation has it, so nothing is copied.
 
 ```mlir
 %a = executorch.alloc : tensor<1x16x8x8xf32>

@@ -1,4 +1,4 @@
-"""Move constants out of the program's file, into data files (`.ptd`) that are loaded beside it.
+"""Move constants into data files (`.ptd`) that are loaded beside the program.
 
 ```mlir
 program.parameter @"fc.weight" : tensor<4x3xf32> = #program.data<…>

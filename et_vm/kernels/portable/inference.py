@@ -1,4 +1,4 @@
-"""Results' shapes and element types, by the inference rules of the operator library."""
+"""Result shapes and element types, by the operator library's inference rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give every register a place in an arena, such that none shares memory with another while both are needed.
+"""Give every register a place in an arena. None shares memory with another while both are needed.
 
 ```mlir
 executorch.plan @forward {
@@ -68,7 +68,7 @@ from et_ir.planning import Buffer, Plan, layout_problems, plan_of
 from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.planning.hierarchy import Infeasible, assign_banks
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
-from et_ops.calls import ET_VIEW
+from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]

@@ -1,4 +1,4 @@
-"""Sliding blocks of images as columns, and the images that columns add up to."""
+"""Sliding blocks of images as columns, and sums of columns as images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maximum pooling over volumes and over grids of nearly equal parts, and its inverse."""
+"""Max pooling over volumes and adaptive grids, and its inverse."""
 
 from __future__ import annotations
 
