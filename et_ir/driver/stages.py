@@ -51,7 +51,7 @@ __all__ = [
 def quiet_collector() -> Generator[None]:
     """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing.
 
-    At the end only what is young is looked through, or what was put off would bring on a walk over all that torch holds.
+    At the end only young objects are examined: what was put off would bring on a walk over all that torch holds.
     """
     before = gc.get_threshold()
     gc.set_threshold(200_000, 50, 100)
