@@ -18,8 +18,8 @@ examples:
 
 A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
 method names to these. A number, string or tensor in the dict becomes a method that returns that constant.
-Modules are compiled in evaluation mode, and a warning says where that changes the program; an ExportedProgram is
-compiled in the mode that it was exported in.
+Modules are compiled in evaluation mode, and a warning says where that changes the program; an
+ExportedProgram is compiled in the mode that it was exported in.
 """
 
 from __future__ import annotations

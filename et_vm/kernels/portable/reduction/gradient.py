@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -120,11 +120,13 @@ def _add_rows(
     return result
 
 
-def _size_unwanted(outs: Sequence[Tensor], output_mask: Sequence[bool], *shapes: Sequence[int]) -> None:
-    """Resize the results that are not asked for: to their shapes, or to nothing where their rank is another."""
+def _unwanted(
+    outs: Sequence[Tensor], output_mask: Sequence[bool], *shapes: Sequence[int]
+) -> Iterator[tuple[Tensor, Sequence[int]]]:
+    """The results that are not asked for, and the sizes that they get: of none where their rank is another."""
     for out, wanted, shape in zip(outs, output_mask, shapes, strict=True):
         if not wanted:
-            out.resize(shape if len(out.sizes) == len(shape) else (0,) * len(out.sizes))
+            yield out, shape if len(out.sizes) == len(shape) else (0,) * len(out.sizes)
 
 
 def _masked(
@@ -161,7 +163,8 @@ def native_layer_norm_backward_out(
     shape = tuple(normalized_shape)
     columns = math.prod(shape)
     rows = math.prod(input.sizes[: len(input.sizes) - len(shape)])
-    _size_unwanted((out0, out1, out2), output_mask, input.sizes, shape, shape)
+    for out, sizes in _unwanted((out0, out1, out2), output_mask, input.sizes, shape, shape):
+        out.resize(sizes)
     factors = [] if weight is None else [weight]
     compute = functools.partial(
         _layer_norm, rows, columns, tuple(output_mask), (out0.sizes, out1.sizes, out2.sizes)
@@ -214,7 +217,8 @@ def native_group_norm_backward_out(
     """
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
     check_same_type(ctx, input, ("grad_out", grad_out))
-    _size_unwanted((out0, out1, out2), output_mask, input.sizes, (C,), (C,))
+    for out, sizes in _unwanted((out0, out1, out2), output_mask, input.sizes, (C,), (C,)):
+        out.resize(sizes)
     factors = [] if weight is None else [weight]
     compute = functools.partial(
         _group_norm, (N, group, C // group, HxW), tuple(output_mask), (out0.sizes, out1.sizes, out2.sizes)
