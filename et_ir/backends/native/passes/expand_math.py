@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.native import CompareOp, SelectOp
-from et_ir.dialects.native.types import vector_type
+from et_ir.dialects.native.types import float_splat, vector_type
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["ExpandMathPass"]
@@ -73,9 +73,7 @@ class _Vectors:
         return op.results[0]
 
     def number(self, number: float) -> SSAValue:
-        return self.value(
-            arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(self.type, [number]), self.type)
-        )
+        return self.value(arith.ConstantOp(float_splat(self.type, number), self.type))
 
     def integer(self, number: int) -> SSAValue:
         return self.value(
@@ -144,7 +142,7 @@ class _Exp(RewritePattern):
         half = v.value(arith.ShRSIOp(n, v.integer(1)))
         rest = v.value(arith.SubiOp(n, half))
         result = v.mul(v.mul(v.polynomial(r, _TAYLOR), v.power_of_two(half)), v.power_of_two(rest))
-        rewriter.replace_op(op, [], [result])
+        rewriter.replace(op, [], [result])
 
 
 class _Tanh(RewritePattern):
@@ -164,4 +162,4 @@ class _Tanh(RewritePattern):
         series = v.mul(v.polynomial(r, _TAYLOR[1:]), r)
         e = v.fma(series, power, v.sub(power, one))
         size = v.div(e, v.add(e, v.number(2.0)))
-        rewriter.replace_op(op, [], [v.value(math.CopySignOp(size, op.operand))])
+        rewriter.replace(op, [], [v.value(math.CopySignOp(size, op.operand))])
