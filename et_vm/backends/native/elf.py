@@ -155,6 +155,8 @@ def _sections(data: memoryview, machine: int) -> list[_Section]:
         raise _invalid("the code is no relocatable ELF object of 64 bits", "code")
     if found != machine:
         raise _invalid(f"the object is for machine {found}, this is {machine}", "code")
+    if machine not in _RELOCATIONS:
+        raise _invalid(f"the object is for machine {machine}, which no code is made for", "code")
     if not 0 < count <= _MOST_SECTIONS:
         raise _invalid(f"the object claims {count} sections", "code")
     raw: list[tuple[int, ...]] = [

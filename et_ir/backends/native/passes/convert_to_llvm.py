@@ -235,6 +235,12 @@ class _Conversion:
             case math.FmaOp() | vector.FMAOp():
                 x, y, z = map(self._value, op.operands)
                 self._define(op, llvm.FMAOp(x, y, z))
+            case arith.CmpiOp():
+                flag = list(llvm.ICmpPredicateFlag)[op.predicate.value.data]
+                made = llvm.ICmpOp(self._value(op.lhs), self._value(op.rhs), IntegerAttr(flag.to_int(), i64))
+                self._define(op, made)
+            case arith.SelectOp():
+                self._define(op, llvm.SelectOp(*map(self._value, op.operands)))
             case CompareOp():
                 self._define(op, CompareOp(op.predicate.data, self._value(op.lhs), self._value(op.rhs)))
             case SelectOp():
