@@ -183,6 +183,12 @@ class LoopBuilder:
         """A size that the type of a buffer says; -1 for one that it does not."""
         return memref_type(base).get_shape()[dim]
 
+    def steps_within(self, start: Index, count: int, step: int, size: int) -> tuple[Index, Index]:
+        """The first of `count` places, `step` apart from `start` on, that is in `[0, size)`, and the end of these."""
+        before = self.floordiv(self.add(self.max(self.sub(0, start), 0), step - 1), step)
+        left = self.max(self.sub(size, start), 0)
+        return before, self.min(self.floordiv(self.add(left, step - 1), step), count)
+
     # -- loops
 
     @contextmanager

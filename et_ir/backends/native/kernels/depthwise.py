@@ -13,7 +13,6 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
-from et_ir.backends.native.kernels.padding import padded
 from et_ir.backends.native.kernels.panels import PANEL, array_constant, constant_array
 from et_ir.backends.native.kernels.pointwise_rules import add
 from et_ir.backends.native.kernels.windows import Window, window_of
@@ -44,8 +43,9 @@ def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
         lambda b, total, values: total if bias is None else add(b, total, values[bias]),
         [] if bias is None else [bias],
     )
-    source = padded(host, host.buffer(outside[anchor.arg("input")]), window, channels, 0.0)
-    image = Operand(source, [window.batch, window.padded_height, window.padded_width, channels])
+    image = Operand(
+        host.buffer(outside[anchor.arg("input")]), [window.batch, window.in_height, window.in_width, channels]
+    )
     packed = Operand(weights, [window.height, window.width, channels])
     result = Operand(host.buffer(kernel.outputs[0]), [rows, channels])
     # Each pixel of a tile is an accumulator; a vector of 16 takes more registers where they are shorter.
@@ -71,47 +71,96 @@ def _build(
 ) -> None:
     count = b.dim(y, 1)
     whole = b.multiple_below(count, PANEL)
+    start, end = _inside(window)
     with b.parallel(window.batch * window.out_height) as row:
         number = b.quotient(row, window.out_height)
-        top = b.mul(b.remainder(row, window.out_height), window.step_y)
+        top = b.sub(b.mul(b.remainder(row, window.out_height), window.step_y), window.border_y)
+        lines = b.steps_within(top, window.height, window.apart_y, window.in_height)
         first = b.mul(row, window.out_width)
 
-        def pixels(channel: Index, mask: SSAValue | None) -> None:
-            with b.for_(0, window.out_width, tile) as loop:
-                left = b.min(loop.index, window.out_width - tile)
-                at = [number, top, b.mul(left, window.step_x), channel]
-                totals = _accumulate(b, window, tile, x, w, at, mask)
-                for place, total in enumerate(totals):
-                    here = [b.add(first, b.add(left, place)), channel]
-                    epilogue.store_row(b, total, y, here, mask)
+        def tiles(start: Index, end: Index, size: int, inside: bool) -> None:
+            """Tiles of pixels, the last one of which ends with them; channels follow each other in memory."""
+            with b.for_(start, end, size) as loop:
+                place = b.min(loop.index, b.sub(end, size))
+                left = b.sub(b.mul(place, window.step_x), window.border_x)
 
-        with b.for_(0, whole, PANEL) as loop:
-            pixels(loop.index, None)
-        if channels % PANEL:
-            pixels(whole, b.mask(b.sub(count, whole), PANEL))
+                def vectors(channel: Index, mask: SSAValue | None) -> None:
+                    at = [number, top, left, channel]
+                    if inside:
+                        totals = _tile(b, window, size, x, w, at, lines, mask)
+                    else:
+                        totals = [_pixel(b, window, x, w, at, lines, mask)]
+                    for pixel, total in enumerate(totals):
+                        here = [b.add(first, b.add(place, pixel)), channel]
+                        epilogue.store_row(b, total, y, here, mask)
+
+                with b.for_(0, whole, PANEL) as inner:
+                    vectors(inner.index, None)
+                if channels % PANEL:
+                    vectors(whole, b.mask(b.sub(count, whole), PANEL))
+
+        if start:
+            tiles(0, start, 1, inside=False)
+        if end > start:
+            tiles(start, end, min(tile, end - start), inside=True)
+        if window.out_width > end:
+            tiles(end, window.out_width, 1, inside=False)
 
 
-def _accumulate(
+def _inside(window: Window) -> tuple[int, int]:
+    """The first pixel of a row whose window is inside of the image, and the end of these."""
+    first = min(-(-window.border_x // window.step_x), window.out_width)
+    reach = window.in_width + window.border_x - (window.width - 1) * window.apart_x - 1
+    return first, max(first, min(reach // window.step_x + 1, window.out_width))
+
+
+def _tile(
     b: LoopBuilder,
     window: Window,
-    tile: int,
+    size: int,
     x: SSAValue,
     w: SSAValue,
     at: Sequence[Index],
+    lines: tuple[Index, Index],
     mask: SSAValue | None,
 ) -> list[SSAValue]:
-    """A vector of channels of each pixel of a tile, row by row of the filter."""
+    """A vector of channels of each pixel of a tile whose windows are inside, row by row of the filter."""
     number, top, left, channel = at
     zero = b.splat(0.0, vector_of(PANEL))
-    totals = [zero] * tile
-    for line in range(window.height):
+    with b.for_(*lines, 1, [zero] * size) as loop:
+        totals = list(loop.args)
+        row = b.add(top, b.mul(loop.index, window.apart_y))
         pixels: dict[int, SSAValue] = {}
-        row = b.add(top, line * window.apart_y)
         for place in range(window.width):
-            taps = b.load_row(w, [line, place, channel], mask, PANEL)
-            for pixel in range(tile):
+            taps = b.load_row(w, [loop.index, place, channel], mask, PANEL)
+            for pixel in range(size):
                 column = pixel * window.step_x + place * window.apart_x
                 if column not in pixels:
                     pixels[column] = b.load_row(x, [number, row, b.add(left, column), channel], mask, PANEL)
                 totals[pixel] = b.value(vector.FMAOp(pixels[column], taps, totals[pixel]))
-    return totals
+        loop.next = totals
+    return list(loop.results)
+
+
+def _pixel(
+    b: LoopBuilder,
+    window: Window,
+    x: SSAValue,
+    w: SSAValue,
+    at: Sequence[Index],
+    lines: tuple[Index, Index],
+    mask: SSAValue | None,
+) -> SSAValue:
+    """A vector of channels of one pixel, of what its window covers of the image."""
+    number, top, left, channel = at
+    columns = b.steps_within(left, window.width, window.apart_x, window.in_width)
+    zero = b.splat(0.0, vector_of(PANEL))
+    with b.for_(*lines, 1, [zero]) as rows:
+        row = b.add(top, b.mul(rows.index, window.apart_y))
+        with b.for_(*columns, 1, [rows.args[0]]) as places:
+            taps = b.load_row(w, [rows.index, places.index, channel], mask, PANEL)
+            column = b.add(left, b.mul(places.index, window.apart_x))
+            value = b.load_row(x, [number, row, column, channel], mask, PANEL)
+            places.next = [b.value(vector.FMAOp(value, taps, places.args[0]))]
+        rows.next = [places.results[0]]
+    return rows.results[0]
