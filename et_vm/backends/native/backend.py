@@ -18,6 +18,7 @@ from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Ha
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
 from et_vm.backends.native.threads import shared_pool
+from et_vm.platform import ALIGNMENT
 from et_vm.values import Array, Tensor
 
 if TYPE_CHECKING:
@@ -173,6 +174,8 @@ def _checked(arg: object, expected: NativeTensor, place: int) -> int:
 
 
 def _aligned(context: BackendInitContext, nbytes: int, alignment: int) -> Array:
+    if alignment <= ALIGNMENT:
+        return context.platform.allocate(nbytes)
     raw = context.platform.allocate(nbytes + alignment)
     start = -_address(raw) % alignment
     return raw[start : start + nbytes]

@@ -218,11 +218,11 @@ class TestBlobs:
             init(both)
         assert caught.value.code == Error.NotSupported
 
-    @pytest.mark.parametrize("size", [2**30, 2**60, 2**64 - 64])
-    @pytest.mark.parametrize("limit", [1 << 20, None])
+    @pytest.mark.parametrize(
+        ("size", "limit"),
+        [(2**30, 1 << 20), (2**60, 1 << 20), (2**64 - 64, 1 << 20), (2**60, None), (2**64 - 64, None)],
+    )
     def test_arenas_too_large(self, size: int, limit: int | None) -> None:
-        if limit is None and size == 2**30:
-            pytest.skip("without a limit, a system gives out 1 GiB of zeros that nobody has touched")
         changed = program()
         changed.arena_size = size
         with pytest.raises(OutOfMemory):

@@ -7,6 +7,7 @@ from functools import cache
 from struct import Struct
 
 import numpy as np
+import xnnpack_graphs
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
@@ -65,8 +66,6 @@ def here() -> int:
 
 def tensor(array: np.ndarray) -> Tensor:
     """An argument of a delegate."""
-    import xnnpack_graphs
-
     return xnnpack_graphs.tensor(array)
 
 
