@@ -34,11 +34,12 @@ STAGES = {
     "core_to_edge": "From Core ATen to `edge`",
     "common": "At any level",
     "backend": "Delegation",
+    "et_ir.backends.native.passes": "Machine code: the `native` backend",
     "to_executorch": "From `edge` to `executorch`",
     "memory": "Memory",
     "verify": "Verification",
 }
-"""Folders of `et_ir/passes`, in the order of a lowering, and the titles of their sections."""
+"""Folders of `et_ir/passes`, and packages of backends, in the order of a lowering, and the titles of their sections."""
 
 HEAD = """\
 # Passes
@@ -153,14 +154,14 @@ def _pipelines() -> Iterator[str]:
 
 
 def _link(name: str) -> str:
-    module = import_module(f"et_ir.passes.{PASSES[name].partition(':')[0]}")
+    module = import_module(load_pass(name).__module__)
     path = Path(module.__file__ or "").resolve().relative_to(ROOT)
     return f"[`{name}`](../{path})"
 
 
 def _summary(name: str) -> str:
     """The first paragraph of the module's docstring, in a line."""
-    module = import_module(f"et_ir.passes.{PASSES[name].partition(':')[0]}")
+    module = import_module(load_pass(name).__module__)
     return " ".join((module.__doc__ or "").strip().partition("\n\n")[0].split()).replace("|", "\\|")
 
 

@@ -42,11 +42,15 @@ def threads_of_environment() -> int:
     Raises ExecutorchError(InvalidArgument) for what is no number of threads.
     """
     text = os.environ.get("ET_VM_THREADS", "1")
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
-        raise ExecutorchError(
-            Error.InvalidArgument, f"ET_VM_THREADS={text}: a number from 1 to {MAX_THREADS} is required"
-        )
-    return int(text)
+    return number_of_threads(int(text) if text.isdecimal() else 0, f"ET_VM_THREADS={text}")
+
+
+def number_of_threads(threads: int, given: str = "") -> int:
+    """`threads`, if there may be so many. Raises ExecutorchError(InvalidArgument), which shows what was `given`."""
+    if 1 <= threads <= MAX_THREADS:
+        return threads
+    given = given or f"threads={threads}"
+    raise ExecutorchError(Error.InvalidArgument, f"{given}: a number from 1 to {MAX_THREADS} is required")
 
 
 class BackendInitContext(NamedTuple):

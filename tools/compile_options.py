@@ -14,12 +14,22 @@ from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
 from et_tools.pass_options import add_pass_options
 
-__all__ = ["LEVELS", "default_bounds", "extra_backends", "extra_operators", "is_text", "parse_options"]
+__all__ = [
+    "LEVELS",
+    "MACHINE_LEVELS",
+    "default_bounds",
+    "extra_backends",
+    "extra_operators",
+    "is_text",
+    "parse_options",
+]
 
 FORMATS = ("text", "json")
 """Formats of `--explain`."""
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
+MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
+"""Levels of the partitions of the native backend, which is what `--emit` prints there."""
 """Levels at which a compilation can stop, in order."""
 
 
@@ -41,7 +51,13 @@ def _parser(text: str) -> CommandParser:
         help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level",
     )
     add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
-    add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
+    emitted = (*LEVELS, *MACHINE_LEVELS)
+    add(
+        "--emit",
+        choices=emitted,
+        default="pte",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native",
+    )
     add(
         "--target",
         default=DEFAULT_TARGET,

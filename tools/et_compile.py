@@ -9,6 +9,7 @@ examples:
   et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and custom kernels
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
+  et-compile model.py:net --backend native:for=x86-64-v3 --emit asm          machine code: loops, vector, llvm, asm
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
@@ -33,6 +34,7 @@ from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, parse_options
 from et_tools.compile_output import write_bundle, write_debug_map, write_pte, write_text
@@ -78,6 +80,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
 
     extensions = loaded_extensions(args)  # first: they may register backends
     executorch = executorch_config(args)
+    machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
     delegation = Delegation(args)
     edge = edge_config(args, delegation.kept_operators)
     try:
@@ -122,7 +125,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     extensions.register_dialects(context)
     limit = rewrite_limit(args, edge, executorch)
     try:
-        with limited(limit):
+        with limited(limit), machine_code.observed():
             run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:
@@ -134,6 +137,8 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         write_pte(module, args, progress)
         if args.bundle is not None:
             write_bundle(examples, args, progress)
+    elif machine_code.level is not None:
+        machine_code.write(args)
     else:
         write_text(module, args)
     if args.debug_map is not None:

@@ -41,6 +41,7 @@ examples:
   et-vm run model.pte --instruction-limit 100000       stop endless loops
   et-vm run model.pte --memory-limit 100000000         bound memory; --work-limit bounds computation
   et-vm run model.pte --load mykernels.py              custom kernels
+  et-vm run model.pte --native --threads 2             let machine code in the file run, on two threads
 """
 
 INFO = """et-vm info: describe a program.
@@ -159,6 +160,17 @@ def _parser() -> CommandParser:
     run.add_argument("--repeat", type=_positive, metavar="N", help="execute N times and print the latency")
     run.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     run.add_argument("--load", **LOAD)
+    native = {
+        "action": "store_true",
+        "help": "let machine code in the file run: it can do whatever this command can",
+    }
+    threads = {
+        "type": _positive,
+        "metavar": "N",
+        "help": "threads that share the work of machine code (default: ET_VM_THREADS, or 1)",
+    }
+    run.add_argument("--native", **native)
+    run.add_argument("--threads", **threads)
     run.add_argument("--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors")
     limit = {
         "type": _positive,
@@ -230,6 +242,8 @@ def _parser() -> CommandParser:
     )
     verify.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     verify.add_argument("--load", **LOAD)
+    verify.add_argument("--native", **native)
+    verify.add_argument("--threads", **threads)
     verify.add_argument(
         "--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors"
     )

@@ -14,7 +14,8 @@ from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
 
-COMPILER_PACKAGES = ("xdsl", "torch", "flatbuffers")
+EXTRAS = {"xdsl": "compiler", "torch": "compiler", "flatbuffers": "compiler", "llvmlite": "native"}
+"""What to install for a package that is not there."""
 
 
 class ExitCode(IntEnum):
@@ -106,13 +107,13 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         return error.exit_code
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in COMPILER_PACKAGES:
+        if package not in EXTRAS:
             return _crashed(command, error)
         print_traceback(error)
         print_message(
             command,
             f"the package {package} is not installed; install it with: "
-            "pip install '.[compiler]' in the checkout of executorch-ir",
+            f"pip install '.[{EXTRAS[package]}]' in the checkout of executorch-ir",
         )
         return ExitCode.USAGE
     except BrokenPipeError:

@@ -17,7 +17,7 @@ import numpy as np
 from et_schema.errors import InputError
 from et_tools.output import check_output, check_output_folder
 from et_tools.streams import fit, line_width
-from et_tools.vm_backends import chosen_backends
+from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
 from et_tools.vm_inputs import Input, is_registered, method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
@@ -45,6 +45,7 @@ def run_file(args: argparse.Namespace) -> None:
         name,
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
+        native=chosen_native(args),
         poison=args.poison,
         external=open_data(args.data),
         instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,

@@ -81,6 +81,7 @@ def _load_methods(
     file: memoryview, kernels: KernelRegistry, backends: BackendRegistry, data: list[str] | None
 ) -> list[ExecutorchError]:
     """Errors of loading each method."""
+    from et_vm.backend import NativeOptions
     from et_vm.program import Program
 
     program = Program.load(file)
@@ -91,7 +92,9 @@ def _load_methods(
     problems: list[ExecutorchError] = []
     for name in program.method_names:
         try:
-            program.load_method(name, kernels=kernels, backends=backends, external=external)
+            # Loading machine code does not run it.
+            native = NativeOptions(allowed=True)
+            program.load_method(name, kernels=kernels, backends=backends, external=external, native=native)
         except ExecutorchError as error:
             problems.append(error)
     return problems

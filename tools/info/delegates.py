@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from et_vm.program import Program
 
 DECODERS = "et_vm.delegate_decoders"
-OWN_DECODERS = {"XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines"}
+OWN_DECODERS = {
+    "NativeBackend": "et_tools.info.native_lines:native_lines",
+    "XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines",
+}
 
 Decoder: TypeAlias = Callable[[memoryview, dict[str, bytes]], Sequence[str]]
 

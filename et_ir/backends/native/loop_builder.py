@@ -5,13 +5,14 @@ Kernels are made with it. Index arithmetic on Python integers is folded, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import (
+    AnyFloat,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
@@ -25,7 +26,7 @@ from xdsl.dialects.memref import DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.dialects.native import ConcatOp, OuterProductOp, StridedLoadOp
-from et_ir.dialects.native.types import memref_type
+from et_ir.dialects.native.types import float_splat, memref_type
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
 
@@ -74,7 +75,9 @@ class LoopBuilder:
         self._block.add_op(op)
         return op.results[0]
 
-    def constant(self, value: Attribute, type: Attribute) -> SSAValue:
+    def constant(
+        self, value: IntegerAttr | FloatAttr[AnyFloat] | DenseIntOrFPElementsAttr, type: Attribute
+    ) -> SSAValue:
         """A constant, at the entry of the function."""
         key = (value, type)
         found = self._constants.get(key)
@@ -191,7 +194,7 @@ class LoopBuilder:
     @contextmanager
     def for_(
         self, start: Index, end: Index, step: Index = 1, carried: Sequence[SSAValue] = ()
-    ) -> Iterator[Loop]:
+    ) -> Generator[Loop]:
         """A sequential loop, whose body is what is appended within. Set `next` where values are carried."""
         body = Block(arg_types=[IndexType(), *(value.type for value in carried)])
         loop = Loop(body.args[0], body.args[1:])
@@ -200,11 +203,11 @@ class LoopBuilder:
         yield loop
         self._block.add_op(scf.YieldOp(*loop.next))
         self._block = outside
-        op = self.add_op(scf.ForOp(*bounds, carried, body))
+        op = self.add_op(scf.ForOp(bounds[0], bounds[1], bounds[2], carried, body))
         loop.results = op.results
 
     @contextmanager
-    def parallel(self, end: Index, step: Index = 1) -> Iterator[SSAValue]:
+    def parallel(self, end: Index, step: Index = 1) -> Generator[SSAValue]:
         """A loop from 0 whose iterations threads share."""
         body = Block(arg_types=[IndexType()])
         bounds = [self.index(0), self.index(end), self.index(step)]
@@ -215,13 +218,13 @@ class LoopBuilder:
         self.add_op(scf.ParallelOp(bounds[:1], bounds[1:2], bounds[2:], Region(body)))
 
     @contextmanager
-    def if_(self, condition: SSAValue) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    def if_(self, condition: SSAValue) -> Generator[Callable[[], AbstractContextManager[None]]]:
         """A branch, whose body is what is appended within; what is appended within what it yields is the other."""
         then, otherwise = Block(), Block()
         outside, self._block = self._block, then
 
         @contextmanager
-        def other() -> Iterator[None]:
+        def other() -> Generator[None]:
             self._block = otherwise
             yield
             self._block = then
@@ -236,12 +239,12 @@ class LoopBuilder:
 
     def splat(self, number: float, type: VectorType[Attribute]) -> SSAValue:
         """A vector of equal constants."""
-        return self.constant(DenseIntOrFPElementsAttr.from_list(type, [number]), type)
+        return self.constant(float_splat(type, number), type)
 
     def number(self, number: float, type: Attribute) -> SSAValue:
         """A constant of the type of what it is combined with: a vector, or f32."""
         if isinstance(type, VectorType):
-            return self.splat(number, type)
+            return self.splat(number, cast("VectorType[Attribute]", type))
         return self.constant(FloatAttr(number, f32), f32)
 
     def load(self, base: SSAValue, at: Sequence[Index], type: VectorType[Attribute]) -> SSAValue:

@@ -42,7 +42,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.native.types import memref_type, vector_type
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
     "BarrierOp",
@@ -115,6 +115,10 @@ class KernelOp(IRDLOperation):
             regions=[body],
         )
 
+    def outside(self) -> dict[SSAValue, SSAValue]:
+        """The inputs, by the arguments of the body that they are."""
+        return dict(zip(self.body.block.args, self.inputs, strict=True))
+
     def verify_(self) -> None:
         block = self.body.block
         if list(map(_logical, block.args)) != list(map(_logical, self.inputs)):
@@ -128,7 +132,7 @@ class KernelOp(IRDLOperation):
 def _logical(value: SSAValue) -> Attribute:
     """The type of a value without an order in memory."""
     type = value.type
-    if not isinstance(type, TensorType):
+    if not is_tensor(type):
         return type
     return TensorType(type.element_type, type.get_shape())
 

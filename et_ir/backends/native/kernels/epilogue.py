@@ -52,7 +52,7 @@ class Epilogue:
 
     def operands(self, host: Host) -> list[Operand]:
         """Buffers that the epilogue reads: of all elements, of one for each column, or of one."""
-        outside = dict(zip(self.kernel.body.block.args, self.kernel.inputs, strict=True))
+        outside = self.kernel.outside()
         found: list[Operand] = []
         for value in self._values:
             count = prod(tensor_type(value).get_shape())

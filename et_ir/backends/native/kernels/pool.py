@@ -25,7 +25,7 @@ def pool_kernel(host: Host, kernel: KernelOp) -> None:
     body = kernel.body.block
     anchor = next(op for op in body.ops if isinstance(op, SchemaOp))
     window = window_of(anchor)
-    outside = dict(zip(body.args, kernel.inputs, strict=True))
+    outside = kernel.outside()
     channels = tensor_type(anchor.operands[0]).get_shape()[1]
     rows = window.batch * window.out_height * window.out_width
     epilogue = Epilogue(kernel, anchor, rows, channels)

@@ -90,7 +90,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
     body = kernel.body.block
     anchor = _Anchor(next(op for op in body.ops if isinstance(op, SchemaOp)))
     sizes = anchor.sizes(host)
-    outside = dict(zip(body.args, kernel.inputs, strict=True))
+    outside = kernel.outside()
     matrix = constant_array(host, outside[anchor.right])
     if matrix is not None and matrix.ndim == 2:
         right = packed_operand(panels_of(host, matrix.T if anchor.by_columns else matrix), sizes)

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.native import CompareOp, SelectOp
-from et_ir.dialects.native.types import vector_type
+from et_ir.dialects.native.types import float_splat, vector_type
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["ExpandMathPass"]
@@ -73,9 +73,7 @@ class _Vectors:
         return op.results[0]
 
     def number(self, number: float) -> SSAValue:
-        return self.value(
-            arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(self.type, [number]), self.type)
-        )
+        return self.value(arith.ConstantOp(float_splat(self.type, number), self.type))
 
     def integer(self, number: int) -> SSAValue:
         return self.value(

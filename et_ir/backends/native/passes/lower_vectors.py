@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import CompareOp, ConcatOp, OuterProductOp, SelectOp, StridedLoadOp
-from et_ir.dialects.native.types import vector_type
+from et_ir.dialects.native.types import resized_splat, vector_type
 
 __all__ = ["LowerVectorsPass"]
 
@@ -183,7 +183,7 @@ class _Lowering:
         outside, self._block = self._block, block
         self._ops(op.body.block)
         self._block = outside
-        made = scf.ForOp(*bounds, carried, block)
+        made = scf.ForOp(bounds[0], bounds[1], bounds[2], carried, block)
         self._add(made)
         at = 0
         for result, value in zip(op.results, op.iter_args, strict=True):
@@ -224,7 +224,7 @@ class _Lowering:
         for column in self._columns(type):
             part = self._part(type, column)
             if part not in made:
-                dense = DenseIntOrFPElementsAttr.from_list(part, [value.get_values()[0]])
+                dense = resized_splat(part, value)
                 made[part] = self._value(arith.ConstantOp(dense, part))
             parts.append(made[part])
         self._parts[op.result] = parts * _rows(type)

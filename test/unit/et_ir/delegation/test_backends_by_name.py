@@ -56,7 +56,7 @@ def test_found_by_name_and_id():
     register_backend(demo)
     assert find_backend("demo") is demo
     assert details_of("Demo") is Demo
-    assert backend_names() == ["demo", "nested", "xnnpack"]
+    assert backend_names() == ["demo", "native", "nested", "xnnpack"]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
 
 
@@ -110,7 +110,7 @@ def test_installed(monkeypatch):
         monkeypatch, ("demo", f"{__name__}:demo"), ("broken", "no.such:thing"), ("wrong", f"{__name__}:demo")
     )
     assert find_backend("demo").details.backend_id == "Demo"
-    assert backend_names() == ["broken", "demo", "nested", "wrong", "xnnpack"]
+    assert backend_names() == ["broken", "demo", "native", "nested", "wrong", "xnnpack"]
     with pytest.raises(
         BackendError, match=r"'broken' cannot be loaded from no\.such:thing: ModuleNotFoundError"
     ):
