@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from et_ir.backends.native.kernels.pointwise_rules import POINTWISE, operator_name
+from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["ALIASES", "form_of"]
@@ -31,4 +32,7 @@ def form_of(op: SchemaOp) -> str | None:
         return "pointwise"
     if name in _PRODUCTS:
         return "product"
+    # Statistics that a normalization has beside its result are not made.
+    if name in ROWS and not any(result.uses for result in op.results[1:]):
+        return "rows"
     return None

@@ -21,6 +21,7 @@ from et_ir.backends.native.kernels.host import Host
 from et_ir.backends.native.kernels.pointwise import pointwise_kernel
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.product import product_kernel
+from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import KernelOp
@@ -33,6 +34,7 @@ __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pointwise": pointwise_kernel,
     "product": product_kernel,
+    "rows": rows_kernel,
 }
 """What makes the loops of kernels of each form."""
 
