@@ -23,6 +23,7 @@ from et_ir.backends.native.kernels.host import Host
 from et_ir.backends.native.kernels.pointwise import pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
+from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.diagnostics import PassReport, diagnose
@@ -40,6 +41,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pool": pool_kernel,
     "product": product_kernel,
     "transpose": transpose_kernel,
+    "rows": rows_kernel,
 }
 """What makes the loops of kernels of each form."""
 

@@ -61,6 +61,8 @@ class _Group:
 
     ops: list[SchemaOp] = field(default_factory=list[SchemaOp])
     form: str = "pointwise"
+    before: set[Operation] = field(default_factory=set[Operation])
+    """Of a row kernel, its anchor and the ops that are computed on the elements of a row."""
 
 
 def _groups(block: Block) -> list[_Group]:
@@ -83,6 +85,8 @@ def _groups(block: Block) -> list[_Group]:
             groups.append(group)
         elif form != "pointwise":
             group.form = form
+        if form == "rows" or (group.form == "rows" and _precedes_rows(op, group)):
+            group.before.add(op)
         group.ops.append(op)
         of_op[op] = group
     return groups[::-1]
@@ -97,7 +101,9 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     (group,) = users.values()
     if group is None or (form != "pointwise" and group.form != "pointwise"):
         return None
-    if form != "pointwise" and not all(map(_fits_rows, group.ops)):
+    if group.form == "rows":
+        return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
+    if form == "product" and not all(map(_fits_rows, group.ops)):
         return None
     if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits_rows(op)):
         return None
@@ -109,6 +115,22 @@ def _follows_anchor(op: SchemaOp, group: _Group) -> bool:
     """Whether an op is computed beside the results of a group's loops, and not before them."""
     anchor = next(one for one in group.ops if form_of(one) == group.form)
     return not any(use.operation is anchor for use in op.results[0].uses)
+
+
+def _precedes_rows(op: SchemaOp, group: _Group) -> bool:
+    """Whether an op is computed on the elements of a row, and for nothing else."""
+    anchor = next(one for one in group.ops if form_of(one) == "rows")
+    uses = list(op.results[0].uses)
+    return op.results[0].type == anchor.operands[0].type and all(
+        use.operation in group.before and (use.operation is not anchor or use.index == 0) for use in uses
+    )
+
+
+def _follows_rows(op: SchemaOp, group: _Group) -> bool:
+    """Whether an op is computed on the elements of the result, and not before them."""
+    anchor = next(one for one in group.ops if form_of(one) == "rows")
+    uses = [use.operation for use in op.results[0].uses]
+    return op.results[0].type == anchor.results[0].type and group.before.isdisjoint(uses)
 
 
 def _fits_rows(op: SchemaOp) -> bool:
