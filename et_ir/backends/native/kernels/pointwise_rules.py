@@ -182,6 +182,10 @@ def _sigmoid(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     return sigmoid(b, x[0])
 
 
+def _same(_: LoopBuilder, __: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return x[0]
+
+
 POINTWISE: Final[dict[str, Rule]] = {
     "abs": _unary(math.AbsFOp),
     "add.Scalar": _scaled(add),
@@ -191,6 +195,7 @@ POINTWISE: Final[dict[str, Rule]] = {
     "div.Scalar": _with_number(div),
     "div.Tensor": _binary(div),
     "exp": _unary(math.ExpOp),
+    "expand_copy": _same,
     "floor": _unary(math.FloorOp),
     "gelu": _gelu,
     "hardsigmoid": _hardsigmoid,
