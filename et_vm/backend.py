@@ -57,8 +57,11 @@ class BackendInitContext(NamedTuple):
     """Context of a delegate's initialization."""
 
     platform: Platform
+    """Clock, log and memory."""
     tracer: EventTracer | None
+    """Who is told of events, if anybody."""
     method_name: str
+    """The method that calls the delegate."""
     named_data: Mapping[str, memoryview]
     """Data by name: of the program, and of the data files given with it."""
     kernels: KernelRegistry | None = None
@@ -79,8 +82,11 @@ class BackendExecuteContext(NamedTuple):
     """Context of a delegate call."""
 
     platform: Platform
+    """Clock, log and memory."""
     tracer: EventTracer | None
+    """Who is told of events, if anybody."""
     method_name: str
+    """The method that calls the delegate."""
     instruction: int = -1
     """The index of the call."""
 
@@ -119,8 +125,10 @@ class Backend(ABC):
 
     @abstractmethod
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        """Read the inputs and write the outputs in `args` (inputs, then outputs), which are the values of
-        registers.
+        """Read the inputs and write the outputs in `args`: inputs, then outputs, in the order of the partition.
+
+        A tensor is an `et_vm.Tensor`, whose `array` is a numpy array on planned memory with the element type and the
+        sizes that it has in this execution; other values are Python's. Raises ExecutorchError to end the execution.
         """
 
     def destroy(self, handle: Handle) -> None:

@@ -1,4 +1,4 @@
-"""The passes, one a file, by the name that pipelines and `et-opt` use.
+"""Registry of the passes by the name that pipelines and `et-opt` use.
 
 A pass is loaded when it is asked for, so that a tool pays for what it runs.
 """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.pointwise_rules import POINTWISE, operator_name
+from et_ir.backends.native.kernels.rows import ROWS
+from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -45,6 +47,9 @@ def form_of(op: SchemaOp) -> str | None:
         return "depthwise" if is_depthwise(op) else "convolution"
     if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
+    # Statistics that a normalization has beside its result are not made.
+    if name in ROWS and not any(result.uses for result in op.results[1:]):
+        return "rows"
     return None
 
 
@@ -84,7 +89,5 @@ def _is_taken(op: SchemaOp) -> bool:
     )
 
 
-def _is_constant(value: Any) -> bool:
-    from et_ir.dialects.program import GetOp
-
+def _is_constant(value: SSAValue) -> bool:
     return isinstance(value.owner, GetOp)

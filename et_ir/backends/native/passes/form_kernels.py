@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import form_of
+from et_ir.backends.native.forms import SPATIAL, form_of
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -61,6 +61,8 @@ class _Group:
 
     ops: list[SchemaOp] = field(default_factory=list[SchemaOp])
     form: str = "pointwise"
+    before: set[Operation] = field(default_factory=set[Operation])
+    """Of a row kernel, its anchor and the ops that are computed on the elements of a row."""
 
 
 def _groups(block: Block) -> list[_Group]:
@@ -83,6 +85,8 @@ def _groups(block: Block) -> list[_Group]:
             groups.append(group)
         elif form != "pointwise":
             group.form = form
+        if form == "rows" or (group.form == "rows" and _precedes_rows(op, group)):
+            group.before.add(op)
         group.ops.append(op)
         of_op[op] = group
     return groups[::-1]
@@ -97,9 +101,11 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     (group,) = users.values()
     if group is None or (form != "pointwise" and group.form != "pointwise"):
         return None
-    if form != "pointwise" and not all(map(_fits_rows, group.ops)):
+    if group.form == "rows":
+        return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
+    if form not in ("pointwise", "rows") and not all(_fits(one, form) for one in group.ops):
         return None
-    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits_rows(op)):
+    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, group.form)):
         return None
     root = tensor_type(group.ops[0].results[0])
     return group if tensor_type(op.results[0]) == root else None
@@ -111,14 +117,35 @@ def _follows_anchor(op: SchemaOp, group: _Group) -> bool:
     return not any(use.operation is anchor for use in op.results[0].uses)
 
 
-def _fits_rows(op: SchemaOp) -> bool:
-    """Whether each operand has an element for each place of the result, the same for all rows, or one element."""
+def _precedes_rows(op: SchemaOp, group: _Group) -> bool:
+    """Whether an op is computed on the elements of a row, and for nothing else."""
+    anchor = next(one for one in group.ops if form_of(one) == "rows")
+    uses = list(op.results[0].uses)
+    return op.results[0].type == anchor.operands[0].type and all(
+        use.operation in group.before and (use.operation is not anchor or use.index == 0) for use in uses
+    )
+
+
+def _follows_rows(op: SchemaOp, group: _Group) -> bool:
+    """Whether an op is computed on the elements of the result, and not before them."""
+    anchor = next(one for one in group.ops if form_of(one) == "rows")
+    uses = [use.operation for use in op.results[0].uses]
+    return op.results[0].type == anchor.results[0].type and group.before.isdisjoint(uses)
+
+
+def _fits(op: SchemaOp, form: str) -> bool:
+    """Whether each operand has an element for each place of the result, for each of its columns, or one element.
+
+    Columns are the last dimension, or the channels of images.
+    """
     shape = tensor_type(op.results[0]).get_shape()
+    columns = 1 if form in SPATIAL else len(shape) - 1
     for operand in op.operands:
         other = tensor_type(operand).get_shape()
         if other == shape or prod(other) == 1:
             continue
-        if other[-1:] != shape[-1:] or prod(other) != shape[-1]:
+        padded = (1,) * (len(shape) - len(other)) + tuple(other)
+        if padded[columns] != shape[columns] or prod(other) != shape[columns]:
             return False
     return True
 

@@ -1,4 +1,4 @@
-"""Operators of two tensors, element by element, whose shapes may differ where one is broadcast."""
+"""Binary elementwise operators with broadcasting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch norm that no convolution has taken, a factor and an addend for each channel; and layer norm."""
+"""Layer norm, and batch norm that no convolution has taken. The latter is a factor and an addend for each channel."""
 
 from __future__ import annotations
 
