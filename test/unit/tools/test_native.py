@@ -178,7 +178,7 @@ def test_without_llvm() -> None:
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "relu.mlir: error: backend 'native': the package llvmlite is not installed, and LLVM makes the machine code; "
-        "install it with: pip install '.[native]' in the checkout of executorch-ir\n"
+        "et-compile: error: argument --backend: backend 'native': the package llvmlite is not installed, "
+        "and LLVM makes the machine code; install it with: pip install '.[native]' in the checkout of executorch-ir\n"
     )
     assert not Path("x.pte").exists()
