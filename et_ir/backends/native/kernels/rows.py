@@ -432,9 +432,7 @@ def _minimum(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
 def _softmax(rows: _Rows) -> None:
     """exp(x - max) over its sum. A NaN in a row is in the sum, and so in all results."""
     b = rows.b
-    most = rows.spread(
-        rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input)
-    )
+    most = rows.spread(rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input))
     total = rows.sum(lambda x: b.value(math.ExpOp(sub(b, x, most))), keep=True)
     scale = rows.spread(div(b, b.number(1.0, total.type), total))
     rows.write(lambda x, _: mul(b, x, scale))
@@ -443,9 +441,7 @@ def _softmax(rows: _Rows) -> None:
 def _log_softmax(rows: _Rows) -> None:
     """x - max - log(sum of exp(x - max))."""
     b = rows.b
-    most = rows.spread(
-        rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input)
-    )
+    most = rows.spread(rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input))
     total = rows.spread(rows.sum(lambda x: b.value(math.ExpOp(sub(b, x, most)))))
     shift = b.value(math.LogOp(total))
     rows.write(lambda x, _: sub(b, sub(b, x, most), shift))
