@@ -2,7 +2,8 @@
 # make check  two minutes: lint, types, lit, and a case of each test that needs no command and no stock runtime
 # make test   twelve minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
 # make conformance   everything else that CI runs: all cases against torch and the stock runtime, 500 random programs,
-#                    20,000 damaged files, and lit with each command in a process of its own
+#                    20,000 damaged files, lit with each command in a process of its own, and the documentation
+#                    followed in a fresh environment with the installed wheel
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
 # make docs   tables that are built, not committed: docs/generated/
 # make bench  twenty minutes: measures every published figure; writes docs/performance.md
@@ -16,12 +17,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick \
+.PHONY: demo check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick walkthrough \
 	sweep docs bench fuzz plans test-newest format regenerate clean
 
 # Each part says how long it took.
 SHELL := /bin/bash
-TIMED := lint types lit unit cases sample processes suites properties fuzz-quick
+TIMED := lint types lit unit cases sample processes suites properties fuzz-quick walkthrough
 $(TIMED): export TIMEFORMAT = $@: %0R s
 
 demo: $(VENV)/.demo
@@ -36,7 +37,7 @@ test: $(VENV)/.test
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory sample
 
-conformance: processes suites properties fuzz-quick
+conformance: processes suites properties fuzz-quick walkthrough
 
 lint: $(VENV)/.test
 	@time { $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-cache; }
@@ -77,6 +78,9 @@ properties: $(VENV)/.test
 fuzz-quick: $(VENV)/.test
 	@time $(FUZZ) --count 20000
 
+walkthrough: $(VENV)/.test
+	@time PYTHONPATH=test $(BIN)/python -m walkthrough
+
 sweep: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
 
@@ -113,7 +117,7 @@ test-newest: $(NEWEST)/.made
 
 $(NEWEST)/.made: pyproject.toml
 	$(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,scipy,test]'
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,scipy,test]'
 	touch $@
 
 format: $(VENV)/.test
@@ -129,6 +133,7 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.examples
 	$(BIN)/python -W ignore -m dev.dtype_probe
 	$(BIN)/python -m dev.document_passes
+	$(BIN)/python -m dev.document_reference
 	$(BIN)/python -m dev.document_tables
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.
@@ -142,7 +147,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,scipy,test,stock,examples,sentences]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,scipy,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo
 
 clean:

@@ -1,4 +1,4 @@
-"""Calls of aten operators on real tensors, recorded as by `torch.export`, and their ops in the IR."""
+"""Calls of aten operators on real tensors, and their ops. They are recorded as by `torch.export`."""
 
 from __future__ import annotations
 

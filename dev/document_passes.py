@@ -7,17 +7,11 @@ python -m dev.document_passes --check    # exit 1 if the page is out of date
 from __future__ import annotations
 
 import argparse
-import ast
-import inspect
 import sys
-import textwrap
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, get_args, get_origin, get_type_hints
-
-from xdsl.passes import ModulePass
 
 from et_ir.driver import presets
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
@@ -28,6 +22,7 @@ from et_ir.driver.pipelines import (
     edge_passes,
     executorch_passes,
 )
+from et_ir.pass_options import pass_options
 from et_ir.passes import PASSES, load_pass
 from et_ir.targets.lookup import DEFAULT
 
@@ -39,45 +34,12 @@ STAGES = {
     "core_to_edge": "From Core ATen to `edge`",
     "common": "At any level",
     "backend": "Delegation",
+    "et_ir.backends.native.passes": "Machine code: the `native` backend",
     "to_executorch": "From `edge` to `executorch`",
     "memory": "Memory",
     "verify": "Verification",
 }
-"""Folders of `et_ir/passes`, in the order of a lowering, and the titles of their sections."""
-
-MEANINGS = {
-    (
-        "concatenate-in-place",
-        "outputs",
-    ): "Whether operands of an output's concatenation are computed in place, too.",
-    ("copies-to-views", "inputs"): "Whether inputs are planned, so that a result may be a view of one.",
-    ("externalize-constants", "file"): "The data file, relative to the program.",
-    ("externalize-constants", "match"): "The names of the constants to move, as a glob.",
-    ("externalize-constants", "min_bytes"): "The size in bytes from which a constant is moved.",
-    ("plan-memory", "algorithm"): (
-        "The [planner](planning.md#algorithms): `naive`, `upstream`, `greedy`, `exact`, `best`, the name of an "
-        "installed one, or `module:function`."
-    ),
-    ("plan-memory", "alignment"): "The least alignment of a tensor, in bytes.",
-    (
-        "plan-memory",
-        "plan_inputs",
-    ): "Whether inputs have places in the arena; if not, the caller provides their memory.",
-    ("plan-memory", "plan_outputs"): "The same for outputs.",
-    ("plan-memory", "check"): "Whether an independent checker verifies the layout.",
-    (
-        "plan-memory",
-        "budget",
-    ): "The nodes of the search for a smaller layout; the planner's own number unless given.",
-    (
-        "plan-memory",
-        "slack",
-    ): "The excess over the lower bound, in thousandths, that `best` accepts without a search.",
-    ("plan-memory", "memory"): "The [banks](planning.md#memory-banks); one arena of any size if empty.",
-    ("plan-memory", "caller"): "Single inputs and outputs whose memory the caller provides.",
-    ("plan-memory", "pin"): "Banks of single values, `selector=bank`.",
-}
-"""Meanings of the options whose fields have no docstring."""
+"""Folders of `et_ir/passes`, and packages of backends, in the order of a lowering, and the titles of their sections."""
 
 HEAD = """\
 # Passes
@@ -150,24 +112,18 @@ def _lines() -> Iterator[str]:
     targeted = [name for name, cls in classes.items() if any(field.name == "target" for field in fields(cls))]
     yield OPTIONS.format(DEFAULT=DEFAULT, TARGETED=", ".join(f"`{name}`" for name in targeted))
     for name, cls in classes.items():
-        meanings = field_docstrings(cls)
-        types = get_type_hints(cls)
-        for option in fields(cls):
+        for option in pass_options(cls):
             if option.name == "target":
                 continue
-            meaning = meanings.get(option.name) or MEANINGS[name, option.name]
-            if get_origin(types[option.name]) is Literal:
-                meaning += f" One of {', '.join(f'`{value}`' for value in get_args(types[option.name]))}."
-            yield f"| `{name}` | `{option.name.replace('_', '-')}` | {_default(option.default)} | {meaning} |"
-
-
-def _default(value: object) -> str:
-    """A default value as `et-opt` reads it."""
-    if value is MISSING:
-        return "required"
-    if isinstance(value, bool):
-        return f"`{str(value).lower()}`"
-    return "" if value in (None, "", ()) else f"`{value}`"
+            if not option.meaning:
+                raise ValueError(
+                    f"the option {option.name} of {name} has no meaning: write it below the field"
+                )
+            meaning = option.meaning.replace("|", "\\|")
+            if option.choices:
+                meaning += f" One of {', '.join(f'`{value}`' for value in option.choices)}."
+            default = "required" if option.default is None else option.default and f"`{option.default}`"
+            yield f"| `{name}` | `{option.name}` | {default} | {meaning} |"
 
 
 def _goals() -> dict[str, str]:
@@ -198,32 +154,15 @@ def _pipelines() -> Iterator[str]:
 
 
 def _link(name: str) -> str:
-    module = import_module(f"et_ir.passes.{PASSES[name].partition(':')[0]}")
+    module = import_module(load_pass(name).__module__)
     path = Path(module.__file__ or "").resolve().relative_to(ROOT)
     return f"[`{name}`](../{path})"
 
 
 def _summary(name: str) -> str:
     """The first paragraph of the module's docstring, in a line."""
-    module = import_module(f"et_ir.passes.{PASSES[name].partition(':')[0]}")
+    module = import_module(load_pass(name).__module__)
     return " ".join((module.__doc__ or "").strip().partition("\n\n")[0].split()).replace("|", "\\|")
-
-
-def field_docstrings(cls: type[ModulePass]) -> dict[str, str]:
-    """The string after the declaration of each field, in a line."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
-    for field, after in zip(tree.body, tree.body[1:], strict=False):
-        match field, after:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                found[name] = " ".join(text.split()).replace("|", "\\|")
-            case _:
-                pass
-    return found
 
 
 def main() -> int:

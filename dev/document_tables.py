@@ -19,19 +19,6 @@ from et_vm.load.opcodes import OPCODES
 
 ROOT = Path(__file__).parents[1]
 
-EXIT_CODES = {
-    "OK": "success",
-    "CHECK_FAILED": "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`",
-    "USAGE": "wrong usage: unknown option, missing file, missing package",
-    "INVALID_INPUT": "invalid file, text or program",
-    "MISSING_OPERATOR": "missing kernel or backend",
-    "TRAP": "the program failed at run time",
-    "INFEASIBLE_MEMORY": "the memory given is too small",
-    "CRASH": "a bug of this project, with a traceback",
-    "INTERRUPTED": "interrupted",
-}
-"""Meanings of the members of `et_tools.exit_codes.ExitCode`."""
-
 
 def opcode_table() -> str:
     """The instructions."""
@@ -69,7 +56,7 @@ def error_table() -> str:
 def exit_code_table() -> str:
     """The exit codes of commands."""
     codes: Any = import_module("et_tools.exit_codes").ExitCode
-    return _table(("exit code", "meaning"), [(str(int(code)), EXIT_CODES[code.name]) for code in codes])
+    return _table(("exit code", "meaning"), [(str(int(code)), code.meaning) for code in codes])
 
 
 PAGES: dict[Path, dict[str, Callable[[], str]]] = {

@@ -1,4 +1,4 @@
-"""Make `examples.txt`, one call of every operator in the text of its dialect.
+"""Make `examples.txt`, one call of every operator as text.
 
 python -m dev.examples            # rewrite the table, which takes a minute or two; then run generate
 python -m dev.examples --check    # exit 1 if it is out of date

@@ -1,10 +1,11 @@
-"""Write the type stubs of the op classes, which editors and type checkers read: `et_ir/dialects/{aten,edge}/ops.pyi`.
+"""Write type stubs of the op classes for editors: `et_ir/dialects/{aten,edge}/ops.pyi`.
 
 python -m dev.stubs
 """
 
 from __future__ import annotations
 
+import argparse
 import keyword
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,6 +64,9 @@ def stub(dialect: str, base: str, operators: Iterator[Operator]) -> Iterator[str
 
 
 def main() -> None:
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     for dialect, base in (("aten", "AtenOp"), ("edge", "EdgeOp")):
         held = (one for one in OPERATORS.values() if (one.is_edge if dialect == "edge" else one.is_exported))
         (DIALECTS / dialect / "ops.pyi").write_text("".join(stub(dialect, base, held)), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Application of a pass: the one place where compiler and commands run passes.
 
 An exception in a user's pass becomes a report with the names of the pass and of the user's line, and limits of rewrites
-are kept.
+are kept. An interrupt says where it came.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriteWalker, RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.diagnostics import Diagnostic, PassRaised
@@ -20,7 +21,7 @@ from et_ir.locations import place_of
 from et_ir.rewrite_limit import current_limit
 from et_ir.rewriting import PatternFailed
 from et_ir.verification import InvalidModule, check_module
-from et_schema.diagnostics import Report
+from et_schema.diagnostics import Location, Report
 from et_schema.user_code import is_library, raised, user_place
 
 __all__ = ["apply_pass", "verify_after"]
@@ -57,6 +58,10 @@ def _apply(one: ModulePass, ctx: Context, module: ModuleOp) -> None:
         raise error.in_pass(one.name) from error.__cause__
     except (Report, PassFailedException):
         raise
+    except KeyboardInterrupt as error:
+        # xDSL's walker repeats patterns without a limit: who ends it learns which.
+        error.add_note(f"in {_pattern_of_walker(error)}the pass '{one.name}'")
+        raise
     except (Exception, SystemExit) as error:
         if is_library(one) and not user_place(error):
             raise
@@ -64,6 +69,28 @@ def _apply(one: ModulePass, ctx: Context, module: ModuleOp) -> None:
         subject, at = ("", None) if op is None else (op.name, place_of(op.location))
         message = f"the pass '{one.name}' raised {raised(error)}"
         raise PassRaised("a pass failed", [Diagnostic(message, subject=subject, at=at)]) from error
+
+
+def _pattern_of_walker(error: BaseException) -> str:
+    """The pattern that an exception was raised in, and its op, as the start of a phrase; empty where there is none."""
+    pattern: RewritePattern | None = None
+    op: Operation | None = None
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        values = tuple(frame.f_locals.values())
+        match values[:1]:
+            case (RewritePattern() as pattern,):
+                pass
+            case (PatternRewriteWalker() as walker,):
+                pattern = walker.pattern
+            case _:
+                continue
+        op = next((value for value in values[1:] if isinstance(value, Operation)), op)
+    if pattern is None:
+        return ""
+    where = place_of(op.location) if op is not None else Location()
+    place = f" at {where.source}" if where != Location() else ""
+    subject = "" if op is None else f" on '{op.name}'{place}"
+    return f"the pattern {type(pattern).__name__}{subject} of "
 
 
 def _op_of_walker(error: BaseException) -> Operation | None:

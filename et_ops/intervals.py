@@ -1,4 +1,4 @@
-"""Ranges of numbers and bounds of shapes, of which any part may be unknown."""
+"""Ranges of numbers and bounds of shapes. Any part of them may be unknown."""
 
 from __future__ import annotations
 

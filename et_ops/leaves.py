@@ -1,4 +1,4 @@
-"""Operators that stay whole though they are not Core ATen, with the reason: `leaves.txt`."""
+"""Operators beyond Core ATen that stay whole, with the reason: `leaves.txt`."""
 
 from __future__ import annotations
 

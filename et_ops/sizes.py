@@ -248,7 +248,7 @@ class Expression:
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The number for numbers in the place of the symbols. Raises `KeyError` and `ZeroDivisionError`."""
-        return self._folded(values.__getitem__, lambda number: number, _NUMBERS)
+        return self._folded(values.__getitem__, int, _computed)
 
     def interval(self, ranges: Ranges) -> Interval:
         """The range of the expression; a symbol without a range can be anything."""
@@ -260,7 +260,7 @@ class Expression:
 
     def substituted(self, values: Mapping[str, Expression]) -> Expression:
         """The expression with others in the place of its symbols. Raises `KeyError` and `Undecided`."""
-        return self._folded(values.__getitem__, Expression.of, _EXPRESSIONS)
+        return self._folded(values.__getitem__, Expression.of, _computed)
 
     def _folded(
         self, symbol: Callable[[str], Any], number: Callable[[int], Any], apply: Callable[..., Any]
@@ -282,7 +282,8 @@ class Expression:
         return total
 
 
-def _EXPRESSIONS(function: str, a: Expression, b: Expression) -> Expression:
+def _computed(function: str, a: Any, b: Any) -> Any:
+    """A function of two numbers or of two expressions."""
     match function:
         case "add":
             return a + b
@@ -293,25 +294,9 @@ def _EXPRESSIONS(function: str, a: Expression, b: Expression) -> Expression:
         case "mod":
             return a % b
         case "max":
-            return a.maximum(b)
+            return max(a, b) if isinstance(a, int) else a.maximum(b)
         case _:
-            return a.minimum(b)
-
-
-def _NUMBERS(function: str, a: int, b: int) -> int:
-    match function:
-        case "add":
-            return a + b
-        case "mul":
-            return a * b
-        case "floordiv":
-            return a // b
-        case "mod":
-            return a % b
-        case "max":
-            return max(a, b)
-        case _:
-            return min(a, b)
+            return min(a, b) if isinstance(a, int) else a.minimum(b)
 
 
 def _applied(function: str, *operands: Expression) -> Expression:

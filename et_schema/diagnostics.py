@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 __all__ = ["Diagnostic", "Frame", "Location", "Report", "Severity", "did_you_mean", "render"]
 
@@ -89,6 +89,7 @@ class Diagnostic:
     """
 
     message: str
+    """The problem, as a sentence without a full stop."""
     detail: str = ""
     """The details of this place, where `message` is the same for all alike, so that they can be counted."""
     subject: str = ""
@@ -100,6 +101,7 @@ class Diagnostic:
     code: IntEnum | None = None
     """The runtime's error code."""
     severity: Severity = "error"
+    """`error`, `warning`, `note` or `remark`."""
     notes: tuple[Diagnostic, ...] = ()
     """Additional notes, such as the reasons of each of several."""
 
@@ -185,22 +187,43 @@ class Report(Exception):
             raise cls(title, found)
 
 
-def render(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None = None) -> str:
-    """The text of diagnostics; `sources` gives the text of files whose lines may be quoted."""
+_COLORS: Final = {"error": "1;31", "warning": "1;35", "note": "1;36", "remark": "1;34", "fix": "1;32"}
+"""SGR parameters by label, those of clang."""
+
+
+def render(
+    diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None = None, *, color: bool = False
+) -> str:
+    """The text of diagnostics; `sources` gives the text of files whose lines may be quoted, and with `color` places,
+    labels and carets are in the colours of a terminal.
+    """
+    paint = _painted if color else _plain
     lines: list[str] = []
     for d in diagnostics:
         frame = d.place.frame
         numbers = (str(number) for number in (frame.lineno, frame.column) if number)
         place = ":".join([frame.filename, *numbers])
-        lines.append(f"{place}: {d.severity}: {d.text}" if place else f"{d.severity}: {d.text}")
+        start = paint(f"{place}:", "1") + " " if place else ""
+        lines.append(f"{start}{paint(f'{d.severity}:', _COLORS[d.severity])} {d.text}")
         source = (sources or {}).get(frame.filename)
         if source is not None and frame.lineno:
             quoted = source.split("\n")
             if frame.lineno <= len(quoted):
-                quote = _quote(quoted[frame.lineno - 1], max(frame.column - 1, 0))
-                lines.extend(f"  {part}" for part in quote)
-        lines.extend(f"  {line}" for line in d.additions())
+                line, caret = _quote(quoted[frame.lineno - 1], max(frame.column - 1, 0))
+                lines += [f"  {line}", f"  {paint(caret, _COLORS['fix'])}"]
+        for line in d.additions():
+            label, colon, text = line.partition(":")
+            lines.append(f"  {paint(label + colon, _COLORS[label])}{text}")
     return "\n".join(lines)
+
+
+def _plain(text: str, _: str) -> str:
+    return text
+
+
+def _painted(text: str, parameters: str) -> str:
+    """`text` in a colour, as an SGR sequence of ECMA-48."""
+    return f"\x1b[{parameters}m{text}\x1b[m"
 
 
 def _quote(line: str, column: int) -> tuple[str, str]:

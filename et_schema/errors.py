@@ -53,8 +53,8 @@ class SourceFrame(Protocol):
 class ExecutorchError(Exception):
     """A fault with its code, its place, and what to do about it.
 
-    `where` is a path of tables (`execution_plan[0].values[12].val.sizes`) or an operator's name,
-    `offset` a byte of the file. `str()` reads ``InvalidProgram (0x23): message at where, byte 0x1c0;
+    `code` is the runtime's error code, `where` a path of tables (`execution_plan[0].values[12].val.sizes`) or an
+    operator's name, `offset` a byte of the file. `str()` reads ``InvalidProgram (0x23): message at where, byte 0x1c0;
     hint``.
     """
 

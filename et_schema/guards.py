@@ -1,4 +1,4 @@
-"""Guards on the sizes of inputs, beside the upper bounds of the schema.
+"""Guards on input sizes, beside the upper bounds of the schema.
 
 `torch.export` records it: the smallest size of a dimension, dimensions that are equal, a size that a number divides.
 The file has it as named data that other runtimes leave alone: JSON, by method the names of the inputs in order, and

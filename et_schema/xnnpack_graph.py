@@ -1,4 +1,4 @@
-"""Tables of the graph in a blob for the XNNPACK backend, schema generation XN01.
+"""Tables of graphs in XNNPACK blobs, schema generation XN01.
 
 Names, types and defaults are the wire format and agree with what ExecuTorch reads and writes. A value is named by
 its `id_out`; `NO_VALUE` is the id of a value that a node does without. Shapes are in the order of memory: of

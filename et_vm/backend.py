@@ -42,19 +42,26 @@ def threads_of_environment() -> int:
     Raises ExecutorchError(InvalidArgument) for what is no number of threads.
     """
     text = os.environ.get("ET_VM_THREADS", "1")
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
-        raise ExecutorchError(
-            Error.InvalidArgument, f"ET_VM_THREADS={text}: a number from 1 to {MAX_THREADS} is required"
-        )
-    return int(text)
+    return number_of_threads(int(text) if text.isdecimal() else 0, f"ET_VM_THREADS={text}")
+
+
+def number_of_threads(threads: int, given: str = "") -> int:
+    """`threads`, if there may be so many. Raises ExecutorchError(InvalidArgument), which shows what was `given`."""
+    if 1 <= threads <= MAX_THREADS:
+        return threads
+    given = given or f"threads={threads}"
+    raise ExecutorchError(Error.InvalidArgument, f"{given}: a number from 1 to {MAX_THREADS} is required")
 
 
 class BackendInitContext(NamedTuple):
     """Context of a delegate's initialization."""
 
     platform: Platform
+    """Clock, log and memory."""
     tracer: EventTracer | None
+    """Who is told of events, if anybody."""
     method_name: str
+    """The method that calls the delegate."""
     named_data: Mapping[str, memoryview]
     """Data by name: of the program, and of the data files given with it."""
     kernels: KernelRegistry | None = None
@@ -75,8 +82,11 @@ class BackendExecuteContext(NamedTuple):
     """Context of a delegate call."""
 
     platform: Platform
+    """Clock, log and memory."""
     tracer: EventTracer | None
+    """Who is told of events, if anybody."""
     method_name: str
+    """The method that calls the delegate."""
     instruction: int = -1
     """The index of the call."""
 
@@ -115,8 +125,10 @@ class Backend(ABC):
 
     @abstractmethod
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        """Read the inputs and write the outputs in `args` (inputs, then outputs), which are the values of
-        registers.
+        """Read the inputs and write the outputs in `args`: inputs, then outputs, in the order of the partition.
+
+        A tensor is an `et_vm.Tensor`, whose `array` is a numpy array on planned memory with the element type and the
+        sizes that it has in this execution; other values are Python's. Raises ExecutorchError to end the execution.
         """
 
     def destroy(self, handle: Handle) -> None:

@@ -23,7 +23,7 @@ def is_torch(value: object) -> bool:
 
 def any_torch(values: Iterable[object]) -> bool:
     """Whether some value is a torch tensor."""
-    return any(is_torch(value) for value in values)
+    return any(map(is_torch, values))
 
 
 def to_numpy(value: Any) -> Array | None:

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError
-from et_vm.backend import BackendRegistry, NativeOptions, threads_of_environment
+from et_vm.backend import BackendRegistry, NativeOptions, number_of_threads, threads_of_environment
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.prims import PRIMS
 from et_vm.kernels.registry import KernelLibrary, KernelRegistry
@@ -146,7 +146,7 @@ class Runtime:
         self._platform = platform or Platform()
         self._libraries: dict[str, KernelRegistry] = {}
         self._added = list(kernels)
-        self._threads = threads_of_environment() if threads is None else threads
+        self._threads = threads_of_environment() if threads is None else number_of_threads(threads)
         self._lock = threading.Lock()
 
     @classmethod

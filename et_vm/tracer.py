@@ -1,5 +1,6 @@
-"""Events of loading and running a method. A method without a tracer pays nothing: its loop is chosen when
-it is loaded.
+"""Events of loading and running a method.
+
+A method without a tracer pays nothing: its loop is chosen when it is loaded.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from dataclasses import dataclass
 class EventTracer:
     """Receives events; every hook of this class does nothing, so a subclass overrides the ones it wants.
 
-    Times are the platform's ticks, in nanoseconds. Set `wants_values` to receive the outputs of every
-    instruction.
+    Times are the platform's ticks, in nanoseconds.
     """
 
     wants_values: bool = False
+    """Whether `on_value` is called, with the outputs of every instruction."""
 
     def on_load(self, method: str, phase: str, start: int, end: int) -> None:
         """A phase of loading took place: `registers`, `delegates`, `link` or `prepare`."""
@@ -67,7 +68,9 @@ class DelegateEvent:
 
 
 class RecordingTracer(EventTracer):
-    """Keeps the events of instructions and delegates, the executions and the allocations in lists."""
+    """Keeps events in lists: `instructions` and `delegates` (an object for each), `executions` (start and end),
+    `loads` (phase, start and end) and `allocations` (label and bytes). Times are in nanoseconds.
+    """
 
     def __init__(self) -> None:
         self.instructions: list[InstructionEvent] = []

@@ -58,7 +58,7 @@ def addresses(sizes: Sequence[int], itemsize: int) -> bool:
     return count <= INT64_MAX
 
 
-class Layout(NamedTuple):
+class TensorLayout(NamedTuple):
     """Layout of a dense tensor: shape, dim order and element size."""
 
     strides: tuple[int, ...]
@@ -69,10 +69,12 @@ class Layout(NamedTuple):
 
 # Most tensors of a program have one of few shapes, and making this takes as long as the rest of making a tensor.
 @lru_cache(1024)
-def layout_of(sizes: tuple[int, ...], dim_order: tuple[int, ...], itemsize: int) -> Layout:
+def layout_of(sizes: tuple[int, ...], dim_order: tuple[int, ...], itemsize: int) -> TensorLayout:
     """The layout of a dense tensor whose elements have `itemsize` bytes."""
     strides = contiguous_strides(sizes, dim_order)
-    return Layout(strides, tuple([stride * itemsize for stride in strides]), element_count(sizes) * itemsize)
+    return TensorLayout(
+        strides, tuple([stride * itemsize for stride in strides]), element_count(sizes) * itemsize
+    )
 
 
 class Tensor:

@@ -1,4 +1,6 @@
-"""Work of prepared calls, estimated from shapes before it is done, and the meter that bounds an execution's.
+"""Work of prepared calls, estimated from shapes, and its meter.
+
+The meter counts work before it is done, and bounds that of an execution.
 
 A unit is one element that a call of numpy or BLAS visits, or one multiply-add of a product: some nanoseconds at most. A
 call counts `CALL` units whatever its arrays, as it takes about a microsecond. What a step does is read off the

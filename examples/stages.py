@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from et_ir.analysis.op_counts import count_ops
 from et_ir.driver.observer import Observer
 from et_schema.program import KernelCall
 from et_schema.pte import read_pte
-from et_tools.op_table import count_ops
 from examples.artefacts import digest, keep, package
 
 if TYPE_CHECKING:

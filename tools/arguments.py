@@ -6,9 +6,13 @@ import argparse
 from typing import Any, NoReturn
 
 from et_schema.diagnostics import did_you_mean
-from et_tools.exit_codes import UsageError, request_tracebacks
+from et_tools.exit_codes import ExitCode, UsageError, request_tracebacks
+from et_tools.messages import COLORS, request_color
 
 __all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count"]
+
+SHELLS = ("bash", "zsh", "fish")
+"""Shells with completion."""
 
 WIDE: dict[str, Any] = {
     "action": "store_true",
@@ -49,7 +53,8 @@ def byte_count(text: str) -> int:
 class CommandParser(argparse.ArgumentParser):
     """A parser whose help begins with examples and whose errors do not end the process.
 
-    `text` is a summary in one line, `name: what it does`, then a paragraph `examples:`, then more paragraphs.
+    `text` is a summary in one line, `name: what it does`, then a paragraph `examples:`, then more paragraphs. The help
+    ends with the exit codes.
     """
 
     def __init__(self, prog: str = "", usage: str = "", text: str = ""):
@@ -60,6 +65,8 @@ class CommandParser(argparse.ArgumentParser):
             prog=prog,
             usage=usage,
             description="\n\n".join(part for part in (summary[:1].upper() + summary[1:], more) if part),
+            epilog="exit codes:\n"
+            + "\n".join(f"  {code:<4}{code.meaning.replace('`', '')}" for code in ExitCode),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             # An abbreviation that is unique today is another option's name tomorrow.
             allow_abbrev=False,
@@ -68,9 +75,25 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument(
             "--traceback", action=_Traceback, nargs=0, help="print the Python stack of the error that ends it"
         )
+        self.add_argument(
+            "--color",
+            action=_Color,
+            choices=COLORS,
+            metavar="WHEN",
+            help="color messages on stderr: auto (default: on terminals, unless NO_COLOR is set), always, or never",
+        )
 
     def format_help(self) -> str:
         return f"{self.examples}\n\n{super().format_help()}"
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's, but for what is left over, which is an error of the parser, or of its verb, that has it."""
+        parsed, rest = super().parse_known_args(args, namespace)
+        if rest:
+            option = next((text for text in rest if text.startswith("-")), rest[0])
+            hint = did_you_mean(option.partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        return parsed, rest
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -89,8 +112,18 @@ class CommandParser(argparse.ArgumentParser):
             self.add_argument(flag, type=alignment, metavar="BYTES", help=f"alignment {what}")
 
     def add_version(self) -> None:
-        """Add `--version`, which prints the command's name and the version of this project."""
+        """Add `--version`, which prints the command's name and the version of this project, and
+        `--print-completion`, which prints a script for a shell.
+        """
         self.add_argument("--version", action=_Version, nargs=0, help="print name and version and exit")
+        self.add_argument(
+            "--print-completion",
+            action=_Completion,
+            choices=SHELLS,
+            metavar="SHELL",
+            help=f'print a completion script for {", ".join(SHELLS)}, and exit: eval "$({self.prog} --print-completion '
+            'bash)"',
+        )
 
 
 class _Traceback(argparse.Action):
@@ -98,6 +131,25 @@ class _Traceback(argparse.Action):
 
     def __call__(self, *_: object) -> None:
         request_tracebacks()
+
+
+class _Color(argparse.Action):
+    """Says when messages have colour, also that of a mistake later on the command line."""
+
+    def __call__(self, parser: object, namespace: object, values: Any, *_: object) -> None:
+        request_color(values)
+
+
+class _Completion(argparse.Action):
+    """Prints a completion script; its library is imported only here."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: Any, *_: object
+    ) -> NoReturn:
+        from et_tools.completion import completion_script
+
+        print(completion_script(parser, values))
+        parser.exit()
 
 
 class _Version(argparse.Action):

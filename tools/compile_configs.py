@@ -35,7 +35,8 @@ def executorch_config(args: argparse.Namespace) -> ExecutorchBackendConfig:
     try:
         find_planner(args.memory_planning)
     except PlannerError as error:
-        raise UsageError(f"--memory-planning: {error}") from error
+        option = "--planner" if ":" in args.memory_planning else "--memory-planning"
+        raise UsageError(f"{option}: {error}") from error
     return ExecutorchBackendConfig(
         target=args.target,
         extra_operators=extra_operators(args),

@@ -1,4 +1,4 @@
-"""Backends of an et-compile command line, and the report of ops that are not delegated."""
+"""Backends of an et-compile command line, and reports of undelegated ops."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from et_schema.user_code import user_place
 from et_tools.compile_options import LEVELS
-from et_tools.exit_codes import UsageError
+from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class Delegation:
     """The backends of a command line. Does nothing, and loads nothing, where there are none."""
 
     def __init__(self, args: argparse.Namespace):
-        """Raises `UsageError`, `MissingBackend`, and `BackendError` for what a backend is told wrongly."""
+        """Raises `UsageError`, among others for backends that there are not, and `BackendError` for one that fails."""
         self._args = args
         self._kept: KeptOperators | None = None
         self._delegate: DelegatePass | None = None
@@ -35,9 +36,15 @@ class Delegation:
         if not args.backend:
             return
         from et_ir.backends import KeptOperators, make_partitioner
+        from et_ir.delegation.errors import BackendError, MissingBackend
         from et_ir.driver.delegate import DelegatePass
 
-        partitioners = [make_partitioner(text) for text in args.backend]
+        try:
+            partitioners = [make_partitioner(text) for text in args.backend]
+        except (MissingBackend, BackendError) as error:
+            if error.__cause__ is not None and user_place(error.__cause__):
+                raise  # of the backend's code, not of the command line
+            raise UsageError(f"argument --backend: {error}", ExitCode(error.exit_code)) from None
         try:
             self._kept = KeptOperators.of(partitioners)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Memory and estimated time of an optimization level, beside those of the default level."""
+"""Memory and estimated time of an optimization level, against the default level's."""
 
 from __future__ import annotations
 

@@ -14,12 +14,22 @@ from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
 from et_tools.pass_options import add_pass_options
 
-__all__ = ["LEVELS", "default_bounds", "extra_backends", "extra_operators", "is_text", "parse_options"]
+__all__ = [
+    "LEVELS",
+    "MACHINE_LEVELS",
+    "default_bounds",
+    "extra_backends",
+    "extra_operators",
+    "is_text",
+    "parse_options",
+]
 
 FORMATS = ("text", "json")
 """Formats of `--explain`."""
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
+MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
+"""Levels of the partitions of the native backend, which is what `--emit` prints there."""
 """Levels at which a compilation can stop, in order."""
 
 
@@ -41,7 +51,13 @@ def _parser(text: str) -> CommandParser:
         help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level",
     )
     add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
-    add("--emit", choices=LEVELS, default="pte", help="the level to stop at (default: pte)")
+    emitted = (*LEVELS, *MACHINE_LEVELS)
+    add(
+        "--emit",
+        choices=emitted,
+        default="pte",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native",
+    )
     add(
         "--target",
         default=DEFAULT_TARGET,
@@ -83,7 +99,7 @@ def _parser(text: str) -> CommandParser:
         help="run passes when the program is at a level, before it is checked ('edge:fuse-fma{limit=2},cse'), at "
         "executorch before memory is planned; repeatable",
     )
-    add_pass_options(parser)
+    add_pass_options(parser, verify_each=False)
     add(
         "--extra-operators",
         action="append",
@@ -206,6 +222,12 @@ def _parser(text: str) -> CommandParser:
         help="write the buffers of the memory plan as CSV, with their offsets, in the format that et-plan reads",
     )
     add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
+    add(
+        "--bundle",
+        metavar="FILE",
+        help="also write the program with a test case for each method (.bpte): the example inputs, and what torch "
+        "computes from them",
+    )
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
     add("--table", action="store_true", help="print the op counts of each level on stderr")
@@ -233,12 +255,18 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--debug-map needs instructions, which --emit {args.emit} does not have")
     if args.dump_buffers is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--dump-buffers needs a memory plan, which --emit {args.emit} does not have")
+    if args.bundle is not None and not is_program:
+        raise UsageError("--bundle needs a program: leave out --emit and --stop-after")
+    if args.bundle is not None and is_text(args.model):
+        raise UsageError(f"--bundle needs example inputs, which {args.model} does not have; use et-vm bundle")
+    if args.bundle is not None and "-" in (args.bundle, args.output):
+        raise UsageError("--bundle and -o need file names")
     if args.dump_buffers == "-":
         raise UsageError("--dump-buffers needs a file name")
     text = is_text(args.model)
     if args.weights is not None and not text:
         raise UsageError(f"--weights applies to .mlir input only; {args.model} contains its weights")
-    for output in (args.output, args.debug_map, args.dump_buffers):
+    for output in (args.output, args.debug_map, args.dump_buffers, args.bundle):
         if output is not None:
             check_output(output)
     source = args.model if text or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
@@ -246,7 +274,12 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"-o {args.output} would overwrite the input")
     if args.default_bound and text:
         raise UsageError("--default-bound applies to PyTorch input only; in .mlir use program.range")
-    for option, file in (("--debug-map", args.debug_map), ("--dump-buffers", args.dump_buffers)):
+    others = (
+        ("--debug-map", args.debug_map),
+        ("--dump-buffers", args.dump_buffers),
+        ("--bundle", args.bundle),
+    )
+    for option, file in others:
         if file is not None and any(_is_same_file(file, other) for other in (args.output, source)):
             raise UsageError(f"{option} {file} is also the input or output file")
 

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import argparse
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from et_tools.compile_stages import Stages
+from et_tools.exit_codes import UsageError
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
     from xdsl.dialects.builtin import ModuleOp
 
-__all__ = ["write_debug_map", "write_pte", "write_text"]
+__all__ = ["write_bundle", "write_debug_map", "write_pte", "write_text"]
 
 
 def write_text(module: ModuleOp, args: argparse.Namespace) -> None:
@@ -39,6 +42,26 @@ def write_pte(module: ModuleOp, args: argparse.Namespace, stages: Stages) -> Non
     options = EmitOptions(stacktraces=args.emit_stacktrace, **alignments_of(args))
     for path in write_program(module, args.output, options):
         stages.done(path.suffix.removeprefix("."), note=f"{path.stat().st_size} bytes, {path}")
+
+
+def write_bundle(programs: Mapping[str, ExportedProgram], args: argparse.Namespace, stages: Stages) -> None:
+    """Write the program again with a test case for each method: its example inputs, and what torch computes from them.
+
+    Raises what `run_example` does, and `UsageError` for an input or output that no test case can have.
+    """
+    from et_schema.errors import ExecutorchError
+    from et_schema.files import atomic_writer
+    from et_tools.loading import run_example
+    from et_vm.devtools.bundled import bundle
+
+    cases = [(name, *run_example(name, program)) for name, program in programs.items()]
+    path = Path(args.bundle)
+    try:
+        with atomic_writer(path) as stream:
+            size = bundle(Path(args.output).read_bytes(), cases, stream)
+    except ExecutorchError as error:
+        raise UsageError(f"--bundle: {error}") from None
+    stages.done("bpte", note=f"{size} bytes, {path}")
 
 
 def write_debug_map(module: ModuleOp, output: str) -> None:

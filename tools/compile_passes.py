@@ -1,9 +1,8 @@
-"""Passes of users in the stages of et-compile, and the options that look at passes while they run."""
+"""User passes in the stages of et-compile, and options that observe passes."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from et_ir.rewrite_limit import RewriteLimit
 from et_ir.targets.lookup import TargetError, find_target
 from et_tools.compile_options import LEVELS
 from et_tools.exit_codes import UsageError
+from et_tools.messages import print_message
 from et_tools.pass_pipelines import parse_passes, passes_until
 from et_tools.plugins import Extensions, load_extensions
 
@@ -55,8 +55,8 @@ def user_passes(args: argparse.Namespace, extensions: Extensions) -> dict[str, l
     running = {one.name for passes in found.values() for one in passes}
     for place, names in extensions.passes_alone.items():
         if names.isdisjoint(running):
-            text = f"et-compile: warning: --load {place}: none of its passes runs; give --pass LEVEL:{min(names)}"
-            print(text, file=sys.stderr)
+            text = f"--load {place}: none of its passes runs; give --pass LEVEL:{min(names)}"
+            print_message("et-compile", text, "warning")
     return found
 
 

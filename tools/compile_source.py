@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from et_tools.compile_options import default_bounds, is_text
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
     from xdsl.dialects.builtin import ModuleOp
 
     from et_tools.plugins import Extensions
 
-__all__ = ["level_of", "load_source"]
+__all__ = ["Source", "level_of", "load_source"]
+
+
+class Source(NamedTuple):
+    """A module, and the programs of torch that it is made from, by method."""
+
+    module: ModuleOp
+    programs: Mapping[str, ExportedProgram]
 
 
 def load_source(
     args: argparse.Namespace, stages: Stages, preserve: list[str], extensions: Extensions | None = None
-) -> ModuleOp:
+) -> Source:
     """The module of a program, with a line of progress for each step. Operators in `preserve` are kept whole; a text
     may have the dialects of `extensions`.
 
@@ -36,14 +45,13 @@ def load_source(
         if args.emit == "pte":
             require_weights(module, args.model)
         stages.done("parse")
-        return module
+        return Source(module, {})
     from et_tools.loading import export_factory, factories_of, load_pt2
 
-    programs: Any
     constants: dict[str, Any] = {}
     stages.start("export")
     if args.model.endswith(".pt2"):
-        programs = load_pt2(Path(args.model))
+        programs = {"forward": load_pt2(Path(args.model))}
     elif ":" in args.model:
         programs, constants = export_factory(args.model)
     elif args.model.endswith(".py"):
@@ -67,7 +75,7 @@ def load_source(
     except ValueError as error:
         raise UsageError(f"--preserve: {error}") from None
     stages.done("import")
-    return module
+    return Source(module, programs)
 
 
 def level_of(module: ModuleOp) -> str:

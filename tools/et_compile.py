@@ -9,15 +9,18 @@ examples:
   et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and custom kernels
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
+  et-compile model.py:net --backend native:for=x86-64-v3 --emit asm          machine code: loops, vector, llvm, asm
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
   et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
+  et-compile model.py:net -o net.pte --bundle net.bpte    with test cases: the example inputs
 
-A factory returns (module, example_args[, dynamic_shapes]), or a dict from method names to such tuples.
-A number, string or tensor in the dict becomes a method that returns that constant.
-Modules of a factory are compiled in evaluation mode; a warning says where that changes the program.
+A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
+method names to these. A number, string or tensor in the dict becomes a method that returns that constant.
+Modules are compiled in evaluation mode, and a warning says where that changes the program; an
+ExportedProgram is compiled in the mode that it was exported in.
 """
 
 from __future__ import annotations
@@ -31,9 +34,10 @@ from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, parse_options
-from et_tools.compile_output import write_debug_map, write_pte, write_text
+from et_tools.compile_output import write_bundle, write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError, guarded
@@ -76,6 +80,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
 
     extensions = loaded_extensions(args)  # first: they may register backends
     executorch = executorch_config(args)
+    machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
     delegation = Delegation(args)
     edge = edge_config(args, delegation.kept_operators)
     try:
@@ -91,9 +96,12 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         write_stdout(_pipeline_text(stages))
         return
     try:
-        module = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
+        source = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
+    module = source.module
+    examples = source.programs if args.bundle is not None else {}
+    del source  # and the tensors of the programs, where nobody needs them
     reached = level_of(module)
     delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
@@ -117,8 +125,8 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     extensions.register_dialects(context)
     limit = rewrite_limit(args, edge, executorch)
     try:
-        with limited(limit):
-            run_stages(module, stages, Observers(observers), context)
+        with limited(limit), machine_code.observed():
+            run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:
             print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
@@ -127,6 +135,10 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     report_memory(module, args)
     if args.emit == "pte" and args.stop_after is None:
         write_pte(module, args, progress)
+        if args.bundle is not None:
+            write_bundle(examples, args, progress)
+    elif machine_code.level is not None:
+        machine_code.write(args)
     else:
         write_text(module, args)
     if args.debug_map is not None:

@@ -7,6 +7,7 @@ examples:
   et-opt --pass-pipeline='builtin.module(cse,dce)' x.mlir  in mlir-opt's syntax
   et-opt -p 'O2-executorch{target="et-vm"}' edge.mlir      the standard pipeline of et-compile -O2
   et-opt --list-passes                                     names and summaries of all passes
+  et-opt --help-pass plan-memory                           what a pass does, and its options
   et-opt -p cse --print-ir-after-all --mlir-timing - <x    read standard input
   et-opt --load fma.py -p fuse-fma model.mlir              dialects and passes of a file
   et-opt -p canonicalize --rewrite-limit 12 model.mlir     the first 12 rewrites only, for bisection
@@ -56,7 +57,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         help="check diagnostics against 'expected-error' comments",
     )
     add("--no-verify", action="store_true", help="verify neither the input nor the result of each pass")
-    add_pass_options(parser)
+    add_pass_options(parser, verify_each=True)
     add("-g", "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
     add(
         "--print-op-generic",
@@ -68,6 +69,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add(
         "--allow-unregistered-dialect", action="store_true", help="accept operations of unregistered dialects"
     )
+    add("--help-pass", metavar="PASS", help="print the summary, the options and the IR of a pass, and exit")
     add("--list-passes", action="store_true", help="list available passes and exit")
     parser.add_version()
     return parser.parse_args(arguments)

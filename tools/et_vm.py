@@ -8,6 +8,7 @@ examples:
   et-vm info model.pte                               methods, operators, memory, weights
   et-vm diff a.pte b.pte                             differences between two programs
   et-vm ops model.pte                                operators used, for a selective build
+  et-vm bundle model.pte --input x.npy -o model.bpte add a test case to a program
   et-vm verify model.bpte                            run bundled test cases
   et-vm validate model.pte                           silent if the file is valid
 """
@@ -19,6 +20,7 @@ import sys
 
 from et_tools.arguments import WIDE, CommandParser
 from et_tools.exit_codes import ExitCode, guarded, print_traceback
+from et_tools.messages import print_message
 from et_tools.vm_kernels import LOAD
 
 __all__ = ["main"]
@@ -39,6 +41,7 @@ examples:
   et-vm run model.pte --instruction-limit 100000       stop endless loops
   et-vm run model.pte --memory-limit 100000000         bound memory; --work-limit bounds computation
   et-vm run model.pte --load mykernels.py              custom kernels
+  et-vm run model.pte --native --threads 2             let machine code in the file run, on two threads
 """
 
 INFO = """et-vm info: describe a program.
@@ -65,6 +68,14 @@ OPS = """et-vm ops: list the operators of programs in the format of ExecuTorch's
 examples:
   et-vm ops model.pte -o selected_operators.yaml    for ExecuTorch's build
   et-vm ops a.pte b.pte                             one runtime for several programs
+"""
+
+BUNDLE = """et-vm bundle: write a program with a test case (.bpte), for et-vm verify and for ExecuTorch's runtime.
+
+examples:
+  et-vm bundle model.pte --input x.npy --expected y.npy -o model.bpte    outputs that something else computed
+  et-vm bundle model.pte --input x.npy -o model.bpte                     the outputs of a run
+  et-vm bundle model.bpte --method decode -o model.bpte                  one more case, with random inputs
 """
 
 VERIFY = """et-vm verify: run the test cases bundled with a program (.bpte) and compare the results.
@@ -117,7 +128,9 @@ def _tolerance(text: str) -> float:
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser("et-vm", "et-vm {run,info,diff,ops,verify,validate} [options] FILE", __doc__ or "")
+    parser = CommandParser(
+        "et-vm", "et-vm {run,info,diff,ops,bundle,verify,validate} [options] FILE", __doc__ or ""
+    )
     parser.add_version()
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
 
@@ -130,13 +143,13 @@ def _parser() -> CommandParser:
 
     run = verb("run", "execute a method", RUN)
     run.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
-    run.add_argument(
-        "--input",
-        action="append",
-        metavar="SOURCE",
-        help="x.npy, x.npz (its arrays in order), random[:SEED] or ones; repeat for further inputs; "
+    source = {
+        "action": "append",
+        "metavar": "SOURCE",
+        "help": "x.npy, x.npz (its arrays in order), random[:SEED] or ones; repeat for further inputs; "
         "a single random or ones fills all (default: random:0)",
-    )
+    }
+    run.add_argument("--input", **source)
     run.add_argument("--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … to this folder")
     data = {
         "action": "append",
@@ -147,6 +160,17 @@ def _parser() -> CommandParser:
     run.add_argument("--repeat", type=_positive, metavar="N", help="execute N times and print the latency")
     run.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     run.add_argument("--load", **LOAD)
+    native = {
+        "action": "store_true",
+        "help": "let machine code in the file run: it can do whatever this command can",
+    }
+    threads = {
+        "type": _positive,
+        "metavar": "N",
+        "help": "threads that share the work of machine code (default: ET_VM_THREADS, or 1)",
+    }
+    run.add_argument("--native", **native)
+    run.add_argument("--threads", **threads)
     run.add_argument("--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors")
     limit = {
         "type": _positive,
@@ -193,6 +217,22 @@ def _parser() -> CommandParser:
     )
     ops.add_argument("--json", action="store_true", help="print JSON")
 
+    bundle = verb("bundle", "add a test case to a program", BUNDLE)
+    bundle.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="output file (.bpte); '-' is standard output"
+    )
+    bundle.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
+    bundle.add_argument("--input", **source)
+    bundle.add_argument(
+        "--expected",
+        action="append",
+        metavar="SOURCE",
+        help="x.npy or x.npz with expected outputs, in order; repeatable (default: the outputs of a run)",
+    )
+    bundle.add_argument("--data", **data)
+    bundle.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
+    bundle.add_argument("--load", **LOAD)
+
     verify = verb("verify", "run the test cases bundled with a program", VERIFY)
     verify.add_argument(
         "--rtol", type=_tolerance, default=1e-5, help="relative tolerance of floats (default: 1e-5)"
@@ -202,6 +242,8 @@ def _parser() -> CommandParser:
     )
     verify.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     verify.add_argument("--load", **LOAD)
+    verify.add_argument("--native", **native)
+    verify.add_argument("--threads", **threads)
     verify.add_argument(
         "--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors"
     )
@@ -248,6 +290,10 @@ def run(arguments: list[str]) -> int:
                 from et_tools.vm_ops import print_operators
 
                 print_operators(args)
+            case "bundle":
+                from et_tools.vm_bundle import bundle_file
+
+                bundle_file(args)
             case "verify":
                 from et_tools.vm_verify import verify_file
 
@@ -268,7 +314,7 @@ def run(arguments: list[str]) -> int:
         bad = error
     else:
         return ExitCode.OK
-    print(f"et-vm: error: {describe(bad.error, bad.file)}", file=sys.stderr)
+    print_message("et-vm", describe(bad.error, bad.file))
     return exit_code_of_error(bad.error)
 
 

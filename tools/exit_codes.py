@@ -1,18 +1,21 @@
-"""Exit codes of all commands, and the last line of defence around their `main`."""
+"""Exit codes of all commands, and a guard around their `main`."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
 
+from et_tools.messages import print_message, request_color
 from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
 
-COMPILER_PACKAGES = ("xdsl", "torch", "flatbuffers")
+EXTRAS = {"xdsl": "compiler", "torch": "compiler", "flatbuffers": "compiler", "llvmlite": "native"}
+"""What to install for a package that is not there."""
 
 
 class ExitCode(IntEnum):
@@ -29,9 +32,31 @@ class ExitCode(IntEnum):
     """An exception that is a bug of this project: the software error of `sysexits.h`."""
     INTERRUPTED = 130
 
+    @property
+    def meaning(self) -> str:
+        """What it says, for help and documentation."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.OK: "success",
+    ExitCode.CHECK_FAILED: "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`",
+    ExitCode.USAGE: "wrong usage: unknown option, missing file, missing package",
+    ExitCode.INVALID_INPUT: "invalid file, text or program",
+    ExitCode.MISSING_OPERATOR: "missing kernel or backend",
+    ExitCode.TRAP: "the program failed at run time",
+    ExitCode.INFEASIBLE_MEMORY: "the memory given is too small",
+    ExitCode.CRASH: "a bug of this project, with a traceback",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
 
 class UsageError(Exception):
     """The command line asks for something that is not there: a file, a pass, an option."""
+
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.USAGE):
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 _tracebacks = [False]
@@ -58,6 +83,7 @@ def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str
     closed pipe and Ctrl-C end it with one message and an exit code. A bug of this project prints its traceback.
     """
     _tracebacks[0] = False
+    request_color()
     with standard_streams():
         return _guarded(main, arguments, command)
 
@@ -77,17 +103,17 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         return code
     except UsageError as error:
         print_traceback(error)
-        print(f"{command}: error: {error}", file=sys.stderr)
-        return ExitCode.USAGE
+        print_message(command, str(error))
+        return error.exit_code
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in COMPILER_PACKAGES:
+        if package not in EXTRAS:
             return _crashed(command, error)
         print_traceback(error)
-        print(
-            f"{command}: error: the package {package} is not installed; install it with: "
-            "pip install '.[compiler]' in the checkout of executorch-ir",
-            file=sys.stderr,
+        print_message(
+            command,
+            f"the package {package} is not installed; install it with: "
+            f"pip install '.[{EXTRAS[package]}]' in the checkout of executorch-ir",
         )
         return ExitCode.USAGE
     except BrokenPipeError:
@@ -99,15 +125,19 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
             sys.stdout.flush()
         except OSError:
             _give_up_output()
-        name = f"{error.filename}: " if error.filename else ""
-        print(f"{command}: error: {name}{error.strerror or error}", file=sys.stderr)
+        # Files are written by names, which their errors have.
+        full = "standard output: " if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+        name = f"{error.filename}: " if error.filename else full
+        print_message(command, f"{name}{error.strerror or error}")
         return ExitCode.USAGE
     except KeyboardInterrupt as error:
         from et_schema.user_code import user_place
 
         print_traceback(error)
         place = user_place(error)
-        print(f"{command}: interrupted" + (f" at {place}" if place else ""), file=sys.stderr)
+        # Notes say which pass ran.
+        where = [*([f"at {place}"] if place else []), *getattr(error, "__notes__", ())]
+        print(" ".join([f"{command}: interrupted", ", ".join(where)]).rstrip(), file=sys.stderr)
         return ExitCode.INTERRUPTED
     except Exception as error:
         return _crashed(command, error)
@@ -119,14 +149,11 @@ def _crashed(command: str, error: BaseException) -> ExitCode:
 
     if user_place(error):
         print_traceback(error)
-        print(f"{command}: error: {raised(error)}", file=sys.stderr)
+        print_message(command, raised(error))
         return ExitCode.INVALID_INPUT
     request_tracebacks()
     print_traceback(error)
-    print(
-        f"{command}: error: this is a bug in {command}: please report it with the lines above",
-        file=sys.stderr,
-    )
+    print_message(command, f"this is a bug in {command}: please report it with the lines above")
     return ExitCode.CRASH
 
 

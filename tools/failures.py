@@ -1,9 +1,8 @@
-"""Turning what the compiler raises for bad input into messages and an exit code."""
+"""Messages and exit codes for errors of the compiler."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,14 +13,14 @@ from et_ir.data.store import StoreError
 from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.diagnostics import diagnostics_of
 from et_ir.frontend.unsupported import UnsupportedProgram
-from et_schema.diagnostics import Diagnostic, render
 from et_schema.errors import Error, ExecutorchError
 from et_schema.user_code import user_place
 from et_tools.exit_codes import ExitCode, print_traceback, tracebacks_wanted
 from et_tools.loading import ProgramError
+from et_tools.messages import print_diagnostics, print_message
 from et_tools.vm_errors import exit_code_of_error
 
-__all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "print_diagnostics", "print_hint", "report_failures"]
+__all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "print_hint", "report_failures"]
 
 INPUT_ERRORS = (
     ParseError,
@@ -54,22 +53,13 @@ def exit_code_of(error: BaseException) -> ExitCode:
     return ExitCode(getattr(error, "exit_code", ExitCode.INVALID_INPUT))
 
 
-def print_diagnostics(
-    command: str, diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None = None
-) -> None:
-    """Print diagnostics to stderr; those that have no place say which command they are from."""
-    placed = [diagnostic.in_file(command) for diagnostic in diagnostics]
-    if placed:
-        print(render(placed, sources), file=sys.stderr)
-
-
 def print_hint(command: str, error: BaseException) -> None:
     """Say how to see where the exception in the user's code, of which an error is made, was raised."""
     cause = error.__cause__
     while cause is not None and not user_place(cause):
         cause = cause.__cause__
     if cause is not None and not tracebacks_wanted():
-        print(f"{command}: note: --traceback prints the Python stack", file=sys.stderr)
+        print_message(command, "--traceback prints the Python stack", "note")
 
 
 @contextmanager

@@ -1,12 +1,14 @@
 """Finding the program that a command line names: a factory in Python, an exported program, a text.
 
-A factory returns `module, example_args` or `module, example_args, dynamic_shapes`, or a dict of method names to such.
+A factory returns `module, example_args`, `module, example_args, dynamic_shapes` or an `ExportedProgram`, or a dict of
+method names to such.
 `example_args` is a tuple of positional arguments, or `(args, kwargs)` with a dict last. A number, a string or a tensor
 in the place of such a tuple, or a list or dict of them, is a method without inputs that returns it.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import io
@@ -18,18 +20,20 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from difflib import get_close_matches
+from linecache import getline
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from et_schema.user_code import user_place
 from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.messages import print_message
 
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-__all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2"]
+__all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2", "run_example"]
 
 SHOWN_LINES = 6
 """Maximum number of lines shown of an exception's message."""
@@ -166,10 +170,14 @@ def _dotted(path: Path) -> tuple[Path, str]:
 def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
     import torch
 
+    if isinstance(parts, torch.export.ExportedProgram):
+        return parts
     if not isinstance(parts, tuple) or len(parts) not in (2, 3) or not isinstance(parts[0], torch.nn.Module):
+        is_function = inspect.isroutine(parts[0] if isinstance(parts, tuple) and parts else parts)
         raise ProgramError(
-            f"the factory {spec} must return (module, example_args[, dynamic_shapes]) for '{method}', "
-            f"not {_shape_of(parts)}"
+            f"the factory {spec} must return (module, example_args[, dynamic_shapes]) or an ExportedProgram for "
+            f"'{method}', not {_shape_of(parts)}"
+            + ("; make the function the forward of a torch.nn.Module" if is_function else "")
         )
     module, example_args = parts[0], parts[1]
     args, kwargs = example_args, None
@@ -182,13 +190,14 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
         args, kwargs = args
     if not isinstance(args, tuple):
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
-    depends = _modes(module)
+    depends = _mode_readers(module)
     if depends:
-        print(
-            f"warning: the module of '{method}' is in training mode and is compiled in evaluation mode, which changes "
+        print_message(
+            "et-compile",
+            f"the module of '{method}' is in training mode and is compiled in evaluation mode, which changes "
             f"{', '.join(depends[:4])}{', …' if len(depends) > 4 else ''}: return module.eval() from the factory; to "
-            "compile training mode, export the module yourself and give the .pt2",
-            file=sys.stderr,
+            "compile training mode, return torch.export.export(module, example_args), or give its .pt2",
+            "warning",
         )
     try:
         with _quiet_torch():
@@ -200,41 +209,75 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
         raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {told}") from error
 
 
-def _modes(module: torch.nn.Module) -> list[str]:
-    """Classes of the submodules in training mode whose code reads `training`: dropout, batch normalization, …"""
+def _mode_readers(module: torch.nn.Module) -> list[str]:
+    """Submodules in training mode whose code reads `training`: dropout, batch normalization, …, as `drop (Dropout)`."""
     import torch
 
-    found: dict[str, None] = {}
-    for each in module.modules():
+    found: list[str] = []
+    for name, each in module.named_modules():
         own = [base for base in type(each).__mro__ if base not in torch.nn.Module.__mro__]
-        functions = [value for base in own for value in vars(base).values() if inspect.isfunction(value)]
-        if each.training and any("training" in function.__code__.co_names for function in functions):
-            found[type(each).__name__] = None
-    return list(found)
+        values = (value for base in own for value in vars(base).values())
+        if each.training and any(_reads_training(value, set()) for value in values):
+            cls = type(each).__name__
+            found.append(f"{name} ({cls})" if name else cls)
+    return found
+
+
+def _reads_training(function: object, seen: set[object]) -> bool:
+    """Whether a function, one inside of it, or one of the same file that it calls, reads an attribute `training`."""
+    if not inspect.isfunction(function) or function in seen:
+        return False
+    seen.add(function)
+    codes = [function.__code__]
+    for code in codes:
+        if "training" in code.co_names:
+            return True
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    called = [function.__globals__.get(name) for code in codes for name in code.co_names]
+    return any(
+        _reads_training(other, seen)
+        for other in called
+        if inspect.isfunction(other) and other.__module__ == function.__module__
+    )
 
 
 _FIXES = (
+    (
+        r"data-dependent[^\n]*\n *assert\b",
+        "an assertion depends on the values of a tensor: use torch._check for sizes and numbers, or leave it out",
+    ),
+    (
+        r"specialized integer|data-dependent[^\n]*\n.*\b(range|int|float)\(",
+        "a Python number is made of a tensor's value, as by int(x) or range(n): compute with the tensor, loop with "
+        "torch.while_loop or torch.scan, or make the number a constant of the module",
+    ),
     (
         r"data-dependent|data dependent",
         "a branch depends on the values of a tensor: use torch.cond, which compiles both sides, or torch.where; of a "
         "size that depends on data, state its bounds with torch._check",
     ),
     (
-        r"fake impl|fake kernel|fake tensors|Meta' backend",
+        r"fake impl|fake kernel|fake tensors|Meta' backend|^UnsupportedOperatorException",
         "tell torch the shape and type of the operator's result: @OPERATOR.register_fake, or "
         "torch.library.register_fake('mylib::foo')",
     ),
+    (r"\.numpy\(\)", "numpy cannot be exported: compute with torch's functions"),
+    (r"missing a required argument", "give example_args as (args, kwargs), such as ((x,), {'mask': m})"),
     (
         r"(type|dtype).*\(?(double|Double|float64)|(double|Double|float64).*(type|dtype)",
         "example inputs and parameters have different element types: convert the inputs with x.float(), or the module "
         "with module.double()",
     ),
 )
-"""What to do, by what torch says."""
+"""What to do, by the exception's class and what torch says, and in the line below its first by the source line that it
+is about."""
 
 
 def _fix_of(error: Exception) -> str:
-    text = str(error)
+    file, _, line = user_place(error).partition(" in ")[0].rpartition(":")
+    first, *others = str(error).splitlines() or [""]
+    source = getline(file, int(line)) if file else ""
+    text = "\n".join([f"{type(error).__name__}: {first}", source, *others])
     return next((f"\n  fix: {fix}" for pattern, fix in _FIXES if re.search(pattern, text)), "")
 
 
@@ -270,7 +313,8 @@ def _told(error: BaseException) -> str:
 def _paragraph(text: str) -> list[str]:
     """The first paragraph of a message, without what torch adds about its own debugging."""
     lines = text.strip().partition("\n\n")[0].splitlines()[:SHOWN_LINES]
-    return [line.partition(" For more information")[0].rstrip() for line in lines]
+    # Of symbols with values that only torch's own debugging tells apart.
+    return [re.split(r" For more information| \(unhinted: ", line)[0].rstrip() for line in lines]
 
 
 def load_pt2(path: Path) -> ExportedProgram:
@@ -291,6 +335,33 @@ def load_pt2(path: Path) -> ExportedProgram:
                 "--load the file or module that defines them"
             ) from error
         raise ProgramError(f"{path} is not an exported program: {_told(error)}") from error
+
+
+def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[Any]]:
+    """The example inputs of a program and what torch computes from them, flat: numpy arrays and Python values.
+
+    Raises `UsageError` for a program without example inputs, `ProgramError` if torch cannot run it.
+    """
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    from et_vm.interchange import to_numpy
+
+    def plain(value: Any) -> Any:
+        return to_numpy(value.clone()) if isinstance(value, torch.Tensor) else value
+
+    if program.example_inputs is None:
+        raise UsageError(f"--bundle: the method {method} has no example inputs")
+    arguments, keywords = copy.deepcopy(program.example_inputs)  # the method may write to them
+    inputs = [plain(value) for value in tree_leaves((arguments, keywords))]
+    try:
+        with torch.no_grad(), _quiet_torch():
+            outputs = [plain(value) for value in tree_leaves(program.module()(*arguments, **keywords))]
+    except Exception as error:
+        raise ProgramError(
+            f"torch cannot run the method {method} on its example inputs: {_told(error)}"
+        ) from error
+    return inputs, outputs
 
 
 def _unknown_operators(path: Path) -> list[str]:

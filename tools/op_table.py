@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
-__all__ = ["count_ops", "print_op_table"]
+__all__ = ["print_op_table"]
 
 WIDTH = 110
 """Columns, where the table is not for a terminal."""
-# Ops that hold a program together and compute nothing: functions, weights and where they are read.
-STRUCTURE = ("builtin.", "func.", "program.")
-
-
-def count_ops(module: ModuleOp) -> Counter[str]:
-    """The number of occurrences of each op in the methods of a module, without its dialect; kernel calls count as their
-    operator.
-    """
-    from et_ir.dialects.executorch import KernelCallOp, RegisterOp, ReturnOp
-
-    counts: Counter[str] = Counter()
-    for op in module.walk():
-        if isinstance(op, KernelCallOp):
-            counts[op.key.partition("::")[2]] += 1
-        elif (
-            not op.name.startswith(STRUCTURE) and not isinstance(op, RegisterOp | ReturnOp) and not op.regions
-        ):
-            counts[op.name.partition(".")[2]] += 1
-    return counts
 
 
 def print_op_table(levels: Mapping[str, Mapping[str, int]], stream: IO[str]) -> None:

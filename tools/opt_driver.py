@@ -23,11 +23,13 @@ from et_ir.pass_application import apply_pass, verify_after
 from et_ir.rewrite_limit import RewriteLimit, limited
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
+from et_schema.user_code import is_library
 from et_tools.exit_codes import ExitCode, print_traceback
 from et_tools.expected import check_expected
-from et_tools.failures import INPUT_ERRORS, exit_code_of, print_diagnostics, print_hint, report_failures
+from et_tools.failures import INPUT_ERRORS, exit_code_of, print_hint, report_failures
+from et_tools.messages import print_diagnostics, print_message
 from et_tools.output import check_output, write_stdout
-from et_tools.pass_pipelines import IrPrinter, parse_passes, passes_until
+from et_tools.pass_pipelines import IrPrinter, find_pass, parse_passes, pass_help, passes_until
 from et_tools.plugins import load_extensions
 from et_tools.reading import attach_weights, read_text
 
@@ -93,7 +95,7 @@ class EtOptMain(xDSLOptMain):
             self.observer.before_pass(one, module)
             self._timed(one.name, lambda one=one: apply_pass(one, self.ctx, module, verify=False))
             self.observer.after_pass(one, module)
-            if not self.args.no_verify:
+            if not self.args.no_verify and (self.args.verify_each or not is_library(one)):
                 self._timed("  verify", lambda one=one: verify_after(one, module))
 
     def _timed(self, name: str, action: Callable[[], None]) -> None:
@@ -107,6 +109,9 @@ class EtOptMain(xDSLOptMain):
         """Do what the command line says; returns the exit code. Raises `UsageError` and `OSError`."""
         if self.args.list_passes:
             self.list_passes()
+            return ExitCode.OK
+        if self.args.help_pass is not None:
+            write_stdout(pass_help(find_pass(self.args.help_pass, self.available_passes)))
             return ExitCode.OK
         if self.args.output is not None:
             check_output(self.args.output)
@@ -177,10 +182,11 @@ class EtOptMain(xDSLOptMain):
         if len(known) < len(constants):
             lost = next(blob.key for blob, _, _ in constants if not blob.is_resolved)
             more = f" and {len(constants) - len(known) - 1} more" if len(constants) - len(known) > 1 else ""
-            print(
-                f"et-opt: warning: {self.args.output}: no bytes for the constant '{lost}'{more}: "
+            print_message(
+                "et-opt",
+                f"{self.args.output}: no bytes for the constant '{lost}'{more}: "
                 "the input has no weight store (--weights)",
-                file=sys.stderr,
+                "warning",
             )
 
     def _print_timing(self) -> None:

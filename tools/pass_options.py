@@ -7,8 +7,8 @@ import argparse
 __all__ = ["add_pass_options"]
 
 
-def add_pass_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that print the module between passes, stop after one, and limit rewrites."""
+def add_pass_options(parser: argparse.ArgumentParser, *, verify_each: bool) -> None:
+    """Add the options that print and verify the module between passes, stop after one, and limit rewrites."""
     add = parser.add_argument
     for when in ("before", "after"):
         add(
@@ -25,6 +25,13 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
         "--print-ir-after-change",
         action="store_true",
         help="print the module on stderr after each pass that changes it",
+    )
+    add(
+        "--verify-each",
+        action=argparse.BooleanOptionalAction,
+        default=verify_each,
+        help="verify the module after each pass, or after those of users only, and name the pass that broke it "
+        f"(default: {'each' if verify_each else 'of users'})",
     )
     add("--print-pipeline", action="store_true", help="print the pass pipeline and exit")
     add(

@@ -6,9 +6,10 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from difflib import get_close_matches
-from typing import Literal, get_args, get_origin, get_type_hints
+from inspect import cleandoc
+from textwrap import fill
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -17,12 +18,21 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import named_pipeline, named_pipelines
+from et_ir.pass_options import pass_options
 from et_ir.targets.lookup import DEFAULT, find_target
+from et_schema.diagnostics import did_you_mean
 from et_tools.exit_codes import UsageError
 
-__all__ = ["IrPrinter", "parse_passes", "passes_until"]
+__all__ = ["IrPrinter", "find_pass", "parse_passes", "pass_help", "passes_until"]
 
-EXPECTED = {int: "a whole number", float: "a number", bool: "true or false", str: "one text"}
+EXPECTED: dict[Any, str] = {
+    int: "a whole number",
+    int | None: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "one text",
+    tuple[str, ...]: "a list",
+}
 ANCHOR = re.compile(r"\s*(?P<op>[\w.]+)\s*\((?P<passes>.*)\)\s*", re.S)
 
 
@@ -31,22 +41,46 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
     try:
         specs = list(parse_pipeline(_unanchored(text)))
     except ArgSpecParseError as error:
-        raise UsageError(str(error).strip()) from None
+        told = str(error).strip()
+        if "Unknown token" in told:
+            told += '\n  fix: quote values other than names and numbers: a{target="stock-1.5"}'
+        raise UsageError(told) from None
     passes: list[ModulePass] = []
     for spec in specs:
         if spec.name in named_pipelines():
             passes.extend(_standard_passes(spec))
             continue
-        if spec.name not in available:
-            near = get_close_matches(spec.name, [*available, *named_pipelines()], n=3)
-            hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
-            raise UsageError(f"unknown pass '{spec.name}'{hint}")
-        cls = available[spec.name]()
+        cls = find_pass(spec.name, available)
         try:
             passes.append(cls.from_pass_spec(spec))
         except Exception as error:
             raise UsageError(f"pass '{spec.name}': {_wrong_option(cls, spec) or error}") from error
     return passes
+
+
+def find_pass(name: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> type[ModulePass]:
+    """The pass of that name. Raises `UsageError` with similar names."""
+    if name not in available:
+        near = get_close_matches(name, [*available, *named_pipelines()], n=3)
+        hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
+        raise UsageError(f"unknown pass '{name}'{hint}")
+    return available[name]()
+
+
+def pass_help(cls: type[ModulePass]) -> str:
+    """The reference of a pass: its summary, its options, and what the docstring of its module says beyond that."""
+    summary, *more = cleandoc(cls.__doc__ or "").split("\n\n")
+    lines = [f"{cls.name}: {' '.join(summary.split())}", *more]
+    options = pass_options(cls)
+    if options:
+        lines.append("options:")
+    for option in options:
+        values = "|".join(option.choices) or EXPECTED.get(option.type, "")
+        default = "required" if option.default is None else f"default: {option.default or 'none'}"
+        lines.append(f"  {option.name} ({', '.join(filter(None, (values, default)))})")
+        lines.append(fill(option.meaning, 100, initial_indent="      ", subsequent_indent="      "))
+    module = sys.modules[cls.__module__].__doc__
+    return "\n".join([*lines, *(("", cleandoc(module)) if module else ())]) + "\n"
 
 
 def _standard_passes(spec: ArgSpec) -> list[ModulePass]:
@@ -63,18 +97,19 @@ def _standard_passes(spec: ArgSpec) -> list[ModulePass]:
 
 def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:
     """Fault in the options of a pass, or nothing where xDSL's own message says it best."""
-    types = get_type_hints(cls)
-    options = {field.name.replace("_", "-"): types[field.name] for field in fields(cls)}
+    options = {option.name: option for option in pass_options(cls)}
     for name, value in spec.parameters.items():
         if name not in options:
             there = f"it has {', '.join(options)}" if options else "it has none"
-            return f"no option '{name}'; {there}"
+            return f"no option '{name}'{did_you_mean(name, options) or f'; {there}'}"
         try:
             cls.from_pass_spec(ArgSpec(spec.name, {name: value}))
         except Exception:
-            choices = get_args(options[name]) if get_origin(options[name]) is Literal else ()
-            expected = " or ".join(map(str, choices)) or EXPECTED.get(options[name], str(options[name]))
-            return f"option '{name}' is {expected}, not {','.join(map(str, value))}"
+            type, choices = options[name].type, options[name].choices
+            given = ",".join(map(str, value))
+            hint = did_you_mean(given, choices)
+            expected = " or ".join(choices) or EXPECTED.get(type, str(type))
+            return f"option '{name}' is {expected}, not {given}{hint}"
     return ""
 
 

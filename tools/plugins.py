@@ -24,6 +24,7 @@ from et_ir.targets.target import Target
 from et_schema.errors import ExecutorchError
 from et_schema.user_code import import_place, is_library
 from et_tools.exit_codes import UsageError
+from et_tools.messages import print_message
 from et_tools.vm_kernels import usage_error
 
 __all__ = ["Extensions", "load_extensions"]
@@ -95,10 +96,11 @@ def load_extensions(places: Sequence[str], command: str) -> Extensions:
         if passes:
             found.passes_alone[place] = frozenset(passes)
         else:
-            print(
-                f"{command}: warning: --load {place}: it defines nothing that is used: no dialect, pass, target, "
-                "backend, kernel or operator",
-                file=sys.stderr,
+            print_message(
+                command,
+                f"--load {place}: it defines nothing that is used: no dialect, pass, target, backend, kernel or "
+                "operator",
+                "warning",
             )
     return found
 
@@ -140,7 +142,11 @@ def _brings_others(module: ModuleType) -> bool:
     from et_vm.kernels.user import kernels_of
 
     registry = sys.modules.get("et_ir.delegation.backends_by_name")
-    if registry is not None and any(isinstance(value, registry.Backend) for value in vars(module).values()):
+    if registry is not None and any(
+        isinstance(value, registry.Backend)
+        or (isinstance(value, type) and issubclass(value, registry.BackendDetails) and not is_library(value))
+        for value in vars(module).values()
+    ):
         return True
     # Definitions of operators leave no trace in a module but what they are made with.
     uses_torch = any(

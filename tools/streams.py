@@ -1,4 +1,4 @@
-"""Standard input, output and error as the commands need them, whatever the shell has made of them."""
+"""Standard streams as the commands need them, whatever the shell provides."""
 
 from __future__ import annotations
 

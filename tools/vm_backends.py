@@ -6,12 +6,13 @@ import argparse
 from typing import TYPE_CHECKING
 
 from et_schema.errors import ExecutorchError
+from et_tools.exit_codes import UsageError
 from et_tools.vm_kernels import usage_error
 
 if TYPE_CHECKING:
-    from et_vm.backend import BackendRegistry
+    from et_vm.backend import BackendRegistry, NativeOptions
 
-__all__ = ["added_backends", "chosen_backends"]
+__all__ = ["added_backends", "chosen_backends", "chosen_native"]
 
 
 def chosen_backends(args: argparse.Namespace) -> BackendRegistry:
@@ -29,6 +30,21 @@ def chosen_backends(args: argparse.Namespace) -> BackendRegistry:
         except ExecutorchError as error:
             raise usage_error(place, error) from error
     return registry
+
+
+def chosen_native(args: argparse.Namespace) -> NativeOptions:
+    """Whether machine code may run, and on how many threads: as the command line says, or the environment.
+
+    Raises UsageError for a number of threads that there cannot be.
+    """
+    from et_vm.backend import NativeOptions, number_of_threads, threads_of_environment
+
+    try:
+        if args.threads is None:
+            return NativeOptions(args.native, threads_of_environment())
+        return NativeOptions(args.native, number_of_threads(args.threads, f"--threads {args.threads}"))
+    except ExecutorchError as error:
+        raise UsageError(error.message) from error
 
 
 def added_backends(places: list[str] | None) -> list[str]:

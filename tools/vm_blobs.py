@@ -46,6 +46,27 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
         yield error
 
 
+def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    """Every object is linked, for whichever machine it is, and none is run."""
+    from et_schema.errors import InvalidFile
+    from et_schema.native import ENTRY, read_native
+    from et_vm.backends.native.elf import link_object, machine_of
+
+    del kernels
+    try:
+        objects = read_native(blob).objects
+    except InvalidFile as error:
+        yield error
+        return
+    for index, one in enumerate(objects):
+        try:
+            code = memoryview(one.code)
+            link_object(code, machine_of(code)).place(ENTRY)
+        except InvalidFile as error:
+            error.nest(f"objects[{index}]")
+            yield error
+
+
 def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     from et_vm.run.validation import validate
 
@@ -55,6 +76,7 @@ def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
 
 
 _CHECKS: Final[dict[str, _Check]] = {
+    "NativeBackend": _native,
     "NestedProgramBackend": _nested,
     "XnnpackBackend": _xnnpack,
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
+from et_tools.messages import print_message
 
 if TYPE_CHECKING:
     from et_vm.kernels.registry import KernelRegistry
@@ -55,8 +56,8 @@ def published_operators(command: str) -> list[str]:
             with redirect_stdout(sys.stderr):
                 names += load_kernels(point.module).names
         except ExecutorchError as error:
-            text = f"{command}: warning: the kernels of '{point.name}' cannot be loaded from {point.value}"
-            print(f"{text}: {error.message}", file=sys.stderr)
+            text = f"the kernels of '{point.name}' cannot be loaded from {point.value}: {error.message}"
+            print_message(command, text, "warning")
     return names
 
 

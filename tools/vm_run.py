@@ -14,34 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from et_schema.diagnostics import did_you_mean
 from et_schema.errors import InputError
-from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
 from et_tools.streams import fit, line_width
-from et_tools.vm_backends import chosen_backends
+from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
+from et_tools.vm_inputs import Input, is_registered, method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
 from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
-    from et_vm.meta import MethodMeta, TensorInfo
-    from et_vm.program import Program
     from et_vm.run.method import Method
 
 SHOWN_VALUES = 8
-# How a zip archive begins, which is what an .npz file is.
-ZIP = b"PK"
 JSON_VALUES = 64
-# What `dtype.isbuiltin` says of types that another package added to numpy.
-_REGISTERED = 2
-
-
-class Input(NamedTuple):
-    """A value for one input, and where it comes from."""
-
-    value: Any
-    source: str
 
 
 def run_file(args: argparse.Namespace) -> None:
@@ -53,12 +39,13 @@ def run_file(args: argparse.Namespace) -> None:
         check_output_folder(args.output_dir)
 
     program = open_program(args.file, chosen_platform(args))
-    name = _method_name(program, args.method)
-    inputs = _inputs(program.method_meta(name), args.input or ["random:0"])
+    name = method_name(program, args.method)
+    inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
     method = program.load_method(
         name,
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
+        native=chosen_native(args),
         poison=args.poison,
         external=open_data(args.data),
         instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,
@@ -117,123 +104,12 @@ def _with_source(error: InputError, inputs: list[Input]) -> InputError:
     return error
 
 
-def _method_name(program: Program, asked: str | None) -> str:
-    names = program.method_names
-    if asked is not None:
-        if asked not in names:
-            hint = did_you_mean(asked, names)
-            raise UsageError(f"no method {asked!r}; the methods are {', '.join(names)}{hint}")
-        return asked
-    if "forward" in names or len(names) == 1:
-        return "forward" if "forward" in names else names[0]
-    raise UsageError(f"choose a method with --method: {', '.join(names)}")
-
-
-def _inputs(meta: MethodMeta, sources: list[str]) -> list[Input]:
-    """One value for each input of the method. Inputs that are no tensors have the value they were exported
-    with.
-    """
-    slots = range(meta.num_inputs())
-    tensors = [slot for slot in slots if meta.input_tag(slot) == "Tensor"]
-    if len(sources) == 1 and _generator(sources[0]):
-        sources = sources * len(tensors)
-    given: list[Input | str] = []
-    for source in sources:
-        given += [source] if _generator(source) else _load(source)
-    if len(given) not in (len(tensors), meta.num_inputs()):
-        names = ", ".join(item if isinstance(item, str) else item.source for item in given[:SHOWN_VALUES])
-        raise UsageError(
-            f"{meta.name()} takes {count(meta.num_inputs(), 'input')}, got {len(given)}"
-            + (f": {names}" if names else "")
-            + (", …" if len(given) > SHOWN_VALUES else "")
-        )
-    filled = list(slots) if len(given) == meta.num_inputs() else tensors
-    chosen = dict(zip(filled, given, strict=True))
-    values: list[Input] = []
-    for slot in slots:
-        source = chosen.get(slot, "as exported")
-        if not isinstance(source, str):
-            values.append(_reinterpret(source, meta, slot))
-        elif meta.input_tag(slot) == "Tensor":
-            values.append(Input(_generate(source, meta.input_tensor_meta(slot), slot), source))
-        else:
-            values.append(Input(meta.input_value(slot), "as exported"))
-    return values
-
-
-def _generator(source: str) -> bool:
-    kind, _, seed = source.partition(":")
-    if kind == "random":
-        if seed and not seed.isdecimal():
-            raise UsageError(f"the seed in {source!r} is not a number")
-        return True
-    return source == "ones"
-
-
-def _generate(source: str, tensor: TensorInfo, slot: int) -> Any:
-    """Ones; or normal floats, integers from 0 to 9, and bools, from a generator of its own for each input."""
-    from et_schema.scalar_type import numpy_dtype
-
-    dtype = numpy_dtype(tensor.dtype())
-    if source == "ones":
-        return np.ones(tensor.sizes(), dtype)
-    generator = np.random.default_rng((int(source.partition(":")[2] or 0), slot))
-    if dtype.kind == "b":
-        return generator.integers(0, 2, tensor.sizes()).astype(dtype)
-    if dtype.kind in "iu":
-        return generator.integers(0, 10, tensor.sizes()).astype(dtype)
-    return generator.standard_normal(tensor.sizes(), np.float32).astype(dtype)
-
-
-def _load(source: str) -> list[Input]:
-    """The arrays of a file. Raises UsageError for what is none, OSError."""
-    if not source.endswith((".npy", ".npz")):
-        raise UsageError(f"input {source!r} not recognized: expected x.npy, x.npz, random[:SEED] or ones")
-    with open(source, "rb") as file:
-        zipped = file.read(len(ZIP)) == ZIP
-        file.seek(0)
-        try:
-            if not zipped:
-                return [Input(_native(np.lib.format.read_array(file, allow_pickle=False)), source)]
-            with np.load(file, allow_pickle=False) as arrays:
-                return [Input(_native(arrays[key]), f"{source}[{key}]") for key in arrays.files]
-        except OSError:
-            raise
-        except Exception as error:
-            # What numpy, zipfile and zlib raise for a damaged file is not written down: TokenError is among it.
-            what = "not a valid .npz file" if zipped else "not a valid .npy file of numbers"
-            raise UsageError(f"{source}: {what}: {_first_line(error)}") from None
-
-
-def _first_line(error: Exception) -> str:
-    text = (str(error).splitlines() or [type(error).__name__])[0]
-    return "contains Python objects" if "allow_pickle" in text else text
-
-
-def _native(array: np.ndarray) -> np.ndarray:
-    """The array in this machine's byte order."""
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _reinterpret(given: Input, meta: MethodMeta, slot: int) -> Input:
-    """numpy files hold the types of ml_dtypes as raw bytes: give them their type back."""
-    from et_schema.scalar_type import numpy_dtype
-
-    if meta.input_tag(slot) == "Tensor" and given.value.dtype.kind == "V":
-        dtype = numpy_dtype(meta.input_tensor_meta(slot).dtype())
-        # Records are no raw bytes, and types of numpy's own are never written as such.
-        raw = given.value.dtype.fields is None and dtype.isbuiltin == _REGISTERED
-        if raw and dtype.itemsize == given.value.dtype.itemsize:
-            return given._replace(value=given.value.view(dtype))
-    return given
-
-
 def _plain(value: Any) -> Any:
     """An array whose type every reader of numpy files knows: bfloat16 and float8 become float32, which
     holds them exactly.
     """
     array = np.asarray(value)
-    return array.astype(np.float32) if array.dtype.isbuiltin == _REGISTERED else array
+    return array.astype(np.float32) if is_registered(array.dtype) else array
 
 
 def _write(results: list[tuple[str, Any]], folder: Path) -> list[Path]:

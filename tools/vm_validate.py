@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import ExecutorchError, MissingOperator
 from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.messages import print_message
 from et_tools.vm_backends import chosen_backends
 from et_tools.vm_blobs import blob_problems
 from et_tools.vm_errors import describe, exit_code_of_error
@@ -51,10 +52,10 @@ def validate_file(args: argparse.Namespace) -> int:
         problems = list(blob_problems(file, kernels))
     everything = (*problems, *found.clashes)
     for problem in everything[:SHOWN]:
-        print(f"et-vm: error: {describe(problem, args.file)}", file=sys.stderr)
+        print_message("et-vm", describe(problem, args.file))
     if len(everything) > SHOWN:
         more = len(everything) - SHOWN
-        print(f"et-vm: error: {args.file}: {more:,} more problems (--json lists all)", file=sys.stderr)
+        print_message("et-vm", f"{args.file}: {more:,} more problems (--json lists all)")
     if args.json:
         report = {
             "file": args.file,
@@ -80,6 +81,7 @@ def _load_methods(
     file: memoryview, kernels: KernelRegistry, backends: BackendRegistry, data: list[str] | None
 ) -> list[ExecutorchError]:
     """Errors of loading each method."""
+    from et_vm.backend import NativeOptions
     from et_vm.program import Program
 
     program = Program.load(file)
@@ -90,7 +92,9 @@ def _load_methods(
     problems: list[ExecutorchError] = []
     for name in program.method_names:
         try:
-            program.load_method(name, kernels=kernels, backends=backends, external=external)
+            # Loading machine code does not run it.
+            native = NativeOptions(allowed=True)
+            program.load_method(name, kernels=kernels, backends=backends, external=external, native=native)
         except ExecutorchError as error:
             problems.append(error)
     return problems

@@ -9,7 +9,8 @@ from typing import Any
 
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import ExitCode
-from et_tools.vm_backends import chosen_backends
+from et_tools.messages import print_message
+from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_errors import describe, exit_code_of_error
 from et_tools.vm_files import chosen_platform, count, open_data
 from et_tools.vm_kernels import chosen_kernels
@@ -33,6 +34,7 @@ def verify_file(args: argparse.Namespace) -> int:
             name,
             kernels=kernels,
             backends=backends,
+            native=chosen_native(args),
             poison=args.poison,
             external=external,
             instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,
@@ -47,7 +49,7 @@ def verify_file(args: argparse.Namespace) -> int:
             bundled.verify(methods[name], case, rtol=args.rtol, atol=args.atol)
         except ExecutorchError as error:
             result |= {"passed": False, "message": error.message, "where": error.where}
-            print(f"et-vm: error: {describe(error, args.file)}", file=sys.stderr)
+            print_message("et-vm", describe(error, args.file))
             failed = ExitCode.CHECK_FAILED if isinstance(error, Mismatch) else exit_code_of_error(error)
             code = max(code, failed)
         results.append(result)

@@ -19,7 +19,7 @@ from et_ir.analysis.aliasing import Extent, extent_of, has_exact_size, root_of, 
 from et_ir.dialects.executorch import KernelCallOp, ListKind, ListValue
 from et_ir.dialects.executorch.arguments import Argument
 from et_ir.dialects.executorch.layout import Tensor, dim_order, is_contiguous, nbytes
-from et_ops.calls import COPY
+from et_ops.conventions import COPY
 
 __all__ = ["CAT", "CLONE", "ByteCopy", "copies_of", "is_copy"]
 

@@ -1,4 +1,4 @@
-"""Choosing among ways to compute an operator by what each costs on the target.
+"""Choice among forms of an operator by their costs on the target.
 
 A *form* builds other operators that compute the same. All forms of an operator are built and priced (`cost_model.py`);
 the cheapest is inserted, the others are dropped. What the operator is now is a candidate too, and stays where nothing
@@ -105,13 +105,15 @@ class CheapestForm(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, EdgeOp):
             return
-        candidates = [Candidate(op.name, self.model.seconds([op]))]
+        candidates: list[Candidate] = []
         best: tuple[float, str, Sequence[EdgeOp]] | None = None
         for form in self.forms:
             built = form.build(op)
             if built is None:
                 continue
             seconds, now = self.model.seconds(built), self.model.seconds(form.replaced(op))
+            if not candidates:
+                candidates.append(Candidate(op.name, self.model.seconds([op])))
             candidates.append(Candidate(form.name, seconds))
             better = seconds is not None and now is not None and seconds <= form.gain(op) * now
             # Forms that spare other operators are compared by what is left to pay for.
@@ -122,7 +124,7 @@ class CheapestForm(RewritePattern):
                 best = gained, form.name, built
             else:
                 _drop(built)
-        if len(candidates) > 1 and self.choices is not None:
+        if candidates and self.choices is not None:
             chosen = best[1] if best is not None else op.name
             self.choices.append(Choice(op.name, _shapes(op), op.location, tuple(candidates), chosen))
         if best is not None:

@@ -21,7 +21,7 @@ from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.executorch import Instruction, KernelCallOp, PlanOp
 from et_ir.dialects.executorch.arguments import ListValue
 from et_ir.dialects.executorch.signatures import schema_of
-from et_ops.calls import ET_VIEW
+from et_ops.conventions import ET_VIEW
 
 __all__ = ["Interference", "Write", "may_write_over"]
 

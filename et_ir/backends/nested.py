@@ -20,7 +20,6 @@ from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
@@ -29,9 +28,7 @@ from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
-from et_ir.delegation.support import EverythingSupported, OperatorSupport
-from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.schema import SchemaOp
+from et_ir.delegation.support import ChosenByUser, EverythingSupported, OperatorSupport
 from et_ir.targets.lookup import find_target
 
 __all__ = ["BACKEND", "NestedPartitioner", "NestedProgramBackend"]
@@ -44,21 +41,6 @@ ALIGNMENT: Final = 64
 
 _WORDS: Final = ("control", "state")
 """Ops among operators that are not operators themselves."""
-
-
-class _Chosen(EverythingSupported):
-    """All operators, but those that a user has named."""
-
-    def __init__(self, only: frozenset[str], without: frozenset[str]):
-        self._only = only
-        self._without = without
-
-    def refusal(self, op: Operation) -> Diagnostic | None:
-        if isinstance(op, SchemaOp):
-            name = op.operator.view_form
-            if name in self._without or (self._only and name not in self._only):
-                return Diagnostic("left out by the user", name)
-        return super().refusal(op)
 
 
 class NestedPartitioner(CapabilityPartitioner):
@@ -79,7 +61,8 @@ class NestedPartitioner(CapabilityPartitioner):
         specs = (CompileSpec("target", target.encode()), CompileSpec("share", b"1" if share else b"0"))
         super().__init__(DelegationSpec(NestedProgramBackend.backend_id, specs))
         self.min_ops = min_ops
-        self._chosen = _Chosen(operators(only, _WORDS), operators(without, _WORDS))
+        chosen = operators(only, _WORDS), operators(without, _WORDS)
+        self._chosen = ChosenByUser(EverythingSupported(), *chosen)
         # Control flow that a user has not asked for stays outside.
         self.takes_control_flow = not only or "control" in only
         self.takes_state = "state" not in without

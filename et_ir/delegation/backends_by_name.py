@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -15,6 +14,7 @@ from typing import Final, cast
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.delegation.partitioner import Partitioner
+from et_schema.diagnostics import did_you_mean
 from et_schema.user_code import raised
 
 __all__ = [
@@ -46,6 +46,7 @@ class Backend:
     name: str
     """Name in `--backend NAME`."""
     details: type[BackendDetails]
+    """Its compiler."""
     partitioner: Callable[[Mapping[str, str]], Partitioner]
     """Makes its partitioner of the options that a user gives, `key=value`. Raises `ValueError` for one it does not
     have, or that it cannot take.
@@ -87,10 +88,9 @@ def find_backend(name: str) -> Backend:
     found = _named(name)
     if found is None:
         names = backend_names()
-        close = get_close_matches(name.lower(), names, n=1)
-        hint = f", did you mean '{close[0]}'?" if close else ""
         there = ", ".join(names) or "none"
-        raise MissingBackend(f"unknown backend '{name}'{hint}; backends are: {there}")
+        hint = did_you_mean(name.lower(), names)
+        raise MissingBackend(f"unknown backend '{name}'; backends are: {there}{hint}")
     return found
 
 

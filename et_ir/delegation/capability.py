@@ -1,4 +1,4 @@
-"""A partitioner for which a backend says only what it takes; it finds the partitions."""
+"""Partitioner of backends that state their capability. A backend says only what it takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directed acyclic graph whose nodes are merged where that leaves it acyclic.
+"""Acyclic contraction of directed graphs.
 
 Two nodes can become one if no path leads from one to the other through a third. Whether there is one is searched for in
 a topological order of the graph, and only between the places of the two: everything on such a path stands there. The

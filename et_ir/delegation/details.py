@@ -61,13 +61,16 @@ class PreprocessResult:
 
 
 class BackendDetails(ABC):
-    """A backend's compiler. Its name in files is `backend_id`, that of the class where it says nothing else.
+    """A backend's compiler.
 
     The program that it gets is a module of the edge level with one method, `forward`: constants, buffers that the
-    partition owns, and the ops that the partitioner chose. It may change the module as it likes.
+    partition owns, and the ops that the partitioner chose. In front of them, for each dynamic size of an input whose
+    type has no expression for it, stand an `edge.sym_size.int` and the `program.range` that is known of it. It may
+    change the module as it likes.
     """
 
     backend_id: str = ""
+    """The name in files, by which the runtime finds the backend; that of the class unless it is set."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
+
+from et_schema.diagnostics import did_you_mean
 
 __all__ = ["check_options", "number_option", "operators", "operators_option"]
 
@@ -12,7 +13,8 @@ def check_options(options: Mapping[str, str], known: Collection[str]) -> None:
     """Raises `ValueError` for an option that is not among the `known`."""
     for key in options:
         if key not in known:
-            raise ValueError(f"unknown option '{key}'; options are: {', '.join(known)}")
+            there = ", ".join(known)
+            raise ValueError(f"unknown option '{key}'; options are: {there}{did_you_mean(key, known)}")
 
 
 def number_option(options: Mapping[str, str], key: str, default: int) -> int:
@@ -57,6 +59,4 @@ def _operators(name: str) -> Iterable[str]:
     overloads = {OPERATORS[full].view_form for full in OP_BY_NAME if full.partition(".")[0] in packets}
     if overloads:
         return overloads
-    close = get_close_matches(plain, OP_BY_NAME, n=1)
-    hint = f", did you mean '{close[0]}'?" if close else ""
-    raise ValueError(f"unknown operator '{name}'{hint}")
+    raise ValueError(f"unknown operator '{name}'{did_you_mean(plain, OP_BY_NAME)}")

@@ -22,7 +22,9 @@ class CompileSpec:
     """A setting: bytes under a key. The backend gets it when it compiles, and its runtime part when it loads."""
 
     key: str
+    """The name of the setting."""
     value: bytes
+    """Its value, in whatever encoding the backend reads."""
 
     @property
     def attribute(self) -> CompileSpecAttr:
@@ -37,6 +39,7 @@ class DelegationSpec:
     backend_id: str
     """The name of the backend, as files have it: that of its `BackendDetails`."""
     compile_specs: tuple[CompileSpec, ...] = ()
+    """The settings, which are part of the file."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class PartitionResult:
     """
 
     tagged: FuncOp
+    """The method, whose ops have tags."""
     partition_tags: Mapping[str, DelegationSpec]
     """The delegation spec of the partition of each tag."""
     refusals: Mapping[Operation, Diagnostic] = field(default_factory=dict[Operation, Diagnostic])

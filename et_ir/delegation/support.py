@@ -18,7 +18,14 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["AnyOf", "EverythingSupported", "OperatorSupport", "SupportTable", "supports_what_is_in"]
+__all__ = [
+    "AnyOf",
+    "ChosenByUser",
+    "EverythingSupported",
+    "OperatorSupport",
+    "SupportTable",
+    "supports_what_is_in",
+]
 
 
 class OperatorSupport(ABC):
@@ -99,6 +106,22 @@ class AnyOf(OperatorSupport):
             if refusal is None:
                 return None
         return refusal
+
+
+class ChosenByUser(OperatorSupport):
+    """A capability without the operators that a user has left out, and with only those that the user has named."""
+
+    def __init__(self, support: OperatorSupport, only: Collection[str], without: Collection[str]):
+        self._support = support
+        self._only = only
+        self._without = without
+
+    def refusal(self, op: Operation) -> Diagnostic | None:
+        if isinstance(op, SchemaOp):
+            name = op.operator.view_form
+            if name in self._without or (self._only and name not in self._only):
+                return Diagnostic("left out by the user", name)
+        return self._support.refusal(op)
 
 
 def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Diagnostic | None:

@@ -1,4 +1,4 @@
-"""The tag by which an op belongs to a partition, between the decision and the region that is made of it."""
+"""Delegation tags of ops: their partition, between the decision and the region that is made of it."""
 
 from __future__ import annotations
 

@@ -11,15 +11,15 @@ from typing import Final
 
 from xdsl.ir import Attribute, Operation
 
-__all__ = ["discardable", "discardable_faults"]
+__all__ = ["DISCARDABLE", "discardable", "discardable_faults"]
 
-_DECLARED: Final[dict[str, tuple[type[Attribute], ...]]] = {}
+DISCARDABLE: Final[dict[str, tuple[type[Attribute], ...]]] = {}
 """The classes of each attribute's value. Dialects fill it as they are imported, which is before there are their ops."""
 
 
 def discardable(name: str, *kinds: type[Attribute]) -> str:
     """Declare an attribute, `dialect.name`, of some classes of values; returns the name."""
-    _DECLARED[name] = kinds
+    DISCARDABLE[name] = kinds
     return name
 
 
@@ -27,9 +27,9 @@ def discardable_faults(op: Operation) -> Iterator[str]:
     """Problems of the discardable attributes of an op."""
     for name, value in op.attributes.items():
         dialect, dot, _ = name.partition(".")
-        kinds = _DECLARED.get(name)
+        kinds = DISCARDABLE.get(name)
         if kinds is None:
-            if dot and any(known.startswith(f"{dialect}.") for known in _DECLARED):
+            if dot and any(known.startswith(f"{dialect}.") for known in DISCARDABLE):
                 yield f"[discardable_c1] the dialect '{dialect}' declares no attribute '{name}'"
         elif not isinstance(value, kinds):
             expected = " or ".join(kind.name for kind in kinds)

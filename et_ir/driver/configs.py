@@ -98,7 +98,9 @@ class ExecutorchBackendConfig:
     emit_stacktrace: bool = False
     """Whether the file says for each instruction which source lines it comes from."""
     tensor_alignment: int = 16
+    """The alignment of each constant in the file, in bytes: a power of two."""
     segment_alignment: int = 128
+    """The alignment of each segment in the file, in bytes: a power of two."""
     external_constants: bool | Mapping[str, str] | Callable[[str], str | None] = False
     """Whether constants go to a data file, `constants.ptd`; or the name of the file by patterns of the names of
     constants; or a function from the one to the other, None for those that stay in the program. Data that backends

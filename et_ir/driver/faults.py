@@ -1,4 +1,4 @@
-"""All that is wrong with a program at once, not only what the first stage that fails finds.
+"""Diagnostics of all stages in one report. It does not end with the first stage that fails.
 
 Whatever an op is at fault for, its results have types. Inputs of these types stand in for them, and the passes go on
 with the rest of the program: what they report as well belongs to the same report. The module is of no other use then.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
@@ -18,6 +17,7 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.edge import EdgeOp
 from et_ir.driver.method_passes import PythonPass
+from et_schema.diagnostics import did_you_mean
 from et_schema.user_code import raised
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ class KeptOperators:
                 raise BackendError(text) from error
             for name in names:
                 if name not in OP_BY_NAME:
-                    close = get_close_matches(name, OP_BY_NAME, n=1)
-                    hint = f", did you mean '{close[0]}'?" if close else ""
-                    raise ValueError(f"{who}: unknown operator '{name}'{hint}")
+                    raise ValueError(f"{who}: unknown operator '{name}'{did_you_mean(name, OP_BY_NAME)}")
                 wanted.setdefault(name, []).append(keep)
         return KeptOperators(wanted)
 

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from et_ir.analysis.op_counts import count_ops, ops_in_words
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.method_passes import MethodPasses, TransformPass
 from et_ir.driver.pipelines import backend_passes, edge_passes, split_preserved
@@ -140,9 +141,9 @@ class _Printed:
 
     def _summary(self) -> str:
         names = sorted(self.methods)
-        ops = sum(1 for _ in self.module.walk()) - 1
+        ops = ops_in_words(count_ops(self.module))
         methods = f"method{'s' * (len(names) != 1)} {', '.join(names)}"
-        return f"{type(self).__name__}: {methods}, {ops} IR operation{'s' * (ops != 1)}"
+        return f"{type(self).__name__}: {methods}, {ops}"
 
     def _text(self) -> str:
         lines = str(self.module).splitlines()
@@ -169,6 +170,7 @@ class EdgeProgramManager(_Printed):
     """A program at the edge level, or at that of backends."""
 
     module: ModuleOp
+    """The xDSL module. Do not change it: `transform` gives a changed copy."""
     delegation: DelegationReport | None = None
     """Delegated ops, and the reasons against the others."""
 
@@ -178,7 +180,10 @@ class EdgeProgramManager(_Printed):
         return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
     def transform(self, passes: MethodPasses) -> EdgeProgramManager:
-        """The program after passes, or after those of each method, checked against the contract of its level."""
+        """The program after passes, or after those of each method, checked against the contract of its level.
+
+        Raises what passes raise, and `PassFailedException` where the contract is broken.
+        """
         module = self.module.clone()
         checks = [edge_passes()[-1]] if self.delegation is None else backend_passes()
         run_passes(module, [TransformPass(passes), *checks])

@@ -1,4 +1,4 @@
-"""Passes of the user's, on a whole program or on single methods, which see a module without the others.
+"""User passes on whole programs or on single methods. The latter see a module without the other methods.
 
 Constants that a pass changes are that method's own afterwards, where another method uses them too; they were shared.
 """

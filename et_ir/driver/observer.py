@@ -13,16 +13,16 @@ __all__ = ["Observer", "Observers"]
 
 
 class Observer:
-    """Told of what a compilation does; the methods of this class do nothing."""
+    """Told of what a compilation does, as `observer` of a configuration; the methods of this class do nothing."""
 
     def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
-        """A pass is about to run."""
+        """The pass `one` is about to run on `module`."""
 
     def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
-        """A pass has run."""
+        """The pass `one` has run on `module`, which must not be changed."""
 
     def reached(self, level: str, module: ModuleOp) -> None:
-        """The passes of a level have run."""
+        """The passes of a level (`aten`, `core-aten`, `edge`, `backend`, `executorch`) have run."""
 
 
 class Observers(Observer):

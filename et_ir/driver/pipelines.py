@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 from xdsl.context import Context
@@ -22,6 +21,7 @@ from et_ir.driver.method_passes import PythonPass
 from et_ir.driver.presets import PRESETS, preset
 from et_ir.passes import load_pass
 from et_ir.targets.lookup import DEFAULT, find_target
+from et_schema.diagnostics import did_you_mean
 
 __all__ = [
     "LEVELS",
@@ -289,8 +289,7 @@ def _check_preserved(names: Sequence[str]) -> None:
 
     for name in names:
         if name not in OP_BY_NAME:
-            close = get_close_matches(name, OP_BY_NAME, n=1)
-            raise ValueError(f"unknown operator {name}" + (f", did you mean {close[0]}?" if close else ""))
+            raise ValueError(f"unknown operator {name}{did_you_mean(name, OP_BY_NAME)}")
 
 
 def named_pipelines() -> Mapping[str, tuple[str, str]]:

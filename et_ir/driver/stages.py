@@ -49,13 +49,18 @@ __all__ = [
 
 @contextmanager
 def quiet_collector() -> Generator[None]:
-    """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing."""
+    """Collect garbage rarely meanwhile: a module is a web of live objects that collections walk for nothing.
+
+    At the end only young objects are examined: what was put off would bring on a walk over all that torch holds.
+    """
     before = gc.get_threshold()
     gc.set_threshold(200_000, 50, 100)
     try:
         yield
     finally:
         gc.set_threshold(*before)
+        if gc.isenabled() and gc.get_count()[0] > before[0] > 0:
+            gc.collect(0)
 
 
 @dataclass(frozen=True)
@@ -99,9 +104,14 @@ def executorch_stage(config: ExecutorchBackendConfig) -> Stage:
 
 @quiet_collector()  # between passes too: with the usual thresholds each would end with a collection
 def run_stages(
-    module: ModuleOp, stages: Sequence[Stage], observer: Observer | None = None, ctx: Context | None = None
+    module: ModuleOp,
+    stages: Sequence[Stage],
+    observer: Observer | None = None,
+    ctx: Context | None = None,
+    *,
+    verify_each: bool = False,
 ) -> None:
-    """Run stages on a module in place.
+    """Run stages on a module in place; with `verify_each` verify it after each pass, not only after those of users.
 
     Raises what passes raise: `PassFailedException` and its subclasses for programs that they cannot take. A report of
     faults also has those that the rest of the stages finds in the rest of the program.
@@ -112,7 +122,7 @@ def run_stages(
     for stage in stages:
         for one in stage.passes:
             try:
-                run_passes(module, [one], observer, ctx)
+                run_passes(module, [one], observer, ctx, verify_each=verify_each)
             except PassReport as error:
                 found = with_later_faults(error, module, passes[done:])
                 if found is error:
@@ -132,14 +142,18 @@ def run_passes(
     passes: Sequence[ModulePass],
     observer: Observer | None = None,
     ctx: Context | None = None,
+    *,
+    verify_each: bool = False,
 ) -> None:
-    """Run passes on a module in place. Raises what they raise."""
+    """Run passes on a module in place. Raises what they raise, and `InvalidModule` for what a pass of the user's, or
+    with `verify_each` any pass, leaves invalid.
+    """
     context = Context() if ctx is None else ctx
     with quiet_collector():
         for one in passes:
             if observer is not None:
                 observer.before_pass(one, module)
-            apply_pass(one, context, module)
+            apply_pass(one, context, module, verify=True if verify_each else None)
             if observer is not None:
                 observer.after_pass(one, module)
 

@@ -1,4 +1,4 @@
-"""The alignments that a file was written with, found from where its data lies.
+"""Inference of a file's alignments from the offsets of its data.
 
 A file does not record them. What is looked for is the least that gives every byte its place, so that the file
 written again is the same; a layout that no alignment explains gets the defaults.

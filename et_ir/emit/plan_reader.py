@@ -1,4 +1,4 @@
-"""One method of a file, checked and decoded as far as the file itself says what is what."""
+"""Checked decoding of one method of a file. It goes as far as the file itself says what is what."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from et_ir.dialects.executorch.layout import Tensor, tensor_type
-from et_ir.emit.calls import CallShape, call_shape
-from et_ops.calls import mutated_arguments, returns_nothing
+from et_ops.conventions import is_in_place, mutated_arguments, returns_nothing
 from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
 from et_schema.program import (
@@ -21,9 +20,22 @@ from et_schema.program import (
 
 __all__ = ["DecodedInstruction", "PlanReader"]
 
-_NO_SHAPE = CallShape(())
 _REGISTERS = (schema.Tensor, schema.Int, schema.Double, schema.Bool, schema.String, schema.Null)
 """Scalar or tensor content of a register, without lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CallShape:
+    """The values of a kernel call by role; `list_out` says that the outs are one argument.
+
+    The file gives one list of values per call, the operator's arguments and then its returns. Which is which follows
+    from how that list ends (see `emit.py` for how it is made).
+    """
+
+    arguments: tuple[int, ...]
+    outs: tuple[int, ...] = ()
+    returns: tuple[int, ...] = ()
+    list_out: bool = False
 
 
 @dataclass(slots=True)
@@ -37,7 +49,7 @@ class DecodedInstruction:
     reads: list[int] = field(default_factory=list[int])
     writes: list[int] = field(default_factory=list[int])
     operator: str = ""
-    shape: CallShape = _NO_SHAPE
+    shape: _CallShape = _CallShape(())
     outs: int = 0
     """The number of a delegate's values, counted from the last, that are outputs; see `registers.py`."""
 
@@ -188,7 +200,7 @@ class PlanReader:
                 self._check_all(table.args, where)
                 entry = plan.operators[table.op_index]
                 operator = f"{entry.name}.{entry.overload}" if entry.overload else entry.name
-                shape = call_shape(operator, table.args, self.values)
+                shape = _call_shape(operator, table.args, self.values)
                 changed = [
                     shape.arguments[i] for i in mutated_arguments(operator) if i < len(shape.arguments)
                 ]
@@ -226,3 +238,27 @@ class PlanReader:
     def _check_all(self, indices: Sequence[int], where: str) -> None:
         for position, index in enumerate(indices):
             self._check_index(index, f"{where}.args[{position}]")
+
+
+def _call_shape(operator: str, ids: Sequence[int], values: Sequence[KernelTypes | None]) -> _CallShape:
+    """The roles of a call's values; `ids` are indices of `values`."""
+    ids = tuple(ids)
+    if not ids or returns_nothing(operator):
+        return _CallShape(ids)
+    last = values[ids[-1]]
+    if is_in_place(operator) and isinstance(last, schema.Tensor):
+        return _CallShape(ids[:-1], returns=ids[-1:])
+    if isinstance(last, schema.Tensor) and ids[-2:-1] == ids[-1:]:
+        return _CallShape(ids[:-2], outs=ids[-1:])
+    if isinstance(last, schema.TensorList):
+        items = tuple(last.items)
+        before = values[ids[-2]] if len(ids) > 1 else None
+        if isinstance(before, schema.TensorList) and tuple(before.items) == items:
+            return _CallShape(ids[:-2], outs=items, list_out=True)
+        if len(items) > 1 and ids[-1 - len(items) : -1] == items:
+            return _CallShape(ids[: -1 - len(items)], outs=items)
+        return _CallShape(ids)
+    if last is None or hasattr(last, "items"):
+        # Lists are no registers: an operator that is not known to return anything.
+        return _CallShape(ids)
+    return _CallShape(ids[:-1], returns=ids[-1:])

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
-from et_ops.calls import ET_VIEW
+from et_ops.conventions import ET_VIEW
 from et_schema import program as schema
 from et_schema.errors import Error, InvalidFile
 

@@ -1,4 +1,4 @@
-"""Complex Python numbers in graphs, which programs have no literals for, as tensors without dimensions.
+"""Complex Python numbers in graphs as tensors without dimensions. Programs have no literals for them.
 
 `x * 2j` multiplies by a constant of the element type that torch computes in; a call with a number where a tensor
 cannot stand (`full`, the factors of `addmm`) becomes others that take one.

@@ -1,4 +1,4 @@
-"""Torch's higher-order operators that control what is computed, as ops of the `control` dialect.
+"""Import of torch's higher-order operators into the `control` dialect.
 
 Export keeps branches and bodies as graphs of their own and passes them what they use from outside as operands. Here
 they become regions, which see the values around them: operands that are not carried from one turn to the next are

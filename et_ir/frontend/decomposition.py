@@ -1,4 +1,4 @@
-"""Torch's own decomposition of an operator, as an fx graph of Core ATen operators and of a last resort.
+"""Torch's own decomposition of an operator, as an fx graph. It has Core ATen operators, and those of a last resort.
 
 The operator is called on tensors without data while every operator that is not core is replaced by torch's
 decomposition of it, and what is left is recorded. Composite operators decompose by their own kernel; others

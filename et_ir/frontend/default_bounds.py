@@ -1,4 +1,4 @@
-"""Upper bounds that the user gives to sizes which export knows none of, so that memory can be planned for them.
+"""Upper bounds that users give to sizes without one. With them, memory can be planned.
 
 A size is named by export's symbol, `s77`, or by input and dimension, `x.0`.
 """

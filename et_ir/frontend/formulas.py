@@ -1,4 +1,4 @@
-"""Operators in terms of others where torch has no such form, or none that can be traced without data."""
+"""Operators in terms of others. Torch has no such form of them, or none that can be traced without data."""
 
 from __future__ import annotations
 

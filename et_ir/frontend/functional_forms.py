@@ -1,4 +1,4 @@
-"""Calls by which torch stands for operators that write, as calls of the operators' functional forms.
+"""Functional forms of operators that write to their arguments.
 
 Torch's functionalisation wraps an operator of another library that writes into an argument:
 `auto_functionalized_v2(foo_, by=2.0, _x_base_index=0, _all_bases=[y])` returns what `foo_` returns, nothing, and what

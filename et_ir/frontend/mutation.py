@@ -25,7 +25,7 @@ from torch.fx import Graph, Node
 
 from et_ir.frontend.functional_forms import use_functional_forms
 from et_ir.frontend.torch_registry import COMPOSITE, Operator, as_operator, facts_of, schema_of
-from et_ops.calls import is_in_place
+from et_ops.conventions import is_in_place
 
 __all__ = [
     "IDENTITIES",

@@ -1,4 +1,4 @@
-"""Conversion of fx graphs of torch operators, node by node, into ops of the `aten` dialect.
+"""Import of fx nodes into ops of the `aten` dialect.
 
 One `NodeConverter` fills one list of ops. It is used for whole programs and for the graphs that
 `decompose-traced` derives; where values of placeholders come from is the caller's business.

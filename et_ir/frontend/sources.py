@@ -1,6 +1,4 @@
-"""Locations of fx nodes, from the stack trace and module stack that torch's tracing leaves in their
-metadata.
-"""
+"""Source locations of fx nodes, from their stack traces and module stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters, buffers and constants of all methods of a program, as module-level symbols.
+"""Parameters, buffers and constants of a program as module-level symbols.
 
 Tensors that share memory with the same layout are one symbol (tied weights). Tensors of different methods
 that have the same name and content are one symbol too: that is how methods share weights and state.

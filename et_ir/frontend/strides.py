@@ -1,4 +1,4 @@
-"""Operators that address memory by strides, which values of the IR do not have."""
+"""Operators that address memory by strides. Values of the IR have none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passes, one a file, by the name that pipelines and `et-opt` use.
+"""Registry of the passes by the name that pipelines and `et-opt` use.
 
 A pass is loaded when it is asked for, so that a tool pays for what it runs.
 """
@@ -21,6 +21,7 @@ PASSES: Final[dict[str, str]] = {
     "close-xnnpack": "backend.close_xnnpack:CloseXnnpackPass",
     "convolutions-to-products": "to_executorch.convolutions_to_products:ConvolutionsToProductsPass",
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
+    "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",
     "plan-buffers": "et_ir.backends.native.passes.plan_buffers:PlanBuffersPass",

@@ -1,4 +1,4 @@
-"""Memories of a machine, fast and small ones before slow and large ones, as options give them:
+"""Memory banks of a machine, as options give them: fast and small ones before slow and large ones.
 
     sram:id=1,size=256K,speed=8;dram:id=2
 

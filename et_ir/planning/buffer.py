@@ -12,20 +12,23 @@ __all__ = ["Buffer", "Layout", "align_up"]
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`size` bytes that are needed from time `first` to time `last`, both included, at a multiple of
-    `alignment`.
-
-    `gaps` are times within, pairs of a first and a last one, in which nobody needs what is in it: others may have
-    the memory then. They are in ascending order, do not touch, and lie between `first` and `last`.
+    """Bytes that are needed from one time to another. Times count instructions.
 
     Raises `ValueError` where a size, time, alignment or gap is none.
     """
 
     size: int
+    """Bytes, from 0."""
     first: int
+    """The first time at which it is needed."""
     last: int
+    """The last time at which it is needed, not before `first`."""
     alignment: int = 16
+    """The offset is a multiple of this many bytes."""
     gaps: tuple[tuple[int, int], ...] = ()
+    """Times within, pairs of a first and a last one, in which nobody needs what is in it: others may have the memory
+    then. They are in ascending order, do not touch, and lie between `first` and `last`.
+    """
 
     def __post_init__(self) -> None:
         if self.size < 0:
@@ -67,10 +70,12 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The offset of each buffer, in the order they were given, and the arena's bytes."""
+    """Places of buffers in an arena."""
 
     offsets: tuple[int, ...]
+    """The first byte of each buffer, in the order they were given."""
     size: int
+    """The arena's bytes."""
 
 
 def align_up(offset: int, alignment: int) -> int:

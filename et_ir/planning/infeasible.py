@@ -1,4 +1,4 @@
-"""Why buffers do not fit: a set of them that cannot live together, from which none can be left out.
+"""Minimal infeasible sets: buffers that cannot live together, from which none can be left out.
 
 The set is found by a deletion filter (Chinneck, "Feasibility and Infeasibility in Optimization", 2008): each buffer in
 turn is left out for good if the rest still does not fit.

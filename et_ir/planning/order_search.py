@@ -1,4 +1,4 @@
-"""The search for the order of tasks that needs the least memory at once.
+"""Search for the order of tasks with the least peak memory.
 
 Which storages are there between two tasks depends on the set of tasks that have run alone, whatever their order: so
 the search goes from sets of k tasks to sets of k + 1, keeps the order with the lowest peak for each, and is exact (Ahn

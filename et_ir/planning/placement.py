@@ -1,4 +1,6 @@
-"""Placing buffers one after the other, each where it fits best among those that are needed at the same time.
+"""Best-fit placement of buffers, one after the other.
+
+Each goes where it fits best among those that are needed at the same time.
 
 Placed buffers are kept in slices of time, about as wide as a buffer is long on average: a buffer then stands in two or
 three slices, however many buffers and times there are, and to place one is to look at those of its own slices. What a

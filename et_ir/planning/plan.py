@@ -13,10 +13,12 @@ __all__ = ["Plan", "plan_of"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A layout with its certificate: no layout of these buffers is smaller than `bound` bytes."""
+    """A layout with its certificate."""
 
     layout: Layout
+    """The places of the buffers."""
     bound: int
+    """Bytes: no layout of these buffers is smaller."""
     nodes: int = 0
     """Partial layouts that a search has looked at."""
 

@@ -29,7 +29,10 @@ class PlannerError(ValueError):
 
 
 def find_planner(name: str) -> Planner:
-    """The planner of that name. Raises `PlannerError` if there is none, with what is wrong."""
+    """The planner of that name: a built-in or installed one, `module:function` or `file.py:function`.
+
+    Raises `PlannerError`, a `ValueError`, if there is none, or it cannot be loaded.
+    """
     if name in PLANNERS:
         return PLANNERS[name]
     if ":" in name:
@@ -53,8 +56,10 @@ def find_planner(name: str) -> Planner:
 
 
 def run_planner(name: str, buffers: Sequence[Buffer], budget: int | None = None, slack: int = 0) -> Plan:
-    """The plan that a planner makes, with a certificate; `budget` nodes of search for `exact` and `best`, which
-    without a budget is content with `slack` thousandths above the bound.
+    """The plan that a planner makes, with a certificate.
+
+    `budget` is the number of partial layouts that `exact` and `best` examine; without one, `best` is content with
+    `slack` thousandths above the bound.
 
     What planners of others return is checked: raises `PlannerError` if it is wrong.
     """
@@ -102,12 +107,14 @@ def _layout_of(name: str, made: object) -> Layout:
 def _planner_of(name: str) -> Planner:
     place, _, function = name.rpartition(":")
     try:
-        return _callable(getattr(import_place(place), function), name)
-    except PlannerError:
-        raise
+        module = import_place(place)
     except (Exception, SystemExit) as error:
         # Loading runs the code of others, which may raise anything.
         raise PlannerError(f"the planner {name} cannot be loaded: {raised(error)}") from error
+    if not hasattr(module, function):
+        functions = [known for known, value in vars(module).items() if callable(value)]
+        raise PlannerError(f"{place} has no function '{function}'{did_you_mean(function, functions)}")
+    return _callable(getattr(module, function), name)
 
 
 def _callable(value: object, name: str) -> Planner:

@@ -1,5 +1,6 @@
-"""Planning in one walk through time, as an allocator does while a program runs: for more buffers than can be placed any
-other way.
+"""Planning in one walk through time, as an allocator does.
+
+It is for more buffers than can be placed any other way.
 
 At its first use a buffer takes the smallest free piece that holds it, of equal ones the lowest, else memory above all
 that is used; after its last use its memory is free, joined with what is free beside it. Of buffers with one first use

@@ -1,4 +1,4 @@
-"""Tasks that make and use storages, and the memory that an order of them needs.
+"""Tasks that make and use storages, and the memory of their orders.
 
 A storage is there from the first task that writes it to the last task that writes or uses it; while a task runs, all
 that it writes and uses is there.

@@ -17,16 +17,28 @@ __all__ = ["STOCK_1_4", "STOCK_1_4_QUANTIZED", "STOCK_1_5", "STOCK_1_5_QUANTIZED
 _FOLDER: Final = Path(__file__).parent
 
 
-def _limits(op: EdgeOp) -> Iterator[str]:
+def _limits_1_4(op: EdgeOp) -> Iterator[str]:
     from et_ir.targets.stock_limits import limits  # knows the dialect, which the tools can do without
 
-    return limits(op)
+    return limits(op, since_1_5=False)
 
 
-def _quantized_as_torch(op: EdgeOp) -> bool:
+def _limits_1_5(op: EdgeOp) -> Iterator[str]:
+    from et_ir.targets.stock_limits import limits
+
+    return limits(op, since_1_5=True)
+
+
+def _quantized_as_torch_1_4(op: EdgeOp) -> bool:
     from et_ir.targets.stock_quantized import computes_as_torch
 
-    return computes_as_torch(op)
+    return computes_as_torch(op, since_1_5=False)
+
+
+def _quantized_as_torch_1_5(op: EdgeOp) -> bool:
+    from et_ir.targets.stock_quantized import computes_as_torch
+
+    return computes_as_torch(op, since_1_5=True)
 
 
 STOCK_1_4: Final = Target(
@@ -51,8 +63,8 @@ STOCK_1_4: Final = Target(
         "ranks",
         "sums",
     ),
-    quantized_as_torch=_quantized_as_torch,
-    limits=_limits,
+    quantized_as_torch=_quantized_as_torch_1_4,
+    limits=_limits_1_4,
     splits_channels=True,
     allocates=False,
     general_index_put=False,
@@ -71,6 +83,8 @@ STOCK_1_5: Final = replace(
     name="stock-1.5",
     provenance="The executorch 1.5.1 wheel for Linux: its registries, and runs of each operator in each type.",
     tables=Tables.in_folder(_FOLDER, "stock-1.5"),
+    quantized_as_torch=_quantized_as_torch_1_5,
+    limits=_limits_1_5,
 )
 
 STOCK_1_5_QUANTIZED: Final = replace(

@@ -70,9 +70,11 @@ class Target:
     """A runtime that programs are compiled for. Two are the same if they are one object."""
 
     name: str
+    """Name in `--target NAME`."""
     provenance: str
     """Provenance of the facts: a release, and how it was queried."""
     tables: Tables = field(default_factory=Tables)
+    """Files with kernels, backends and measured costs."""
     added_kernels: frozenset[str] = frozenset()
     """Kernels beside those of the table."""
     added_backends: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Operators whose result sizes are sizes of their operands, or that read sizes."""
+"""Operators with sizes of their operands, and those that read sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that make tensors from sizes and numbers, and conversions of element type."""
+"""Tensors from sizes and numbers, and conversions of element type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, check_number, number_dtype, rule
-from et_ops.inference.shapes import Shape, broadcast, ceil_div, numel, sized, wrap_dim
+from et_ops.inference.shapes import Shape, below, broadcast, ceil_div, numel, sized, wrap_dim
 
 
 def _of_number(number: Number) -> DType:
@@ -165,7 +165,7 @@ def eye_rectangular(n: int, m: int, dtype: DType | None, *_: object) -> Meta:
 
 @rule("randperm")
 def randperm(n: int, dtype: DType | None, *_: object) -> Meta:
-    return Meta(sized((n,)), dtype or I64)
+    return Meta(sized((n,), "n"), dtype or I64)
 
 
 @rule("randint")
@@ -206,9 +206,13 @@ def normal(
 
 
 @rule("multinomial")
-def multinomial(self: Meta, num_samples: int, *_: object) -> Meta:
-    if self.rank not in (1, 2):
-        raise Mismatch("self", "1 or 2 dimensions", self)
+def multinomial(self: Meta, num_samples: int, replacement: bool, *_: object) -> Meta:
+    if self.rank not in (1, 2) or below(2**24, self.shape[-1]):
+        raise Mismatch("self", "1 or 2 dimensions, of at most 2^24 weights", self)
+    few = not replacement and below(self.shape[-1], num_samples)
+    if few or (num_samples < 1 and num_samples != UNKNOWN):
+        most = "" if replacement else f" of at most {self.shape[-1]}"
+        raise Mismatch("num_samples", f"a positive number{most}", num_samples)
     return Meta((*self.shape[:-1], num_samples), I64)
 
 

@@ -1,4 +1,4 @@
-"""Factorizations of batches of matrices [..., M, N], and equations that are solved by them."""
+"""Factorizations of batches of matrices [..., M, N], and solvers."""
 
 from __future__ import annotations
 
@@ -269,6 +269,11 @@ def symmetric_eigenvalues(A: Meta, UPLO: str, compute_v: bool) -> tuple[Meta, Me
     if UPLO.upper() not in ("L", "U"):
         raise Mismatch("UPLO", "'L' or 'U'", repr(UPLO))
     return Meta(A.shape[:-1], real_of(A.dtype)), Meta(A.shape if compute_v else (0,), A.dtype)
+
+
+@rule("linalg_eigvals")
+def eigenvalues_alone(self: Meta) -> Meta:
+    return eigenvalues(self)[0]
 
 
 @rule("linalg_eig")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ops.dtypes import F32, I32, DType, as_float
+from et_ops.dtypes import F32, I8, I32, U8, DType, as_float
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
 from et_ops.inference.shapes import Shape, broadcast, differ, known, wrap_dim
 
@@ -30,6 +30,10 @@ def _rank(meta: Meta, rank: int, arg: str) -> None:
 
 @rule("_int_mm")
 def int_mm(self: Meta, mat2: Meta) -> Meta:
+    if self.dtype not in (I8, U8):
+        raise Mismatch("self", "int8 or uint8", self.dtype.torch_name)
+    if mat2.dtype is not I8:
+        raise Mismatch("mat2", "int8", mat2.dtype.torch_name)
     return Meta(mm(self, mat2).shape, I32)
 
 

@@ -49,15 +49,15 @@ class Mismatch(ValueError):
         super().__init__(f"argument '{arg}': expected {expected}, got {shown}")
 
 
-Result = Meta | DType | Sequence[Meta] | None
+Result = Meta | DType | Sequence[Meta | None] | None
 Rule = Callable[..., Result]
 
 RULES: Final[dict[str, Rule]] = {}
 """Inference rules by operator name. A rule takes the schema's arguments in order.
 
 Tensors are `Meta`, element types `DType`, sizes known at run time only `UNKNOWN`. The result is a `Meta` or a
-sequence of them, a `DType` where the result is a number, and `None` where the types cannot be told. A rule
-raises `ValueError` for operands that the operator does not take.
+sequence of them (`None` for a result that is not asked for), a `DType` where the result is a number, and `None` where
+the types cannot be told. A rule raises `ValueError` for operands that the operator does not take.
 """
 
 _F = TypeVar("_F", bound=Rule)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from et_ops.dtypes import F16, F32, DType, as_float
 from et_ops.inference.meta import Meta, Mismatch, rule
-from et_ops.inference.shapes import wrap_dim
+from et_ops.inference.shapes import Shape, differ, known, numel, sized, unlike, wrap_dim
 
 
 @rule("_softmax", "_log_softmax")
@@ -32,16 +32,20 @@ def normalized(input: Meta, *_: object) -> Meta:
     return Meta(input.shape, input.dtype)
 
 
+def _check_affine(shape: Shape, **tensors: Meta | None) -> None:
+    for arg, tensor in tensors.items():
+        if tensor is not None and unlike(tensor.shape, shape):
+            raise Mismatch(arg, f"shape {list(shape)}", tensor)
+
+
 @rule("native_layer_norm")
 def native_layer_norm(
     input: Meta, normalized_shape: Sequence[int], weight: Meta | None, bias: Meta | None, eps: float
-) -> tuple[Meta, Meta, Meta] | None:
-    count = len(normalized_shape)
-    if count > input.rank or count == 0:
-        raise ValueError(f"cannot normalize {count} dimensions of shape {input.shape}")
-    for size, wanted in zip(input.shape[-count:], normalized_shape, strict=True):
-        if size >= 0 and wanted >= 0 and size != wanted:
-            raise ValueError(f"normalized_shape {tuple(normalized_shape)} does not fit shape {input.shape}")
+) -> tuple[Meta, Meta, Meta]:
+    shape, count = sized(normalized_shape, "normalized_shape"), len(normalized_shape)
+    if not 0 < count <= input.rank or unlike(input.shape[-count:], shape):
+        raise Mismatch("normalized_shape", f"the last dimensions of {list(input.shape)}", list(shape))
+    _check_affine(shape, weight=weight, bias=bias)
     dtype = _statistics(input, weight)
     statistics = Meta((*input.shape[: input.rank - count], *(1,) * count), dtype)
     return Meta(input.shape, input.dtype), statistics, statistics
@@ -60,6 +64,16 @@ def fused_rms_norm(
 def native_group_norm(
     input: Meta, weight: Meta | None, bias: Meta | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Meta, Meta, Meta]:
+    for arg, number in (("N", N), ("C", C), ("HxW", HxW)):
+        sized((number,), arg)
+    if input.rank < 2:
+        raise Mismatch("input", "at least 2 dimensions", input)
+    space = numel(input.shape[2:])
+    if unlike(input.shape[:2], (N, C)) or (space is not None and differ(space, HxW)):
+        raise Mismatch("input", f"{N} x {C} x {HxW} elements", input)
+    if group < 1 or (known(C) and C % group):
+        raise Mismatch("group", f"a divisor of {C} channels", group)
+    _check_affine((C,), weight=weight, bias=bias)
     statistics = Meta((N, group), _statistics(input, weight))
     return Meta(input.shape, input.dtype), statistics, statistics
 
@@ -74,15 +88,33 @@ def batch_norm_no_training(
     momentum: float,
     eps: float,
 ) -> tuple[Meta, Meta, Meta]:
-    saved = Meta((0,), _statistics(input, weight))
-    return Meta(input.shape, input.dtype), saved, saved
+    return batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @rule("_native_batch_norm_legit.no_stats")
 def batch_norm_no_stats(
     input: Meta, weight: Meta | None, bias: Meta | None, training: bool, momentum: float, eps: float
 ) -> tuple[Meta, Meta, Meta]:
-    saved = Meta((input.shape[1],), _statistics(input, weight))
+    return batch_norm(input, weight, bias, None, None, True, momentum, eps)
+
+
+def batch_norm(
+    input: Meta,
+    weight: Meta | None,
+    bias: Meta | None,
+    running_mean: Meta | None,
+    running_var: Meta | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Meta, Meta, Meta]:
+    """The normalized batch and the statistics saved of it, which are empty outside of training."""
+    # Torch takes a vector without elements.
+    if input.rank < 2 and 0 not in input.shape:
+        raise Mismatch("input", "at least 2 dimensions", input)
+    channels = input.shape[1:2] or (0,)
+    _check_affine(channels, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    saved = Meta(channels if training else (0,), _statistics(input, weight))
     return Meta(input.shape, input.dtype), saved, saved
 
 
@@ -97,6 +129,5 @@ def batch_norm_functional(
     momentum: float,
     eps: float,
 ) -> tuple[Meta, ...]:
-    size = (input.shape[1],) if training else (0,)
-    saved = Meta(size, _statistics(input, weight))
-    return Meta(input.shape, input.dtype), saved, saved, running_mean, running_var
+    made = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    return *made, running_mean, running_var

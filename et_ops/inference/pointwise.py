@@ -6,6 +6,7 @@ from et_ops.dtypes import (
     BOOL,
     C128,
     F64,
+    I32,
     I64,
     DType,
     as_float,
@@ -79,7 +80,10 @@ def absolute(self: Meta) -> Meta:
     reciprocal rsqrt sigmoid sin sinc sinh special_digamma special_entr special_erf special_erfc
     special_erfinv special_exp2 special_expit special_expm1 special_gammaln special_i0 special_log1p
     special_log_ndtr special_logit special_multigammaln special_ndtr special_psi special_sinc sqrt tan
-    tanh
+    tanh special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_erfcx
+    special_i0e special_i1 special_i1e special_modified_bessel_i0 special_modified_bessel_i1
+    special_modified_bessel_k0 special_modified_bessel_k1 special_ndtri special_scaled_modified_bessel_k0
+    special_scaled_modified_bessel_k1 special_spherical_bessel_j0
     """
 )
 def float_unary(self: Meta, *_: object) -> Meta:
@@ -92,9 +96,18 @@ def angle(self: Meta) -> Meta:
     return Meta(self.shape, real_of(as_float(self.dtype)))
 
 
-@rule("special_polygamma")
+@rule("polygamma", "special_polygamma")
 def polygamma(n: int, self: Meta) -> Meta:
+    if n < 0 and n != UNKNOWN:
+        raise Mismatch("n", "a non-negative order", n)
     return float_unary(self)
+
+
+@rule("frexp.Tensor")
+def frexp(self: Meta) -> tuple[Meta, Meta]:
+    if not self.dtype.is_float:
+        raise Mismatch("self", "a tensor of float type", self.dtype.torch_name)
+    return self, Meta(self.shape, I32)
 
 
 @rule(
@@ -119,8 +132,8 @@ def square(self: Meta) -> Meta:
     bitwise_or.Scalar bitwise_or.Tensor bitwise_right_shift.Tensor bitwise_right_shift.Tensor_Scalar
     bitwise_xor.Scalar bitwise_xor.Tensor floor_divide floor_divide.Scalar fmax fmin fmod.Scalar
     fmod.Tensor gcd hypot lcm logaddexp logaddexp2 max.other maximum min.other minimum mul.Scalar
-    mul.Tensor multiply.Scalar multiply.Tensor nextafter remainder.Scalar remainder.Tensor rsub.Scalar
-    rsub.Tensor sub.Scalar sub.Tensor subtract.Scalar subtract.Tensor
+    mul.Tensor multiply.Scalar multiply.Tensor nextafter remainder.Scalar remainder.Scalar_Tensor
+    remainder.Tensor rsub.Scalar rsub.Tensor sub.Scalar sub.Tensor subtract.Scalar subtract.Tensor
     """
 )
 def arithmetic(self: Meta | Number, other: Meta | Number, *_: object) -> Meta:
@@ -135,9 +148,14 @@ def binary(self: Meta, other: Meta | Number) -> Meta:
 @rule(
     """
     arctan2 atan2 copysign.Scalar copysign.Tensor div.Scalar div.Tensor divide.Scalar divide.Tensor
-    igamma igammac special_gammainc special_gammaincc special_xlog1py special_xlog1py.other_scalar
+    igamma igammac ldexp.Tensor special_gammainc special_gammaincc special_xlog1py special_xlog1py.other_scalar
     special_xlog1py.self_scalar special_xlogy special_xlogy.other_scalar special_xlogy.self_scalar
-    true_divide.Scalar true_divide.Tensor xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor
+    true_divide.Scalar true_divide.Tensor xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor special_zeta
+    special_chebyshev_polynomial_t special_chebyshev_polynomial_u special_chebyshev_polynomial_v
+    special_chebyshev_polynomial_w special_hermite_polynomial_h special_hermite_polynomial_he
+    special_laguerre_polynomial_l special_legendre_polynomial_p special_shifted_chebyshev_polynomial_t
+    special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v
+    special_shifted_chebyshev_polynomial_w
     """
 )
 def float_binary(self: Meta | Number, other: Meta | Number) -> Meta:
@@ -210,6 +228,8 @@ def isin_scalar(*_: object) -> Meta:
 
 @rule("native_dropout")
 def native_dropout(input: Meta, p: float, train: bool | None) -> tuple[Meta, Meta]:
+    if not 0 <= p <= 1:
+        raise Mismatch("p", "a probability", p)
     return Meta(input.shape, input.dtype), Meta(input.shape, BOOL)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from et_ops.dtypes import BOOL, F32, F64, I64, U8, DType, as_float, real_of
+from et_ops.dtypes import BOOL, F32, F64, I32, I64, U8, DType, as_float, real_of
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
 from et_ops.inference.shapes import below, broadcast, known, reduced, unlike, with_size, wrap_dim, wrap_dims
 
@@ -350,3 +350,35 @@ def unique_slices(self: Meta, dim: int, *_: object) -> tuple[Meta, Meta, Meta]:
         Meta((self.shape[axis] if self.shape else 1,), I64),
         Meta((UNKNOWN,), I64),
     )
+
+
+@rule("segment_reduce")
+def segment_reduce(
+    data: Meta,
+    reduce: str,
+    lengths: Meta | None,
+    indices: Meta | None,
+    offsets: Meta | None,
+    axis: int,
+    *_: object,
+) -> Meta:
+    if reduce not in ("max", "mean", "min", "prod", "sum"):
+        raise Mismatch("reduce", "max or mean or min or prod or sum", reduce)
+    if indices is not None:
+        raise Mismatch("indices", "None", "a tensor")
+    if (lengths is None) == (offsets is None):
+        raise ValueError("exactly one of 'lengths' and 'offsets' must be given")
+    if not data.shape:
+        raise Mismatch("data", "at least one dimension", data)
+    arg, segments = ("offsets", offsets) if lengths is None else ("lengths", lengths)
+    assert segments is not None
+    if segments.dtype not in (I32, I64):
+        raise Mismatch(arg, "int32 or int64", segments.dtype.torch_name)
+    at = wrap_dim(axis, data.rank)
+    outer = data.shape[:at]
+    # Offsets have the end of the last segment, too.
+    least = int(lengths is None)
+    if not segments.shape or unlike(segments.shape[:-1], outer) or below(segments.shape[-1], least):
+        raise Mismatch(arg, f"segments for each of {list(outer)}", segments)
+    last = segments.shape[-1]
+    return Meta(with_size(data.shape, at, last - least if known(last) else UNKNOWN), data.dtype)

@@ -1,4 +1,4 @@
-"""Operators that give the elements of their operands another shape, as views or as copies."""
+"""Reshaping operators, as views or as copies."""
 
 from __future__ import annotations
 
@@ -164,7 +164,16 @@ def _axis(self: Meta, dim: int) -> int:
 
 @rule("narrow", "narrow.Tensor", "narrow_copy")
 def narrow(self: Meta, dim: int, start: int | Meta, length: int) -> Meta:
-    return Meta(with_size(self.shape, wrap_dim(dim, self.rank), length), self.dtype)
+    axis = _axis(self, dim)
+    size = self.shape[axis]
+    if length < 0 and length != UNKNOWN:
+        raise Mismatch("length", "a non-negative size", length)
+    if not isinstance(start, Meta) and start != UNKNOWN and known(size):
+        first = start + size if start < 0 else start
+        if first < 0 or below(size, first) or below(size - first, length):
+            good = f"a range inside dimension {axis} of size {size}"
+            raise Mismatch("length", good, (start, length))
+    return Meta(with_size(self.shape, axis, length), self.dtype)
 
 
 @rule("select.int", "select_copy.int")

@@ -16,6 +16,7 @@ __all__ = [
     "differ",
     "has_elements",
     "known",
+    "numbers",
     "numel",
     "reduced",
     "reshaped",
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...]
+
+_MOST = 2**31 - 1
 
 
 def known(*sizes: int) -> bool:
@@ -216,3 +219,14 @@ def spatial(values: Sequence[int], rank: int) -> tuple[int, ...]:
     if len(values) != rank:
         raise ValueError(f"expected {rank} values, got {len(values)}")
     return tuple(values)
+
+
+def numbers(arg: str, values: Sequence[int], rank: int, least: int = 0) -> tuple[int, ...]:
+    """The items of a per-dimension argument. Raises `Mismatch` for another count, and for what is known to be below
+    `least` or above 2^31 - 1, the largest size: the strides of windows would overflow.
+    """
+    if len(values) not in (1, rank) or any(
+        (n < 0 and n != UNKNOWN) or below(n, least) or below(_MOST, n) for n in values
+    ):
+        raise Mismatch(arg, f"{rank} numbers from {least} to {_MOST}", list(values))
+    return spatial(values, rank)

@@ -1,4 +1,4 @@
-"""Runs partitions that are programs of their own, as the reference backend of the compiler makes them.
+"""Backend that runs partitions as nested programs. The compiler's reference backend makes them.
 
 The kernels are those of the program around, and so is whether dead memory is poisoned. Constants that partitions share
 are named data of the file. State of a partition lives as long as the method it is loaded for.

@@ -103,10 +103,16 @@ class BundledProgram:
     def verify(self, method: Method, case: int, *, rtol: float = RTOL, atol: float = ATOL) -> None:
         """Execute a method on the inputs of a test case and compare; NaN equals NaN.
 
-        Raises Mismatch, saying where it is largest; what `inputs` and executing raise.
+        `rtol` and `atol` are for floats, which are compared by numpy's `isclose`; everything else has to be equal.
+
+        Raises Mismatch with the first element that differs and the number of those that do, and what `inputs` and
+        executing raise.
         """
         name = method.name
-        outputs = method.execute(self.inputs(name, case))
+        inputs = self.inputs(name, case)
+        for index in method.written_inputs:
+            inputs[index] = inputs[index].copy()
+        outputs = method.execute(inputs)
         expected = self.expected(name, case)
         if len(outputs) != len(expected):
             raise Mismatch(f"{len(outputs)} outputs, expected {len(expected)}", f"{name}, case {case}")

@@ -21,7 +21,8 @@ module that has them.
 def load_kernels(place: str | PathLike[str] | ModuleType) -> KernelsOf:
     """The kernels of a Python file (`mykernels.py`), of a module (`package.kernels`), or of a module object.
 
-    Raises as `et_schema.user_code.import_place` and `kernels_of` do.
+    Raises LoadError, an ExecutorchError, for what cannot be imported, and
+    ExecutorchError(RegistrationAlreadyRegistered) for two kernels of one operator and key.
     """
     return kernels_of(place if isinstance(place, ModuleType) else import_place(place))
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from et_ops.calls import ET_VIEW
+from et_ops.conventions import ET_VIEW
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import TensorShapeDynamism
 from et_vm.step import Step

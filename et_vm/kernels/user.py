@@ -70,8 +70,10 @@ def kernel(
 ) -> Callable[[_F], _F]:
     """Mark a function as the kernel of operators, by the names that files give them (`mylib::scale.out`).
 
-    `shape` gives the sizes of the output from the inputs, or a sequence of such for several outputs. A kernel with a
-    `key` is for these element types and dim orders only. `replace` is for an operator that has a kernel already.
+    Its parameters are those of the out variant, in order: arrays with the logical axes of their tensors and any
+    strides, and Python values. It writes into the keyword-only ones, the outputs. `shape` gives the sizes of the output
+    from the inputs, or a sequence of such for several outputs. A kernel with a `key` is for these element types and dim
+    orders only. `replace` is for an operator that has a kernel already.
 
     Raises TypeError for a function that cannot be a kernel, and ValueError for a name that no operator has.
     """

@@ -1,4 +1,4 @@
-"""The instruction list of a plan in the form that the VM works on: checked, flat, registers as tuples.
+"""Instruction lists of plans: checked, flat, registers as tuples.
 
 A plan may have several chains, which run one after the other; here they are one list, and jumps have
 indices into it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
-from et_ops.calls import ET_VIEW, is_in_place
+from et_ops.conventions import ET_VIEW, is_in_place
 from et_schema.errors import FIRST, InvalidFile, Problems
 from et_schema.program import (
     DelegateCall,

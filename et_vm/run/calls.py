@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from et_vm.step import Step
 
 
-class KernelCall:
+class LinkedCall:
     """One kernel call: its kernel, and how its arguments come from registers.
 
     `prepare_now` builds the step from the current values. Raises Trap for arguments the kernel does not
@@ -145,7 +145,7 @@ class DynamicCall:
     _MOST = 64
     """Maximum number of cached steps."""
 
-    def __init__(self, call: KernelCall) -> None:
+    def __init__(self, call: LinkedCall) -> None:
         self._call = call
         self._key: list[object] | None = None
         """Of the arguments that the step is prepared for; `None` when there is no such step."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from et_ops.calls import is_in_place
+from et_ops.conventions import is_in_place
 from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, MissingOperator, Problems
 from et_schema.program import Tensor
 from et_vm.kernels.registry import PrepareContext, parameters_of
 from et_vm.load.instructions import call_outputs
 from et_vm.platform import LogLevel
-from et_vm.run.calls import KernelCall
+from et_vm.run.calls import LinkedCall
 from et_vm.verify.flow import REGISTER_LISTS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def link(
     scratch: Scratch,
     memo: dict[object, object],
     meter: WorkMeter | None = None,
-) -> dict[int, KernelCall]:
+) -> dict[int, LinkedCall]:
     """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
 
     `scratch` and `memo` are what the kernels may take working memory from, and keep derived data in;
@@ -52,7 +52,7 @@ def link(
             platform.log(LogLevel.INFO, f"no kernel for {name} in method {plan.name!r}")
         raise
     signature = cache(parameters_of)
-    linked: dict[int, KernelCall] = {}
+    linked: dict[int, LinkedCall] = {}
     for instruction in calls:
         context = PrepareContext(
             instruction.name,
@@ -65,7 +65,7 @@ def link(
             meter=meter,
         )
         prepare = found[instruction.index]
-        linked[instruction.index] = KernelCall(
+        linked[instruction.index] = LinkedCall(
             instruction, prepare, signature(prepare), registers, context, call_outputs(instruction, plan)
         )
     return linked

@@ -212,7 +212,8 @@ class Method:
         ExecutorchError(InvalidState) while the method is executing. The method can be executed again after
         any of them.
         """
-        with self._exclusive(at_start=True):
+        self._acquire(at_start=True)
+        try:
             started = self._platform.ticks()
             self._set_inputs(inputs)
             try:
@@ -226,6 +227,8 @@ class Method:
             if self._tracer is not None:
                 self._tracer.on_execute(self.name, started, self._platform.ticks())
             return outputs
+        finally:
+            self._lock.release()
 
     def _run(self) -> None:
         if self._own_meter is not None:
@@ -361,19 +364,24 @@ class Method:
     @contextmanager
     def _exclusive(self, *, at_start: bool) -> Generator[None]:
         """Keep other threads out, and with `at_start` require that no `step` has been made."""
-        if not self._lock.acquire(blocking=False):
-            raise ExecutorchError(Error.InvalidState, "the method is executing", where=self.name)
+        self._acquire(at_start=at_start)
         try:
-            if at_start and self._position is not None:
-                raise ExecutorchError(
-                    Error.InvalidState,
-                    "the method is in the middle of an execution",
-                    where=self.name,
-                    hint="step() it to the end, then call reset_execution()",
-                )
             yield
         finally:
             self._lock.release()
+
+    def _acquire(self, *, at_start: bool) -> None:
+        """Begin what `_exclusive` does: `execute` has no time for a generator."""
+        if not self._lock.acquire(blocking=False):
+            raise ExecutorchError(Error.InvalidState, "the method is executing", where=self.name)
+        if at_start and self._position is not None:
+            self._lock.release()
+            raise ExecutorchError(
+                Error.InvalidState,
+                "the method is in the middle of an execution",
+                where=self.name,
+                hint="step() it to the end, then call reset_execution()",
+            )
 
     def _begin(self) -> None:
         """Put back what the last execution changed, which may be the tensors that inputs are copied into."""
@@ -389,8 +397,9 @@ class Method:
         if not isinstance(values, list | tuple):
             check_inputs(values)
         if len(values) != len(self._plan.inputs):
+            wanted = len(self._plan.inputs)
             raise InputError(
-                f"the method takes {len(self._plan.inputs)} inputs, got {len(values)}", where=self.name
+                f"the method takes {wanted} input{'s' * (wanted != 1)}, got {len(values)}", where=self.name
             )
         settling = self._settling
         if settling is None or settling.loop is None:

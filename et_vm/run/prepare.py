@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_vm.kernels.registry import Scratch
     from et_vm.load.instructions import Instruction
-    from et_vm.run.calls import KernelCall
+    from et_vm.run.calls import LinkedCall
     from et_vm.run.delegates import Delegates
     from et_vm.step import Step
     from et_vm.work import WorkMeter
@@ -43,7 +43,7 @@ class Preparation:
         instructions: Sequence[Instruction],
         registers: list[object],
         rebound: Set[int],
-        calls: Mapping[int, KernelCall],
+        calls: Mapping[int, LinkedCall],
         delegates: Delegates,
         scratch: Scratch,
     ) -> None:
@@ -71,7 +71,7 @@ class Preparation:
         """
         steps: list[Step] = []
         # Static calls with their scratch generation, for those that have to be prepared again.
-        scratched: list[tuple[int, KernelCall, int]] = []
+        scratched: list[tuple[int, LinkedCall, int]] = []
         for instruction in self._instructions:
             call = self._calls.get(instruction.index)
             if call is None:
@@ -104,7 +104,7 @@ class Preparation:
                 raise trap_of(error, instruction) from error
             spent += call.work
 
-    def _is_volatile(self, call: KernelCall) -> bool:
+    def _is_volatile(self, call: LinkedCall) -> bool:
         return any(
             (self._unsettled[register] or register in self._rebound)
             and is_volatile(register, self._registers, self._rebound)
@@ -126,7 +126,7 @@ class Preparation:
             return _free, (self._registers, *instruction.args)
         return NOTHING
 
-    def _prepare_static(self, call: KernelCall) -> Step:
+    def _prepare_static(self, call: LinkedCall) -> Step:
         try:
             return call.prepare_now()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a file, where loading it stops at the first problem."""
+"""All problems of a file in one report. Loading stops at the first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors by name in `.safetensors` files, in which the state of a method is kept.
+"""State of methods as named tensors in `.safetensors` files.
 
 After the description of the format at https://github.com/huggingface/safetensors: eight bytes with the length of a
 header, the header in JSON, which says type, shape and bytes of each tensor, and the bytes, without gaps.

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
-from et_ops.calls import is_in_place
+from et_ops.conventions import is_in_place
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
 from et_vm.load.instructions import Instruction, call_outputs
@@ -156,16 +156,12 @@ class ByteLiveness:
                 spans[register] = (-1, max(last, count))
         return spans
 
-    def peaks(self, granule: int = 1) -> dict[int, int]:
-        """For each arena the most bytes that are needed at one time; bytes that registers share count once.
-
-        Ends of tensors count up to the next multiple of `granule`, which all offsets are multiples of.
-        """
-        return {memory_id: nbytes for memory_id, (nbytes, _) in self.busiest(granule).items()}
-
     def busiest(self, granule: int = 1) -> dict[int, tuple[int, int]]:
-        """For each arena that number of bytes, and the first instruction that needs them; -1 if it is the caller who
-        gives inputs, the number of instructions if it is the one who gets outputs.
+        """For each arena the most bytes that are needed at one time, and the first instruction that needs them; -1 if
+        it is the caller who gives inputs, the number of instructions if it is the one who gets outputs.
+
+        Bytes that registers share count once. Ends of tensors count up to the next multiple of `granule`, which all
+        offsets are multiples of.
         """
         busiest: dict[int, tuple[int, int]] = {}
         count = len(self._instructions)

@@ -286,6 +286,7 @@ def _network_calls() -> Iterator[Callable[[], object]]:
     yield lambda: A.native_group_norm(image, vector, None, 2, 6, 72, 3, 1e-5)
     yield lambda: A.native_layer_norm(image, [9, 8], None, _normal(9, 8), 1e-5)
     yield lambda: A.native_layer_norm(_normal(300, 700) * 5 + 20, [700], None, None, 1e-5)
+    yield lambda: A.native_layer_norm(_normal(3, 5000) * 5 + 20, [5000], None, None, 1e-5)
     yield lambda: A.native_dropout(image, 0.5, False)
     yield lambda: A.addmm(_normal(4), _normal(3, 5), _normal(5, 4), beta=0.5, alpha=2)
     yield lambda: A.addmm(torch.full((4,), float("nan")), _normal(3, 5), _normal(5, 4), beta=0)
@@ -303,6 +304,8 @@ def _network_calls() -> Iterator[Callable[[], object]]:
     yield lambda: A.max_pool2d_with_indices(holes, [3, 3], [2, 2], [1, 1])
     yield lambda: A.max_pool2d_with_indices(holes, [3, 2], [1, 2], [1, 0], [2, 2], True)
     yield lambda: A.max_pool2d_with_indices(_normal(1, 2, 30, 30), [13, 13], [3, 3])
+    # Two blocks of planes that have one in common.
+    yield lambda: A.max_pool2d_with_indices(_normal(2, 3, 250, 250), [3, 3], [2, 2], [1, 1])
     for half in (image.half(), image.bfloat16()):
         yield lambda h=half: A.max_pool2d_with_indices(h, [3, 3], [2, 2], [1, 1])
     yield lambda: A.max_pool2d_with_indices(image.round().long(), [2, 2])

@@ -15,6 +15,7 @@ combination that has it is, though there are others that are not refused for ano
 
 from __future__ import annotations
 
+import argparse
 import io
 import sys
 import tempfile
@@ -138,7 +139,11 @@ def rows(names: Iterable[str]) -> list[str]:
 
 
 def main() -> int:
-    names = sys.argv[1:]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("operators", nargs="*", metavar="operator")
+    names = parser.parse_args().operators
     if names:
         print(*rows(names), sep="\n")
         return 0

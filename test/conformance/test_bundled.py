@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import io
 import warnings
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from et_ir import to_edge
+from et_tools.et_compile import main as et_compile
+from et_tools.et_vm import main as et_vm
 from et_vm.devtools.bundled import BundledProgram, Mismatch, bundle
 
 with warnings.catch_warnings(action="ignore"):
@@ -61,6 +65,30 @@ def test_stock_bundles() -> None:
     method = bundled.program.load_method("forward")
     for _, case in bundled.cases():
         bundled.verify(method, case, atol=ATOL)
+
+
+def test_stock_verifies_what_the_command_bundles(tmp_path: Path) -> None:
+    """Expected outputs are those of eager torch; the third case has those of the run itself."""
+    program = tmp_path / "net.pte"
+    to_edge(torch.export.export(Net(), tuple(cases()[0][0]))).to_executorch().save(program)
+    bundled = str(tmp_path / "net.bpte")
+    for number, (inputs, outputs) in enumerate(cases()):
+        np.savez(tmp_path / "x.npz", *[value.numpy() for value in inputs])
+        np.savez(tmp_path / "y.npz", *[value.numpy() for value in outputs])
+        expected = ["--expected", str(tmp_path / "y.npz")] if number < 2 else []
+        file = bundled if number else str(program)
+        assert et_vm(["bundle", file, "--input", str(tmp_path / "x.npz"), *expected, "-o", bundled]) == 0
+    stock = _load_bundled_program_from_buffer(Path(bundled).read_bytes())
+    for number in range(3):
+        stock.verify_result_with_bundled_expected_output("forward", number, 1e-5, ATOL)
+
+
+def test_stock_verifies_what_the_compiler_bundles(tmp_path: Path) -> None:
+    bundled = tmp_path / "rectified.bpte"
+    model = f"{Path(__file__).parents[2] / 'examples/debugging/model.py'}:rectified"
+    assert et_compile([model, "-q", "-o", str(tmp_path / "net.pte"), "--bundle", str(bundled)]) == 0
+    stock = _load_bundled_program_from_buffer(bundled.read_bytes())
+    stock.verify_result_with_bundled_expected_output("forward", 0, 1e-5, ATOL)
 
 
 @pytest.mark.parametrize("wrong", [False, True])

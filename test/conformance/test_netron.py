@@ -5,8 +5,11 @@ Netron is a package of the tests, as is the Node.js that runs it: without them t
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,11 +28,25 @@ from torch.export import Dim, export
 
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.delegation.backends_by_name import find_backend
+from et_ir.emit import EmitOptions, write
+from et_ir.targets.lookup import find_target
+from et_ir.text import parse_module
 from et_schema.program import DelegateCall, KernelCall
+from et_tools.reading import compiler_context
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 from examples.digits.network import digits
 from examples.models.weights import seeded
+
+with warnings.catch_warnings(action="ignore"):  # of torch and its companions about each other
+    from executorch.exir import EdgeCompileConfig as StockEdgeConfig
+    from executorch.exir import ExecutorchBackendConfig as StockConfig
+    from executorch.exir import to_edge as stock_to_edge
+    from executorch.exir.backend.backend_api import to_backend as stock_to_backend
+    from executorch.exir.backend.test.demo_backend import DemoBackend
+    from executorch.exir.passes import MemoryPlanningPass
+    from executorch.exir.schema import DeviceType
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -120,8 +137,20 @@ def _branching(name: str) -> Callable[[], Any]:
     return lambda: to_edge(exported(control_flow_programs.PROGRAMS[name])[1]).to_executorch()
 
 
+class Counted(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x, x]) * x.numel()
+
+
+def _counted() -> Any:
+    return to_edge(
+        export(Counted(), (torch.randn(3, 4),), dynamic_shapes=({0: Dim("n", max=9)},))
+    ).to_executorch()
+
+
 FILES: dict[str, Callable[[], Any]] = {
     "dynamic": _sized,
+    "element counts": _counted,
     "external": _external,
     "xnnpack": _delegated("mlp"),
     "xnnpack, convolutions": _delegated("convnet"),
@@ -172,3 +201,128 @@ def test_initial_state(tmp_path: Path, stock: StockRuntime) -> None:
     ours = Runtime.get().load_program(file, poison=True).load_method("forward")
     assert [ours.execute([x])[0].tolist() for _ in range(2)] == expected
     assert [stock.run_on(file, [x])[0].tolist() for _ in range(2)] == expected
+
+
+# -- what its reader does not know, whoever wrote the file
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def _negated(x: torch.Tensor) -> Any:
+    return torch.cond(torch.sym_not(x.shape[0] > 4), lambda x: x + 1, lambda x: x - 1, [x])
+
+
+def _gradients(gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> Any:
+    ones, zeros = [1, 1], [0, 0]
+    mask = [True, True, True]
+    return torch.ops.aten.convolution_backward(
+        gradient, x, weight, [2], ones, zeros, ones, False, zeros, 1, mask
+    )
+
+
+X = torch.ones(3, 4)
+IMAGES = (torch.ones(1, 2, 3, 3), torch.ones(1, 3, 5, 5), torch.ones(2, 3, 3, 3))
+NO_SCHEMA = "Operator schema for '{}' not found."
+REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...], str]] = {
+    "list of bools": (_gradients, IMAGES, "executorch_flatbuffer.BoolList not implemented."),
+    "operator": (torch.pdist, (X,), NO_SCHEMA.format("aten::_pdist_forward.out")),
+    "primitive operator": (_negated, (X,), NO_SCHEMA.format("executorch_prim::sym_not.Scalar")),
+    "custom operator": (
+        lambda x: torch.ops.netron_test.smooth(x),
+        (X,),
+        NO_SCHEMA.format("netron_test::smooth.out"),
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def custom_operator() -> Iterator[None]:
+    with torch.library._scoped_library("netron_test", "FRAGMENT") as library:
+        library.define("smooth(Tensor x) -> Tensor")
+        library.define("smooth.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)")
+        library.impl("smooth", lambda x: x + 1, "CompositeExplicitAutograd")
+        library.impl("smooth.out", lambda x, *, out: out.copy_(x + 1), "CompositeExplicitAutograd")
+        yield
+
+
+def errors(folder: Path, *files: bytes) -> list[str]:
+    """What Netron says of files that it does not open."""
+    paths = [folder / f"{index}.pte" for index in range(len(files))]
+    for path, file in zip(paths, files, strict=True):
+        path.write_bytes(file)
+    return [shown["error"].removeprefix("Error loading ExecuTorch model. ") for shown in netron(*paths)]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_files_of_stock_too(name: str, tmp_path: Path) -> None:
+    function, inputs, message = REFUSED[name]
+    shapes = (({0: Dim("n", min=2, max=9)},),) if function is _negated else None
+    program = export(Function(function), inputs, dynamic_shapes=shapes)
+    config = ExecutorchBackendConfig(extra_operators=["netron_test::smooth.out"])
+    ours = to_edge(program).to_executorch(config).buffer
+    theirs = stock_to_edge(program, compile_config=StockEdgeConfig(_check_ir_validity=False))
+    assert errors(tmp_path, ours, theirs.to_executorch().buffer) == [message] * 2
+
+
+def test_delegates_refused_in_files_of_stock_too(tmp_path: Path) -> None:
+    """It has readers for the backends of ExecuTorch."""
+    program = export(Function(torch.relu), (X,))
+    nested = to_edge(program).to_backend(find_backend("nested").partitioner({}))
+    config = ExecutorchBackendConfig(target="et-vm")
+    ours = nested.to_executorch(config).buffer
+    demo = stock_to_backend(DemoBackend.__name__, stock_to_edge(program).exported_program(), []).buffer()
+    assert errors(tmp_path, ours, demo) == [
+        f"ExecuTorch delegate '{name}' not implemented." for name in ("NestedProgramBackend", "DemoBackend")
+    ]
+
+
+def test_constants_of_devices_refused_in_files_of_stock_too(tmp_path: Path) -> None:
+    """The device of a tensor is in its `extra_tensor_info`, which the reader refuses in constants."""
+    text = """
+builtin.module {
+program.constant @w : tensor<2xf32> = #program.data<f32, [1.0, 2.0]>
+executorch.plan @forward {arenas = array<i64: 16>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<2xf32>
+  %w = executorch.constant @w {device = "cuda:0"} : tensor<2xf32>
+  executorch.kernel_call "aten::mul.out"(%x, %w) outs(%x)
+  executorch.return %x
+}
+}
+"""
+    stream = io.BytesIO()
+    write(parse_module(compiler_context(), text), stream, EmitOptions())
+
+    class OnDevice(MemoryPlanningPass):
+        def run(self, graph_module: Any, *args: Any) -> Any:
+            done = super().run(graph_module, *args)
+            for each in done.graph_module.graph.nodes:
+                if each.op == "placeholder" and each.meta["spec"].const:
+                    each.meta["spec"].device = DeviceType.CUDA
+            return done
+
+    weighted = stock_to_edge(export(nn.Linear(4, 4), (X,)))
+    theirs = weighted.to_executorch(StockConfig(memory_planning_pass=OnDevice()))
+    message = "Extra tensor info not implemented."
+    assert errors(tmp_path, stream.getvalue(), theirs.buffer) == [message] * 2
+
+
+def test_operators_it_has_no_schema_of() -> None:
+    """Those of the stock targets are listed in docs/format.md: any file that calls one is refused."""
+    package = find_spec("netron")
+    assert package is not None
+    known = {
+        entry["name"].partition("(")[0]
+        for entry in json.loads(
+            Path(str(package.origin)).with_name("pytorch-metadata.json").read_text("utf-8")
+        )
+    }
+    page = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    listed = page.partition("<!-- operators without a schema -->")[2].partition("<!-- end -->")[0]
+    assert set(re.findall(r"`([^`]+::[^`]+)`", listed)) == find_target("stock-1.5-quantized").kernels - known

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+import native_blobs
 import numpy as np
 import xnnpack_graphs
 from test_verify import Good
@@ -18,7 +19,8 @@ from et_schema.program import CompileSpec, Frame
 from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_nodes import NO_VALUE
-from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry
+from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, BackendRegistry, NativeOptions
+from et_vm.backends.native.backend import NativeBackend
 from et_vm.backends.xnnpack import XnnpackBackend
 from et_vm.devtools.bundled import bundle
 from et_vm.kernels.libraries import load_library
@@ -229,6 +231,26 @@ def _matrices() -> bytes:
     return graph.blob()
 
 
+class LoadingBackend(NativeBackend):
+    """Loads machine code, and does not run it: what damaged code does is no fault."""
+
+    def init(
+        self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
+    ) -> object:
+        return super().init(context._replace(native=NativeOptions(allowed=True)), processed, compile_specs)
+
+    def execute(self, context: BackendExecuteContext, handle: object, args: Sequence[object]) -> None:
+        del context, handle, args
+
+
+def _machine(build: Build) -> None:
+    """Machine code."""
+    tensors = [build.tensor(*sizes) for sizes in ((5, 8), (8, 20), (5, 20), (5, 8))]
+    build.delegate("NativeBackend", native_blobs.blob(), *tensors)
+    build.inputs(*tensors[:2])
+    build.outputs(*tensors[2:])
+
+
 def _made(make: Callable[[Build], None], name: str = "forward") -> Build:
     build = Build(name)
     make(build)
@@ -240,7 +262,7 @@ def programs() -> dict[str, bytes]:
     """`.pte` files by name."""
     files = {
         f"{make.__name__[1:]}": _made(make).file()
-        for make in (_scalars, _views, _lists, _state, _image, _text, _graph)
+        for make in (_scalars, _views, _lists, _state, _image, _text, _graph, _machine)
     }
     files["good"] = Good().file()
     files["methods"] = combine(_made(_scalars, "first"), _made(_views, "second"))
@@ -281,4 +303,5 @@ def backends() -> BackendRegistry:
     for backend_id in ("Copy", "Acme"):
         found.register(backend_id, CopyBackend())
     found.register("XnnpackBackend", XnnpackBackend())
+    found.register("NativeBackend", LoadingBackend())
     return found

@@ -1,4 +1,4 @@
-"""The differences of the constants and of the initial state of two programs, by name.
+"""Differences of constants and initial state of two programs, by name.
 
 Constants without a name are compared where they are used.
 """

@@ -1,4 +1,4 @@
-"""The delegates of a file (`--delegates`), and reading what is in their blobs.
+"""Delegates of a file (`--delegates`), and readers of their blobs.
 
 A blob is its backend's own. A package that knows the format of one registers a function under the entry point group
 `et_vm.delegate_decoders`, named as the backend's id: it is called with the blob (`memoryview`) and the compile
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from et_vm.program import Program
 
 DECODERS = "et_vm.delegate_decoders"
-OWN_DECODERS = {"XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines"}
+OWN_DECODERS = {
+    "NativeBackend": "et_tools.info.native_lines:native_lines",
+    "XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines",
+}
 
 Decoder: TypeAlias = Callable[[memoryview, dict[str, bytes]], Sequence[str]]
 

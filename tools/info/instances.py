@@ -1,4 +1,4 @@
-"""Plans of instances in the terms of `et-vm info --plan`, for the same pictures and figures."""
+"""Plans of instances, in the terms of `et-vm info --plan`. They get the same pictures and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators that a file needs, and which runtimes have a kernel for them (`--ops`)."""
+"""Operators of a file, and their kernels by runtime (`--ops`)."""
 
 from __future__ import annotations
 

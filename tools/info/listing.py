@@ -1,4 +1,4 @@
-"""The values (`--values`) and the instructions (`--instructions`) of each method, a line for each."""
+"""Values (`--values`) and instructions (`--instructions`) of methods, line by line."""
 
 from __future__ import annotations
 

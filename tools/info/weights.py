@@ -1,4 +1,4 @@
-"""The constants of a file by size, and which of them have the same contents."""
+"""Constants of a file by size, and groups of equal contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of a blob for XNNPACK as lines of text, for `et-vm info --delegates`."""
+"""Graphs of XNNPACK blobs as text, for `et-vm info --delegates`."""
 
 from __future__ import annotations
 

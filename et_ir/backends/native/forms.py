@@ -4,35 +4,90 @@ from __future__ import annotations
 
 from typing import Final
 
+from xdsl.ir import SSAValue
+
 from et_ir.backends.native.kernels.pointwise_rules import POINTWISE, operator_name
 from et_ir.backends.native.kernels.rows import ROWS
+from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["ALIASES", "form_of"]
+__all__ = ["SPATIAL", "VIEWS", "form_of", "is_depthwise", "packed_argument"]
 
-ALIASES: Final = frozenset(
+VIEWS: Final = frozenset(
     {
         "clone",
         "dim_order_ops._clone_dim_order",
+        "permute_copy",
         "squeeze_copy.dim",
         "squeeze_copy.dims",
+        "t_copy",
+        "transpose_copy.int",
         "unsqueeze_copy",
         "view_copy",
     }
 )
-"""Operators whose result has the elements of their operand in the same order: it is the same memory."""
+"""Operators that compute nothing: their results are views of memory, in some order of dimensions."""
+
+SPATIAL: Final = frozenset({"convolution", "depthwise", "pool"})
+"""Forms of kernels that read and write images with channels innermost."""
 
 _PRODUCTS: Final = frozenset({"addmm", "bmm", "linear", "mm"})
+_POOLS: Final = frozenset({"avg_pool2d", "max_pool2d_with_indices"})
 
 
 def form_of(op: SchemaOp) -> str | None:
-    """The form of a kernel that computes an op, None where no code does: `ALIASES`."""
+    """The form of a kernel that computes an op, None for `VIEWS` and what there is no code for."""
     name = operator_name(op)
     if name in POINTWISE:
         return "pointwise"
     if name in _PRODUCTS:
         return "product"
+    if name == "convolution" and _is_taken(op):
+        return "depthwise" if is_depthwise(op) else "convolution"
+    if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
+        return "pool" if all(not result.uses for result in op.results[1:]) else None
     # Statistics that a normalization has beside its result are not made.
     if name in ROWS and not any(result.uses for result in op.results[1:]):
         return "rows"
     return None
+
+
+def packed_argument(op: SchemaOp) -> SSAValue | None:
+    """The operand that kernels read packed where it is a constant."""
+    match operator_name(op):
+        case "mm" | "linear":
+            return op.operands[1]
+        case "addmm":
+            return op.operands[2]
+        case "convolution":
+            return op.arg("weight")
+        case _:
+            return None
+
+
+def is_depthwise(op: SchemaOp) -> bool:
+    """Whether each channel of a convolution's result is computed from one channel of its input."""
+    weight = tensor_type(op.arg("weight")).get_shape()
+    return int(op.arg("groups")) > 1 and weight[1] == 1 and weight[0] == int(op.arg("groups"))
+
+
+def _is_taken(op: SchemaOp) -> bool:
+    """Whether there is code for a convolution: of images, all channels or each by itself, constant filters."""
+    weight: SSAValue = op.arg("weight")
+    shape = tensor_type(weight).get_shape()
+    literal = not any(
+        isinstance(one, SSAValue) for name in ("stride", "padding", "dilation") for one in op.arg(name)
+    )
+    return (
+        len(shape) == 4
+        and not op.arg("transposed")
+        and literal
+        and _is_constant(weight)
+        and (op.arg("bias") is None or _is_constant(op.arg("bias")))
+        and (int(op.arg("groups")) == 1 or is_depthwise(op))
+    )
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, GetOp)

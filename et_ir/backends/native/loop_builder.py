@@ -5,13 +5,14 @@ Kernels are made with it. Index arithmetic on Python integers is folded, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import (
+    AnyFloat,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
@@ -19,12 +20,13 @@ from xdsl.dialects.builtin import (
     VectorType,
     f32,
     i1,
+    i64,
 )
 from xdsl.dialects.memref import DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.native import OuterProductOp, StridedLoadOp
-from et_ir.dialects.native.types import memref_type
+from et_ir.dialects.native import ConcatOp, OuterProductOp, StridedLoadOp
+from et_ir.dialects.native.types import float_splat, memref_type
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
 
@@ -73,7 +75,9 @@ class LoopBuilder:
         self._block.add_op(op)
         return op.results[0]
 
-    def constant(self, value: Attribute, type: Attribute) -> SSAValue:
+    def constant(
+        self, value: IntegerAttr | FloatAttr[AnyFloat] | DenseIntOrFPElementsAttr, type: Attribute
+    ) -> SSAValue:
         """A constant, at the entry of the function."""
         key = (value, type)
         found = self._constants.get(key)
@@ -143,6 +147,28 @@ class LoopBuilder:
         """The largest multiple of `b` that is at most `a`."""
         return self.mul(self.floordiv(a, b), b)
 
+    def max(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self.value(arith.MaxSIOp(self.index(a), self.index(b)))
+
+    def below(self, a: Index, b: Index) -> SSAValue:
+        """Whether a < b."""
+        return self.value(arith.CmpiOp(self.index(a), self.index(b), "slt"))
+
+    def at_least(self, a: Index, b: Index) -> SSAValue:
+        """Whether a >= b."""
+        return self.value(arith.CmpiOp(self.index(a), self.index(b), "sge"))
+
+    def both(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Whether two conditions hold."""
+        return self.value(arith.AndIOp(a, b))
+
+    def to_float(self, value: Index) -> SSAValue:
+        """An index as f32."""
+        number = self.value(arith.IndexCastOp(self.index(value), i64))
+        return self.value(arith.SIToFPOp(number, f32))
+
     def min(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
@@ -151,14 +177,24 @@ class LoopBuilder:
     def dim(self, base: SSAValue, dim: int) -> Index:
         """A size of a buffer."""
         size = memref_type(base).get_shape()[dim]
-        return size if size >= 0 else self.value(DimOp.from_source_and_index(base, self.index(dim)))
+        return size if size >= 0 else self.value(DimOp(base, self.index(dim)))
+
+    def static_dim(self, base: SSAValue, dim: int) -> int:
+        """A size that the type of a buffer says; -1 for one that it does not."""
+        return memref_type(base).get_shape()[dim]
+
+    def steps_within(self, start: Index, count: int, step: int, size: int) -> tuple[Index, Index]:
+        """The first of `count` places, `step` apart from `start` on, that is in `[0, size)`, and the end of these."""
+        before = self.floordiv(self.add(self.max(self.sub(0, start), 0), step - 1), step)
+        left = self.max(self.sub(size, start), 0)
+        return before, self.min(self.floordiv(self.add(left, step - 1), step), count)
 
     # -- loops
 
     @contextmanager
     def for_(
         self, start: Index, end: Index, step: Index = 1, carried: Sequence[SSAValue] = ()
-    ) -> Iterator[Loop]:
+    ) -> Generator[Loop]:
         """A sequential loop, whose body is what is appended within. Set `next` where values are carried."""
         body = Block(arg_types=[IndexType(), *(value.type for value in carried)])
         loop = Loop(body.args[0], body.args[1:])
@@ -167,11 +203,11 @@ class LoopBuilder:
         yield loop
         self._block.add_op(scf.YieldOp(*loop.next))
         self._block = outside
-        op = self.add_op(scf.ForOp(*bounds, carried, body))
+        op = self.add_op(scf.ForOp(bounds[0], bounds[1], bounds[2], carried, body))
         loop.results = op.results
 
     @contextmanager
-    def parallel(self, end: Index, step: Index = 1) -> Iterator[SSAValue]:
+    def parallel(self, end: Index, step: Index = 1) -> Generator[SSAValue]:
         """A loop from 0 whose iterations threads share."""
         body = Block(arg_types=[IndexType()])
         bounds = [self.index(0), self.index(end), self.index(step)]
@@ -182,13 +218,13 @@ class LoopBuilder:
         self.add_op(scf.ParallelOp(bounds[:1], bounds[1:2], bounds[2:], Region(body)))
 
     @contextmanager
-    def if_(self, condition: SSAValue) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    def if_(self, condition: SSAValue) -> Generator[Callable[[], AbstractContextManager[None]]]:
         """A branch, whose body is what is appended within; what is appended within what it yields is the other."""
         then, otherwise = Block(), Block()
         outside, self._block = self._block, then
 
         @contextmanager
-        def other() -> Iterator[None]:
+        def other() -> Generator[None]:
             self._block = otherwise
             yield
             self._block = then
@@ -203,12 +239,12 @@ class LoopBuilder:
 
     def splat(self, number: float, type: VectorType[Attribute]) -> SSAValue:
         """A vector of equal constants."""
-        return self.constant(DenseIntOrFPElementsAttr.from_list(type, [number]), type)
+        return self.constant(float_splat(type, number), type)
 
     def number(self, number: float, type: Attribute) -> SSAValue:
         """A constant of the type of what it is combined with: a vector, or f32."""
         if isinstance(type, VectorType):
-            return self.splat(number, type)
+            return self.splat(number, cast("VectorType[Attribute]", type))
         return self.constant(FloatAttr(number, f32), f32)
 
     def load(self, base: SSAValue, at: Sequence[Index], type: VectorType[Attribute]) -> SSAValue:
@@ -228,6 +264,23 @@ class LoopBuilder:
     def masked_store(self, value: SSAValue, base: SSAValue, at: Sequence[Index], mask: SSAValue) -> None:
         """As `store`, of rank 1, where the mask is set."""
         self.add_op(vector.MaskedStoreOp(base, [self.index(one) for one in at], mask, value))
+
+    def load_row(self, base: SSAValue, at: Sequence[Index], mask: SSAValue | None, width: int) -> SSAValue:
+        """A vector of rank 1; zeros where a mask is clear."""
+        type = vector_of(width)
+        if mask is None:
+            return self.load(base, at, type)
+        return self.masked_load(base, at, mask, self.splat(0.0, type))
+
+    def panels(self, base: SSAValue, column: Index, rows: Sequence[Index], width: int) -> SSAValue:
+        """A row of `width` columns of a matrix packed in panels, from a column on at which a panel starts."""
+        panel = self.static_dim(base, memref_type(base).get_num_dims() - 1)
+        first = self.quotient(column, panel)
+        parts = [
+            self.load(base, [self.add(first, place), *rows, 0], vector_of(panel))
+            for place in range(width // panel)
+        ]
+        return self.concat(parts)
 
     def mask(self, count: Index, lanes: int) -> SSAValue:
         """A mask of the first `count` lanes."""
@@ -250,6 +303,10 @@ class LoopBuilder:
     ) -> SSAValue:
         """Elements `stride` apart along a dimension."""
         return self.value(StridedLoadOp(base, [self.index(one) for one in at], dim, stride, type))
+
+    def concat(self, parts: Sequence[SSAValue]) -> SSAValue:
+        """One vector of several."""
+        return parts[0] if len(parts) == 1 else self.value(ConcatOp(parts))
 
     def outer_product(self, column: SSAValue, row: SSAValue, accumulator: SSAValue) -> SSAValue:
         """`accumulator + column ⊗ row`."""

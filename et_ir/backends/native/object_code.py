@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.dialects.native import CompareOp, SelectOp
-
-if TYPE_CHECKING:
-    from llvmlite import binding, ir
 
 __all__ = ["INSTRUCTION_SETS", "InstructionSet", "assembly", "llvm_text", "object_code"]
 
@@ -78,9 +76,9 @@ def assembly(module: ModuleOp, target: InstructionSet) -> str:
     return machine.emit_assembly(code)
 
 
-def _optimized(module: ModuleOp, target: InstructionSet) -> tuple[binding.TargetMachine, binding.ModuleRef]:
+def _optimized(module: ModuleOp, target: InstructionSet) -> tuple[Any, Any]:
     machine = _machine(target)
-    from llvmlite import binding
+    binding = _llvm("binding")
 
     code = binding.parse_assembly(llvm_text(module, target))
     code.link_in(binding.parse_assembly(_runtime_text(target)))
@@ -101,8 +99,8 @@ def _optimized(module: ModuleOp, target: InstructionSet) -> tuple[binding.Target
 
 
 @cache
-def _machine(target: InstructionSet) -> binding.TargetMachine:
-    from llvmlite import binding
+def _machine(target: InstructionSet) -> Any:
+    binding = _llvm("binding")
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
@@ -127,8 +125,19 @@ def _runtime_text(target: InstructionSet) -> str:
 # -- from the dialect to llvmlite
 
 
-def _translated(module: ModuleOp, target: InstructionSet) -> ir.Module:
-    from llvmlite import ir
+def _llvm(module: str) -> Any:
+    """A module of llvmlite, which has no types. Raises ModuleNotFoundError that says what to install."""
+    try:
+        return import_module(f"llvmlite.{module}")
+    except ModuleNotFoundError as error:
+        message = "the package llvmlite is not installed, and LLVM makes the machine code; install it with: "
+        raise ModuleNotFoundError(
+            f"{message}pip install '.[native]' in the checkout of executorch-ir", name="llvmlite"
+        ) from error
+
+
+def _translated(module: ModuleOp, target: InstructionSet) -> Any:
+    ir = _llvm("ir")
 
     made = ir.Module(name="native")
     made.triple = target.triple
@@ -143,8 +152,8 @@ def _translated(module: ModuleOp, target: InstructionSet) -> ir.Module:
     return made
 
 
-def _declare(function: llvm.FuncOp, module: ir.Module) -> None:
-    from llvmlite import ir
+def _declare(function: llvm.FuncOp, module: Any) -> None:
+    ir = _llvm("ir")
     from xdsl.backend.llvm.convert_type import convert_type
 
     type = function.function_type
@@ -158,12 +167,12 @@ def _declare(function: llvm.FuncOp, module: ir.Module) -> None:
     made.attributes.add("nounwind")
 
 
-def _define(function: llvm.FuncOp, module: ir.Module) -> None:
-    from llvmlite import ir
+def _define(function: llvm.FuncOp, module: Any) -> None:
+    ir = _llvm("ir")
     from xdsl.backend.llvm.convert_type import convert_type
 
-    made: Any = module.get_global(function.sym_name.data)
-    values: dict[SSAValue, ir.Value] = {}
+    made = module.get_global(function.sym_name.data)
+    values: dict[SSAValue, Any] = {}
     blocks: dict[Block, Any] = {}
     for number, block in enumerate(function.body.blocks):
         blocks[block] = made.append_basic_block(name=f"b{number}")
@@ -181,9 +190,7 @@ def _define(function: llvm.FuncOp, module: ir.Module) -> None:
             _translate(op, builder, values, blocks)
 
 
-def _translate(
-    op: Operation, builder: ir.IRBuilder, values: dict[SSAValue, ir.Value], blocks: dict[Block, Any]
-) -> None:
+def _translate(op: Operation, builder: Any, values: dict[SSAValue, Any], blocks: dict[Block, Any]) -> None:
     from xdsl.backend.llvm.convert_op import convert_op
 
     match op:
@@ -205,16 +212,16 @@ _SYMBOLS: Final = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "ne
 
 def _reduce(
     op: llvm.VectorReduceFAddOp | llvm.VectorReduceFMulOp,
-    builder: ir.IRBuilder,
-    values: dict[SSAValue, ir.Value],
+    builder: Any,
+    values: dict[SSAValue, Any],
 ) -> None:
     """A reduction with its flags, which xDSL's translation drops."""
-    from llvmlite import ir
+    ir = _llvm("ir")
 
     start, vector = values[op.start_value], values[op.vector]
     kind = "fadd" if isinstance(op, llvm.VectorReduceFAddOp) else "fmul"
     name = f"llvm.vector.reduce.{kind}.v{vector.type.count}f32"
-    module: Any = builder.module
+    module = builder.module
     function = module.globals.get(name) or ir.Function(
         module, ir.FunctionType(start.type, [start.type, vector.type]), name=name
     )

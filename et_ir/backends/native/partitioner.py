@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
-from et_ir.backends.native.forms import ALIASES, form_of
+from et_ir.backends.native.forms import VIEWS, form_of
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.delegation.backends_by_name import Backend
@@ -48,7 +48,7 @@ class NativeSupport(OperatorSupport):
         name = operator_name(op)
         if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
             return Diagnostic("left out by the user", name)
-        if form_of(op) is None and name not in ALIASES:
+        if form_of(op) is None and name not in VIEWS:
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
         for value in (*op.operands, *used):
@@ -101,7 +101,7 @@ class NativePartitioner(CapabilityPartitioner):
         return [name for name in KEPT if name not in self._without], None
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
-        if all(isinstance(op, SchemaOp) and operator_name(op) in ALIASES for op in ops):
+        if all(isinstance(op, SchemaOp) and operator_name(op) in VIEWS for op in ops):
             return Diagnostic("the partition computes nothing", "it only moves elements")
         return super().refuse_partition(ops)
 

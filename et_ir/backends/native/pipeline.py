@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.object_code import INSTRUCTION_SETS, object_code
+from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet, object_code
+from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
 from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
 from et_ir.backends.native.passes.convert_to_loops import loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
@@ -19,7 +24,29 @@ from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.data import Blob
 
-__all__ = ["Compiled", "compile_partition", "machine_passes"]
+__all__ = ["MACHINE_LEVELS", "Compiled", "compile_partition", "machine_passes", "observed"]
+
+MACHINE_LEVELS: Final = ("loops", "vector", "llvm")
+"""The levels of a partition below `edge`: loops over buffers, vectors of the machine, the `llvm` dialect."""
+
+Listener: TypeAlias = Callable[[str, InstructionSet, ModuleOp], None]
+_LISTENER: Final[ContextVar[Listener | None]] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def observed(listener: Listener) -> Generator[None]:
+    """Within, `listener` is called with each level that a partition reaches, what it is for, and the module there."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def _reached(level: str, target: InstructionSet, module: ModuleOp) -> None:
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(level, target, module)
 
 
 @dataclass(frozen=True)
@@ -41,6 +68,7 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
     """Compile a module of edge ops with one method, which becomes kernels."""
     context = Context()
     FormKernelsPass().apply(context, module)
+    AssignLayoutsPass().apply(context, module)
     objects: dict[str, bytes] = {}
     arena = 0
     constants: list[tuple[str, Blob]] = []
@@ -50,7 +78,12 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))
         constants = loops.host.constants
-        for one in machine_passes(INSTRUCTION_SETS[name].lanes):
+        target = INSTRUCTION_SETS[name]
+        _reached("loops", target, loops.module)
+        for one in machine_passes(target.lanes):
             one.apply(context, loops.module)
-        objects[name] = object_code(loops.module, INSTRUCTION_SETS[name])
+            if isinstance(one, LowerVectorsPass):
+                _reached("vector", target, loops.module)
+        _reached("llvm", target, loops.module)
+        objects[name] = object_code(loops.module, target)
     return Compiled(objects, arena, constants)

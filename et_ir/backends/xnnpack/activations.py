@@ -1,4 +1,4 @@
-"""Activations that bound what comes before them, which nodes of XNNPACK do to their output by themselves."""
+"""Fusion of activations into the nodes whose output they bound."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import DelegationSpec
-from et_ir.delegation.support import OperatorSupport
+from et_ir.delegation.support import ChosenByUser, OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 
@@ -61,7 +61,8 @@ class XnnpackPartitioner(CapabilityPartitioner):
         self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return _Chosen(SizeBounds(method.body.block), self._only, self._without)
+        support = XnnpackSupport(SizeBounds(method.body.block))
+        return ChosenByUser(support, self._only, self._without)
 
     def ops_to_not_decompose(
         self,
@@ -77,22 +78,6 @@ class XnnpackPartitioner(CapabilityPartitioner):
         if all(isinstance(op, SchemaOp) and op.name.removeprefix("edge.") in _MOVES for op in ops):
             return Diagnostic("the partition computes nothing", "it only moves elements")
         return super().refuse_partition(ops)
-
-
-class _Chosen(XnnpackSupport):
-    """Ops supported by XNNPACK and not excluded by the user."""
-
-    def __init__(self, bounds: SizeBounds, only: frozenset[str], without: frozenset[str]):
-        super().__init__(bounds)
-        self._only = only
-        self._without = without
-
-    def refusal(self, op: Operation) -> Diagnostic | None:
-        if isinstance(op, SchemaOp):
-            name = op.operator.view_form
-            if name in self._without or (self._only and name not in self._only):
-                return Diagnostic("left out by the user", name)
-        return super().refusal(op)
 
 
 def _partitioner(options: Mapping[str, str]) -> XnnpackPartitioner:

@@ -1,4 +1,4 @@
-"""The one function of the format whose operator is made of others at the edge level: `prelu`, which is
+"""Recovery of `prelu` from the operators that it came down to:
 
 ```mlir
 %1 = edge.gt.Scalar %x {other = 0} : (tensor<2x6xf32>) -> tensor<2x6xi1>

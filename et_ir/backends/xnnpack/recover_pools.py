@@ -1,4 +1,4 @@
-"""Recover means over images from what they were made of, so that images stay as XNNPACK has them.
+"""Recover means over images from the operators that they came down to. Images stay as XNNPACK has them.
 
 ```mlir
 %1 = edge.view_copy %x {size = [1, 64, 49]} : (tensor<1x64x7x7xf32>) -> tensor<1x64x49xf32>

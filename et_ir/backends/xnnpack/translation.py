@@ -16,10 +16,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.backends.orders import Order, in_order, step, straight
 from et_ir.backends.xnnpack.activations import activation_bounds
 from et_ir.backends.xnnpack.constants import DATATYPES, PLACES, Array, array_blob, constant_array, is_constant
 from et_ir.backends.xnnpack.graph import GraphBuilder
-from et_ir.backends.xnnpack.orders import Order, in_order, step, straight
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp

@@ -78,10 +78,15 @@ class PartitionOp(IRDLOperation):
 
     name = "backend.partition"
     backend = prop_def(StringAttr)
+    """The backend's id, as files have it."""
     specs = opt_prop_def(_SPECS)
+    """Settings that the backend compiles with, and that the file has for loading."""
     inputs = var_operand_def(AnyAttr())
+    """Values that the body takes: tensors and numbers, no constants."""
     outputs = var_result_def(AnyAttr())
+    """Results, as the body yields them."""
     body = region_def("single_block")
+    """A block of edge ops, with an argument for each input."""
 
     traits = lazy_traits_def(
         lambda: (SingleBlockImplicitTerminator(YieldOp), _TakesArguments(), RecursiveMemoryEffect())
@@ -135,6 +140,7 @@ class YieldOp(IRDLOperation):
 
     name = "backend.yield"
     values = var_operand_def(AnyAttr())
+    """A value for each result of the partition."""
     traits = traits_def(IsTerminator(), HasParent(PartitionOp))
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
@@ -161,11 +167,17 @@ class LoweredOp(IRDLOperation):
 
     name = "backend.lowered"
     sym_name = prop_def(SymbolNameConstraint())
+    """The name that calls refer to."""
     backend = prop_def(StringAttr)
+    """The backend's id."""
     specs = opt_prop_def(_SPECS)
+    """Settings that the backend gets when the file is loaded."""
     value = prop_def(DataAttr)
+    """The blob."""
     debug_handles = opt_prop_def(DictionaryAttr)
+    """Lists of locations by the backend's own identifiers."""
     alignment = opt_prop_def(IntegerAttr.constr(i64))
+    """Alignment of the blob in the file, in bytes."""
 
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
@@ -233,8 +245,11 @@ class CallOp(IRDLOperation):
 
     name = "backend.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
+    """The compiled subgraph."""
     inputs = var_operand_def(AnyAttr())
+    """A value for each input of the partition."""
     outputs = var_result_def(AnyAttr())
+    """A result for each of its results."""
     assembly_format = "$callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
 
     def __init__(self, callee: str, inputs: Sequence[SSAValue], result_types: Sequence[Attribute]):
@@ -260,8 +275,11 @@ class NamedDataOp(IRDLOperation):
 
     name = "backend.named_data"
     key_attr = prop_def(StringAttr, prop_name="key")
+    """The name that the backend asks for."""
     alignment = opt_prop_def(IntegerAttr.constr(i64))
+    """Alignment of the bytes in the file, in bytes."""
     value = prop_def(DataAttr)
+    """The bytes."""
 
     assembly_format = "$key (`align` $alignment^)? `=` qualified($value) attr-dict"
 

@@ -2,8 +2,7 @@
 
 `cond` computes one of two regions, `while` repeats one as long as another says so, `map` applies one to each slice of
 tensors and `scan` does so with a state that goes from one slice to the next. Regions see the values around them: what
-torch passes to its branches as captured operands is simply used. `docs/rationale/control.md` says how each is
-lowered to blocks and jumps.
+torch passes to its branches as captured operands is simply used.
 """
 
 from xdsl.ir import Dialect

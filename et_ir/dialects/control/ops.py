@@ -40,6 +40,7 @@ class YieldOp(IRDLOperation):
 
     name = "control.yield"
     values = var_operand_def(AnyAttr())
+    """The results of the region, for the op around it."""
     traits = lazy_traits_def(
         lambda: (IsTerminator(), Pure(), HasParent(CondOp, WhileOp, MapOp, ScanOp)),
     )
@@ -78,7 +79,7 @@ class CondOp(ControlOp):
 
     ```mlir
     %r, %n = control.cond %p : tensor<i1> -> (tensor<4xf32>, i64) {
-      %a = aten.relu %x : (tensor<4xf32>) -> tensor<4xf32>
+      %a = aten.relu %x : tensor<4xf32>
       control.yield %a, %one : tensor<4xf32>, i64
     } else {
       control.yield %x, %two : tensor<4xf32>, i64
@@ -91,9 +92,13 @@ class CondOp(ControlOp):
 
     name = "control.cond"
     predicate = operand_def(AnyAttr())
+    """An i1, or a tensor of one i1."""
     outputs = var_result_def(AnyAttr())
+    """What the region that ran yields."""
     then_region = region_def("single_block")
+    """Computes the results if the predicate is true."""
     else_region = region_def("single_block")
+    """Computes them if it is false."""
 
     traits = traits_def(SingleBlockImplicitTerminator(YieldOp), RecursiveMemoryEffect())
     assembly_format = (
@@ -138,7 +143,8 @@ class WhileOp(LoopOp):
       control.yield %p : tensor<i1>
     } do {
     ^bb0(%i: tensor<i64>, %a: tensor<4xf32>):
-      …
+      %j = aten.add.Scalar %i {other = 1} : tensor<i64>
+      %b = aten.relu %a : tensor<4xf32>
       control.yield %j, %b : tensor<i64>, tensor<4xf32>
     }
     ```
@@ -150,9 +156,13 @@ class WhileOp(LoopOp):
 
     name = "control.while"
     inits = var_operand_def(AnyAttr())
+    """What the loop carries before the first iteration."""
     outputs = var_result_def(AnyAttr())
+    """What it carries when the condition is false."""
     condition = region_def("single_block")
+    """Takes what is carried, yields whether to go on."""
     body = region_def("single_block")
+    """Takes what is carried, yields it for the next iteration."""
 
     traits = traits_def(SingleBlockImplicitTerminator(YieldOp), RecursiveMemoryEffect())
     assembly_format = (
@@ -223,7 +233,7 @@ class MapOp(SlicedOp):
     ```mlir
     %r = control.map over (%xs) : (tensor<3x4xf32>) -> (tensor<3x4xf32>) {
     ^bb0(%x: tensor<4xf32>):
-      %y = aten.add.Tensor %x, %b {alpha = 1} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      %y = aten.add.Tensor %x, %b : tensor<4xf32>
       control.yield %y : tensor<4xf32>
     }
     ```
@@ -235,8 +245,11 @@ class MapOp(SlicedOp):
 
     name = "control.map"
     sequences = var_operand_def(AnyAttr())
+    """Tensors with the same first dimension."""
     outputs = var_result_def(AnyAttr())
+    """Stacks of what the body yields, with that dimension first."""
     body = region_def("single_block")
+    """Takes a slice of each sequence, without the first dimension."""
 
     traits = traits_def(SingleBlockImplicitTerminator(YieldOp), RecursiveMemoryEffect())
     assembly_format = (
@@ -254,15 +267,17 @@ class MapOp(SlicedOp):
 
 @irdl_op_definition
 class ScanOp(SlicedOp):
-    """Go over the slices of tensors with a state: the region takes state and slices, and yields the next state and
-    items, which are stacked. The results are the last state and the stacks.
+    """Go over the slices of tensors with a state.
+
+    The region takes state and slices, and yields the next state and items, which are stacked. The results are the last
+    state and the stacks.
 
     ```mlir
     %h, %ys = control.scan (%h0) over (%xs) : (tensor<4xf32>) over (tensor<3x4xf32>)
                                               -> (tensor<4xf32>) stacked (tensor<3x4xf32>) {
     ^bb0(%s: tensor<4xf32>, %x: tensor<4xf32>):
-      …
-      control.yield %next, %y : tensor<4xf32>, tensor<4xf32>
+      %y = aten.add.Tensor %s, %x : tensor<4xf32>
+      control.yield %y, %y : tensor<4xf32>, tensor<4xf32>
     }
     ```
 
@@ -272,10 +287,15 @@ class ScanOp(SlicedOp):
 
     name = "control.scan"
     inits = var_operand_def(AnyAttr())
+    """The state before the first slice."""
     sequences = var_operand_def(AnyAttr())
+    """Tensors with the same first dimension."""
     carried = var_result_def(AnyAttr())
+    """The state after the last slice."""
     stacked = var_result_def(AnyAttr())
+    """Stacks of the items, with that dimension first."""
     body = region_def("single_block")
+    """Takes the state and a slice of each sequence, yields the next state and the items."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True), AttrSizedResultSegments(as_property=True))
     traits = traits_def(SingleBlockImplicitTerminator(YieldOp), RecursiveMemoryEffect())

@@ -1,4 +1,4 @@
-"""Op classes of the `edge` dialect, one per overload, made when they are first used.
+"""Op classes of the `edge` dialect, one per overload. Each is made when it is first used.
 
 Editors and type checkers read `ops.pyi`, which `make stubs` writes.
 """

@@ -1,4 +1,4 @@
-"""The rules that every edge op keeps by itself, with what to do about each violation.
+"""Verification rules of edge ops, with a fix for each violation.
 
 | label | rule |
 |---|---|
@@ -27,9 +27,12 @@ __all__ = ["Violation", "violations"]
 _FIXES = {
     "edge_c2": "run scalars-to-tensors before aten-to-edge",
     "edge_c3": "use one type, in PyTorch with x.float() or module.double(), or run promote-types before aten-to-edge",
-    "edge_c4": "convert the operand with dim_order_ops._to_dim_order_copy",
+    "edge_c4": "convert the operand, in PyTorch with x.to(dtype), in text with dim_order_ops._to_dim_order_copy",
     "edge_c5": "run propagate-dim-order, or convert the operand with dim_order_ops._clone_dim_order",
 }
+_RESULT_FIX = (
+    "use one type for the operands, in PyTorch with x.float() or module.double(), or correct the result type"
+)
 
 
 class Violation(NamedTuple):
@@ -57,6 +60,6 @@ def violations(op: SchemaOp) -> Iterator[Violation]:
         )
         return
     for message in dtype_problems(op):
-        yield Violation(message, _FIXES[message[1:8]])
+        yield Violation(message, _RESULT_FIX if "] returns " in message else _FIXES[message[1:8]])
     for message in layout_problems(op):
         yield Violation(message, _FIXES[message[1:8]])

@@ -1,7 +1,6 @@
 """The `executorch` dialect: a program as the runtime executes it, one op per table of the file's schema.
 
-A method is a plan of registers and instructions. Text and file translate into each other;
-`docs/rationale/executorch.md` says why the dialect is as it is.
+A method is a plan of registers and instructions. Text and file translate into each other.
 """
 
 from xdsl.ir import Dialect

@@ -64,7 +64,7 @@ from et_ir.dialects.executorch.arguments import (
     text_attribute,
     verify_arguments,
 )
-from et_ops.calls import COPY, ET_VIEW, mutated_arguments
+from et_ops.conventions import COPY, ET_VIEW, mutated_arguments
 
 __all__ = [
     "INSTRUCTIONS",
@@ -140,15 +140,23 @@ class KernelCallOp(IRDLOperation, RegisterAccess):
 
     Rules: `kernel_call_c1` the name is `namespace::name` or `namespace::name.overload`; `argument_c1`
     arguments are literals of the file's types; `kernel_call_c2` `outs` are tensors.
+
+    Syntax: `"OPERATOR"(ARGUMENT, …) [outs(%R, …) | outs([%R, …]) | returns(%R, …)] [handle N]`.
     """
 
     name = "executorch.kernel_call"
     operator = prop_def(StringAttr)
+    """`namespace::name.overload`, as the runtime looks the kernel up."""
     call_arguments = prop_def(base(ArrayAttr[Attribute]), prop_name="arguments")
+    """The schema's arguments without the out arguments: literals, lists, and a mark for each register."""
     list_out = opt_prop_def(UnitAttr)
+    """The registers that are written are one argument, a list of tensors."""
     returns = opt_prop_def(UnitAttr)
+    """The last registers are no arguments, but hold what the kernel returns."""
     debug_handle = opt_prop_def(IntegerAttr)
+    """The number of the exported operator that the instruction computes."""
     registers = var_operand_def(AnyAttr())
+    """Those among the arguments, in order, then those that are written."""
 
     traits = traits_def(RegisterEffects())
 
@@ -303,13 +311,19 @@ class DelegateCallOp(IRDLOperation, RegisterAccess):
     ```mlir
     executorch.delegate_call @lowered_0(%x) outs(%r)
     ```
+
+    Syntax: `@CALLEE(%R, …) [outs(%R, …)] [handle N]`.
     """
 
     name = "executorch.delegate_call"
     callee = prop_def(FlatSymbolRefAttrConstr)
+    """The compiled subgraph."""
     debug_handle = opt_prop_def(IntegerAttr)
+    """The number of the instruction in the debug map."""
     inputs = var_operand_def(AnyAttr())
+    """Registers that the delegate reads."""
     outs = var_operand_def(AnyAttr())
+    """Registers that it writes."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(RegisterEffects())
@@ -361,11 +375,15 @@ class MoveOp(IRDLOperation, RegisterAccess):
     ```
 
     Rule: `move_c1` both registers have the same type.
+
+    Syntax: `%SOURCE to %TARGET`.
     """
 
     name = "executorch.move"
     source = operand_def(AnyAttr())
+    """The register that is read."""
     target = operand_def(AnyAttr())
+    """The register that holds the same afterwards."""
     traits = traits_def(RegisterEffects())
 
     def __init__(self, source: SSAValue, target: SSAValue):
@@ -414,10 +432,13 @@ class FreeOp(IRDLOperation, RegisterAccess):
     ```mlir
     executorch.free %a
     ```
+
+    Syntax: `%REGISTER`.
     """
 
     name = "executorch.free"
     register = operand_def(TensorType)
+    """A tensor register without a place in an arena."""
     traits = traits_def(RegisterEffects())
 
     def __init__(self, register: SSAValue):
@@ -451,12 +472,17 @@ class JumpFalseOp(IRDLOperation, RegisterAccess):
 
     Rules: `jump_false_c1` the condition is a boolean or a tensor of booleans; `jump_false_c2` the second
     block stands right behind this one, because the file has no instruction that would go there.
+
+    Syntax: `%CONDITION, ^TARGET, ^FALLTHROUGH`.
     """
 
     name = "executorch.jump_false"
     condition = operand_def(AnyAttr())
+    """An i1, or a tensor of i1."""
     target = successor_def()
+    """The block where execution goes on if the condition is false."""
     fallthrough = successor_def()
+    """The next block."""
     traits = traits_def(RegisterEffects(), IsTerminator())
 
     def __init__(self, condition: SSAValue, target: Block, fallthrough: Block):
@@ -505,10 +531,13 @@ class JumpOp(IRDLOperation, RegisterAccess):
     ```mlir
     executorch.jump ^join
     ```
+
+    Syntax: `^TARGET`.
     """
 
     name = "executorch.jump"
     target = successor_def()
+    """The block where execution goes on."""
     traits = traits_def(RegisterEffects(), IsTerminator())
 
     def __init__(self, target: Block):
@@ -535,11 +564,15 @@ class ReturnOp(IRDLOperation, RegisterAccess):
     ```
 
     Rules: `return_c1` an output is not a list; `return_c2` it ends the last block.
+
+    Syntax: `[ARGUMENT, …]`.
     """
 
     name = "executorch.return"
     call_arguments = prop_def(base(ArrayAttr[Attribute]), prop_name="arguments")
+    """The outputs: literals, and a mark for each register."""
     outputs = var_operand_def(AnyAttr())
+    """The registers among them, in order."""
     traits = traits_def(RegisterEffects(), IsTerminator())
 
     def __init__(self, arguments: Sequence[Argument]):

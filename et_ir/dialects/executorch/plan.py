@@ -55,18 +55,29 @@ class PlanOp(IRDLOperation):
 
     Rules: `plan_c1` it holds registers and instructions; `plan_c2` its last block ends with the only return;
     `plan_c3` a plan of several blocks declares its registers in the first; `plan_c4` no block has arguments.
+
+    Syntax: `@NAME [{OPTION = VALUE, …}] REGION`.
     """
 
     name = "executorch.plan"
     sym_name = prop_def(SymbolNameConstraint())
+    """The method's name."""
     arenas = opt_prop_def(DenseArrayBase.constr(i64))
+    """Bytes of each arena, from number 1 on; absent before memory planning."""
     bounds = opt_prop_def(DenseArrayBase.constr(i64))
+    """Bytes that each arena needs at least, where planning proved that; files do not have them."""
     devices = opt_prop_def(base(ArrayAttr[ArenaDeviceAttr]))
+    """Devices of the arenas that are not on the CPU."""
     in_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
+    """The nesting of the inputs: torch's pytree spec."""
     out_spec = opt_prop_def(base(StringAttr) | base(TreeAttr))
+    """The nesting of the outputs."""
     stack_traces = opt_prop_def(UnitAttr)
+    """The file is to have the source lines of each instruction."""
     guards = opt_prop_def(base(GuardsAttr))
+    """Conditions on the sizes of the inputs, checked by the runtime."""
     body = region_def()
+    """Registers and instructions, in one or more blocks."""
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
     def __init__(

@@ -101,6 +101,7 @@ class RegisterOp(IRDLOperation, ABC):
     """A declaration of one register."""
 
     declared = result_def()
+    """The register."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ()
     """The flags that this kind of register takes."""
@@ -187,8 +188,11 @@ class TensorRegisterOp(RegisterOp, ABC):
     """
 
     requires_grad = opt_prop_def(UnitAttr)
+    """As torch's attribute of that name."""
     dynamism_name = opt_prop_def(StringAttr, prop_name="dynamism")
+    """`bound` where sizes are upper bounds, `unbound` where they are hints; absent where they are exact."""
     device = opt_prop_def(StringAttr)
+    """The device that the tensor lives on; the CPU if absent."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ("bound", "unbound", "requires_grad")
 
@@ -244,7 +248,9 @@ class MemoryRegisterOp(RegisterOp, ABC):
     """
 
     memory_id_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="memory_id")
+    """The arena, counted from 1."""
     offset_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="offset")
+    """The first byte in the arena."""
 
     @property
     def place(self) -> tuple[int, int] | None:
@@ -278,8 +284,11 @@ class SymbolRegisterOp(TensorRegisterOp, ABC):
     """A tensor register whose bytes a symbol of the module says."""
 
     symbol = prop_def(FlatSymbolRefAttrConstr)
+    """The parameter, constant or buffer."""
     external = opt_prop_def(UnitAttr)
+    """The bytes are in a data file (`.ptd`), under the symbol's name."""
     anonymous = opt_prop_def(UnitAttr)
+    """The file does not have the symbol's name."""
 
     FLAGS: ClassVar[tuple[str, ...]] = ("external", "anonymous", *TensorRegisterOp.FLAGS)
 
@@ -310,16 +319,24 @@ class InputOp(MemoryRegisterOp):
     %n = executorch.input 3 : i64
     ```
 
-    Rules: `register_c1`, `register_c2`; `input_c1` an input is a tensor, or has a value of its type and no
+    Rules: `register_c1` as of tensor registers; `input_c1` an input is a tensor, or has a value of its type and no
     place; `input_c2` an aliased input is a tensor without a place.
+
+    Syntax: `[bound | unbound] [requires_grad] [aliased] [LITERAL]
+    [{memory_id = N, offset = N, device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.input"
     value = opt_prop_def(AnyAttr())
+    """The value of an input that is no tensor."""
     aliased = opt_prop_def(UnitAttr)
+    """The tensor is the caller's own, so that the caller sees what is written."""
     requires_grad = opt_prop_def(UnitAttr)
+    """As torch's attribute of that name."""
     dynamism_name = opt_prop_def(StringAttr, prop_name="dynamism")
+    """`bound` where sizes are upper bounds, `unbound` where they are hints; absent where they are exact."""
     device = opt_prop_def(StringAttr)
+    """The device that the tensor lives on; the CPU if absent."""
 
     FLAGS: ClassVar[tuple[str, ...]] = (*TensorRegisterOp.FLAGS, "aliased")
 
@@ -378,6 +395,8 @@ class ConstantOp(SymbolRegisterOp):
     ```mlir
     %w = executorch.constant @"fc.weight" : tensor<4x4xf32>
     ```
+
+    Syntax: `[bound | unbound] [external] [anonymous] [requires_grad] @SYMBOL [{device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.constant"
@@ -399,6 +418,9 @@ class StateOp(SymbolRegisterOp, MemoryRegisterOp):
     ```mlir
     %s = executorch.state @"cache" {memory_id = 1, offset = 64} : tensor<8xf32>
     ```
+
+    Syntax: `[bound | unbound] [external] [anonymous] [requires_grad] @SYMBOL
+    [{memory_id = N, offset = N, device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.state"
@@ -423,6 +445,8 @@ class AllocOp(TensorRegisterOp, MemoryRegisterOp):
     ```mlir
     %r = executorch.alloc {memory_id = 1, offset = 64} : tensor<4x4xf32>
     ```
+
+    Syntax: `[bound | unbound] [requires_grad] [{memory_id = N, offset = N, device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.alloc"
@@ -449,11 +473,15 @@ class ViewOp(TensorRegisterOp):
     ```
 
     Rule: `view_c1` the view lies within the register that it shares memory with.
+
+    Syntax: `[bound | unbound] [requires_grad] %REGISTER [from N] [{device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.view"
     viewed = operand_def(TensorType)
+    """The register whose memory it is."""
     start = opt_prop_def(IntegerAttr.constr(i64))
+    """The byte of it at which the view starts; 0 if absent."""
     traits = traits_def(AllocatesRegister())
 
     def __init__(
@@ -505,6 +533,8 @@ class ReferenceOp(TensorRegisterOp):
     ```mlir
     %e = executorch.reference : tensor<4xf32>
     ```
+
+    Syntax: `[bound | unbound] [requires_grad] [{device = "NAME"}] : TYPE`.
     """
 
     name = "executorch.reference"
@@ -523,10 +553,13 @@ class ValueOp(RegisterOp):
     ```
 
     Rule: `value_c1` the initial value is of the register's type.
+
+    Syntax: `LITERAL : TYPE`.
     """
 
     name = "executorch.value"
     value = prop_def(AnyAttr())
+    """What the register holds before the first execution."""
     traits = traits_def(AllocatesRegister())
 
     def __init__(self, value: Scalar):

@@ -10,24 +10,30 @@ from xdsl.ir import Dialect
 from et_ir.dialects.native.ops import (
     BarrierOp,
     CompareOp,
+    ConcatOp,
     KernelOp,
     OuterProductOp,
     SelectOp,
     StridedLoadOp,
+    ViewOp,
     YieldOp,
 )
 
 __all__ = [
     "BarrierOp",
     "CompareOp",
+    "ConcatOp",
     "KernelOp",
     "Native",
     "OuterProductOp",
     "SelectOp",
     "StridedLoadOp",
+    "ViewOp",
     "YieldOp",
 ]
 
 Native = Dialect(
-    "native", [KernelOp, YieldOp, StridedLoadOp, OuterProductOp, CompareOp, SelectOp, BarrierOp], []
+    "native",
+    [KernelOp, YieldOp, ViewOp, StridedLoadOp, OuterProductOp, ConcatOp, CompareOp, SelectOp, BarrierOp],
+    [],
 )

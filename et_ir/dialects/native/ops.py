@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import ClassVar, Final
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, VectorType, i1, i64
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    TensorType,
+    VectorType,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -32,8 +42,19 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.native.types import memref_type, vector_type
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
-__all__ = ["BarrierOp", "CompareOp", "KernelOp", "OuterProductOp", "SelectOp", "StridedLoadOp", "YieldOp"]
+__all__ = [
+    "BarrierOp",
+    "CompareOp",
+    "ConcatOp",
+    "KernelOp",
+    "OuterProductOp",
+    "SelectOp",
+    "StridedLoadOp",
+    "ViewOp",
+    "YieldOp",
+]
 
 PREDICATES: Final = (
     "oeq",
@@ -68,6 +89,8 @@ class KernelOp(IRDLOperation):
     }
     ```
 
+    The types of inputs and results say their order in memory, those inside do not: there is none in registers.
+
     Rules: `kernel_c1` the body's arguments are the inputs; `kernel_c2` it yields the results.
     """
 
@@ -92,14 +115,26 @@ class KernelOp(IRDLOperation):
             regions=[body],
         )
 
+    def outside(self) -> dict[SSAValue, SSAValue]:
+        """The inputs, by the arguments of the body that they are."""
+        return dict(zip(self.body.block.args, self.inputs, strict=True))
+
     def verify_(self) -> None:
         block = self.body.block
-        if [argument.type for argument in block.args] != [value.type for value in self.inputs]:
+        if list(map(_logical, block.args)) != list(map(_logical, self.inputs)):
             raise VerifyException("[kernel_c1] the arguments of the body differ from the inputs")
         last = block.last_op
-        yielded = [value.type for value in last.operands] if isinstance(last, YieldOp) else []
-        if yielded != [result.type for result in self.outputs]:
+        yielded = list(map(_logical, last.operands)) if isinstance(last, YieldOp) else []
+        if yielded != list(map(_logical, self.outputs)):
             raise VerifyException("[kernel_c2] the values that the body yields differ from the results")
+
+
+def _logical(value: SSAValue) -> Attribute:
+    """The type of a value without an order in memory."""
+    type = value.type
+    if not is_tensor(type):
+        return type
+    return TensorType(type.element_type, type.get_shape())
 
 
 @irdl_op_definition
@@ -118,6 +153,33 @@ class YieldOp(IRDLOperation):
 
     def __init__(self, values: Sequence[SSAValue] = ()):
         super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class ViewOp(IRDLOperation):
+    """The elements of a tensor in the order that they have in memory, as a tensor of other sizes or another dim order.
+
+    ```mlir
+    %1 = native.view %0 : tensor<1x8x4x4xf32, #edge.dim_order<0, 2, 3, 1>> -> tensor<1x4x4x8xf32>
+    ```
+
+    Rule: `view_c1` both have the same element type, and as many elements.
+    """
+
+    name = "native.view"
+    source = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue, result_type: Attribute):
+        super().__init__(operands=[source], result_types=[result_type])
+
+    def verify_(self) -> None:
+        source, result = tensor_type(self.source), tensor_type(self.result)
+        counts = [prod(type.get_shape()) for type in (source, result) if type.has_static_shape()]
+        if source.element_type != result.element_type or (len(counts) == 2 and counts[0] != counts[1]):
+            raise VerifyException(f"[view_c1] {source} is no {result}")
 
 
 @irdl_op_definition
@@ -201,6 +263,37 @@ class OuterProductOp(IRDLOperation):
             raise VerifyException(
                 f"[outer_product_c1] {self.lhs.type} by {self.rhs.type} is no {self.acc.type}"
             )
+
+
+@irdl_op_definition
+class ConcatOp(IRDLOperation):
+    """One row vector of several, such as of panels of a packed matrix.
+
+    ```mlir
+    %b = native.concat %b0, %b1 : (vector<16xf32>, vector<16xf32>) -> vector<32xf32>
+    ```
+
+    Rule: `concat_c1` the result has as many elements as the operands together.
+    """
+
+    name = "native.concat"
+    parts = var_operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$parts attr-dict `:` functional-type($parts, $result)"
+
+    def __init__(self, parts: Sequence[SSAValue]):
+        types = [vector_type(part) for part in parts]
+        width = sum(type.get_shape()[0] for type in types)
+        super().__init__(operands=[parts], result_types=[VectorType(types[0].element_type, [width])])
+
+    def verify_(self) -> None:
+        types = [vector_type(part) for part in self.parts]
+        result = vector_type(self.result)
+        if any(
+            len(type.get_shape()) != 1 or type.element_type != result.element_type for type in types
+        ) or result.get_shape() != (sum(type.get_shape()[0] for type in types),):
+            raise VerifyException(f"[concat_c1] {', '.join(map(str, types))} make no {result}")
 
 
 @irdl_op_definition

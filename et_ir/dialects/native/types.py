@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from math import prod
+from typing import Any, cast
 
-from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, MemRefType, VectorType
 from xdsl.ir import Attribute, SSAValue
 
-__all__ = ["memref_type", "vector_type"]
+__all__ = ["float_splat", "memref_type", "resized_splat", "vector_type"]
 
 
 def vector_type(value: SSAValue) -> VectorType[Attribute]:
@@ -20,3 +21,17 @@ def memref_type(value: SSAValue) -> MemRefType[Attribute]:
     """The type of a value that is a buffer."""
     assert isinstance(value.type, MemRefType)
     return cast("MemRefType[Attribute]", value.type)
+
+
+def float_splat(type: VectorType[Attribute], number: float) -> DenseIntOrFPElementsAttr:
+    """A constant vector of floats whose elements are all `number`."""
+    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[AnyFloat]", type), [number])
+
+
+def resized_splat(type: VectorType[Attribute], splat: DenseIntOrFPElementsAttr) -> DenseIntOrFPElementsAttr:
+    """A constant vector of another size with the elements of a splat."""
+    raw = splat.data.data
+    element = raw[: len(raw) // len(splat)]
+    return DenseIntOrFPElementsAttr(
+        cast("VectorType[Any]", type), BytesAttr(element * prod(type.get_shape()))
+    )

@@ -4,8 +4,7 @@ Weights, buffers and constants are module-level symbols that all methods share; 
 changes, `load` and `store` access mutable state, `overwrite` changes what the caller gave. `literal` is a Python
 value that is no tensor, `compute` a number made of others, `range` what is known of a number that only the data tells.
 `sizes` are the expressions of a tensor type's sizes that are known at run time only, `ranges` of a method what their
-symbols can be.
-`operator` declares an operator that no registry knows.
+symbols can be. `operator` declares an operator that no registry knows.
 """
 
 from xdsl.ir import Dialect

@@ -85,7 +85,7 @@ def compute_type(function: str, operands: Sequence[Attribute]) -> Attribute:
 
 
 class _OfSizes(ComputesSize):
-    """The functions that sizes are expressions of."""
+    """The result is a size expression, where the function is one of those that sizes have."""
 
     def expression(self, op: Operation, operands: Sequence[Expression]) -> Expression | None:
         assert isinstance(op, ComputeOp)
@@ -118,8 +118,11 @@ class ComputeOp(IRDLOperation):
 
     name = "program.compute"
     function = prop_def(StringAttr)
+    """The name of the function."""
     inputs = var_operand_def()
+    """Its operands: i64, f64 or i1 as the function takes them."""
     result = result_def()
+    """The number, of the type that the function gives."""
     traits = traits_def(Pure(), _OfSizes())
     assembly_format = "$function $inputs `:` functional-type($inputs, $result) attr-dict"
 

@@ -35,11 +35,15 @@ class OverwriteOp(IRDLOperation):
     ```
 
     Rule: `overwrite_c1` both have one type.
+
+    Syntax: `%TARGET, %VALUE : TYPE [, TYPE]`.
     """
 
     name = "program.overwrite"
     target = operand_def(TensorType)
+    """An input of the method."""
     value = operand_def(TensorType)
+    """What its memory holds when the method has ended, of the same type."""
     traits = traits_def(_WritesInput())
 
     def __init__(self, target: SSAValue, value: SSAValue):

@@ -34,12 +34,17 @@ class DeclareOperatorOp(IRDLOperation):
     Rules: `operator_c1` the schema can be read, names a namespace, and computes new tensors; `operator_c2` the out
     variant is of the same namespace, takes the same arguments and writes what the operator returns; `operator_c3` the
     registries have no operator of that name.
+
+    Syntax: `[random] "SCHEMA" [out "SCHEMA"]`.
     """  # noqa: E501
 
     name = "program.operator"
     schema = prop_def(StringAttr)
+    """The functional schema in torch's syntax, with its namespace."""
     out = opt_prop_def(StringAttr)
+    """The schema of the out variant. Without it no runtime can call the operator."""
     random = opt_prop_def(UnitAttr)
+    """Equal calls may give different results, so that passes merge none and fold none."""
 
     def __init__(self, schema: str, out: str = "", *, random: bool = False):
         properties: dict[str, Attribute] = {"schema": StringAttr(schema)}

@@ -66,8 +66,11 @@ class GlobalOp(IRDLOperation, ABC):
     """A tensor that belongs to the program. Rules: `global_c1` data has the type's element type and size."""
 
     sym_name = prop_def(SymbolNameConstraint())
+    """The name in the program, as `torch.export` gives it, or the pass that made the symbol."""
     type = prop_def(TensorType)
+    """The type of the tensor, whose sizes are static."""
     value = opt_prop_def(DataAttr)
+    """The elements; none where the bytes are not at hand, and for a buffer that starts as zeros."""
 
     traits = traits_def(SymbolOpInterface())
 
@@ -91,7 +94,7 @@ class GlobalOp(IRDLOperation, ABC):
 
 @irdl_op_definition
 class ParameterOp(GlobalOp):
-    """A trained weight.
+    """A trained weight, which no method changes.
 
     ```mlir
     program.parameter @"fc.weight" : tensor<2xf32> = #program.data<f32, [1.0, 2.0]>
@@ -117,7 +120,9 @@ class ConstantOp(GlobalOp):
 
 @irdl_op_definition
 class BufferOp(GlobalOp):
-    """A buffer. With `mutable` it is state that methods read and write; without data it starts as zeros.
+    """A buffer of the module.
+
+    With `mutable` it is state that methods read and write; without data it starts as zeros.
 
     ```mlir
     program.buffer mutable @"cache" : tensor<1x8xf32>
@@ -126,6 +131,7 @@ class BufferOp(GlobalOp):
 
     name = "program.buffer"
     mutable = opt_prop_def(UnitAttr)
+    """The buffer is state: methods may read it with `program.load` and write it with `program.store`."""
     assembly_format = "(`mutable` $mutable^)? $sym_name `:` $type (`=` qualified($value)^)? attr-dict"
 
 
@@ -140,7 +146,9 @@ class GetOp(IRDLOperation):
 
     name = "program.get"
     symbol = prop_def(FlatSymbolRefAttrConstr)
+    """A parameter, a constant or a buffer that is not mutable."""
     result = result_def(TensorType)
+    """Its value, of the symbol's type."""
     traits = traits_def(Pure())
     assembly_format = "$symbol `:` type($result) attr-dict"
 
@@ -176,7 +184,9 @@ class LoadOp(IRDLOperation):
 
     name = "program.load"
     symbol = prop_def(FlatSymbolRefAttrConstr)
+    """A mutable buffer."""
     result = result_def(TensorType)
+    """What it holds at this place in the method."""
     traits = traits_def(ReadsState())
     assembly_format = "$symbol `:` type($result) attr-dict"
 
@@ -195,7 +205,9 @@ class StoreOp(IRDLOperation):
 
     name = "program.store"
     symbol = prop_def(FlatSymbolRefAttrConstr)
+    """A mutable buffer."""
     value = operand_def(TensorType)
+    """Its new value, of the symbol's type."""
     traits = traits_def(WritesState())
     assembly_format = "$symbol `,` $value `:` type($value) attr-dict"
 
@@ -212,11 +224,15 @@ class LiteralOp(IRDLOperation):
     ```mlir
     %two = program.literal 2.000000e+00 : f64
     ```
+
+    Syntax: `VALUE`.
     """
 
     name = "program.literal"
     value = prop_def(Attribute)
+    """The number, string or `none`."""
     result = result_def(Attribute)
+    """The value: an i64, f64, i1, `!program.string` or `none`."""
     traits = traits_def(Pure(), ConstantLike())
 
     def __init__(self, value: int | float | bool | str | None):

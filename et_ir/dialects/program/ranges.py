@@ -23,12 +23,17 @@ class RangeOp(IRDLOperation):
     ```
 
     Rule: `range_c1` there are a least or a largest number, and some number between them.
+
+    Syntax: `%NUMBER [from N] [to N]`.
     """
 
     name = "program.range"
     number = operand_def(i64)
+    """The number."""
     least_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="from")
+    """The least that it can be."""
     most_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="to")
+    """The largest that it can be."""
 
     def __init__(self, number: SSAValue, least: int | None, most: int | None):
         properties: dict[str, Attribute] = {}

@@ -28,7 +28,14 @@ _TUPLE, _LIST, _DICT = "builtins.tuple", "builtins.list", "builtins.dict"
 
 @irdl_attr_definition
 class TreeAttr(Data[str]):
-    """A pytree spec of torch; `data` is its JSON text."""
+    """The nesting of inputs or outputs: a pytree spec of torch, whose JSON text is `data`.
+
+    In the text `*` is a leaf of tuples, lists and dicts.
+
+    ```mlir
+    #program.tree<"((*, [*, *]), {mask: *})">
+    ```
+    """
 
     name = "program.tree"
 

@@ -1,4 +1,4 @@
-"""Op classes of a dialect of operators, each made from its record when it is first asked for.
+"""Op classes of a dialect of operators. Each is made from its record when it is first asked for.
 
 A program uses some thirty of a thousand operators. `OperatorClasses` is the mapping by operator name, which the
 modules `et_ir.dialects.aten.ops` and `et_ir.dialects.edge.ops` also offer by class name: `aten.AddTensorOp`.

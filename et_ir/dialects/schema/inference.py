@@ -64,9 +64,9 @@ def _types(found: Result, type_of: Callable[[Meta], Attribute]) -> Sequence[Attr
         return (type_of(found),)
     if isinstance(found, DType):
         return (attr_of(found),)
-    if found is None:
-        return None
-    return [type_of(item) for item in found]
+    if found is None or None in found:
+        return None  # a result that is not asked for is no tensor
+    return [type_of(item) for item in cast("Sequence[Meta]", found)]
 
 
 @lru_cache(maxsize=16384)

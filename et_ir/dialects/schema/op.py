@@ -91,7 +91,10 @@ def op_info(schema_text: str) -> OpInfo:
 
 
 class SchemaOp(IRDLOperation):
-    """An operation defined by the schema of an operator. `et_ir.dialects.schema.classes` makes the subclasses."""
+    """An operation defined by the schema of an operator, such as `aten.relu` or `edge.add.Tensor`.
+
+    The arguments of the schema are attributes of an op: `op.self`, `op.alpha`.
+    """
 
     operator: ClassVar[Operator]
     traits: ClassVar[OpTraits]
@@ -108,6 +111,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def info(cls) -> OpInfo:
+        """Facts derived from the schema, such as defaults."""
         cached = cls.__dict__.get("_info")
         if cached is None:
             cached = op_info(cls.operator.schema_text)
@@ -116,6 +120,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def schema(cls) -> Schema:
+        """The operator's schema."""
         return cls.info().schema
 
     # -- construction
@@ -370,6 +375,7 @@ class SchemaOp(IRDLOperation):
 
     @classmethod
     def get_irdl_definition(cls) -> OpDef:
+        """Operand, property and result definitions, as IRDL's ops have them."""
         cached = cls.__dict__.get("_op_def")
         if cached is None:
             cached = _op_def(cls)

@@ -45,8 +45,7 @@ class Encoding(NamedTuple):
 
 @irdl_attr_definition
 class SizesAttr(Data[Encoding]):
-    """The symbolic sizes of a tensor type: an expression of the method's symbols for
-    each `?` in turn.
+    """The symbolic sizes of a tensor type: an expression of the method's symbols for each `?` in turn.
 
     ```mlir
     tensor<?x4x?xf32, #program.sizes<s0, 2*s0 + 1>>

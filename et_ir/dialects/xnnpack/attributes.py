@@ -1,4 +1,4 @@
-"""The type of a value of a graph, and fields of tables as attributes."""
+"""Value types of graphs, and table fields as attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An op for each kind of node, made from the kinds that the format has."""
+"""One op for each kind of node of the format."""
 
 from __future__ import annotations
 
@@ -30,16 +30,21 @@ _EVERY = ("debug_handle", "output_min", "output_max")
 
 
 class NodeOp(IRDLOperation):
-    """A node: its operands, of which an optional last one may be missing; its results with their `ids`; and the
-    fields of its kind as attributes, unless they are 0. `output_min` and `output_max` are the limits of the output.
+    """A node of the graph.
+
+    An optional last operand may be missing. Attributes are the fields of the kind in the format, unless they are 0;
+    `output_min` and `output_max` are the limits of the output.
 
     Rules: `node_c1` it has as many operands and results as its kind; `node_c2` its attributes are fields of its kind;
     `node_c3` it has both limits or none; `node_c4` each result has an id of 32 bits.
     """
 
     ids = prop_def(AnyAttr())
+    """The id of each result."""
     inputs = var_operand_def(base(ValueType))
+    """Operands, in the order of the format."""
     outputs = var_result_def(base(ValueType))
+    """Results."""
     assembly_format = "`(` $inputs `)` `ids` $ids attr-dict `:` functional-type($inputs, $outputs)"
 
     def __init__(

@@ -68,13 +68,21 @@ class GraphOp(IRDLOperation):
 
     name = "xnnpack.graph"
     sym_name = prop_def(SymbolNameConstraint())
+    """The name that calls refer to, that of the `backend.lowered`."""
     version = prop_def(StringAttr)
+    """The version of the format."""
     table = prop_def(base(ArrayAttr[DictionaryAttr]))
+    """Where each constant is, from index 0 on: `size` bytes at `offset` of `constants`, or named data by `key`."""
     specs = opt_prop_def(base(ArrayAttr[CompileSpecAttr]))
+    """Settings that the backend gets when the file is loaded."""
     alignment = opt_prop_def(IntegerAttr.constr(i64))
+    """Alignment of the blob in the file, in bytes."""
     debug_handles = opt_prop_def(DictionaryAttr)
+    """Lists of locations by identifiers of nodes."""
     constants = opt_prop_def(DataAttr)
+    """Bytes of the constants that are in the blob."""
     body = region_def("single_block")
+    """Inputs, constants, nodes and the outputs, in the order of the format."""
 
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove())
     assembly_format = (
@@ -155,8 +163,11 @@ class InputOp(IRDLOperation):
 
     name = "xnnpack.input"
     argument = prop_def(IntegerAttr.constr(i64))
+    """The number of the delegate's argument."""
     id_out = prop_def(IntegerAttr.constr(i64), prop_name="id")
+    """The id of the value."""
     value = result_def(ValueType)
+    """The value."""
     traits = traits_def(HasParent(GraphOp))
     assembly_format = "$argument `id` $id attr-dict `:` type($value)"
 
@@ -176,8 +187,11 @@ class ConstantOp(IRDLOperation):
 
     name = "xnnpack.constant"
     index = prop_def(IntegerAttr.constr(i64))
+    """The index in the graph's table, from 1 on."""
     id_out = prop_def(IntegerAttr.constr(i64), prop_name="id")
+    """The id of the value."""
     value = result_def(ValueType)
+    """The value."""
     traits = traits_def(HasParent(GraphOp))
     assembly_format = "$index `id` $id attr-dict `:` type($value)"
 
@@ -199,7 +213,9 @@ class OutputOp(IRDLOperation):
 
     name = "xnnpack.output"
     arguments = prop_def(AnyAttr())
+    """The number of the delegate's argument, for each value."""
     values = var_operand_def(base(ValueType))
+    """The values."""
     traits = traits_def(IsTerminator(), HasParent(GraphOp))
     assembly_format = "$values `arguments` $arguments attr-dict `:` type($values)"
 

@@ -1,4 +1,4 @@
-"""Decompose to Core ATen what no pattern was written for, by tracing torch's own decomposition.
+"""Decompose to Core ATen by tracing torch's own decompositions. This is for operators without a pattern.
 
 For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed,
 and the operators it comes down to take the op's place: core ones, leaves (`et_ops/leaves.txt`), and ones that

@@ -1,4 +1,4 @@
-"""Fold batch normalisation with constant statistics into the convolution or matrix product in front of it.
+"""Fold constant batch normalization into the preceding convolution or matrix product.
 
 ```mlir
 %1 = aten.convolution %x, %w, %b {…} : (…) -> tensor<1x8x4x4xf32>                                        // before

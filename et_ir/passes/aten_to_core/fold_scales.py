@@ -1,4 +1,4 @@
-"""Fold products with constants, and sums, of each channel into the convolution or matrix product in front of them.
+"""Fold per-channel factors and addends into the preceding convolution or matrix product.
 
 ```mlir
 %1 = aten.convolution %x, %w, %b {…} : (…) -> tensor<1x8x4x4xf32>                                        // before

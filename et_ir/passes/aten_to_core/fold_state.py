@@ -1,4 +1,4 @@
-"""Make constants of state that no method changes, and with `dead` drop state that no method's results depend on.
+"""Make constants of state that no method changes. With `dead`, drop state that no result depends on.
 
 ```mlir
 program.buffer mutable @scale : tensor<f32> = #program.data<f32, [2.0]>                   // before

@@ -1,4 +1,4 @@
-"""Find the parts of a program that a backend takes, and make each a region of its own.
+"""Outline the parts of a program that a backend takes. Each becomes a region of its own.
 
 `backend` is the backend and what it is told, as in `et-compile --backend`: `NAME[:key=value[,key=value]]`. Nothing is
 compiled yet: passes may still look into the regions, and `lower-partitions` has the backend compile them.

@@ -1,4 +1,4 @@
-"""Erase ops whose results nobody uses, and parameters, constants and unchanged buffers that nobody reads.
+"""Erase unused ops, and parameters, constants and unchanged buffers without readers.
 
 Ops without effects go, and those that only read: random ops too, as nobody sees the generator's state. Ops
 with regions go when nothing in them has an effect. One walk from the end of each block to its start sees

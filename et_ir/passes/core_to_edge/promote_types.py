@@ -1,5 +1,4 @@
-"""Convert operands that are computed together to one element type, as torch promotes them inside of its
-kernels.
+"""Make type promotion explicit. Operands that torch's kernels promote are converted to one element type.
 
 Covers every operator that mixes types (`et_ops/facts/promotion.py`): arithmetic, comparisons, logic,
 `where`, `cat`, `pow`, `remainder`, `maximum`, `clamp`, `addcmul` and so on, with torch's three classes of

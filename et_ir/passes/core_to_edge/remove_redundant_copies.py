@@ -1,5 +1,4 @@
-"""Drop copies and conversions of edge programs that change neither type nor layout, and merge those that
-follow each other.
+"""Drop copies that change neither type nor layout, and merge conversions.
 
 ```mlir
 %1 = edge.dim_order_ops._to_dim_order_copy %x {dtype = f32} : tensor<4xf32>             // before; after, uses of %x
@@ -71,7 +70,7 @@ def _part(dtype: DType) -> DType:
     return real_of(dtype)
 
 
-class RemoveCopy(RewritePattern):
+class RemoveRedundantCopy(RewritePattern):
     """A copy of the same type and layout."""
 
     roots = _COPIES
@@ -107,7 +106,7 @@ class MergeConversions(RewritePattern):
         rewriter.replace(op, merged)
 
 
-PATTERNS: Final = (RemoveCopy, MergeConversions)
+PATTERNS: Final = (RemoveRedundantCopy, MergeConversions)
 
 
 @dataclass(frozen=True)

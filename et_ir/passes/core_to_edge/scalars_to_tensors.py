@@ -1,4 +1,5 @@
-"""Put tensors into tensor slots that hold Python numbers, or use the overload that takes a number.
+"""Put tensors into tensor slots that hold Python numbers. An overload that takes a number is used instead where there
+is one.
 
 A number in a tensor's place promotes as torch's wrapped number does. Where the target has a kernel for the
 `Scalar` overload, which promotes alike, the number becomes its literal. Elsewhere it becomes a tensor without

@@ -1,4 +1,4 @@
-"""Compute what is concatenated where the concatenation has it, so that nothing is copied.
+"""Compute operands of concatenations in place. Each is written where the concatenation has it, so nothing is copied.
 
 ```mlir
 %a = executorch.alloc : tensor<1x16x8x8xf32>
@@ -55,6 +55,7 @@ class ConcatenateInPlacePass(ModulePass):
     name = "concatenate-in-place"
 
     outputs: bool = True
+    """Whether operands of an output's concatenation are computed in place, too."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:

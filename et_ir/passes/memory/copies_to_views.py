@@ -1,4 +1,4 @@
-"""Replace copies that leave every byte where it is by views of the same memory.
+"""Replace copies that leave every byte in place by views.
 
 `view_copy`, `squeeze_copy`, `unsqueeze_copy`, a slice or selection along the outermost dimension, a
 permutation that moves only dimensions of size 1, a clone to the same layout: the result of each is the memory
@@ -47,7 +47,7 @@ from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
 from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
 from et_ir.dialects.executorch.layout import is_contiguous
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
-from et_ops.calls import ET_VIEW
+from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["CopiesToViewsPass"]
@@ -63,6 +63,7 @@ class CopiesToViewsPass(ModulePass):
     name = "copies-to-views"
 
     inputs: bool = False
+    """Whether inputs are planned, so that a result may be a view of one."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:

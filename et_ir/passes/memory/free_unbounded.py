@@ -1,4 +1,4 @@
-"""Give the memory of tensors that get it at run time back, where nothing needs it any more.
+"""Free tensors that are allocated at run time after their last use.
 
 ```mlir
 %0 = executorch.alloc unbound : tensor<0x2xi64>

@@ -1,4 +1,4 @@
-"""Compute what is cheap again where it is needed, instead of keeping it, if the program needs less memory at once so.
+"""Recompute cheap values where they are needed, if that lowers peak memory.
 
 ```mlir
 %r = edge.relu %x : tensor<1x64x32x32xf32>

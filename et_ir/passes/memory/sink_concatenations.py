@@ -1,4 +1,4 @@
-"""Reduce what is concatenated part by part, so that it never has to be there as a whole.
+"""Reduce concatenations part by part, without making the whole.
 
 ```mlir
 %c = edge.cat [%a, %b] {dim = 1} : (tensor<1x8x32x32xf32>, tensor<1x8x32x32xf32>) -> tensor<1x16x32x32xf32>

@@ -1,4 +1,4 @@
-"""Compute channels in groups where all of them at once would need the most memory.
+"""Compute channels in groups where peak memory is reached.
 
 ```mlir
 %1 = edge.convolution %x, %w {…} : (tensor<1x3x32x32xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x32x32xf32>

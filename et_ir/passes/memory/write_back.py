@@ -1,4 +1,4 @@
-"""Turn stores to mutable buffers, and writes to inputs, into copies to the registers of the state or the input.
+"""Turn stores to buffers and writes to inputs into copies. They go to the registers of the state or the input.
 
 A value that is read after its register has been overwritten (an output that is the old state, two buffers that
 swap) is copied aside first. An input that is written becomes `aliased`, the caller's own tensor.
@@ -55,7 +55,7 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.executorch.layout import Tensor, dim_order
 from et_ir.dialects.program import Globals, OverwriteOp, StoreOp
 from et_ir.passes.memory.coalescing import erase, insert_before
-from et_ops.calls import COPY
+from et_ops.conventions import COPY
 
 __all__ = ["WriteBackPass", "clone_call"]
 

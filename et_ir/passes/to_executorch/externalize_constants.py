@@ -1,4 +1,4 @@
-"""Move constants out of the program's file, into data files (`.ptd`) that are loaded beside it.
+"""Move constants into data files (`.ptd`) that are loaded beside the program.
 
 ```mlir
 program.parameter @"fc.weight" : tensor<4x3xf32> = #program.data<…>
@@ -65,17 +65,16 @@ def externalize(module: ModuleOp, choose: Callable[[str, int], str | None]) -> N
 
 @dataclass(frozen=True)
 class ExternalizeConstantsPass(ModulePass):
-    """Move constants into data files.
-
-    `file` names the data file, which is written beside the program; `match` is a pattern of names as shells know them;
-    what has fewer than `min_bytes` bytes stays in the program.
-    """
+    """Move constants into data files."""
 
     name = "externalize-constants"
 
     file: str = "constants.ptd"
+    """The data file, which is written beside the program."""
     match: str = "*"
+    """The names of the constants to move, as a glob."""
     min_bytes: int = 1
+    """The size in bytes from which a constant is moved."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.file or "/" in self.file:

@@ -1,4 +1,4 @@
-"""Compute max pools as elementwise maxima of the taps of all windows, where that is faster.
+"""Compute max pools as elementwise maxima of taps where that is faster.
 
 ```mlir
 %2, %i = edge.max_pool2d_with_indices %x {kernel_size = [2, 2], …} : … -> tensor<1x8x4x4xf32>, …               // before
@@ -37,30 +37,14 @@ from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.convolutions_to_products.builder import TileBuilder
 from et_ir.passes.to_executorch.convolutions_to_products.tiling import Copies, TileBudget, tile_budgets
-from et_ir.passes.to_executorch.convolutions_to_products.window import is_plain, pair
+from et_ir.passes.to_executorch.convolutions_to_products.window import Geometry, is_plain, pair
 from et_ir.rewriting import rewrite
 from et_ir.targets.lookup import DEFAULT
 
 __all__ = ["PoolsToMaximaPass"]
 
 
-@dataclass(frozen=True)
-class _Pool:
-    """The geometry of a pool; sizes are rows first."""
-
-    size: tuple[int, int]
-    out: tuple[int, int]
-    taps: tuple[int, int]
-    stride: tuple[int, int]
-    padding: tuple[int, int]
-    dilation: tuple[int, int]
-
-    @property
-    def padded(self) -> tuple[int, int]:
-        return self.size[0] + 2 * self.padding[0], self.size[1] + 2 * self.padding[1]
-
-
-def _pool(op: Operation) -> _Pool | None:
+def _pool(op: Operation) -> Geometry | None:
     if not isinstance(op, edge.MaxPool2dWithIndicesOp) or op.results[1].first_use is not None:
         return None
     image, result = tensor_type(op.operands[0]), tensor_type(op.results[0])
@@ -68,8 +52,8 @@ def _pool(op: Operation) -> _Pool | None:
         return None
     lists = (op.kernel_size, op.stride or op.kernel_size, op.padding, op.dilation)
     taps, stride, padding, dilation = (pair([*numbers, *numbers][:2], 2, 1) for numbers in lists)
-    size, out = image.get_shape()[-2:], result.get_shape()[-2:]
-    return _Pool((size[0], size[1]), (out[0], out[1]), taps, stride, padding, dilation)
+    size = pair(image.get_shape()[-2:], 2, 1)
+    return Geometry(size=size, taps=taps, stride=stride, padding=padding, dilation=dilation)
 
 
 class Maxima(Form):
@@ -130,7 +114,7 @@ def _largest(
     return largest
 
 
-def _copies(op: Operation, pool: _Pool) -> Copies:
+def _copies(op: Operation, pool: Geometry) -> Copies:
     """Of a channel: its plane, this with padding, two taps of rows."""
     type = tensor_type(op.operands[0])
     padded = prod(pool.padded) if pool.padding != (0, 0) else 0

@@ -41,6 +41,7 @@ class KernelLimitsPass(ModulePass):
     name = "kernel-limits"
 
     target: str = DEFAULT
+    """The runtime whose kernels there are."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self)

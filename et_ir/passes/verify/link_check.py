@@ -1,4 +1,4 @@
-"""Check that a target has a kernel for every operator that a program calls, and the backends that it delegates to.
+"""Check that a target has the kernels and backends of a program.
 
 ```mlir
 executorch.kernel_call "aten::cumprod.out"(%x, 0) outs(%r)
@@ -56,6 +56,7 @@ class LinkCheckPass(ModulePass):
     name = "link-check"
 
     target: str = DEFAULT
+    """The runtime whose kernels there are."""
     extra: tuple[str, ...] = ()
     """Operators that the runtime has beside those of the target, as `mylib::foo.out`."""
     backends: tuple[str, ...] = ()

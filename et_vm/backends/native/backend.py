@@ -16,8 +16,9 @@ from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.native import ENTRY, NativeObject, NativeProgram, NativeTensor, read_native
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.native.cpu import cpu_features, machine
-from et_vm.backends.native.elf import load_object
+from et_vm.backends.native.elf import load_object, machine_of
 from et_vm.backends.native.threads import shared_pool
+from et_vm.platform import ALIGNMENT
 from et_vm.values import Array, Tensor
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class _Delegate:
         number = machine()
         assert number is not None
         self.code = load_object(memoryview(chosen.code), number)
+        self._reservation = context.platform.reserve(self.code.nbytes)
         self._entry = _ENTRY_TYPE(self.code.address(ENTRY))
         self.arena = _aligned(context, program.arena_size, program.arena_alignment)
         self._context = context.platform.allocate(CONTEXT_BYTES)
@@ -141,7 +143,7 @@ def _chosen(objects: Sequence[NativeObject]) -> NativeObject:
     features = cpu_features()
     number = machine()
     for one in objects:
-        if number is not None and features.issuperset(one.cpu_features.split()) and _is_for(one, number):
+        if number == machine_of(memoryview(one.code)) and features.issuperset(one.cpu_features.split()):
             return one
     wanted = "; ".join(f"{one.instruction_set} ({one.cpu_features})" for one in objects)
     raise ExecutorchError(
@@ -149,11 +151,6 @@ def _chosen(objects: Sequence[NativeObject]) -> NativeObject:
         f"no machine code in the file is for this machine ({host.system()} on {host.machine()}); it is for {wanted}",
         hint="compile the program for this machine, or without the native backend",
     )
-
-
-def _is_for(one: NativeObject, number: int) -> bool:
-    """Whether the header of an ELF object names a machine."""
-    return int.from_bytes(bytes(one.code[18:20]), "little") == number
 
 
 def _checked(arg: object, expected: NativeTensor, place: int) -> int:
@@ -177,6 +174,8 @@ def _checked(arg: object, expected: NativeTensor, place: int) -> int:
 
 
 def _aligned(context: BackendInitContext, nbytes: int, alignment: int) -> Array:
+    if alignment <= ALIGNMENT:
+        return context.platform.allocate(nbytes)
     raw = context.platform.allocate(nbytes + alignment)
     start = -_address(raw) % alignment
     return raw[start : start + nbytes]

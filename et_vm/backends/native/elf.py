@@ -12,11 +12,11 @@ import mmap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import Struct, error
-from typing import Final
+from typing import Final, NamedTuple
 
 from et_schema.errors import Error, InvalidFile
 
-__all__ = ["MACHINES", "LoadedObject", "load_object"]
+__all__ = ["MACHINES", "Image", "LoadedObject", "link_object", "load_object", "machine_of"]
 
 MACHINES: Final = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
 """ELF's numbers of architectures, by the names that `platform.machine` gives them."""
@@ -27,9 +27,11 @@ _SYMBOL = Struct("<IBBHQQ")
 _RELOCATION = Struct("<QQq")
 
 _PROGBITS, _SYMTAB, _RELA, _NOBITS = 1, 2, 4, 8
-_WRITE, _ALLOC = 1, 2
+_WRITE, _ALLOC, _EXECUTE = 1, 2, 4
+_GLOBAL = 1
 _RELOCATABLE = 1
 _MOST_SECTIONS = 4096
+_MOST_INSTRUCTION = 16
 
 
 @dataclass(frozen=True)
@@ -44,37 +46,72 @@ class _Section:
     alignment: int
 
 
+class _Symbol(NamedTuple):
+    name: str
+    section: int
+    """The number of its section, -1 for one that is in none."""
+    value: int
+    is_global: bool
+
+
+@dataclass(frozen=True)
+class Image:
+    """An object as it is in memory, wherever at a page it starts."""
+
+    content: bytes
+    functions: dict[str, int]
+    """Where the global functions start."""
+
+    def place(self, function: str) -> int:
+        """Where a function starts. Raises InvalidFile for one that the code does not define."""
+        if function not in self.functions:
+            raise _invalid(f"the code does not define {function}", "code")
+        return self.functions[function]
+
+
 class LoadedObject:
     """An object in executable memory; the memory is unmapped with it."""
 
-    def __init__(self, memory: mmap.mmap, base: int, symbols: dict[str, int]):
+    def __init__(self, memory: mmap.mmap, base: int, image: Image):
         self._memory = memory
         self.nbytes = len(memory)
         """Bytes of memory that hold it."""
-        self._symbols = symbols
+        self._image = image
         self._base = base
 
-    def address(self, symbol: str) -> int:
-        """The address of a symbol. Raises `InvalidFile` for one that the object does not define."""
-        if symbol not in self._symbols:
-            raise _invalid(f"the object does not define {symbol}", "code")
-        return self._base + self._symbols[symbol]
+    def address(self, function: str) -> int:
+        """The address of a function. Raises InvalidFile for one that the code does not define."""
+        return self._base + self._image.place(function)
+
+
+def machine_of(data: memoryview) -> int:
+    """ELF's number of the architecture that an object is for; 0 for what is too short to say."""
+    return int.from_bytes(bytes(data[18:20]), "little") if len(data) >= 20 else 0
 
 
 def load_object(data: memoryview, machine: int) -> LoadedObject:
-    """Map an object for a machine (one of `MACHINES`).
+    """Map an object for this machine, whose number in ELF is `machine`.
+
+    Raises InvalidFile, as `link_object` does and with AccessFailed where the system has no executable memory.
+    """
+    return _mapped(link_object(data, machine))
+
+
+def link_object(data: memoryview, machine: int) -> Image:
+    """Lay out the sections of an object for a machine (one of `MACHINES`) and relocate them, without running anything.
 
     Raises InvalidFile(DelegateInvalidCompatibility) for what is no such object, or refers to anything outside itself.
+    Time and memory are linear in the bytes of the object.
     """
     try:
-        return _load(data, machine)
-    except (error, IndexError, UnicodeDecodeError) as damaged:
+        return _link(data, machine)
+    except (error, IndexError, OverflowError, UnicodeDecodeError) as damaged:
         raise _invalid(f"the object is damaged: {damaged}", "code") from damaged
 
 
-def _load(data: memoryview, machine: int) -> LoadedObject:
+def _link(data: memoryview, machine: int) -> Image:
     sections = _sections(data, machine)
-    places, size = _layout(sections)
+    places, size = _layout(sections, len(data))
     symbols = _symbols(data, sections)
     image = bytearray(max(size, 1))
     for number, start in places.items():
@@ -87,8 +124,9 @@ def _load(data: memoryview, machine: int) -> LoadedObject:
             continue
         target, start = sections[section.info], places[section.info]
         for at in range(0, section.size - section.size % _RELOCATION.size, _RELOCATION.size):
-            offset, info, addend = _RELOCATION.unpack_from(data, section.offset + at)
-            name, where, value = symbols[info >> 32]
+            entry: tuple[int, int, int] = _RELOCATION.unpack_from(data, section.offset + at)
+            offset, info, addend = entry
+            name, where, value, _ = symbols[info >> 32]
             if where not in places:
                 raise _invalid(
                     f"the code refers to {name or 'a symbol'}, which it does not define", target.name
@@ -96,20 +134,34 @@ def _load(data: memoryview, machine: int) -> LoadedObject:
             kind = info & 0xFFFFFFFF
             if offset + 4 > target.size:
                 raise _invalid(f"a relocation at byte {offset} of {target.size}", target.name)
-            apply(image, start + offset, kind, places[where] + value + addend)
-    exported = {name: places[where] + value for name, where, value in symbols if name and where in places}
-    return _mapped(bytes(image), exported)
+            to = places[where] + value + addend
+            # Places that are relative to the end of an instruction have a small negative addend.
+            if not -_MOST_INSTRUCTION <= to <= size:
+                raise _invalid(f"a relocation to byte {to} of {size}", target.name)
+            apply(image, start + offset, kind, to)
+    functions = {
+        name: places[where] + value
+        for name, where, value, is_global in symbols
+        if is_global and where in places and sections[where].flags & _EXECUTE and value < sections[where].size
+    }
+    return Image(bytes(image), functions)
 
 
 def _sections(data: memoryview, machine: int) -> list[_Section]:
-    ident, kind, found, _, _, _, start, _, _, _, _, size, count, names = _HEADER.unpack_from(data, 0)
+    ident, *header = _HEADER.unpack_from(data, 0)
+    numbers: list[int] = header
+    kind, found, _, _, _, start, _, _, _, _, size, count, names = numbers
     if ident[:6] != b"\x7fELF\x02\x01" or kind != _RELOCATABLE or size != _SECTION.size:
         raise _invalid("the code is no relocatable ELF object of 64 bits", "code")
     if found != machine:
         raise _invalid(f"the object is for machine {found}, this is {machine}", "code")
+    if machine not in _RELOCATIONS:
+        raise _invalid(f"the object is for machine {machine}, which no code is made for", "code")
     if not 0 < count <= _MOST_SECTIONS:
         raise _invalid(f"the object claims {count} sections", "code")
-    raw = [_SECTION.unpack_from(data, start + number * size) for number in range(count)]
+    raw: list[tuple[int, ...]] = [
+        _SECTION.unpack_from(data, start + number * size) for number in range(count)
+    ]
     strings = raw[names]
     sections: list[_Section] = []
     for name, kind, flags, _, offset, nbytes, link, info, alignment, _ in raw:
@@ -120,49 +172,53 @@ def _sections(data: memoryview, machine: int) -> list[_Section]:
     return sections
 
 
-def _layout(sections: Sequence[_Section]) -> tuple[dict[int, int], int]:
+def _layout(sections: Sequence[_Section], nbytes: int) -> tuple[dict[int, int], int]:
     """Where each section of code or data starts in memory, and the bytes of all."""
+    read = sum(section.size for section in sections if section.kind in (_PROGBITS, _SYMTAB, _RELA))
+    if read > nbytes:
+        raise _invalid(f"sections of {read} bytes in all overlap in {nbytes}", "code")
     places: dict[int, int] = {}
     end = 0
     for number, section in enumerate(sections):
-        if not section.flags & _ALLOC or section.name.startswith(".eh_frame"):
+        # Section 0 is none. Nothing unwinds the stack through the code.
+        if number == 0 or not section.flags & _ALLOC or section.name.startswith(".eh_frame"):
             continue
         if section.flags & _WRITE and section.size:
             raise _invalid("the object has memory that its code writes to", section.name)
         alignment = max(section.alignment, 1)
         if alignment > mmap.PAGESIZE or alignment & (alignment - 1):
             raise _invalid(f"an alignment of {alignment}", section.name)
-        if section.kind == _NOBITS and section.size:
-            raise _invalid("a section without content", section.name)
+        if section.kind != _PROGBITS and section.size:
+            raise _invalid("memory that is neither code nor read-only data", section.name)
         end = -(-end // alignment) * alignment
         places[number] = end
         end += section.size
     return places, end
 
 
-def _symbols(data: memoryview, sections: Sequence[_Section]) -> list[tuple[str, int, int]]:
-    """Name, section and place in it of each symbol."""
+def _symbols(data: memoryview, sections: Sequence[_Section]) -> list[_Symbol]:
     tables = [section for section in sections if section.kind == _SYMTAB]
     if len(tables) != 1:
         raise _invalid(f"{len(tables)} symbol tables", "code")
     (table,) = tables
     strings = sections[table.link]
-    found: list[tuple[str, int, int]] = []
+    found: list[_Symbol] = []
     for at in range(0, table.size - table.size % _SYMBOL.size, _SYMBOL.size):
-        name, _, _, where, value, _ = _SYMBOL.unpack_from(data, table.offset + at)
+        entry: tuple[int, ...] = _SYMBOL.unpack_from(data, table.offset + at)
+        name, info, _, where, value, _ = entry
         text = _string(data, strings.offset, strings.size, name)
         if 0 < where < len(sections) and value > sections[where].size:
             raise _invalid(f"{text or 'a symbol'} at byte {value} of {sections[where].size}", table.name)
         # Zero is the section of what is not defined; the highest numbers are no sections.
-        found.append((text, where if where < 0xFF00 else -1, value))
+        found.append(_Symbol(text, where if where < 0xFF00 else -1, value, info >> 4 == _GLOBAL))
     return found
 
 
-def _mapped(image: bytes, symbols: dict[str, int]) -> LoadedObject:
+def _mapped(image: Image) -> LoadedObject:
     """Memory with the image, first to write to, then to execute: never both."""
-    size = -(-len(image) // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = -(-len(image.content) // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size, prot=mmap.PROT_READ | mmap.PROT_WRITE)
-    memory.write(image)
+    memory.write(image.content)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_EXEC):
@@ -172,7 +228,7 @@ def _mapped(image: bytes, symbols: dict[str, int]) -> LoadedObject:
             code=Error.AccessFailed,
             hint="compile the program without the native backend",
         )
-    return LoadedObject(memory, base, symbols)
+    return LoadedObject(memory, base, image)
 
 
 # -- relocations
@@ -188,17 +244,24 @@ def _aarch64(image: bytearray, place: int, kind: int, value: int) -> None:
     if kind == 261:  # R_AARCH64_PREL32
         _put32(image, place, value - place)
         return
-    word = int.from_bytes(image[place : place + 4], "little")
     if kind in (282, 283):  # R_AARCH64_JUMP26, R_AARCH64_CALL26
-        word |= ((value - place) >> 2) & 0x3FFFFFF
+        distance, field = value - place, 0x3FFFFFF
+        exact = distance % 4 == 0 and -(2**27) <= distance < 2**27
+        bits = distance >> 2 & field
     elif kind == 275:  # R_AARCH64_ADR_PREL_PG_HI21: the image starts at a page
         pages = (value >> 12) - (place >> 12)
-        word |= (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5
+        exact = -(2**20) <= pages < 2**20
+        field, bits = 0x60FFFFE0, (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5
     elif kind in _LOW_BITS:
-        word |= (value & 0xFFF) >> _LOW_BITS[kind] << 10
+        shift, low = _LOW_BITS[kind], value & 0xFFF
+        exact = low >> shift << shift == low
+        field, bits = 0x3FFC00, low >> shift << 10
     else:
         raise _invalid(f"relocation {kind} of AArch64", "code")
-    image[place : place + 4] = (word & 0xFFFFFFFF).to_bytes(4, "little")
+    if not exact or place % 4:
+        raise _invalid(f"relocation {kind} of AArch64 to byte {value} does not fit", "code")
+    word = int.from_bytes(image[place : place + 4], "little") & ~field | bits
+    image[place : place + 4] = word.to_bytes(4, "little")
 
 
 _LOW_BITS: Final = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}

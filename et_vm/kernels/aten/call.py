@@ -1,4 +1,4 @@
-"""One call of an operator, its arguments in the forms that torch takes."""
+"""Calls of an operator with arguments in torch's forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolution, for which torch has no function that writes to a given output."""
+"""Convolution into a given output. Torch has no function for it."""
 
 from __future__ import annotations
 

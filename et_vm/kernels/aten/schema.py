@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from et_ops import Arg, ArgType, parse_schema
-from et_ops.calls import is_in_place
+from et_ops.conventions import is_in_place
 from et_vm.kernels.registry import Param
 
 # What kinds of program values an argument of each schema type takes; of an optional one, None as well.

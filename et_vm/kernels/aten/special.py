@@ -1,5 +1,4 @@
-"""Operators that torch computes faster by another way than their out variant, and those that torch does not
-know.
+"""Operators that torch does not know, or whose out variant is slow.
 
 Many out variants are generated: they allocate a result and copy it. Where torch has a function that writes
 to its output, or a view that saves the copy, the kernels here use it.

@@ -1,4 +1,4 @@
-"""Results' shapes and element types, by the inference rules of the operator library."""
+"""Result shapes and element types, by the operator library's inference rules."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def infer(
 
     Raises Trap for arguments that the rule refuses, and where a size is negative or cannot be told.
     """
-    return _results(ctx, rule, [_operand(value) for value in arguments], names, arguments)
+    found = _results(ctx, rule, [_operand(value) for value in arguments], names, arguments)
+    return [result for result in found if result is not None]
 
 
 def _results(
@@ -46,7 +47,7 @@ def _results(
     operands: Sequence[object],
     names: Sequence[str],
     arguments: Sequence[object],
-) -> Sequence[Meta]:
+) -> Sequence[Meta | None]:
     try:
         found = rule(*operands)
     except Mismatch as error:
@@ -57,6 +58,8 @@ def _results(
     if results is None or isinstance(results, DType):
         raise _refused(ctx, "there is no result of such types", names, arguments)
     for result in results:
+        if result is None:
+            continue
         shape = result.shape
         negative = any(size < 0 and size != UNKNOWN for size in shape)
         if negative or len(shape) > MAX_RANK or not addresses(shape, 1):
@@ -106,9 +109,9 @@ def inferred(
     The decorated function is called with results of their shapes if there is an element to compute, or always if it
     works for results that are `empty`; it may refuse no more than numbers. Before it, the first tensor (the result of
     an operator that takes none) must be of one of `kinds`, if any are given; with `same_type` all tensors among the
-    arguments have the type of the first. Each result passes `check` with the type that the rule says. The step resizes
-    a result of which the rule does not know the shape. An operator whose out variant has no `dtype`, as the result
-    states it, has a rule that takes it.
+    arguments have the type of the first. Each result passes `check` with the type that the rule says; one that is
+    not asked for is left as it is. The step resizes a result of which the rule does not know the shape. An operator
+    whose out variant has no `dtype`, as the result states it, has a rule that takes it.
     """
 
     def wrap(prepare: _P) -> _P:
@@ -138,7 +141,7 @@ def inferred(
                 values.insert(stated, DTYPES.get(cast("Tensor", arguments[-1]).scalar_type))
             metas = _results(ctx, rule, values, given, arguments)
             if single:
-                target, (meta,) = cast("Tensor", arguments[-1]), metas
+                target, (meta,) = cast("Tensor", arguments[-1]), cast("Sequence[Meta]", metas)
                 if target.scalar_type != SCALAR_TYPES[meta.dtype]:
                     check(ctx, SCALAR_TYPES[meta.dtype], target, arg=results[0])
                 if UNKNOWN in meta.shape:
@@ -152,7 +155,8 @@ def inferred(
                 labels = results * len(targets)
                 good = len(targets) == len(metas)
                 ctx.check(good, arg=results[0], expected=f"{len(metas)} tensors", got=len(targets))
-            shapes = list(zip(labels, metas, cast("Sequence[Tensor]", targets), strict=True))
+            found = zip(labels, metas, cast("Sequence[Tensor]", targets), strict=True)
+            shapes = [(label, meta, target) for label, meta, target in found if meta is not None]
             for label, meta, target in shapes:
                 check(ctx, SCALAR_TYPES[meta.dtype], target, arg=label)
             for _, meta, target in shapes:
@@ -162,6 +166,7 @@ def inferred(
             return prepare(ctx, *arguments) if some else NOTHING
 
         shaped.parameters = tuple(params)  # pyright: ignore[reportAttributeAccessIssue] the verifier reads it
+        shaped.rule = rule  # pyright: ignore[reportAttributeAccessIssue] a test reads which kernels have one
         return cast("_P", shaped)
 
     return wrap

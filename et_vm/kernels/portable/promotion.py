@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
@@ -85,16 +84,6 @@ def result_type(*operands: Tensor | Scalar) -> ScalarType:
     if result is None:
         raise ValueError("result_type of no operand")
     return SCALAR_TYPES[result]
-
-
-def promote_all(types: Iterable[ScalarType]) -> ScalarType:
-    """`promote` over one or more types."""
-    result: ScalarType | None = None
-    for scalar_type in types:
-        result = scalar_type if result is None else promote(result, scalar_type)
-    if result is None:
-        raise ValueError("promotion of no type")
-    return result
 
 
 def floating(scalar_type: ScalarType) -> ScalarType:

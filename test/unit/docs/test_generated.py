@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[3]
 QUICK = (
     "dev.snapshot",
     "dev.document_passes",
+    "dev.document_reference",
     "dev.document_tables",
 )
 ELSEWHERE = {

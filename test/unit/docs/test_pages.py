@@ -1,4 +1,4 @@
-"""Pages of the documentation: Python snippets run, links and named files exist, long pages have contents."""
+"""Pages of the documentation: links and named options exist, long pages have contents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from walkthrough.pages import LINK
 
 ROOT = Path(__file__).parents[3]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -17,23 +18,9 @@ PAGES = sorted(
         ["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
 )
-PYTHON = re.compile(r"(<!-- not run[^>]*-->\n)?```python\n(.*?)```\n", re.S)
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"```.*?```\n", re.S)
 LONG = 100
 """Lines from which a page has a table of contents."""
-
-PREAMBLE = """\
-import torch
-from examples.tour import net
-from et_ir import ExecutorchBackendConfig, to_edge
-
-model, args = net()
-(x,) = args
-program = torch.export.export(model, args)
-to_edge(program).to_executorch().save("model.pte")
-"""
-"""Names that snippets use without a definition: a model, its arguments, its program and its file."""
 
 
 def slugs(page: Path) -> set[str]:
@@ -41,26 +28,6 @@ def slugs(page: Path) -> set[str]:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     titles = re.findall(r"^#+ (.*)$", text, flags=re.M)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.mark.parametrize(
-    "page",
-    [page for page in DOCS if "```python\n" in page.read_text(encoding="utf-8")],
-    ids=lambda page: page.stem,
-)
-def test_python_snippets_run(tmp_path: Path, page: Path) -> None:
-    blocks = [text for skipped, text in PYTHON.findall(page.read_text(encoding="utf-8")) if not skipped]
-    if not blocks:
-        return
-    (tmp_path / "snippets.py").write_text("\n".join([PREAMBLE, *blocks]), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); import snippets"],
-        check=False,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -90,7 +57,7 @@ def test_long_pages_start_with_their_contents(page: Path) -> None:
 
 COMMANDS = (
     *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"]),
-    *(["et-vm", verb] for verb in ("run", "info", "diff", "ops", "verify", "validate")),
+    *(["et-vm", verb] for verb in ("run", "info", "diff", "ops", "bundle", "verify", "validate")),
 )
 ELSEWHERE = {
     "--check": "python -m bench",
@@ -105,6 +72,7 @@ ELSEWHERE = {
     "--processes": "python -m bench.compile",
     "--sample": "pytest, by test/conftest.py",
     "--samples": "python -m bench.target_costs",
+    "--rewrite": "python -m walkthrough",
     "--stock": "python -m bench.memory",
 }
 """Options of other programs that pages name."""

@@ -313,6 +313,7 @@ def others() -> Iterator[Case]:
     yield A.bucketize.Tensor, p(2, 3), p(4)
     yield A.isin.Scalar_Tensor, 2, i(4)
     yield A._fused_rms_norm, f(2, 3, 4), [4], f(4), 1e-5
+    yield A._native_batch_norm_legit_no_training, f(0), f(0), f(0), f(0), p(0), 0.1, 1e-5
     yield A._native_batch_norm_legit_functional, f(2, 3, 4), f(3), f(3), f(3), p(3), True, 0.1, 1e-5
     yield A._native_batch_norm_legit_functional, f(2, 3, 4), f(3), f(3), f(3), p(3), False, 0.1, 1e-5
     yield A._safe_softmax, f(2, 3), 1
@@ -322,7 +323,10 @@ def other_pointwise() -> Iterator[Case]:
     unary = (
         A.angle, A.digamma, A.erfc, A.erfinv, A.i0, A.isreal, A.lgamma, A.signbit, A.special_digamma, A.special_erfc,
         A.special_erfinv, A.special_gammaln, A.special_i0, A.special_log_ndtr, A.special_ndtr, A.special_psi,
-        A.conj_physical,
+        A.conj_physical, A.special_bessel_j0, A.special_bessel_j1, A.special_bessel_y0, A.special_bessel_y1,
+        A.special_airy_ai, A.special_erfcx, A.special_i0e, A.special_i1, A.special_i1e, A.special_modified_bessel_i0,
+        A.special_modified_bessel_i1, A.special_modified_bessel_k0, A.special_modified_bessel_k1, A.special_ndtri,
+        A.special_scaled_modified_bessel_k0, A.special_scaled_modified_bessel_k1, A.special_spherical_bessel_j0,
     )  # fmt: skip
     for op in unary:
         yield op, p(3)
@@ -339,6 +343,22 @@ def other_pointwise() -> Iterator[Case]:
     yield A.log_sigmoid_forward, f(3)
     for op in (A.fmax, A.fmin, A.hypot, A.igamma, A.igammac, A.logaddexp2, A.nextafter, A.special_gammainc):
         yield op, p(2, 1), p(3)
+    polynomials = (
+        A.special_chebyshev_polynomial_t, A.special_chebyshev_polynomial_u, A.special_chebyshev_polynomial_v,
+        A.special_chebyshev_polynomial_w, A.special_hermite_polynomial_h, A.special_hermite_polynomial_he,
+        A.special_laguerre_polynomial_l, A.special_legendre_polynomial_p, A.special_shifted_chebyshev_polynomial_t,
+        A.special_shifted_chebyshev_polynomial_u, A.special_shifted_chebyshev_polynomial_v,
+        A.special_shifted_chebyshev_polynomial_w, A.special_zeta,
+    )  # fmt: skip
+    for op in polynomials:
+        yield op, p(2, 1), i(3, low=1)
+        yield op, i(3, low=1), i(2, 1, low=1)
+    yield A.polygamma, 2, i(3, low=1)
+    yield A.remainder.Scalar_Tensor, 2.5, i(3, low=1)
+    yield A.ldexp.Tensor, f(2, 1), i(3)
+    yield A.ldexp.Tensor, i(3), f(2, 1, dtype=torch.float64)
+    yield A.ldexp.Tensor, f(3, dtype=torch.float16), i(3)
+    yield A.frexp.Tensor, f(2, 3)
     yield A.special_gammaincc, p(3), p(3)
     for op in (A.gcd, A.lcm):
         yield op, i(3), i(2, 1)
@@ -383,6 +403,14 @@ def other_windows() -> Iterator[Case]:
     yield A._convolution_mode, f(2, 3, 7), f(4, 3, 3), None, [1], "same", [1], 1
     yield A._convolution_mode, f(2, 3, 7), f(4, 3, 3), None, [2], "valid", [1], 1
     yield A.adaptive_max_pool3d, f(2, 3, 7, 8, 2), [3, 2, 1]
+    yield A.segment_reduce, f(5, 2), "sum", {"lengths": torch.tensor([2, 3])}
+    yield A.segment_reduce, f(2, 5, 3), "max", {"offsets": torch.tensor([[0, 2, 4, 5]] * 2), "axis": 1}
+    yield A.linalg_eigvals, f(2, 3, 3)
+    yield A.fractional_max_pool2d, f(2, 3, 7, 8), [2, 3], [3, 4], torch.rand(2, 3, 2)
+    yield A.fractional_max_pool2d, f(3, 7, 8), [2, 3], [3, 4], torch.rand(1, 3, 2)
+    yield A.fractional_max_pool3d, f(2, 3, 7, 8, 5), [2, 3, 2], [3, 4, 2], torch.rand(2, 3, 3)
+    yield A._upsample_bilinear2d_aa, f(2, 3, 4, 4), [3, 6], False
+    yield A._upsample_bicubic2d_aa, f(2, 3, 4, 4), [3, 6], True, 2.0, 1.5
     yield A.max_unpool2d, f(2, 3, 2, 2), torch.zeros(2, 3, 2, 2, dtype=torch.int64), [4, 4]
     yield (
         A.max_unpool3d,

@@ -338,6 +338,55 @@ def test_exceptions_name_the_pass_the_op_and_the_line(one: ModulePass, message: 
     assert caught.value.__cause__ is not None
 
 
+class Interrupted(RewritePattern):
+    @xdsl_pattern_rewriter.op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.NegOp, rewriter: PatternRewriter) -> None:
+        raise KeyboardInterrupt
+
+
+class InterruptedInWalker(ModulePass):
+    name = "in-walker"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        applier = xdsl_pattern_rewriter.GreedyRewritePatternApplier([Everything(), Interrupted()])
+        xdsl_pattern_rewriter.PatternRewriteWalker(applier).rewrite_module(op)
+
+
+class InterruptedInRewrite(ModulePass):
+    name = "in-rewrite"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        rewrite(op, [Interrupted()])
+
+
+class InterruptedAlone(ModulePass):
+    name = "alone"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("one", "where"),
+    [
+        (
+            InterruptedInWalker(),
+            "the pattern Interrupted on 'aten.neg' at model.py:8 of the pass 'in-walker'",
+        ),
+        (
+            InterruptedInRewrite(),
+            "the pattern Interrupted on 'aten.neg' at model.py:8 of the pass 'in-rewrite'",
+        ),
+        (InterruptedAlone(), "the pass 'alone'"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_interrupts_name_the_pass_the_pattern_and_the_op(one: ModulePass, where: str) -> None:
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run_passes(module(), [one])
+    assert caught.value.__notes__ == [f"in {where}"]
+
+
 class Breaks(ModulePass):
     name = "breaks"
 

@@ -15,6 +15,7 @@ from et_ir.targets.lookup import find_target
 from et_ops import OPERATORS, operator, operator_of_kernel, parse_schema
 from et_ops.fact import Facts, declare
 from et_ops.facts import DECLARED
+from et_ops.inference import WITHOUT_RULE
 from et_ops.leaves import LEAVES
 from et_ops.library import SNAPSHOT
 
@@ -52,6 +53,13 @@ def test_record_of_another_namespace():
     assert found.kernel == "quantized_decomposed::add.out"
     assert found.is_kept_whole
     assert OP_BY_NAME[found.name].operator is found is EDGE[found.name].operator
+
+
+def test_operators_without_a_shape_rule():
+    stated = " ".join(WITHOUT_RULE.values()).split()
+    assert stated == sorted(set(stated), key=stated.index)
+    without = {name for name, op in OPERATORS.items() if (op.is_edge or op.is_core) and op.shape_rule is None}
+    assert set(stated) == without
 
 
 def test_record_by_its_kernel():

@@ -1,5 +1,7 @@
 """Diagnostics as text, with quoted source, and as JSON."""
 
+import re
+
 import pytest
 
 from et_schema.diagnostics import Diagnostic, Frame, Location, Report, render
@@ -35,6 +37,20 @@ def test_rendering_quotes_the_line_and_lists_notes() -> None:
         "  fix: leave it\n"
         "a.pte: error: unread"
     )
+
+
+def test_colors_change_nothing_but_colors() -> None:
+    told = Diagnostic("no such op", at=PLACE, fix="leave it", severity="warning", notes=(Diagnostic("a: b"),))
+    sources = {"model.py": "\n" * 11 + "y = foo x"}
+    painted = render([told], sources, color=True)
+    assert painted == (
+        "\x1b[1mmodel.py:12:5:\x1b[m \x1b[1;35mwarning:\x1b[m no such op\n"
+        "  y = foo x\n"
+        "  \x1b[1;32m    ^\x1b[m\n"
+        "  \x1b[1;36mnote:\x1b[m a: b\n"
+        "  \x1b[1;32mfix:\x1b[m leave it"
+    )
+    assert re.sub(r"\x1b\[[\d;]*m", "", painted) == render([told], sources)
 
 
 def test_long_lines_are_quoted_around_the_column() -> None:

@@ -76,6 +76,8 @@ def test_unknown_methods(runtime):
     program = runtime.load_program(one_and_two(), kernels=kernels())
     with pytest.raises(KeyError, match="no method 'three'; there are: one, two"):
         program.load_method("three")
+    with pytest.raises(KeyError, match="there are: one, two, did you mean 'two'"):
+        program.load_method("tow")
     with pytest.raises(ExecutorchError) as caught:
         program.metadata("three")
     assert caught.value.code == Error.InvalidArgument

@@ -5,7 +5,12 @@ They are programs to compile, and how a command ended.
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 RELU = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -138,6 +143,18 @@ def faulty():
     return Faulty(), (torch.ones(3, 3), torch.zeros(3, dtype=torch.int64))
 
 
+class NoMeta(nn.Module):
+    def forward(self, x):
+        return torch.ops.acme.cpu_only(x)
+
+
+def no_meta():
+    if not hasattr(torch.ops.acme, "cpu_only"):
+        torch.library.define("acme::cpu_only", "(Tensor x) -> Tensor")
+        torch.library.impl("acme::cpu_only", "CPU")(lambda x: x * 2)
+    return NoMeta(), (torch.ones(4),)
+
+
 class NoFake(nn.Module):
     def forward(self, x):
         return torch.ops.acme.unknown_shape(x)
@@ -165,6 +182,86 @@ def training():
     return nn.Sequential(nn.Linear(3, 3), nn.Dropout()), (torch.ones(2, 3),)
 
 
+def exported_training():
+    module, args = training()
+    return torch.export.export(module.train(), args)
+
+
+def training_in_part():
+    module, args = training()
+    module.eval()[1].train()
+    return module, args
+
+
+def dropped(module, x):
+    return nn.functional.dropout(x, training=module.training)
+
+
+class Drops(nn.Module):
+    def forward(self, x):
+        return dropped(self, x)
+
+
+class DropsInside(nn.Module):
+    def forward(self, x):
+        return [nn.functional.dropout(each, training=self.training) for each in (x,)][0]
+
+
+def drops():
+    return DropsInside(), (torch.ones(3),)
+
+
+def drops_in_a_function():
+    return Drops(), (torch.ones(3),)
+
+
+def function():
+    return torch.relu, (torch.ones(3),)
+
+
+class Asserts(nn.Module):
+    def forward(self, x):
+        assert x.max() < 3
+        return x + 1
+
+
+def asserts():
+    return Asserts(), (torch.ones(3),)
+
+
+class Loops(nn.Module):
+    def forward(self, x):
+        for _ in range(int(x[0])):
+            x = x + 1
+        return x
+
+
+def loops():
+    return Loops(), (torch.ones(3),)
+
+
+class Numpy(nn.Module):
+    def forward(self, x):
+        return torch.from_numpy(x.numpy() + 1)
+
+
+def uses_numpy():
+    return Numpy(), (torch.ones(3),)
+
+
+class Keyword(nn.Module):
+    def forward(self, x, *, mask):
+        return x * mask
+
+
+def no_keyword():
+    return Keyword(), (torch.ones(3),)
+
+
+def double_norm():
+    return nn.LayerNorm(3), (torch.ones(2, 3, dtype=torch.float64),)
+
+
 class Product(nn.Module):
     def forward(self, x):
         return torch.cumprod(x, 0) + torch.ops.aten.mish(x)
@@ -184,3 +281,24 @@ class Ran(NamedTuple):
 
 
 Command = Callable[..., Ran]
+
+
+def on_terminal(*line: str, **environment: str) -> str:
+    """What a command prints on standard error that is a terminal."""
+    control, terminal = pty.openpty()
+    name, *arguments = line
+    code = f"import sys; from et_tools.{name.replace('-', '_')} import main; sys.exit(main(sys.argv[1:]))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+    ):
+        os.close(terminal)
+        parts: list[bytes] = []
+        with suppress(OSError):  # how the end of a terminal reads on Linux
+            while part := os.read(control, 1 << 16):
+                parts.append(part)
+    os.close(control)
+    return b"".join(parts).decode()

@@ -1,18 +1,27 @@
 """Help, version, and invalid command lines."""
 
 import re
+from pathlib import Path
 
 import pytest
 from command_line import Command
 
-COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm")
+README = Path(__file__).parents[3] / "README.md"
+COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan")
+VERBS = [("et-vm", v) for v in ("run", "info", "diff", "ops", "bundle", "verify", "validate")]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [(name,) for name in COMMANDS]
-    + [("et-vm", v) for v in ("run", "info", "diff", "ops", "verify", "validate")],
-)
+@pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + VERBS)
+def test_help_ends_with_the_exit_codes_of_the_readme(command: Command, line: tuple[str, ...]) -> None:
+    table = README.read_text(encoding="utf-8").partition("<!-- table exit codes -->")[2]
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", table.partition("<!-- end")[0], flags=re.M)
+    wanted = [f"  {code:4}{meaning.replace('`', '')}" for code, meaning in rows]
+    shown = command(*line, "--help").out.rstrip().splitlines()
+    assert len(rows) == 9
+    assert shown[-10:] == ["exit codes:", *wanted]
+
+
+@pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + VERBS)
 def test_help_starts_with_examples(command: Command, line: tuple[str, ...]) -> None:
     ran = command(*line, "--help")
     assert ran.code == 0
@@ -34,7 +43,13 @@ def test_version(command: Command, name: str) -> None:
     ("line", "message"),
     [
         (("et-opt", "--nope"), "unrecognized arguments: --nope (see et-opt --help)"),
-        (("et-opt", "--verify-diag", "x.mlir"), "unrecognized arguments: --verify-diag"),
+        (("et-opt", "--verify-diag", "x.mlir"), ": --verify-diag, did you mean '--verify-diagnostics'?"),
+        (("et-opt", "--print-ir-afer-all"), ", did you mean '--print-ir-after-all'? (see et-opt --help)"),
+        (("et-opt", "--stop-afer=cse"), ": --stop-afer=cse, did you mean '--stop-after'?"),
+        (("et-vm", "run", "x.pte", "--repat", "3"), ", did you mean '--repeat'? (see et-vm run --help)"),
+        (("et-vm", "verify", "x.bpte", "--kernels", "atem"), ", did you mean 'aten'?"),
+        (("et-plan", "x.csv", "--budgte", "3"), ", did you mean '--budget'?"),
+        (("et-plan", "relu.mlir", "--color", "nevr"), ", did you mean 'never'?"),
         (("et-opt", "a.mlir", "b.mlir"), "unrecognized arguments: b.mlir"),
         (
             ("et-translate", "relu.mlir"),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from command_line import Command, on_terminal
 
 from et_tools.compile_stages import Stages
 
@@ -48,3 +51,59 @@ def test_nothing_is_shown_meanwhile(
     shown = stream.getvalue()
     assert "\r" not in shown
     assert shown == "" if quiet else shown.startswith("export ") and shown.endswith(" ms  a note\n")
+
+
+def screen(output: str) -> list[str]:
+    """The lines that a terminal of any width shows after some output."""
+    lines, column = [""], 0
+    for part in re.split(r"(\x1b\[K|\r|\n)", output):
+        line = lines[-1]
+        match part:
+            case "\x1b[K":
+                lines[-1] = line[:column]
+            case "\r":
+                column = 0
+            case "\n":
+                lines.append("")
+                column = 0
+            case _:
+                lines[-1] = line[:column].ljust(column) + part + line[column + len(part) :]
+                column += len(part)
+    return lines
+
+
+SLOW = """
+import sys
+import time
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class SlowPass(ModulePass):
+    name = "slow"
+
+    def apply(self, ctx, op):
+        time.sleep(1.2)
+        print("}", file=sys.stderr)
+        for word in ("begins", " and", " ends"):
+            print(word, end="", file=sys.stderr)
+            time.sleep(0.7)
+        print(file=sys.stderr)
+"""
+
+
+def test_what_is_printed_meanwhile_stands_above_the_line(command: Command) -> None:
+    """Dumps of the module, and lines that a pass begins and ends later, are the same as in a pipe."""
+    Path("slow.py").write_text(SLOW)
+    line = ("et-compile", "relu.mlir", "-o", "x.pte", "--load", "slow.py", "--pass", "edge:slow")
+    line += ("--print-ir-after-all",)
+    shown = on_terminal(*line, NO_COLOR="1")
+    assert re.search(r"\rslow +\d+ s\r", shown)
+    expected = command(*line).err
+
+    def without_times(lines: list[str]) -> list[str]:
+        return [re.sub(r" +[\d.]+ ms", " ms", text.rstrip()) for text in lines]
+
+    assert without_times(screen(shown)) == without_times(expected.split("\n"))
+    assert "begins and ends\n" in expected
+    assert "IR Dump After slow" in expected

@@ -122,37 +122,66 @@ def test_layers_of_another_element_type(command: Command) -> None:
     ran = command("et-compile", "subjects.py:double_linear", "-o", "x.pte", "-q")
     assert ran.code == 3
     assert "mix element types: f64, f32\n  fix: use one type, in PyTorch with x.float()" in ran.err
+    ran = command("et-compile", "subjects.py:double_norm", "-o", "x.pte", "-q")
+    assert ran.code == 3
+    assert "\n  fix: use one type for the operands, in PyTorch with x.float()" in ran.err
 
 
 def test_modules_in_training_mode(command: Command) -> None:
     assert command("et-compile", "subjects.py:net", "-o", "x.pte", "-q").err == ""
-    ran = command("et-compile", "subjects.py:training", "-o", "x.pte", "-q")
-    assert ran.code == 0
-    assert (
-        "warning: the module of 'forward' is in training mode and is compiled in evaluation mode" in ran.err
-    )
-    assert "which changes Dropout: return module.eval() from the factory" in ran.err
+    for factory, changed in (
+        ("training", "1 (Dropout)"),
+        ("training_in_part", "1 (Dropout)"),
+        ("drops", "DropsInside"),
+        ("drops_in_a_function", "Drops"),
+    ):
+        ran = command("et-compile", f"subjects.py:{factory}", "--emit", "aten", "-q")
+        assert ran.code == 0
+        assert "train = false" in ran.out
+        assert ran.err.startswith(
+            "et-compile: warning: the module of 'forward' is in training mode and is compiled in evaluation mode, "
+            f"which changes {changed}: return module.eval() from the factory; to compile training mode, return "
+        )
+
+
+def test_exported_programs_keep_their_mode(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:exported_training", "--emit", "aten", "-q")
+    assert (ran.code, ran.err) == (0, "")
+    assert "aten.dropout" in ran.out
+    assert "train = true" in ran.out
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
+        ("subjects.py:function", "; make the function the forward of a torch.nn.Module"),
         ("subjects.py:raises", " in raises)\n  and more\n"),
         ("subjects.py:raises", "the factory subjects.py:raises failed: ValueError: the weights are gone ("),
         ("subjects.py:leaves", "SystemExit: 7 ("),
         ("subjects.py:needs", "missing 1 required positional argument"),
         (
             "subjects.py:nothing",
-            "must return (module, example_args[, dynamic_shapes]) for 'forward', not 'NoneType'",
+            "or an ExportedProgram for 'forward', not 'NoneType'",
         ),
         ("subjects.py:number", "for 'a', not 'int'"),
         ("subjects.py:no_methods", "returned no methods"),
         ("subjects.py:no_tuple", "must give example_args as a tuple, got Tensor"),
         ("subjects.py:wrong_shape", "but got [2, 15] X [16, 8]. ("),
-        ("subjects.py:branch", "Could not guard on data-dependent expression"),
+        ("subjects.py:branch", "Could not guard on data-dependent expression Eq(u0, 1) ("),
+        ("subjects.py:asserts", "fix: an assertion depends on the values of a tensor: use torch._check"),
+        (
+            "subjects.py:loops",
+            "fix: a Python number is made of a tensor's value, as by int(x) or range(n): compute",
+        ),
+        ("subjects.py:uses_numpy", "fix: numpy cannot be exported: compute with torch's functions"),
+        ("subjects.py:no_keyword", "fix: give example_args as (args, kwargs), such as ((x,), {'mask': m})"),
         ("subjects.py:branch", "fix: a branch depends on the values of a tensor: use torch.cond"),
         (
             "subjects.py:no_fake",
+            "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
+        ),
+        (
+            "subjects.py:no_meta",
             "fix: tell torch the shape and type of the operator's result: @OPERATOR.register_fake",
         ),
         (
@@ -259,7 +288,18 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
 def test_backends_that_are_not_there(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "npu:cores=4")
     assert ran.code == 4
-    assert "unknown backend 'npu'" in ran.err
+    assert (
+        ran.err
+        == "et-compile: error: argument --backend: unknown backend 'npu'; backends are: nested, xnnpack\n"
+    )
+    assert (
+        "did you mean 'xnnpack'?" in command("et-compile", "relu.mlir", "-o", "x", "--backend", "xnpack").err
+    )
+    ran = command("et-compile", "relu.mlir", "-o", "x", "--backend", "xnnpack:mni=1")
+    assert ran.code == 2
+    assert ran.err.startswith(
+        "et-compile: error: argument --backend: backend 'xnnpack': unknown option 'mni'"
+    )
 
 
 def test_outputs_are_checked_before_the_work(command: Command) -> None:

@@ -4,6 +4,12 @@ from pathlib import Path
 
 import pytest
 from command_line import RELU, Command
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from et_ir.passes.common.dce import DcePass
 
 ADDMV = RELU.replace(
     "relu %x : tensor<4xf32>",
@@ -114,6 +120,13 @@ def test_paths_that_lead_nowhere(command: Command) -> None:
         (",", "Expected pass name here"),
         ("cse{nope=1}", "pass 'cse': no option 'nope'; it has none"),
         ("plan-memory{nope=1}", "no option 'nope'; it has algorithm, alignment"),
+        ("plan-memory{alignmnt=4}", "pass 'plan-memory': no option 'alignmnt', did you mean 'alignment'?"),
+        ("to-out-variant{unbounded=rumtime}", "is error or runtime, not rumtime, did you mean 'runtime'?"),
+        ('O2-executorch{target="stock-1.6"}', "did you mean 'stock-1.5'?"),
+        (
+            "O2-executorch{target=stock-1.6}",
+            'quote values other than names and numbers: a{target="stock-1.5"}',
+        ),
         ("to-out-variant{unbounded=best}", "option 'unbounded' is error or runtime, not best"),
         ("plan-memory{alignment=x}", "option 'alignment' is a whole number, not x"),
         ("plan-memory{plan-inputs=7}", "option 'plan-inputs' is true or false, not 7"),
@@ -139,6 +152,44 @@ def test_list_of_passes_fits_a_terminal(command: Command) -> None:
     lines = command("et-opt", "--list-passes").out.splitlines()
     assert [line for line in lines if len(line) > 80] == []
     assert [line for line in lines if len(line.split()) < 2] == []
+
+
+def test_help_of_a_pass(command: Command) -> None:
+    lines = command("et-opt", "--help-pass", "convolutions-to-products").out.splitlines()
+    assert lines[:2] == [
+        "convolutions-to-products: Compute convolutions as matrix products.",
+        "options:",
+    ]
+    assert "  memory (peak|fast|any, default: peak)" in lines
+    assert "  workspace (a whole number, default: 1048576)" in lines
+    assert "      Bytes that the copies for one tile may take." in lines
+    Path("mine.py").write_text(PASS)
+    assert command("et-opt", "--load", "mine.py", "--help-pass", "my-pass").out.startswith("my-pass: ")
+    ran = command("et-opt", "--help-pass", "convolution-to-product")
+    assert (ran.code, "did you mean convolutions-to-products" in ran.err) == (2, True)
+
+
+def test_passes_that_leave_an_invalid_module(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes of this project are verified by et-opt, and by et-compile with `--verify-each`."""
+    monkeypatch.setattr(DcePass, "apply", _drop_return)
+    for line, verified in (
+        (("et-opt", "-p", "dce", "relu.mlir"), True),
+        (("et-opt", "-p", "dce", "--no-verify-each", "relu.mlir"), False),
+        (("et-opt", "-p", "dce", "--no-verify", "relu.mlir"), False),
+        (("et-compile", "-q", "--emit", "core-aten", "--stop-after", "dce", "relu.mlir"), False),
+        (("et-compile", "-q", "--verify-each", "--emit", "core-aten", "relu.mlir"), True),
+    ):
+        ran = command(*line)
+        assert (ran.code == 3) == verified, ran
+        assert ("note: after the pass 'dce'" in ran.err) == verified
+
+
+def _drop_return(_: ModulePass, ctx: Context, module: ModuleOp) -> None:
+    (method,) = module.ops
+    assert isinstance(method, FuncOp)
+    last = method.body.block.last_op
+    assert last is not None
+    last.detach()
 
 
 def test_options_of_mlir_opt(command: Command) -> None:

@@ -199,6 +199,17 @@ class TestPasses:
             assert command(*line, "--load", "fma.py").err == ""
             assert command(*line, "--load", "fma_kernels.py").err == ""
 
+    def test_a_file_that_registers_a_backend_and_keeps_no_name_for_it(self, command: Command):
+        Path("unnamed.py").write_text(
+            "import et_ir.backends as et\n"
+            "class UnnamedBackend(et.BackendDetails):\n"
+            "    @classmethod\n"
+            "    def preprocess(cls, edge_program, compile_specs):\n"
+            "        return et.PreprocessResult(b'')\n"
+            "et.register_backend(et.Backend('unnamed', UnnamedBackend, lambda options: None))\n"
+        )
+        assert command("et-opt", "relu.mlir", "--load", "unnamed.py").err == ""
+
     def test_a_file_of_passes_that_do_not_run(self, command: Command):
         Path("broken.py").write_text(BROKEN)
         ran = command("et-compile", "-q", "relu.mlir", "-o", "x.pte", "--load", "broken.py")

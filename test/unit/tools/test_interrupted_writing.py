@@ -112,5 +112,5 @@ def test_killed(name: str, command: Command, before: dict[Path, bytes]) -> None:
 )
 def test_a_full_device(line: tuple[str, ...], command: Command, before: dict[Path, bytes]) -> None:
     ran = command(*line[:-1], "/dev/full")
-    assert (ran.code, "No space left on device" in ran.err) == (2, True)
+    assert (ran.code, "error: /dev/full: No space left on device" in ran.err) == (2, True)
     assert files() == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,6 +63,62 @@ def test_ctrl_c(relu: Path, arguments: tuple[str, ...], outputs: list[str]) -> N
     assert sorted(Path.cwd().iterdir()) == there
     for output in outputs:
         assert Path(output).read_bytes() == b"before"
+
+
+ENDLESS = """
+import sys
+from dataclasses import dataclass
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
+from et_ir.dialects.aten import ops as aten
+
+class Again(RewritePattern):
+    def __init__(self):
+        self.count = 0
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.ReluOp, rewriter: PatternRewriter):
+        rewriter.replace(op, aten.ReluOp.make(op.self))
+        self.count += 1
+        if self.count == 100:
+            print("on and on", file=sys.stderr, flush=True)
+
+@dataclass(frozen=True)
+class EndlessPass(ModulePass):
+    name = "endless"
+
+    def apply(self, ctx, op):
+        PatternRewriteWalker(Again()).rewrite_module(op)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("et-opt", "-p", "endless", "relu.mlir"),
+        ("et-compile", "-q", "--pass", "aten:endless", "relu.mlir", "-o", "x.pte"),
+    ],
+    ids=lambda value: value[0],
+)
+def test_ctrl_c_names_the_pattern_that_does_not_end(relu: Path, arguments: tuple[str, ...]) -> None:
+    """Of xDSL's walker, which no limit stops."""
+    Path("endless.py").write_text(ENDLESS)
+    with subprocess.Popen(
+        line(*arguments, "--load", "endless.py"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (one thread)
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "on and on\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    assert process.returncode == 130
+    # What the signal interrupts while it is written may be written again.
+    last = err.splitlines()[-1]
+    where = r"in the pattern Again on 'aten.relu' of the pass 'endless'"
+    assert re.fullmatch(rf"{arguments[0]}: interrupted at endless.py:\d+ in \w+, {where}", last), err
 
 
 def half(part: bytes) -> Callable[..., Any]:
@@ -166,7 +223,7 @@ def test_closed_streams(relu: Path, closed: str) -> None:
 @pytest.mark.parametrize("buffering", ["-u PYTHONUNBUFFERED", "PYTHONUNBUFFERED=1"])
 def test_a_full_disk(relu: Path, buffering: str) -> None:
     done = shell(f"env {buffering} {' '.join(line('et-vm', 'info', 'relu.pte'))} >/dev/full")
-    assert (done.returncode, done.stderr) == (2, b"et-vm: error: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, b"et-vm: error: standard output: No space left on device\n")
 
 
 def test_files_on_standard_output(relu: Path) -> None:

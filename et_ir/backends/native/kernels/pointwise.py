@@ -43,7 +43,7 @@ def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
     operands.append(Operand(host.buffer(kernel.outputs[0]), sizes))
 
     def compute(values: Sequence[SSAValue]) -> SSAValue:
-        known = dict(zip(body.args, values, strict=True))
+        known: dict[SSAValue, SSAValue] = dict(zip(body.args, values, strict=True))
         return evaluate(building[0], ops, known)[yielded]
 
     building: list[LoopBuilder] = []

@@ -172,11 +172,11 @@ def _rsqrt(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
 
 
 def _maximum(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
-    return b.value(arith.MaximumfOp(*x))
+    return b.value(arith.MaximumfOp(x[0], x[1]))
 
 
 def _minimum(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
-    return b.value(arith.MinimumfOp(*x))
+    return b.value(arith.MinimumfOp(x[0], x[1]))
 
 
 def _sigmoid(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:

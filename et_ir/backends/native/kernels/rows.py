@@ -13,7 +13,7 @@ from math import inf, prod
 from typing import Final, TypeAlias
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import VectorType, f32
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, llvm, math, memref, scf, vector
@@ -233,7 +233,8 @@ class _Conversion:
             case arith.NegfOp():
                 self._define(op, llvm.FNegOp(self._value(op.operand)))
             case math.FmaOp() | vector.FMAOp():
-                self._define(op, llvm.FMAOp(*map(self._value, op.operands)))
+                x, y, z = map(self._value, op.operands)
+                self._define(op, llvm.FMAOp(x, y, z))
             case arith.CmpiOp():
                 flag = list(llvm.ICmpPredicateFlag)[op.predicate.value.data]
                 made = llvm.ICmpOp(self._value(op.lhs), self._value(op.rhs), IntegerAttr(flag.to_int(), i64))
@@ -244,6 +245,8 @@ class _Conversion:
                 self._define(op, CompareOp(op.predicate.data, self._value(op.lhs), self._value(op.rhs)))
             case SelectOp():
                 self._define(op, SelectOp(*map(self._value, op.operands)))
+            case arith.IndexCastOp():
+                self._values[op.result] = self._value(op.input)
             case arith.SIToFPOp():
                 self._define(op, llvm.SIToFPOp(self._value(op.input), op.result.type))
             case arith.ExtFOp():
@@ -530,8 +533,10 @@ def _argument_types(type: Attribute) -> list[Attribute]:
 def _suffix(type: Attribute) -> str:
     """The end of an intrinsic's name: `f32`, `v16f32`, `v8i1`."""
     if isinstance(type, VectorType):
-        return f"v{type.get_shape()[0]}{_suffix(type.element_type)}"
+        vector = cast("VectorType[Attribute]", type)
+        return f"v{vector.get_shape()[0]}{_suffix(vector.element_type)}"
     if isinstance(type, IntegerType):
+        type = cast("IntegerType", type)
         return f"i{type.width.data}"
     if isinstance(type, IndexType):
         return "i64"

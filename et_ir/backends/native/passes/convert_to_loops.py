@@ -16,15 +16,18 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import ALIASES
+from et_ir.backends.native.forms import packed_argument
+from et_ir.backends.native.kernels.convolution import convolution_kernel
+from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.host import Host
 from et_ir.backends.native.kernels.pointwise import pointwise_kernel
-from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
+from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native import KernelOp, ViewOp
 from et_ir.dialects.program import DataAttr, GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -33,7 +36,11 @@ __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 
 FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pointwise": pointwise_kernel,
+    "convolution": convolution_kernel,
+    "depthwise": depthwise_kernel,
+    "pool": pool_kernel,
     "product": product_kernel,
+    "transpose": transpose_kernel,
     "rows": rows_kernel,
 }
 """What makes the loops of kernels of each form."""
@@ -114,14 +121,14 @@ def _convert(host: Host, op: Operation) -> None:
             FORMS[op.form.data](host, op)
         case GetOp():
             _constant(host, op)
-        case SchemaOp() if operator_name(op) in ALIASES:
-            host.hold(op.results[0], host.buffer(op.operands[0]))
+        case ViewOp():
+            host.hold(op.result, host.buffer(op.source))
         case ReturnOp():
             pass
         case _:
             raise PassReport(
                 "kernels cannot be converted",
-                [diagnose(op, f"'{op.name}' is in no kernel", "form kernels first: form-kernels")],
+                [diagnose(op, f"'{op.name}' is in no kernel", "run form-kernels and assign-layouts first")],
             )
 
 
@@ -139,12 +146,10 @@ def _constant(host: Host, op: GetOp) -> None:
 
 
 def _packs(kernel: KernelOp, number: int) -> bool:
-    """Whether a kernel reads an input as panels only."""
+    """Whether a kernel reads a constant input packed only: a matrix or filters."""
     argument = kernel.body.block.args[number]
-    return kernel.form.data == "product" and all(
-        isinstance(use.operation, SchemaOp)
-        and operator_name(use.operation) in ("mm", "linear", "addmm")
-        and use.operation.operands[2 if operator_name(use.operation) == "addmm" else 1] is argument
+    return all(
+        isinstance(use.operation, SchemaOp) and packed_argument(use.operation) is argument
         for use in argument.uses
     )
 

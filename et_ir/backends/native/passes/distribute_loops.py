@@ -85,7 +85,7 @@ class _PassThreads(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CallOp, rewriter: PatternRewriter) -> None:
         arguments = [*op.arguments, *_thread_arguments(op.parent)]
-        rewriter.replace_op(op, CallOp(op.callee, arguments, op.result_types))
+        rewriter.replace(op, CallOp(op.callee, arguments, op.result_types))
 
 
 class _Distribute(RewritePattern):
@@ -109,5 +109,5 @@ class _Distribute(RewritePattern):
         body = op.body.block
         reduce = body.last_op
         assert isinstance(reduce, scf.ReduceOp)
-        rewriter.replace_op(reduce, scf.YieldOp())
-        rewriter.replace_op(op, [scf.ForOp(lower, upper, step, [], op.detach_region(op.body)), BarrierOp()])
+        rewriter.replace(reduce, scf.YieldOp())
+        rewriter.replace(op, [scf.ForOp(lower, upper, step, [], op.detach_region(op.body)), BarrierOp()])

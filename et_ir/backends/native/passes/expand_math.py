@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.native import CompareOp, SelectOp
-from et_ir.dialects.native.types import vector_type
+from et_ir.dialects.native.types import float_splat, vector_type
 from et_ir.rewriting import rewrite
 
 __all__ = ["EXPANSIONS", "ExpandMathPass"]
@@ -60,7 +60,7 @@ class _Expand(RewritePattern):
         expansion = EXPANSIONS.get(type(op))
         if expansion is not None and isinstance(op.results[0].type, VectorType):
             result = expansion(_Vectors(rewriter, op), *op.operands)
-            rewriter.replace_op(op, [], [result])
+            rewriter.replace(op, [], [result])
 
 
 _LOG2E: Final = 1 / log(2)
@@ -175,7 +175,7 @@ class _Vectors:
 
     def number(self, number: float, like: SSAValue | None = None) -> SSAValue:
         type = self.type if like is None else vector_type(like)
-        return self.value(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, [number]), type))
+        return self.value(arith.ConstantOp(float_splat(type, number), type))
 
     def integer(self, number: int) -> SSAValue:
         return self.value(
@@ -323,7 +323,7 @@ class _Vectors:
         return self.scaled(self.polynomial(r, _TAYLOR), self.whole(self.add(self.narrow(n), _MAGIC)))
 
     def quadrant(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """n from -2 to 2 or so, and r, with x = (n + 4 k) pi/2 + r for a whole k, and |r| up to pi/4 in f64; of any x."""
+        """n and r in f64 with x = (n + 4 k) pi/2 + r for a whole k: |n| a few, and |r| up to pi/4; of any x."""
         x = self.widen(x)
         n = r = self.number(0.0, x)
         for chunk in _TWO_OVER_PI:

@@ -21,8 +21,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import CompareOp, OuterProductOp, SelectOp, StridedLoadOp
-from et_ir.dialects.native.types import vector_type
+from et_ir.dialects.native import CompareOp, ConcatOp, OuterProductOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native.types import resized_splat, vector_type
 
 __all__ = ["LowerVectorsPass"]
 
@@ -159,7 +159,10 @@ class _Lowering:
             case vector.ReductionOp():
                 self._reduction(op)
             case StridedLoadOp():
-                self._strided_load(op)
+                # Outer products load its elements.
+                pass
+            case ConcatOp():
+                self._parts[op.result] = [part for value in op.parts for part in self._parts[value]]
             case OuterProductOp():
                 self._outer_product(op)
             case _ if isinstance(op, _ELEMENTWISE):
@@ -183,7 +186,7 @@ class _Lowering:
         outside, self._block = self._block, block
         self._ops(op.body.block)
         self._block = outside
-        made = scf.ForOp(*bounds, carried, block)
+        made = scf.ForOp(bounds[0], bounds[1], bounds[2], carried, block)
         self._add(made)
         at = 0
         for result, value in zip(op.results, op.iter_args, strict=True):
@@ -227,7 +230,7 @@ class _Lowering:
         for column in self._columns(type):
             part = self._part(type, column)
             if part not in made:
-                dense = DenseIntOrFPElementsAttr.from_list(part, [value.get_values()[0]])
+                dense = resized_splat(part, value)
                 made[part] = self._value(arith.ConstantOp(dense, part))
             parts.append(made[part])
         self._parts[op.result] = parts * _rows(type)
@@ -287,29 +290,25 @@ class _Lowering:
         )
         self._parts[op.dest] = (self._value(made),)
 
-    def _strided_load(self, op: StridedLoadOp) -> None:
-        """A load for each element. Only ops that take elements one by one read them."""
-        base = self._one(op.base)
+    def _column(self, op: StridedLoadOp, place: int) -> SSAValue:
+        """The element of a strided load at a place."""
         at = [self._one(value) for value in op.indices]
-        dim, stride = op.dim.value.data, op.stride.value.data
-        type = vector_type(op.result)
-        elements: list[SSAValue] = []
-        for place in range(type.get_shape()[0]):
-            here = list(at)
-            here[dim] = self._sum(at[dim], place * stride)
-            elements.append(self._value(LoadOp.get(base, here)))
-        self._parts[op.result] = elements
+        dim = op.dim.value.data
+        at[dim] = self._sum(at[dim], place * op.stride.value.data)
+        return self._value(LoadOp.get(self._one(op.base), at))
 
     def _outer_product(self, op: OuterProductOp) -> None:
-        rows, columns = self._parts[op.lhs], self._parts[op.rhs]
-        if not all(isinstance(value.owner, LoadOp) for value in rows):
+        """Row by row: an element of the column is loaded, broadcast and used before the next, as registers are few."""
+        column, columns = op.lhs.owner, self._parts[op.rhs]
+        if not isinstance(column, StridedLoadOp):
             raise PassReport(
                 "vectors cannot be lowered",
                 [diagnose(op, "the column is no strided load", "make it of native.strided_load")],
             )
         acc = iter(self._parts[op.acc])
         parts: list[SSAValue] = []
-        for element in rows:
+        for place in range(vector_type(op.lhs).get_shape()[0]):
+            element = self._column(column, place)
             splats: dict[Attribute, SSAValue] = {}
             for row in columns:
                 if row.type not in splats:

@@ -1,4 +1,4 @@
-"""Operators of two tensors, element by element, whose shapes may differ where one is broadcast."""
+"""Binary elementwise operators with broadcasting."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 import numpy as np
 from xdsl.ir import SSAValue
 
+from et_ir.backends.orders import Order, straight
 from et_ir.backends.xnnpack.constants import is_constant
-from et_ir.backends.xnnpack.orders import Order, straight
 from et_ir.backends.xnnpack.prelu import find_prelu
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation

@@ -1,4 +1,4 @@
-"""Batch norm that no convolution has taken, a factor and an addend for each channel; and layer norm."""
+"""Layer norm, and batch norm that no convolution has taken. The latter is a factor and an addend for each channel."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from xdsl.ir import SSAValue
 
+from et_ir.backends.orders import in_order
 from et_ir.backends.xnnpack.constants import is_constant
-from et_ir.backends.xnnpack.orders import in_order
 from et_ir.backends.xnnpack.rules.products import rows_with_last
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation

@@ -53,6 +53,7 @@ from et_ir.passes.aten_to_core.decompose import (  # noqa: F401
 )
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS, Chain
 from et_ir.rewriting import rewrite
+from et_schema.diagnostics import did_you_mean
 
 __all__ = ["DECOMPOSITIONS", "Decompose", "DecomposeChosen", "DecomposePass"]
 
@@ -103,5 +104,6 @@ class DecomposePass(ModulePass):
         names = [name.removeprefix("aten.") for name in self.preserve]
         unknown = [name for name in names if name not in OP_BY_NAME]
         if unknown:
-            raise PassFailedException(f"decompose{{preserve}}: unknown operator aten.{unknown[0]}")
+            hint = did_you_mean(unknown[0], OP_BY_NAME)
+            raise PassFailedException(f"decompose{{preserve}}: unknown operator aten.{unknown[0]}{hint}")
         rewrite(op, [Decompose(frozenset(names))])

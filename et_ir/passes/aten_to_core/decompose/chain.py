@@ -21,8 +21,8 @@ from typing import Any, Final, TypeVar
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.utils.exceptions import PassFailedException
 
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
@@ -195,12 +195,14 @@ class Chain:
     def fitted(self, value: SSAValue, type: Attribute) -> SSAValue:
         """The value with the type that a result had before.
 
-        Raises `PassFailedException` if it cannot have that type: the decomposition and the program disagree.
+        Raises `PassReport` if it cannot have that type: the decomposition and the program disagree.
         """
         if same_type(value.type, type):
             return value
         if not compatible(value.type, type):
-            raise PassFailedException(f"{self.op.name}: decomposed, its result is {value.type}, not {type}")
+            message = f"its result is of {type}, but what it decomposes into gives {value.type}"
+            fix = "correct the result type, or the types of the operands"
+            raise PassReport("a pattern failed", [diagnose(self.op, message, fix)])
         if isinstance(value, OpResult) and value.op in self.built:
             return self.rewriter.replace_value_with_new_type(value, type)
         alias = aten.AliasOp.make(value, result_types=[type], location=self.op.location)

@@ -1,4 +1,4 @@
-"""Complex numbers and their parts, as copies of the memory that holds both parts in turn."""
+"""Complex numbers and their parts as copies of interleaved memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers of all distributions from `rand`, which is uniform over [0, 1), and `randn`, which is normal.
+"""Random numbers of all distributions, from `rand` and `randn`. The first is uniform over [0, 1), the second normal.
 
 What comes out follows torch's distribution; the numbers are those of the target's generator.
 """

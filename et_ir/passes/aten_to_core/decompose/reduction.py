@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 
 from xdsl.ir import SSAValue
 
@@ -13,6 +14,11 @@ from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Reason, dec
 @decomposes(Reason.COMMON, aten.SumOp)
 def sum_all(b: Chain, op: aten.SumOp) -> SSAValue:
     return b(aten.SumDimIntListOp, op.self, (), dtype=op.dtype)
+
+
+@decomposes(Reason.NONE, aten.SymNumelOp)
+def sym_numel(b: Chain, op: aten.SymNumelOp) -> SSAValue:
+    return b.value(reduce(partial(b.compute, "mul"), b.sizes(op.self) or (1,)))
 
 
 # -- extrema

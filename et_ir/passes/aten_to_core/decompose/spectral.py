@@ -1,4 +1,4 @@
-"""Fourier transforms of frames, which torch's decomposition views by strides that have to be static."""
+"""Fourier transforms of frames. Torch's decomposition views them by strides that have to be static."""
 
 from __future__ import annotations
 

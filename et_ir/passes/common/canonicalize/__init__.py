@@ -1,4 +1,4 @@
-"""Bring a program into the form that costs least where there are several.
+"""Bring a program into canonical form, the cheapest of several.
 
 ```mlir
 %1 = aten.unsqueeze %x {dim = 0} : (tensor<4xf32>) -> tensor<1x4xf32>             // before

@@ -1,4 +1,4 @@
-"""Operators that, for the sizes and arguments that they have, give their operand back, or a view or a slice of it.
+"""Operators that are identities, views or slices for their sizes and arguments.
 
 ```mlir
 %1 = aten.constant_pad_nd %x {pad = [0, 0]} : tensor<4x6xf32>                                    // before

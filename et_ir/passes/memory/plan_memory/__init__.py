@@ -1,4 +1,4 @@
-"""Give every register a place in an arena, such that none shares memory with another while both are needed.
+"""Give every register a place in an arena. None shares memory with another while both are needed.
 
 ```mlir
 executorch.plan @forward {
@@ -68,7 +68,7 @@ from et_ir.planning import Buffer, Plan, layout_problems, plan_of
 from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.planning.hierarchy import Infeasible, assign_banks
 from et_ir.planning.planners import PlannerError, find_planner, run_planner
-from et_ops.calls import ET_VIEW
+from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["ACTIVATIONS", "STATE", "InfeasibleMemory", "PlanMemoryPass"]
@@ -79,31 +79,32 @@ ACTIVATIONS: Final = 1
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
-    """Give every register a place in an arena.
-
-    `algorithm` is `greedy`; `naive`; `upstream`, the stock compiler's; `exact`; `best`, which is greedy and a short
-    search where that is more than `slack` thousandths above what is proven to be needed; one that is installed; or
-    `"module:function"`. A search has `budget` nodes. `exact` notes in `bounds` what no arena can be smaller than.
-    `alignment` in bytes; without `plan-inputs` inputs point at the caller's memory, without `plan-outputs` the caller
-    gives that of outputs; `caller` are further ones that the caller gives the memory of, by method: `forward.inputs`,
-    `forward.outputs.0`.
-    `memory` are banks, one arena of any size unless it is given; `pin` says which of them values are in, as
-    `forward.inputs.0=sram`, the last where several say it of one (module `selectors`). `check` has the
-    result checked by code that the planners do not share.
-    """
+    """Give every register a place in an arena."""
 
     name = "plan-memory"
 
     algorithm: str = "best"
+    """The planner: `naive`, `upstream` (the stock compiler's), `greedy`, `exact` (which also proves a lower bound),
+    `best` (`greedy`, then a short search), the name of an installed one, or `module:function`.
+    """
     alignment: int = 16
+    """The least alignment of a tensor, in bytes."""
     plan_inputs: bool = True
+    """Whether inputs have places in the arena; if not, the caller provides their memory."""
     plan_outputs: bool = True
+    """Whether outputs have places in the arena; if not, the caller provides their memory."""
     check: bool = False
+    """Whether an independent checker verifies the layout."""
     budget: int | None = None
+    """The nodes of the search for a smaller layout; the planner's own number unless given."""
     slack: int = 0
+    """The excess over the lower bound, in thousandths, that `best` accepts without a search."""
     memory: str = ""
+    """The memory banks, as `"sram:id=1,size=256K;dram:id=2"`; one arena of any size if empty."""
     caller: tuple[str, ...] = ()
+    """Further inputs and outputs whose memory the caller provides, as `forward.inputs` or `forward.outputs.0`."""
     pin: tuple[str, ...] = ()
+    """Banks of single values, as `forward.inputs.0=sram`; the last that names a value counts."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.alignment < 1 or self.alignment & (self.alignment - 1):

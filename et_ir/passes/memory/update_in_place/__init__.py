@@ -51,7 +51,7 @@ from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import clone_call
 from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
-from et_ops.calls import COPY
+from et_ops.conventions import COPY
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]

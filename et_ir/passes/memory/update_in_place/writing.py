@@ -42,7 +42,7 @@ from et_ir.passes.memory.update_in_place.updates import (
     numel,
     type_of,
 )
-from et_ops.calls import COPY
+from et_ops.conventions import COPY
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Emitter"]

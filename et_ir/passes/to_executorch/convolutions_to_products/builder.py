@@ -1,4 +1,4 @@
-"""Operators of images without a batch, collected in the order they are built in."""
+"""Builder of operators on images without a batch."""
 
 from __future__ import annotations
 

@@ -15,18 +15,13 @@ from et_ir.dialects.program.attributes import item_size
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 
-__all__ = ["Window", "is_plain", "pair", "window_of"]
+__all__ = ["Geometry", "Window", "is_plain", "pair", "window_of"]
 
 
-@dataclass(frozen=True)
-class Window:
-    """A convolution of one image in two dimensions; sizes are rows first."""
+@dataclass(frozen=True, kw_only=True)
+class Geometry:
+    """The geometry of a window that moves over an image; sizes are rows first."""
 
-    element_type: Attribute
-    groups: int
-    channels: int
-    """Of the image, in all groups."""
-    outputs: int
     size: tuple[int, int]
     taps: tuple[int, int]
     stride: tuple[int, int]
@@ -48,6 +43,17 @@ class Window:
             )
         )
         return rows, columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window(Geometry):
+    """A convolution of one image in two dimensions."""
+
+    element_type: Attribute
+    groups: int
+    channels: int
+    """Of the image, in all groups."""
+    outputs: int
 
     @property
     def reach(self) -> int:

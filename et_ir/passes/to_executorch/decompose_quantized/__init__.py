@@ -1,4 +1,4 @@
-"""Take apart the quantized operators that a target has no kernel for, or a wrong one, into arithmetic.
+"""Decompose quantized operators without a correct kernel into arithmetic.
 
 ```mlir
 %1 = edge.quantized_decomposed.quantize_per_tensor %x {scale = 0.5, zero_point = 3, quant_min = -128,

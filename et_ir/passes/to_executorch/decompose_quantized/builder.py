@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.utils.exceptions import PassFailedException
 
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import compatible
@@ -103,12 +103,14 @@ class Builder:
     def fitted(self, value: SSAValue, type: Attribute) -> SSAValue:
         """The value with the type that a result had before: what is known of its sizes may differ.
 
-        Raises `PassFailedException` if it cannot have that type.
+        Raises `PassReport` if it cannot have that type.
         """
         if same_type(value.type, type):
             return value
         if not compatible(value.type, type):
-            raise PassFailedException(f"{self.op.name}: decomposed, its result is {value.type}, not {type}")
+            message = f"its result is of {type}, but what it decomposes into gives {value.type}"
+            fix = "correct the result type, or the types of the operands"
+            raise PassReport("a pattern failed", [diagnose(self.op, message, fix)])
         if isinstance(value, OpResult) and value.op in self.built:
             return self.rewriter.replace_value_with_new_type(value, type)
         copy = edge.DimOrderOpsUnderscoreCloneDimOrderOp.make(value, result_types=[type])

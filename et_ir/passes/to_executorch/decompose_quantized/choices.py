@@ -1,4 +1,4 @@
-"""The choice of scales and zero points from what is to be quantized."""
+"""Choice of scales and zero points from the values to quantize."""
 
 from __future__ import annotations
 

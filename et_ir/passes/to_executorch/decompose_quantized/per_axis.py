@@ -1,4 +1,4 @@
-"""Scales and zero points for each index of a dimension, each row, or each group of a row."""
+"""Scales and zero points per index of a dimension, row, or group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complex tensors, which few kernels of the stock runtime take, as pairs of real ones.
+"""Complex tensors as pairs of real ones. Few kernels of the stock runtime take them.
 
 What the kernels take stays, unless the parts are there anyway. An operator without a rule gets complex tensors, and
 is named if its kernel refuses them.

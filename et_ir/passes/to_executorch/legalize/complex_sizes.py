@@ -1,4 +1,4 @@
-"""Products of complex tensors that may turn out to have one element, which the kernel takes for a real number.
+"""Products of complex tensors that may have one element. The kernel takes such a one for a real number.
 
 Nothing tells at compile time where sizes are the caller's. Each operand stands twice then, and one product is kept.
 """

@@ -1,4 +1,4 @@
-"""Operands of types that kernels have not go through a wider one, and back."""
+"""Operands of types without kernels, converted to a wider one and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say the same by the operators whose kernels are fastest on the target, as its table of costs has it.
+"""Select the operators with the fastest kernels by the target's costs.
 
 | now | other forms |
 |---|---|

@@ -1,4 +1,4 @@
-"""A permutation that exchanges two groups of neighboring dimensions, as a transposition between views."""
+"""Permutations that exchange two groups of neighboring dimensions, as transpositions between views."""
 
 from __future__ import annotations
 

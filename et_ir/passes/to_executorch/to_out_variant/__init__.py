@@ -1,4 +1,4 @@
-"""Turn methods of the edge and backend levels into plans of registers and calls that write to them.
+"""Convert methods to destination-passing style: plans of registers and calls that write them.
 
 Each result gets a register of its own and each op becomes a call of its operator's out variant, with the
 arguments in the order of that variant's schema. Constants, state and inputs become registers; numbers stand
@@ -49,7 +49,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.executorch import PlanOp
-from et_ir.passes.to_executorch.to_out_variant.method import Method
+from et_ir.passes.to_executorch.to_out_variant.method_builder import MethodBuilder
 
 __all__ = ["MissingOutVariants", "ToOutVariantPass"]
 
@@ -76,7 +76,7 @@ class ToOutVariantPass(ModulePass):
         plans: list[tuple[FuncOp, PlanOp]] = []
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
-                method = Method(function, grows=self.unbounded == "runtime")
+                method = MethodBuilder(function, grows=self.unbounded == "runtime")
                 plans.append((function, method.run()))
                 findings.extend(method.diagnostics)
         MissingOutVariants.raise_if("operations without an out variant", findings)

@@ -1,4 +1,4 @@
-"""Nodes of two operands, element by element; shapes are broadcast as numpy's are."""
+"""Binary elementwise nodes, with numpy's broadcasting."""
 
 from __future__ import annotations
 

@@ -15,17 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from et_ops.inference.shapes import spread
+from et_ops.inference.convolution import convolution
 from et_schema.scalar_type import numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_same_type
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER
 from et_vm.kernels.portable.convolution.convolution_dense import dense
 from et_vm.kernels.portable.convolution.convolution_depthwise import depthwise
 from et_vm.kernels.portable.convolution.convolution_transposed import transposed as transposed_convolution
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.image.geometry import Window, channels_last, numbers_for, window_over
+from et_vm.kernels.portable.image.geometry import Window, channels_last, window_over
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.portable.steps import NOTHING, chain, copy, overlaps
+from et_vm.kernels.portable.steps import chain, copy, overlaps
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
@@ -48,44 +49,17 @@ def window_of(
     padding: Sequence[int],
     dilation: Sequence[int],
     transposed: bool,
-    output_padding: Sequence[int],
+    places: Tensor,
 ) -> Window:
-    """The geometry of a convolution of `input` with `weight`, checked."""
+    """The geometry of a convolution of `input` with `weight`, with a result of the shape of `places`."""
     size, kernel_size = input.sizes[2:], weight.sizes[2:]
-    fits = min(kernel_size) > 0
-    ctx.check(fits, arg="weight", expected="a kernel with elements", got=list(weight.sizes))
-    if transposed:
-        window = _transposed_window(ctx, size, kernel_size, stride, padding, dilation, output_padding)
-    else:
-        window = window_over(ctx, size, kernel_size, stride, padding, dilation, weighted=True)
+    window = window_over(size, kernel_size, stride, padding, dilation, places.sizes[2:])
     window.check_cost(ctx, input.sizes[1], filtered=True, transposed=transposed)
     return window
 
 
-def _transposed_window(
-    ctx: PrepareContext,
-    size: tuple[int, ...],
-    kernel_size: tuple[int, ...],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    output_padding: Sequence[int],
-) -> Window:
-    count = len(size)
-    strides = numbers_for(ctx, stride, count, arg="stride", lowest=1)
-    pads = numbers_for(ctx, padding, count, arg="padding", lowest=0)
-    spreads = numbers_for(ctx, dilation, count, arg="dilation", lowest=1)
-    extra = numbers_for(ctx, output_padding, count, arg="output_padding", lowest=0)
-    good = all(more < max(step, apart) for more, step, apart in zip(extra, strides, spreads, strict=True))
-    ctx.check(
-        good, arg="output_padding", expected="less than the stride or the dilation", got=list(output_padding)
-    )
-    out = tuple(map(spread, size, kernel_size, strides, pads, spreads, extra))
-    ctx.check(min(out) > 0, arg="input", expected="an image at least as large as the kernel", got=list(size))
-    return Window(size, kernel_size, strides, pads, spreads, out)
-
-
 @kernel("aten::convolution.out")
+@inferred(convolution, kinds=(INTEGER, FLOAT), same_type=True)
 def convolution_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -106,32 +80,7 @@ def convolution_out(
     time) or a few blocks, float32 copies of 16-bit tensors. A constant weight in another layout than the
     method reads is repacked once.
     """
-    check_rank(ctx, input, 3, 4, 5, arg="input")
-    check_rank(ctx, weight, len(input.sizes), arg="weight")
-    check_kinds(ctx, input.scalar_type, (INTEGER, FLOAT), arg="input")
-    check_same_type(ctx, input, ("weight", weight), ("bias", bias), ("out", out))
-    ctx.check(groups > 0, arg="groups", expected="a positive number", got=groups)
-    channels = input.sizes[1]
-    ctx.check(channels % groups == 0, arg="groups", expected=f"a divisor of {channels} channels", got=groups)
-    window = window_of(ctx, input, weight, stride, padding, dilation, transposed, output_padding)
-    if transposed:
-        features = weight.sizes[1] * groups
-        expected = (channels, weight.sizes[1])
-    else:
-        features = weight.sizes[0]
-        expected = (features, channels // groups)
-    ctx.check(
-        weight.sizes[:2] == expected,
-        arg="weight",
-        expected=f"a shape that begins with {list(expected)}",
-        got=list(weight.sizes),
-    )
-    ctx.check(features % groups == 0, arg="weight", expected=f"a multiple of {groups} filters", got=features)
-    if bias is not None:
-        ctx.check(bias.sizes == (features,), arg="bias", expected=f"shape {[features]}", got=list(bias.sizes))
-    out.resize((input.sizes[0], features, *window.out))
-    if not out.array.size:
-        return NOTHING
+    window = window_of(ctx, input, weight, stride, padding, dilation, transposed, out)
     dtype = numpy_dtype(arithmetic(input.scalar_type))
     calls, image = in_arithmetic_type(ctx, input, dtype, "input")
     more, kernel_array = in_arithmetic_type(ctx, weight, dtype, "weight")

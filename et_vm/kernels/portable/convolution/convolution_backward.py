@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from et_ops.inference.backward import convolution_backward
 from et_schema.scalar_type import numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_rank, check_same_type
+from et_vm.kernels.portable.arguments import FLOAT
 from et_vm.kernels.portable.convolution.convolution import window_of
 from et_vm.kernels.portable.convolution.convolution_dense import dense
 from et_vm.kernels.portable.convolution.convolution_transposed import transposed as transposed_convolution
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.image.geometry import Padded, Window, windows
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type, product
 from et_vm.kernels.portable.movement.move import contiguous
 from et_vm.kernels.portable.promotion import arithmetic
@@ -24,6 +26,7 @@ from et_vm.values import Array, Tensor
 
 
 @kernel("aten::convolution_backward.out", any_layout=True)
+@inferred(convolution_backward, kinds=(FLOAT,), same_type=True, outs=3)
 def convolution_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,
@@ -45,44 +48,7 @@ def convolution_backward_out(
 
     Scratch: the gradients wanted, the window matrix of one sample, and what convolution takes.
     """
-    check_rank(ctx, input, 3, 4, 5, arg="input")
-    rank = len(input.sizes)
-    for arg, tensor in (("weight", weight), ("grad_output", grad_output)):
-        check_rank(ctx, tensor, rank, arg=arg)
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    check_same_type(ctx, input, ("weight", weight), ("grad_output", grad_output))
-    ctx.check(len(output_mask) == 3, arg="output_mask", expected="three bools", got=output_mask)
-    ctx.check(
-        groups > 0 and input.sizes[1] % groups == 0,
-        arg="groups",
-        expected="a divisor of the channels",
-        got=groups,
-    )
-    window = window_of(ctx, input, weight, stride, padding, dilation, transposed, output_padding)
-    features = weight.sizes[1] * groups if transposed else weight.sizes[0]
-    channels = (input.sizes[1], weight.sizes[1]) if transposed else (features, input.sizes[1] // groups)
-    ctx.check(
-        weight.sizes[:2] == channels,
-        arg="weight",
-        expected=f"a shape that begins with {list(channels)}",
-        got=list(weight.sizes),
-    )
-    shape = (input.sizes[0], features, *window.out)
-    ctx.check(
-        grad_output.sizes == shape,
-        arg="grad_output",
-        expected=f"shape {list(shape)}",
-        got=list(grad_output.sizes),
-    )
-    wanted: list[tuple[Tensor, tuple[int, ...]]] = []
-    for out, sizes, use in zip(
-        (out0, out1, out2), (input.sizes, weight.sizes, (features,)), output_mask, strict=True
-    ):
-        if use:
-            check_same_type(ctx, input, ("out", out))
-            wanted.append((out, sizes))
-    for out, sizes in wanted:
-        out.resize(sizes)
+    window = window_of(ctx, input, weight, stride, padding, dilation, transposed, grad_output)
     dtype = numpy_dtype(arithmetic(input.scalar_type))
     calls, image = in_arithmetic_type(ctx, input, dtype, "input")
     more, filters = in_arithmetic_type(ctx, weight, dtype, "weight")
@@ -104,8 +70,8 @@ def convolution_backward_out(
         over, other = (grad, image) if transposed else (image, grad)
         calls += _weight_gradient(ctx, over, other, plain, groups, out1)
     if output_mask[2] and out2.array.size:
-        axes = (0, *range(2, rank))
-        sums = ctx.scratch((features,), dtype)
+        axes = (0, *range(2, len(input.sizes)))
+        sums = ctx.scratch(out2.sizes, dtype)
         calls += [(np.add.reduce, (grad, axes, dtype, sums)), copy(sums, out2.array)]
     return chain(calls)
 

@@ -1,5 +1,4 @@
-"""Convolution as a matrix product, straight from the image for a 1x1 kernel, else from a matrix of windows
-(im2col).
+"""Convolution as a matrix product. A 1x1 kernel takes the image itself, others a matrix of windows (im2col).
 
 In index order the product is (filters, taps) x (taps, places) and lands in the output image as it lies;
 with channels last it is (places, taps) x (taps, filters). Groups are a batch of products.

@@ -6,25 +6,24 @@ import functools
 
 import numpy as np
 
+from et_ops.inference.creation import drawn_for_both, like, multinomial, normal, normal_of_deviations
+from et_ops.inference.pointwise import same_as_self
 from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import FLOAT, broadcast, check_kinds, check_rank, check_type
-from et_vm.kernels.portable.creation.random import Draw, check_size, drawn
+from et_vm.kernels.portable.arguments import FLOAT, broadcast, check_kinds, check_out_type
+from et_vm.kernels.portable.creation.random import Draw, drawn
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.steps import NOTHING
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
-def _of_floats(ctx: PrepareContext, size: tuple[int, ...], out: Tensor, draw: Draw) -> Step:
+def _of_floats(ctx: PrepareContext, out: Tensor, draw: Draw) -> Step:
     check_kinds(ctx, out.scalar_type, (FLOAT,), arg="out")
-    check_size(ctx, size)
-    return drawn(size, out, draw)
+    return drawn(out, draw)
 
 
-def _normal_with(
-    ctx: PrepareContext, mean: Tensor | float, std: Tensor | float, size: tuple[int, ...], out: Tensor
-) -> Step:
+def _normal_with(ctx: PrepareContext, mean: Tensor | float, std: Tensor | float, out: Tensor) -> Step:
     for arg, value in (("mean", mean), ("std", std)):
         if isinstance(value, Tensor):
             check_kinds(ctx, value.scalar_type, (FLOAT,), arg=arg)
@@ -32,7 +31,7 @@ def _normal_with(
         ctx.check(std >= 0, arg="std", expected="a non-negative number", got=std)
     centre = mean.array if isinstance(mean, Tensor) else np.array(mean)
     spread = std.array if isinstance(std, Tensor) else np.array(std)
-    return _of_floats(ctx, size, out, functools.partial(_scaled_normal, ctx, centre, spread))
+    return _of_floats(ctx, out, functools.partial(_scaled_normal, ctx, centre, spread))
 
 
 def _scaled_normal(
@@ -45,46 +44,52 @@ def _scaled_normal(
 
 
 @kernel("aten::normal.Tensor_float_out")
+@inferred(like)
 def normal_tensor_float_out(
     ctx: PrepareContext, mean: Tensor, std: float, generator: None, out: Tensor
 ) -> Step:
     """Normal with the means `mean`. Allocates the draw in float64."""
-    return _normal_with(ctx, mean, std, mean.sizes, out)
+    return _normal_with(ctx, mean, std, out)
 
 
 @kernel("aten::normal.float_Tensor_out")
+@inferred(normal_of_deviations, check=check_out_type)
 def normal_float_tensor_out(
     ctx: PrepareContext, mean: float, std: Tensor, generator: None, out: Tensor
 ) -> Step:
     """Normal with the standard deviations `std`. Allocates the draw in float64."""
-    return _normal_with(ctx, mean, std, std.sizes, out)
+    return _normal_with(ctx, mean, std, out)
 
 
 @kernel("aten::normal.Tensor_Tensor_out")
+@inferred(drawn_for_both, check=check_out_type)
 def normal_tensor_tensor_out(
     ctx: PrepareContext, mean: Tensor, std: Tensor, generator: None, out: Tensor
 ) -> Step:
     """Normal with the means and standard deviations of two tensors, broadcast. Allocates the draw in float64."""
-    return _normal_with(ctx, mean, std, broadcast(ctx, mean, std), out)
+    return _normal_with(ctx, mean, std, out)
 
 
 @kernel("aten::normal.float_float_out")
+@inferred(normal)
 def normal_float_float_out(
     ctx: PrepareContext, mean: float, std: float, size: list[int], generator: None, out: Tensor
 ) -> Step:
     """Normal, of shape `size`. Allocates the draw in float64."""
-    return _normal_with(ctx, mean, std, tuple(size), out)
+    return _normal_with(ctx, mean, std, out)
 
 
 @kernel("aten::normal.out")
+@inferred(like)
 def normal_out(
     ctx: PrepareContext, self: Tensor, mean: float, std: float, generator: None, out: Tensor
 ) -> Step:
     """Normal, in the shape of `self`. Allocates the draw in float64."""
-    return _normal_with(ctx, mean, std, self.sizes, out)
+    return _normal_with(ctx, mean, std, out)
 
 
 @kernel("aten::uniform.out")
+@inferred(like)
 def uniform_out(
     ctx: PrepareContext, self: Tensor, from_: float, to: float, generator: None, out: Tensor
 ) -> Step:
@@ -95,39 +100,43 @@ def uniform_out(
     def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.random(shape, precision) * precision(to - from_) + precision(from_)
 
-    return _of_floats(ctx, self.sizes, out, draw)
+    return _of_floats(ctx, out, draw)
 
 
 @kernel("aten::exponential.out")
+@inferred(like)
 def exponential_out(ctx: PrepareContext, self: Tensor, lambd: float, generator: None, out: Tensor) -> Step:
     """Exponential with rate `lambd`, in the shape of `self`. Allocates the draw in float64."""
     ctx.check(lambd > 0, arg="lambd", expected="a positive rate", got=lambd)
-    return _of_floats(ctx, self.sizes, out, lambda rng, shape: rng.exponential(1 / lambd, shape))
+    return _of_floats(ctx, out, lambda rng, shape: rng.exponential(1 / lambd, shape))
 
 
 @kernel("aten::geometric.out")
+@inferred(like)
 def geometric_out(ctx: PrepareContext, self: Tensor, p: float, generator: None, out: Tensor) -> Step:
     """The number of trials up to the first success of probability `p`. Allocates the draw as int64."""
     ctx.check(0 < p < 1, arg="p", expected="a probability in (0, 1)", got=p)
-    return drawn(self.sizes, out, lambda rng, shape: rng.geometric(p, shape))
+    return drawn(out, lambda rng, shape: rng.geometric(p, shape))
 
 
 @kernel("aten::cauchy.out")
+@inferred(like)
 def cauchy_out(
     ctx: PrepareContext, self: Tensor, median: float, sigma: float, generator: None, out: Tensor
 ) -> Step:
     """Cauchy, in the shape of `self`. Allocates the draw in float64."""
     ctx.check(sigma > 0, arg="sigma", expected="a positive number", got=sigma)
-    return _of_floats(ctx, self.sizes, out, lambda rng, shape: rng.standard_cauchy(shape) * sigma + median)
+    return _of_floats(ctx, out, lambda rng, shape: rng.standard_cauchy(shape) * sigma + median)
 
 
 @kernel("aten::log_normal.out")
+@inferred(like)
 def log_normal_out(
     ctx: PrepareContext, self: Tensor, mean: float, std: float, generator: None, out: Tensor
 ) -> Step:
     """Samples with a normal logarithm, in the shape of `self`. Allocates the draw in float64."""
     ctx.check(std > 0, arg="std", expected="a positive number", got=std)
-    return _of_floats(ctx, self.sizes, out, lambda rng, shape: rng.lognormal(mean, std, shape))
+    return _of_floats(ctx, out, lambda rng, shape: rng.lognormal(mean, std, shape))
 
 
 def _checked_probabilities(ctx: PrepareContext, array: Array, arg: str) -> Array:
@@ -144,44 +153,39 @@ def _trials(
 
 
 @kernel("aten::bernoulli.out")
+@inferred(like, kinds=(FLOAT,))
 def bernoulli_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
     """One with the probability in `self`, else zero. Allocates the draw."""
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    return drawn(self.sizes, out, functools.partial(_trials, ctx, self.array, "self"))
+    return drawn(out, functools.partial(_trials, ctx, self.array, "self"))
 
 
 @kernel("aten::bernoulli.Tensor_out")
+@inferred(like)
 def bernoulli_tensor_out(ctx: PrepareContext, self: Tensor, p: Tensor, generator: None, out: Tensor) -> Step:
     """One with the probability in `p`, broadcast to the shape of `self`, else zero. Allocates the draw."""
     check_kinds(ctx, p.scalar_type, (FLOAT,), arg="p")
     good = broadcast(ctx, self, p) == self.sizes
     ctx.check(good, arg="p", expected=f"a shape that broadcasts to {list(self.sizes)}", got=list(p.sizes))
-    return drawn(self.sizes, out, functools.partial(_trials, ctx, p.array, "p"))
+    return drawn(out, functools.partial(_trials, ctx, p.array, "p"))
 
 
 @kernel("aten::bernoulli.float_out")
+@inferred(like)
 def bernoulli_float_out(ctx: PrepareContext, self: Tensor, p: float, generator: None, out: Tensor) -> Step:
     """One with probability `p`, else zero, in the shape of `self`. Allocates the draw."""
     ctx.check(0 <= p <= 1, arg="p", expected="a probability in [0, 1]", got=p)
-    return drawn(self.sizes, out, lambda rng, shape: rng.random(shape) < p)
+    return drawn(out, lambda rng, shape: rng.random(shape) < p)
 
 
 @kernel("aten::multinomial.out")
+@inferred(multinomial, kinds=(FLOAT,))
 def multinomial_out(
     ctx: PrepareContext, self: Tensor, num_samples: int, replacement: bool, generator: None, out: Tensor
 ) -> Step:
     """Indices into each row of weights, ([M,] N) to ([M,] `num_samples`), with or without replacement.
     Allocates a random number for each weight, or for each sample.
     """
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_rank(ctx, self, 1, 2, arg="self")
-    check_type(ctx, ScalarType.LONG, out, arg="out")
-    most = num_samples if replacement else self.sizes[-1]
-    ctx.check(self.sizes[-1] <= 1 << 24, arg="self", expected="at most 2^24 weights", got=self.sizes[-1])
-    good = 0 < num_samples <= most
-    ctx.check(good, arg="num_samples", expected=f"a positive number of at most {most}", got=num_samples)
-    shape = (*self.sizes[:-1], num_samples)
-    return drawn(shape, out, functools.partial(_chosen, ctx, self.array, replacement))
+    return drawn(out, functools.partial(_chosen, ctx, self.array, replacement))
 
 
 def _chosen(
@@ -214,11 +218,10 @@ _LARGEST_RATE = 9.2e18
 
 
 @kernel("aten::poisson.out")
+@inferred(same_as_self, kinds=(FLOAT,))
 def poisson_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
     """Poisson with the rates in `self`. Allocates the draw as int64."""
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    return drawn(self.sizes, out, functools.partial(_events, ctx, self.array))
+    return drawn(out, functools.partial(_events, ctx, self.array))
 
 
 def _events(ctx: PrepareContext, rates: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -230,13 +233,11 @@ def _events(ctx: PrepareContext, rates: Array, rng: np.random.Generator, shape: 
 
 
 @kernel("aten::binomial.out")
+@inferred(drawn_for_both, kinds=(FLOAT,))
 def binomial_out(ctx: PrepareContext, count: Tensor, prob: Tensor, generator: None, out: Tensor) -> Step:
     """The successes among `count` trials of probability `prob`, broadcast. Allocates the draw as int64."""
-    for arg, tensor in (("count", count), ("prob", prob)):
-        check_kinds(ctx, tensor.scalar_type, (FLOAT,), arg=arg)
-    check_type(ctx, count.scalar_type, out, arg="out")
-    size = broadcast(ctx, count, prob)
-    return drawn(size, out, functools.partial(_successes, ctx, count.array, prob.array))
+    check_kinds(ctx, prob.scalar_type, (FLOAT,), arg="prob")
+    return drawn(out, functools.partial(_successes, ctx, count.array, prob.array))
 
 
 def _successes(
@@ -250,14 +251,10 @@ def _successes(
 
 
 @kernel("aten::_standard_gamma.out")
+@inferred(same_as_self, kinds=(FLOAT,))
 def standard_gamma_out(ctx: PrepareContext, self: Tensor, generator: None, out: Tensor) -> Step:
     """Gamma of scale 1 with the shapes in `self`. Allocates the draw in float64."""
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    if not self.array.size:
-        out.resize(self.sizes)
-        return NOTHING
-    return drawn(self.sizes, out, functools.partial(_gammas, ctx, self.array))
+    return drawn(out, functools.partial(_gammas, ctx, self.array))
 
 
 def _gammas(ctx: PrepareContext, shapes: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -1,4 +1,4 @@
-"""Sliding blocks of images as columns, and the images that columns add up to."""
+"""Sliding blocks of images as columns, and sums of columns as images."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    check_kinds,
-    check_memory,
-    check_rank,
-    check_type,
-)
+from et_ops.inference.convolution import col2im, im2col, slid
+from et_vm.kernels.portable.arguments import BOOL, COMPLEX, FLOAT
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.portable.image.geometry import check_padded, numbers_for, window_over
+from et_vm.kernels.portable.image.geometry import check_padded, window_over
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
@@ -33,17 +26,24 @@ class _Blocks:
     def __init__(
         self,
         ctx: PrepareContext,
+        outer: Sequence[int],
         size: Sequence[int],
         kernel_size: Sequence[int],
         dilation: Sequence[int],
         padding: Sequence[int],
         stride: Sequence[int],
     ) -> None:
-        window = window_over(ctx, size, kernel_size, stride or [0], padding, dilation)
-        self.size, self.taps, self.pad, self.places = window.size, window.kernel, window.padding, window.out
+        """`outer`: the dimensions of the images, of `size`, before these. Raises Trap where the padding makes images
+        out of proportion to these and the columns.
+        """
+        window = window_over(size, kernel_size, stride, padding, dilation, ())
+        self.size, self.taps, self.pad = window.size, window.kernel, window.padding
         step, apart = window.stride, window.dilation
-        check_memory(ctx, [self.size[d] + 2 * self.pad[d] for d in range(2)], 16, arg="padding")
-        check_memory(ctx, (*self.taps, *self.places), 16, arg="kernel_size")
+        self.places = slid("self", self.size, self.taps, step, self.pad, apart)
+        planes = math.prod(outer)
+        padded = math.prod(self.size[d] + 2 * self.pad[d] for d in range(2))
+        declared = math.prod(self.size) + math.prod((*self.taps, *self.places))
+        check_padded(ctx, planes * padded, planes * declared, arg="padding")
         self.lines = [
             np.arange(self.taps[d])[:, None] * apart[d] + np.arange(self.places[d]) * step[d]
             for d in range(2)
@@ -66,14 +66,8 @@ class _Blocks:
         return (slice(None), slice(None), *spans)
 
 
-def _check_padded(ctx: PrepareContext, blocks: _Blocks, outer: tuple[int, ...]) -> None:
-    """The padded images of `outer` (N, C) are in proportion to these and the columns."""
-    padded = math.prod(blocks.size[d] + 2 * blocks.pad[d] for d in range(2))
-    declared = math.prod(blocks.size) + math.prod((*blocks.taps, *blocks.places))
-    check_padded(ctx, math.prod(outer) * padded, math.prod(outer) * declared, arg="padding")
-
-
 @kernel("aten::col2im.out")
+@inferred(col2im, kinds=(BOOL, FLOAT, COMPLEX))
 def col2im_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -85,19 +79,11 @@ def col2im_out(
     out: Tensor,
 ) -> Step:
     """Columns ([N,] C * taps, places) added up to images ([N,] C, *output_size). Allocates the padded image."""
-    check_rank(ctx, self, 2, 3, arg="self")
-    check_kinds(ctx, self.scalar_type, (BOOL, FLOAT, COMPLEX), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    size = numbers_for(ctx, output_size, 2, arg="output_size", lowest=1)
-    blocks = _Blocks(ctx, size, kernel_size, dilation, padding, stride)
-    taps, places = blocks.taps[0] * blocks.taps[1], blocks.places[0] * blocks.places[1]
-    *batch, rows, columns = self.sizes
-    ctx.check(rows > 0 and rows % taps == 0, arg="self", expected=f"a multiple of {taps} rows", got=rows)
-    ctx.check(columns == places, arg="self", expected=f"{places} columns", got=columns)
-    _check_padded(ctx, blocks, (*batch, rows // taps))
-    out.resize((*batch, rows // taps, *size))
+    *outer, _, _ = out.sizes
+    blocks = _Blocks(ctx, outer, out.sizes[-2:], kernel_size, dilation, padding, stride)
+    taps = blocks.taps[0] * blocks.taps[1]
     ctx.work(4 * CALL * taps)
-    return evaluated(functools.partial(_add_up, blocks, rows // taps, out.sizes), (self,), (out,))
+    return evaluated(functools.partial(_add_up, blocks, outer[-1], out.sizes), (self,), (out,))
 
 
 def _add_up(blocks: _Blocks, channels: int, shape: tuple[int, ...], columns: Array) -> Array:
@@ -114,6 +100,7 @@ def _add_up(blocks: _Blocks, channels: int, shape: tuple[int, ...], columns: Arr
 
 
 @kernel("aten::im2col.out")
+@inferred(im2col, kinds=(BOOL, FLOAT, COMPLEX))
 def im2col_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -124,22 +111,8 @@ def im2col_out(
     out: Tensor,
 ) -> Step:
     """Images ([N,] C, H, W) to columns ([N,] C * taps, places). Allocates the padded image and the columns."""
-    check_rank(ctx, self, 3, 4, arg="self")
-    ctx.check(
-        self.scalar_type.is_floating or self.scalar_type == ScalarType.BOOL or self.scalar_type.is_complex,
-        arg="self",
-        expected="a tensor of bool, float or complex type",
-        got=self.scalar_type.torch_name,
-    )
-    check_type(ctx, self.scalar_type, out, arg="out")
-    *batch, channels, height, width = self.sizes
-    ctx.check(
-        min(channels, height, width) > 0, arg="self", expected="a non-empty image", got=list(self.sizes)
-    )
-    blocks = _Blocks(ctx, (height, width), kernel_size, dilation, padding, stride)
-    taps, places = blocks.taps[0] * blocks.taps[1], blocks.places[0] * blocks.places[1]
-    _check_padded(ctx, blocks, (*batch, channels))
-    out.resize((*batch, channels * taps, places))
+    *outer, height, width = self.sizes
+    blocks = _Blocks(ctx, outer, (height, width), kernel_size, dilation, padding, stride)
     return evaluated(functools.partial(_cut, blocks, out.sizes), (self,), (out,))
 
 

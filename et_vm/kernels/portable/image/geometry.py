@@ -6,15 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from et_ops.inference.shapes import window as places_of
+from et_ops.inference.shapes import spatial
 from et_vm.kernels.portable.movement.move import as_array, borders, moves
 from et_vm.kernels.portable.steps import copy, filled
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array
 
-# As many elements as the dimension of a tensor has at most. More would overflow the strides of windows.
-_MOST = 2**31 - 1
 MOST_PADDED = 1 << 24
 """Elements of an image with its padding, whatever the image is."""
 PADDED_FACTOR = 64
@@ -47,47 +45,22 @@ def check_taps(ctx: PrepareContext, kernel: Sequence[int], size: Sequence[int], 
     )
 
 
-def numbers_for(
-    ctx: PrepareContext, values: Sequence[int], count: int, *, arg: str, lowest: int
-) -> tuple[int, ...]:
-    """`values`, one for each of `count` dimensions or one for all, checked to be from `lowest` to 2^31 - 1."""
-    full = tuple(values) * count if len(values) == 1 else tuple(values)
-    if len(full) != count or not lowest <= min(full) <= max(full) <= _MOST:
-        raise ctx.trap(arg=arg, expected=f"{count} numbers from {lowest} to {_MOST}", got=list(values))
-    return full
-
-
 def window_over(
-    ctx: PrepareContext,
     size: Sequence[int],
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-    *,
-    ceil_mode: bool = False,
-    weighted: bool = False,
+    places: Sequence[int],
 ) -> Window:
-    """The window of a call, its numbers checked, over an image of `size`; without `stride` a window begins where
-    one ends. With `ceil_mode` the last window may hang over the end. A `weighted` window has the size of a tensor.
+    """The window of a call over an image of `size` at `places`, both from its shape rule, which has checked the
+    numbers: one for each dimension or one for all. Without `stride` a window begins where one ends.
     """
     count = len(size)
-    kernel = numbers_for(ctx, kernel_size, count, arg="kernel_size", lowest=1)
-    strides = numbers_for(ctx, stride, count, arg="stride", lowest=1) if stride else kernel
-    pads = numbers_for(ctx, padding, count, arg="padding", lowest=0)
-    spreads = numbers_for(ctx, dilation, count, arg="dilation", lowest=1)
-    try:
-        places = tuple(
-            places_of(extent, taps, step, (pad, pad), apart, ceil_mode)
-            for extent, taps, step, pad, apart in zip(size, kernel, strides, pads, spreads, strict=True)
-        )
-    except ValueError:
-        if weighted:
-            expected = "an image that the kernel fits in"
-            raise ctx.trap(arg="input", expected=expected, got=list(size)) from None
-        expected = f"a kernel that fits in {list(size)}"
-        raise ctx.trap(arg="kernel_size", expected=expected, got=list(kernel_size)) from None
-    return Window(tuple(size), kernel, strides, pads, spreads, places)
+    kernel, strides, pads, spreads = (
+        spatial(values, count) for values in (kernel_size, stride or kernel_size, padding, dilation)
+    )
+    return Window(tuple(size), kernel, strides, pads, spreads, tuple(places))
 
 
 class Window(NamedTuple):

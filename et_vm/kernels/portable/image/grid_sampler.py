@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from et_ops.inference.convolution import grid_sampler
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_same_type
+from et_ops.inference.convolution import GRID_SAMPLING
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.inference import infer
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.promotion import kind
-from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
@@ -26,27 +25,7 @@ BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)
 
 
-def _prepared(
-    ctx: PrepareContext,
-    input: Tensor,
-    grid: Tensor,
-    axes: int,
-    modes: Sequence[int],
-    mode: int,
-    padding: int,
-    align_corners: bool,
-    out: Tensor,
-) -> Step:
-    check_rank(ctx, input, axes + 2, arg="input")
-    check_kinds(ctx, input.scalar_type, (INTEGER, FLOAT), arg="input")
-    check_same_type(ctx, input, ("grid", grid), ("out", out))
-    (result,) = infer(ctx, grid_sampler, ("input", "grid"), (input, grid))
-    ctx.check(mode in modes, arg="interpolation_mode", expected=f"one of {list(modes)}", got=mode)
-    ctx.check(padding in (ZEROS, BORDER, REFLECTION), arg="padding_mode", expected="0, 1 or 2", got=padding)
-    ctx.check(min(input.sizes[2:]) > 0, arg="input", expected="a non-empty image", got=list(input.sizes))
-    out.resize(result.shape)
-    if not out.array.size:
-        return NOTHING
+def _prepared(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, out: Tensor) -> Step:
     sample = _cubic if mode == BICUBIC else _nearest if mode == NEAREST else _linear
     if kind(input.scalar_type) == INTEGER:
         # Between whole positions there is nothing to interpolate.
@@ -55,6 +34,7 @@ def _prepared(
 
 
 @kernel("aten::grid_sampler_2d.out", any_layout=True)
+@inferred(GRID_SAMPLING[2], kinds=(INTEGER, FLOAT), same_type=True)
 def grid_sampler_2d_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -67,11 +47,11 @@ def grid_sampler_2d_out(
     """`input` (N, C, H, W) at the points of `grid` (N, h, w, 2), x before y, in [-1, 1]. Interpolation 0 bilinear,
     1 nearest, 2 bicubic; outside 0 zeros, 1 the border, 2 reflection. Numpy allocates the positions and weights.
     """
-    modes = (BILINEAR, NEAREST, BICUBIC)
-    return _prepared(ctx, input, grid, 2, modes, interpolation_mode, padding_mode, align_corners, out)
+    return _prepared(input, grid, interpolation_mode, padding_mode, align_corners, out)
 
 
 @kernel("aten::grid_sampler_3d.out")
+@inferred(GRID_SAMPLING[3], kinds=(INTEGER, FLOAT), same_type=True)
 def grid_sampler_3d_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -85,8 +65,7 @@ def grid_sampler_3d_out(
     Interpolation 0 linear, 1 nearest; outside 0 zeros, 1 the border, 2 reflection. Numpy allocates the positions and
     weights.
     """
-    modes = (BILINEAR, NEAREST)
-    return _prepared(ctx, input, grid, 3, modes, interpolation_mode, padding_mode, align_corners, out)
+    return _prepared(input, grid, interpolation_mode, padding_mode, align_corners, out)
 
 
 def _positions(image: Array, grid: Array, align_corners: bool) -> list[Array]:

@@ -10,63 +10,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from et_ops.inference.convolution import RESAMPLING
 from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER
 from et_vm.kernels.portable.declare import kernel
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic, floating
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy
+from et_vm.kernels.portable.steps import call, chain, copy
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
-
-def target_size(
-    ctx: PrepareContext,
-    input: Tensor,
-    output_size: Sequence[int] | None,
-    scale_factors: Sequence[float] | None,
-) -> tuple[tuple[int, int], tuple[float | None, float | None]]:
-    """The height and width of the result, and the scales that were given instead of them."""
-    check_rank(ctx, input, 4, arg="input")
-    if (output_size is None) == (scale_factors is None):
-        raise ctx.error("exactly one of 'output_size' and 'scale_factors' must be given")
-    if output_size is not None:
-        ctx.check(len(output_size) == 2, arg="output_size", expected="two numbers", got=list(output_size))
-        return (output_size[0], output_size[1]), (None, None)
-    factors = list(scale_factors or ())
-    ctx.check(
-        len(factors) == 2 and min(factors) > 0,
-        arg="scale_factors",
-        expected="two positive numbers",
-        got=factors,
-    )
-    height, width = (int(size * factor) for size, factor in zip(input.sizes[2:], factors, strict=True))
-    return (height, width), (factors[0], factors[1])
+_NEAREST, _BILINEAR = RESAMPLING["upsample_nearest2d"], RESAMPLING["upsample_bilinear2d"]
 
 
-def check_image(ctx: PrepareContext, input: Tensor, size: Sequence[int], out: Tensor) -> None:
-    check_rank(ctx, input, 4, arg="input")
-    check_type(ctx, input.scalar_type, out, arg="out")
-    positive = min(*size, *input.sizes[1:]) > 0
-    ctx.check(
-        positive,
-        arg="output_size",
-        expected="a non-empty image and result",
-        got=(list(input.sizes), list(size)),
-    )
-    out.resize((*input.sizes[:2], *size))
-
-
-def _nearest(
-    ctx: PrepareContext, input: Tensor, size: Sequence[int], scales: Sequence[float | None], out: Tensor
-) -> Step:
-    check_image(ctx, input, size, out)
-    if not out.array.size:
-        return NOTHING
+def _nearest(ctx: PrepareContext, input: Tensor, scales: Sequence[float | None], out: Tensor) -> Step:
     array = input.array
     calls: list[Step] = []
-    for axis, (count, scale) in enumerate(zip(size, scales, strict=True), 2):
+    for axis, (count, scale) in enumerate(zip(out.sizes[2:], scales, strict=True), 2):
         extent = input.sizes[axis]
         if count in (extent, 2 * extent):
             # Torch looks at the sizes first, whatever the factor is that gave them.
@@ -86,6 +48,7 @@ def _nearest(
 
 
 @kernel("aten::upsample_nearest2d.vec_out")
+@inferred(_NEAREST.by_vector)
 def upsample_nearest2d_vec_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -94,11 +57,11 @@ def upsample_nearest2d_vec_out(
     out: Tensor,
 ) -> Step:
     """The element at floor(i * n / m) for each i of m. Scratch: the image with its height changed."""
-    size, scales = target_size(ctx, input, output_size, scale_factors)
-    return _nearest(ctx, input, size, scales, out)
+    return _nearest(ctx, input, scale_factors or (None, None), out)
 
 
 @kernel("aten::upsample_nearest2d.out")
+@inferred(_NEAREST.by_size)
 def upsample_nearest2d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -108,8 +71,7 @@ def upsample_nearest2d_out(
     out: Tensor,
 ) -> Step:
     """The element at floor(i * n / m) for each i of m. Scratch: the image with its height changed."""
-    size, _ = target_size(ctx, self, output_size, None)
-    return _nearest(ctx, self, size, (scales_h, scales_w), out)
+    return _nearest(ctx, self, (scales_h, scales_w), out)
 
 
 def _source_positions(
@@ -129,15 +91,11 @@ def _source_positions(
 def _bilinear(
     ctx: PrepareContext,
     input: Tensor,
-    size: Sequence[int],
     align_corners: bool,
     scales: Sequence[float | None],
     out: Tensor,
 ) -> Step:
-    check_kinds(ctx, input.scalar_type, (INTEGER, FLOAT), arg="input")
-    check_image(ctx, input, size, out)
-    if not out.array.size:
-        return NOTHING
+    size = out.sizes[2:]
     if input.scalar_type == ScalarType.BYTE:
         extents = zip(input.sizes[2:], size, scales, strict=True)
         lines = [dense(_linear_lines(*line, align_corners), line[0]) for line in extents]
@@ -184,6 +142,7 @@ def _linear_lines(
 
 
 @kernel("aten::upsample_bilinear2d.vec_out")
+@inferred(_BILINEAR.by_vector, kinds=(INTEGER, FLOAT))
 def upsample_bilinear2d_vec_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -195,11 +154,11 @@ def upsample_bilinear2d_vec_out(
     """Linear interpolation of rows, then of columns. Scratch: two images with the height changed, one with
     both.
     """
-    size, scales = target_size(ctx, input, output_size, scale_factors)
-    return _bilinear(ctx, input, size, align_corners, scales, out)
+    return _bilinear(ctx, input, align_corners, scale_factors or (None, None), out)
 
 
 @kernel("aten::upsample_bilinear2d.out")
+@inferred(_BILINEAR.by_size, kinds=(INTEGER, FLOAT))
 def upsample_bilinear2d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -212,8 +171,7 @@ def upsample_bilinear2d_out(
     """Linear interpolation of rows, then of columns. Scratch: two images with the height changed, one with
     both.
     """
-    size, _ = target_size(ctx, self, output_size, None)
-    return _bilinear(ctx, self, size, align_corners, (scales_h, scales_w), out)
+    return _bilinear(ctx, self, align_corners, (scales_h, scales_w), out)
 
 
 _BITS = 15

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from et_ops.inference.convolution import RESAMPLING
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import FLOAT, check_kinds
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.image.resample import check_image, dense, resample_bytes, target_size
+from et_vm.kernels.portable.image.resample import dense, resample_bytes
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.linalg.matmul import in_arithmetic_type
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
+from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
@@ -66,17 +68,13 @@ def _resampled(
     ctx: PrepareContext,
     filter: str,
     self: Tensor,
-    output_size: Sequence[int],
     align_corners: bool,
     scales: tuple[float | None, float | None],
     out: Tensor,
 ) -> Step:
     if self.scalar_type != ScalarType.BYTE:
         check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    size, _ = target_size(ctx, self, output_size, None)
-    check_image(ctx, self, size, out)
-    if not out.array.size:
-        return NOTHING
+    size = out.sizes[2:]
     extents = zip(self.sizes[2:], size, scales, strict=True)
     rows, columns = (_weights(filter, n, m, align_corners, scale) for n, m, scale in extents)
     if self.scalar_type == ScalarType.BYTE:
@@ -118,6 +116,7 @@ def _weighted(part: Array, weights: Array, work: Array, out: Array, axis: int) -
 
 
 @kernel("aten::_upsample_bilinear2d_aa.out", any_layout=True)
+@inferred(RESAMPLING["_upsample_bilinear2d_aa"].by_size)
 def upsample_bilinear2d_aa_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -130,10 +129,11 @@ def upsample_bilinear2d_aa_out(
     """Weighted means with a triangle filter as wide as the image shrinks, of columns, then of rows. Scratch: the image
     with its width changed, float32 copies of 16-bit types, and one product.
     """
-    return _resampled(ctx, "linear", self, output_size, align_corners, (scales_h, scales_w), out)
+    return _resampled(ctx, "linear", self, align_corners, (scales_h, scales_w), out)
 
 
 @kernel("aten::_upsample_bicubic2d_aa.out")
+@inferred(RESAMPLING["_upsample_bicubic2d_aa"].by_size)
 def upsample_bicubic2d_aa_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -146,4 +146,4 @@ def upsample_bicubic2d_aa_out(
     """Weighted means with a cubic filter as wide as the image shrinks, of columns, then of rows. Scratch: as for the
     bilinear one.
     """
-    return _resampled(ctx, "cubic", self, output_size, align_corners, (scales_h, scales_w), out)
+    return _resampled(ctx, "cubic", self, align_corners, (scales_h, scales_w), out)

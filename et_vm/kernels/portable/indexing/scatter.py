@@ -1,6 +1,4 @@
-"""Writing by index into a copy of a tensor (or, for the operators whose name ends in an underscore, into
-the tensor itself).
-"""
+"""Writes by index into copies of tensors. Operators whose name ends in an underscore write into the tensor itself."""
 
 from __future__ import annotations
 

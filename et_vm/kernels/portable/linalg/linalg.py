@@ -1,5 +1,6 @@
-"""Linear algebra on batches of matrices, by numpy's LAPACK where it has the factorization and by
-`factorization` where torch wants its parts.
+"""Linear algebra on batches of matrices.
+
+It is numpy's LAPACK where that has the factorization, and `factorization` where torch wants its parts.
 
 Torch says of the signs of Q, R, U, V and of eigenvectors only what LAPACK does; numpy calls the same routines, so
 they agree where nothing is degenerate.

@@ -162,20 +162,13 @@ def select_copy_out(ctx: PrepareContext, self: Tensor, dim: int, index: int, out
 
 
 @kernel("aten::narrow_copy.out", any_layout=True)
+@inferred(rules.narrow)
 def narrow_copy_out(
     ctx: PrepareContext, self: Tensor, dim: int, start: int, length: int, out: Tensor
 ) -> Step:
     """`self[start:start + length]` along `dim`."""
-    ctx.check(bool(self.sizes), arg="self", expected="at least one dimension", got="a 0-d tensor")
     axis = dimension(ctx, dim, len(self.sizes))
-    size = self.sizes[axis]
-    first = start + size if start < 0 else start
-    good = 0 <= first <= size and 0 <= length <= size - first
-    ctx.check(
-        good, arg="length", expected=f"a range inside dimension {axis} of size {size}", got=(start, length)
-    )
-    check_type(ctx, self.scalar_type, out, arg="out")
-    out.resize((*self.sizes[:axis], length, *self.sizes[axis + 1 :]))
+    first = start % self.sizes[axis]
     return _store(ctx, self, self.array[(slice(None),) * axis + (slice(first, first + length),)], out)
 
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from et_ops.inference.pointwise import frexp
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import BOOL, COMPLEX, FLOAT, INTEGER, check_kinds, check_type
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.elementwise import Body, apply, elementwise, whole
 from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.pointwise.binary import binary
 from et_vm.kernels.portable.promotion import arithmetic, floating, kind, real_of, result_type
-from et_vm.kernels.portable.steps import NOTHING
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
@@ -156,15 +157,9 @@ def frac_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
 
 
 @kernel("aten::frexp.Tensor_out")
+@inferred(frexp, outs=2)
 def frexp_out(ctx: PrepareContext, self: Tensor, mantissa: Tensor, exponent: Tensor) -> Step:
     """Mantissa in [0.5, 1) and int32 exponent of two. Allocates both."""
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_type(ctx, self.scalar_type, mantissa, arg="mantissa")
-    check_type(ctx, ScalarType.INT, exponent, arg="exponent")
-    mantissa.resize(self.sizes)
-    exponent.resize(self.sizes)
-    if not mantissa.array.size:
-        return NOTHING
     return evaluated(np.frexp, (self,), (mantissa, exponent))
 
 

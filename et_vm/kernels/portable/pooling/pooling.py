@@ -8,12 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
+from et_ops.inference.backward import max_pooling_backward
+from et_ops.inference.convolution import POOLING
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_same_type
 from et_vm.kernels.portable.declare import kernel
-from et_vm.kernels.portable.image.geometry import Padded, Window, numbers_for, window_over, windows
+from et_vm.kernels.portable.image.geometry import Padded, Window, window_over, windows
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.promotion import arithmetic
-from et_vm.kernels.portable.steps import NOTHING, call, chain, copy, filled
+from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
@@ -21,31 +24,25 @@ from et_vm.values import Array, DType, Tensor
 
 def pooling_window(
     ctx: PrepareContext,
-    sizes: Sequence[int],
-    dims: int,
+    self: Tensor,
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
-    ceil_mode: bool,
+    places: Tensor,
+    dims: int = 2,
 ) -> Window:
-    """The geometry of a pooling over the last `dims` of `sizes`, checked. With `ceil_mode` the last
+    """The geometry of a pooling over the last `dims` dimensions, with a result of the shape of `places`. The last
     window may hang over the end.
     """
-    space = sizes[len(sizes) - dims :]
-    window = window_over(ctx, space, kernel_size, stride, padding, dilation, ceil_mode=ceil_mode)
-    narrow = zip(window.padding, window.kernel, window.dilation, strict=True)
-    good = all(2 * pad <= (taps - 1) * apart + 1 for pad, taps, apart in narrow)
-    ctx.check(good, arg="padding", expected="at most half the kernel", got=list(padding))
-    window.check_cost(ctx, math.prod(sizes[: len(sizes) - dims]), filtered=False)
+    size, count = self.sizes[-dims:], places.sizes[-dims:]
+    window = window_over(size, kernel_size, stride, padding, dilation, count)
+    window.check_cost(ctx, math.prod(self.sizes[:-dims]), filtered=False)
     return window
 
 
-def _image(ctx: PrepareContext, self: Tensor, dims: int) -> Array:
+def _image(self: Tensor, dims: int) -> Array:
     """`self` with a batch dimension."""
-    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
-    for extent in self.sizes[len(self.sizes) - dims - 1 :]:
-        ctx.check(extent > 0, arg="self", expected="a non-empty image", got=list(self.sizes))
     return self.array if len(self.sizes) == dims + 2 else self.array[None]
 
 
@@ -59,21 +56,35 @@ def _overhang(window: Window) -> Window:
 
 
 class _Taps:
-    """The image, padded, tap by tap: for each tap a view with the elements that it meets at every place."""
+    """Images, padded, tap by tap: for each tap a view with the elements that it meets at every place. `edges` are the
+    calls that write the padding, once.
+    """
 
     def __init__(self, ctx: PrepareContext, image: Array, window: Window, value: float) -> None:
+        """`image`: one like those to come."""
         wide = _overhang(window)
-        pad = Padded(ctx, image, 2, wide, value)
-        bring, buffer = pad.calls(ctx, image)
-        self.calls = [*pad.edges, *bring]
+        self._window = window
+        self._pad = Padded(ctx, image, 2, wide, value)
+        self.edges = self._pad.edges
         # Padding is symmetric in scratch; skip what the overhang added in front.
-        begin = tuple(slice(new - old, None) for new, old in zip(wide.padding, window.padding, strict=True))
-        view = windows(buffer[(slice(None), slice(None), *begin)], 2, window)
-        places = itertools.product(*(range(count) for count in window.kernel))
-        self.views = [view[(slice(None), slice(None), *tap)] for tap in places]
+        self._begin = tuple(
+            slice(new - old, None) for new, old in zip(wide.padding, window.padding, strict=True)
+        )
+
+    def of(self, ctx: PrepareContext, image: Array) -> tuple[list[Step], list[Array]]:
+        """The calls that bring an image in, and its taps."""
+        bring, buffer = self._pad.calls(ctx, image)
+        view = windows(buffer[(slice(None), slice(None), *self._begin)], 2, self._window)
+        places = itertools.product(*(range(count) for count in self._window.kernel))
+        return bring, [view[(slice(None), slice(None), *tap)] for tap in places]
+
+
+_BLOCK = 1 << 17
+"""Elements of the planes that a maximum is taken of at once: all that it needs for them stays in the cache."""
 
 
 @kernel("aten::max_pool2d_with_indices.out", any_layout=True)
+@inferred(POOLING[2].maximum, kinds=(INTEGER, FLOAT), outs=2)
 def max_pool2d_with_indices_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -87,18 +98,10 @@ def max_pool2d_with_indices_out(
 ) -> Step:
     """The largest of each window, and its index in the image's plane: of equals the first, of NaNs the last.
 
-    Scratch: the padded image and a few small integers per output element.
+    Scratch: for a block of the channels, its padded planes and a few small integers per output element.
     """
-    image = _image(ctx, self, 2)
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
-    window = pooling_window(ctx, self.sizes, 2, kernel_size, stride, padding, dilation, ceil_mode)
-    shape = (*self.sizes[:-2], *window.out)
-    out.resize(shape)
-    indices.resize(shape)
-    if not out.array.size:
-        return NOTHING
+    image = _image(self, 2)
+    window = pooling_window(ctx, self, kernel_size, stride, padding, dilation, out)
     lowest = -math.inf if is_float_type(self) else float(np.iinfo(self.dtype).min)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
@@ -106,16 +109,26 @@ def max_pool2d_with_indices_out(
         wide = ctx.scratch(image.shape, dtype)
         calls.append(copy(image, wide))
         image = wide
-    taps = _Taps(ctx, image, window, lowest)
-    calls += taps.calls
-    batched = (image.shape[0], image.shape[1], *window.out)
+    batch, channels = image.shape[:2]
+    batched = (batch, channels, *window.out)
     values = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
-    first, *others = taps.views
-    calls.append(copy(first, values) if not others else call(np.maximum, first, others[0], values))
-    calls += [call(np.maximum, values, tap, values) for tap in others[1:]]
-    calls += _first_maximum(ctx, taps.views, values, window, indices.array.reshape(batched))
+    places = indices.array.reshape(batched)
+    planes = max(1, min(channels, _BLOCK // math.prod(window.size)))
+    taps = _Taps(ctx, image[:1, :planes], window, lowest)
+    first_maximum = _FirstMaximum(ctx, (1, planes, *window.out), window)
+    calls += taps.edges
+    for sample, start in itertools.product(range(batch), range(0, channels, planes)):
+        # The last block takes some planes again rather than fewer.
+        end = min(start + planes, channels)
+        block = slice(sample, sample + 1), slice(end - planes, end)
+        bring, views = taps.of(ctx, image[block])
+        largest = values[block]
+        first, *others = views
+        calls += [*bring, copy(first, largest) if not others else call(np.maximum, first, others[0], largest)]
+        calls += [call(np.maximum, largest, tap, largest) for tap in others[1:]]
+        calls += first_maximum.calls(views, largest, places[block])
     if self.dtype != dtype:
-        calls.append(copy(values.reshape(shape), out.array))
+        calls.append(copy(values.reshape(out.sizes), out.array))
     return chain(calls)
 
 
@@ -124,55 +137,58 @@ def is_float_type(tensor: Tensor) -> bool:
     return tensor.scalar_type.is_floating
 
 
-def _first_maximum(
-    ctx: PrepareContext, taps: Sequence[Array], values: Array, window: Window, indices: Array
-) -> list[Step]:
-    """Calls that store the plane index of the first tap equal to `values`.
+class _FirstMaximum:
+    """The plane index of the first tap equal to the maximum, for blocks of planes.
 
     The number of the tap is the minimum over taps of (tap + a large number unless it is equal), in integers
     as small as the number of taps allows, which numpy computes many at a time; the index is then looked up
     per tap and added to that of the place.
     """
-    miss = 128 if len(taps) <= 128 else 1 << 14
-    kind = np.dtype(np.uint8 if len(taps) <= 128 else np.uint16)
-    if len(taps) > miss:
-        miss, kind = 1 << 31, np.dtype(np.uint32)
-    differs = ctx.scratch(values.shape, np.bool_)
-    number, best = ctx.scratch(values.shape, kind), ctx.scratch(values.shape, kind)
-    outside = [_outside(window, tap) for tap in itertools.product(*(range(count) for count in window.kernel))]
-    weight = filled(kind, miss)
-    calls: list[Step] = [copy(filled(kind, miss), best)]
-    for at, tap in enumerate(taps):
+
+    def __init__(self, ctx: PrepareContext, shape: Sequence[int], window: Window) -> None:
+        """`shape` is that of the results for a block."""
+        taps = list(itertools.product(*(range(count) for count in window.kernel)))
+        self._miss = 128 if len(taps) <= 128 else 1 << 14
+        kind = np.dtype(np.uint8 if len(taps) <= 128 else np.uint16)
+        if len(taps) > self._miss:
+            self._miss, kind = 1 << 31, np.dtype(np.uint32)
+        self._weight = filled(kind, self._miss)
+        self._differs = ctx.scratch(shape, np.bool_)
+        self._number, self._best = ctx.scratch(shape, kind), ctx.scratch(shape, kind)
+        self._places, self._flat = ctx.scratch(shape, np.intp), ctx.scratch(shape, np.int64)
+        self._outside = [_outside(window, tap) for tap in taps]
+        self._misses = [outside.astype(kind) * self._weight for outside in self._outside]
+        columns = window.size[1]
+        self._offsets = np.array(
+            [y * window.dilation[0] * columns + x * window.dilation[1] for y, x in taps], np.int64
+        )
+        corner_y = np.arange(window.out[0]) * window.stride[0] - window.padding[0]
+        corner_x = np.arange(window.out[1]) * window.stride[1] - window.padding[1]
+        self._corners = (corner_y[:, None] * columns + corner_x).astype(np.int64)
+
+    def calls(self, taps: Sequence[Array], values: Array, indices: Array) -> list[Step]:
+        """Calls that store the indices for the maxima `values`."""
+        number, best, kind = self._number, self._best, self._best.dtype
+        calls: list[Step] = [copy(self._weight, best)]
+        for at, (tap, misses) in enumerate(zip(taps, self._misses, strict=True)):
+            calls += [
+                call(np.not_equal, tap, values, self._differs),
+                call(np.multiply, self._differs, self._weight, number),
+                call(np.add, number, filled(kind, at), number),
+            ]
+            if misses.any():
+                calls.append(call(np.bitwise_or, number, misses, number))
+            calls.append(call(np.minimum, best, number, best))
+        flat = indices if indices.flags.c_contiguous else self._flat
         calls += [
-            call(np.not_equal, tap, values, differs),
-            call(np.multiply, differs, weight, number),
-            call(np.add, number, filled(kind, at), number),
+            copy(best, self._places),
+            (self._offsets.take, (self._places, None, flat, "clip")),
+            call(np.add, flat, self._corners, flat),
+            (_settle_rest, (taps, best, self._miss, flat, self._offsets, self._corners, self._outside)),
         ]
-        if outside[at].any():
-            calls.append(call(np.bitwise_or, number, outside[at].astype(kind) * weight, number))
-        calls.append(call(np.minimum, best, number, best))
-    columns = window.size[1]
-    offsets = np.array(
-        [
-            y * window.dilation[0] * columns + x * window.dilation[1]
-            for y, x in itertools.product(*(range(count) for count in window.kernel))
-        ],
-        np.int64,
-    )
-    corner_y = np.arange(window.out[0]) * window.stride[0] - window.padding[0]
-    corner_x = np.arange(window.out[1]) * window.stride[1] - window.padding[1]
-    corners = (corner_y[:, None] * columns + corner_x).astype(np.int64)
-    flat = indices if indices.flags.c_contiguous else ctx.scratch(indices.shape, np.int64)
-    places = ctx.scratch(best.shape, np.intp)
-    calls += [
-        copy(best, places),
-        (offsets.take, (places, None, flat, "clip")),
-        call(np.add, flat, corners, flat),
-        (_settle_rest, (taps, best, miss, flat, offsets, corners, outside)),
-    ]
-    if flat is not indices:
-        calls.append(copy(flat, indices))
-    return calls
+        if flat is not indices:
+            calls.append(copy(flat, indices))
+        return calls
 
 
 def _outside(window: Window, tap: Sequence[int]) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
@@ -206,6 +222,7 @@ def _settle_rest(
 
 
 @kernel("aten::avg_pool2d.out")
+@inferred(POOLING[2].average, kinds=(INTEGER, FLOAT))
 def avg_pool2d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -220,12 +237,11 @@ def avg_pool2d_out(
     """The mean of each window, divided by `divisor_override` or the elements it covers, with or without
     those in the padding. Scratch: the padded image; for 16-bit types also a float32 result.
     """
-    return _average(
-        ctx, self, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out
-    )
+    return _average(ctx, self, 2, kernel_size, stride, padding, count_include_pad, divisor_override, out)
 
 
 @kernel("aten::avg_pool1d.out")
+@inferred(POOLING[1].average, kinds=(INTEGER, FLOAT))
 def avg_pool1d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -237,10 +253,11 @@ def avg_pool1d_out(
     out: Tensor,
 ) -> Step:
     """The mean of each window. Scratch: the padded signal; for 16-bit types also a float32 result."""
-    return _average(ctx, self, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None, out)
+    return _average(ctx, self, 1, kernel_size, stride, padding, count_include_pad, None, out)
 
 
 @kernel("aten::avg_pool3d.out")
+@inferred(POOLING[3].average, kinds=(INTEGER, FLOAT))
 def avg_pool3d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -253,9 +270,7 @@ def avg_pool3d_out(
     out: Tensor,
 ) -> Step:
     """The mean of each window. Scratch: the padded volume; for 16-bit types also a float32 result."""
-    return _average(
-        ctx, self, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out
-    )
+    return _average(ctx, self, 3, kernel_size, stride, padding, count_include_pad, divisor_override, out)
 
 
 def _average(
@@ -265,20 +280,12 @@ def _average(
     kernel_size: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
-    ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
     out: Tensor,
 ) -> Step:
-    image = _image(ctx, self, dims)
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    ctx.check(divisor_override != 0, arg="divisor_override", expected="a divisor other than zero", got=0)
-    window = pooling_window(ctx, self.sizes, dims, kernel_size, stride, padding, (1,), ceil_mode)
-    shape = (*self.sizes[:-dims], *window.out)
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
+    image = _image(self, dims)
+    window = pooling_window(ctx, self, kernel_size, stride, padding, (1,), out, dims)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
     if self.dtype != dtype:
@@ -286,17 +293,18 @@ def _average(
         calls.append(copy(image, wide))
         image = wide
     taps = _Taps(ctx, image, window, 0)
-    calls += taps.calls
+    bring, views = taps.of(ctx, image)
+    calls += [*taps.edges, *bring]
     batched = (image.shape[0], image.shape[1], *window.out)
     sums = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
     divisor = divisors(window, count_include_pad, divisor_override, dtype)
-    first, *others = taps.views
-    if math.prod(window.out) * 4 < len(taps.views):
+    first, *others = views
+    if math.prod(window.out) * 4 < len(views):
         # Few places with many taps, such as a global average: one reduction over the windows.
         whole = np.lib.stride_tricks.as_strided(
             first,
             (*first.shape, *window.kernel),
-            (*first.strides, *_tap_strides(taps.views, window)),
+            (*first.strides, *_tap_strides(views, window)),
         )
         calls.append((np.add.reduce, (whole, tuple(range(2 + dims, 2 + 2 * dims)), dtype, sums)))
     else:
@@ -307,7 +315,7 @@ def _average(
     else:
         calls.append(call(np.divide, sums, divisor, sums))
     if self.dtype != dtype:
-        calls.append(copy(sums.reshape(shape), out.array))
+        calls.append(copy(sums.reshape(out.sizes), out.array))
     return chain(calls)
 
 
@@ -376,15 +384,8 @@ def _equal_parts(
     return [*calls, call(np.divide, out, filled(dtype, parts), out)]
 
 
-def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dims: int, out: Tensor) -> Step:
-    image = _image(ctx, self, dims)
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    places = numbers_for(ctx, output_size, dims, arg="output_size", lowest=0)
-    shape = (*self.sizes[:-dims], *places)
-    out.resize(shape)
-    if not out.array.size:
-        return NOTHING
+def _adaptive(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor) -> Step:
+    image, places = _image(self, dims), out.sizes[-dims:]
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
     batched = (*image.shape[:2], *places)
@@ -407,31 +408,35 @@ def _adaptive(ctx: PrepareContext, self: Tensor, output_size: Sequence[int], dim
                 ]
             source = result
     if out.dtype != dtype:
-        calls.append(copy(target.reshape(shape), out.array))
+        calls.append(copy(target.reshape(out.sizes), out.array))
     return chain(calls)
 
 
 @kernel("aten::_adaptive_avg_pool2d.out")
+@inferred(POOLING[2].adaptive_average, kinds=(FLOAT,))
 def adaptive_avg_pool2d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
     """Means over a grid of `output_size` nearly equal parts. Scratch: the means by rows when the parts
     are not equal; for 16-bit types the float32 result.
     """
-    return _adaptive(ctx, self, output_size, 2, out)
+    return _adaptive(ctx, self, 2, out)
 
 
 @kernel("aten::adaptive_avg_pool1d.out")
+@inferred(POOLING[1].adaptive_average, kinds=(FLOAT,))
 def adaptive_avg_pool1d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
     """Means over `output_size` nearly equal parts. Scratch: as for two dimensions."""
-    return _adaptive(ctx, self, output_size, 1, out)
+    return _adaptive(ctx, self, 1, out)
 
 
 @kernel("aten::_adaptive_avg_pool3d.out")
+@inferred(POOLING[3].adaptive_average, kinds=(FLOAT,))
 def adaptive_avg_pool3d_out(ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor) -> Step:
     """Means over a grid of `output_size` nearly equal parts. Scratch: as for two dimensions."""
-    return _adaptive(ctx, self, output_size, 3, out)
+    return _adaptive(ctx, self, 3, out)
 
 
 @kernel("aten::max_pool2d_with_indices_backward.grad_input", any_layout=True)
+@inferred(max_pooling_backward)
 def max_pool2d_with_indices_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,
@@ -447,31 +452,22 @@ def max_pool2d_with_indices_backward_out(
     """Each gradient added to the element that was the maximum. Scratch: copies of what is not contiguous,
     and the flat positions.
     """
-    _image(ctx, self, 2)
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    for arg, tensor in (("grad_output", grad_output), ("grad_input", grad_input)):
-        check_type(ctx, self.scalar_type, tensor, arg=arg)
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
-    window = pooling_window(ctx, self.sizes, 2, kernel_size, stride, padding, dilation, ceil_mode)
-    shape = (*self.sizes[:-2], *window.out)
-    for arg, tensor in (("grad_output", grad_output), ("indices", indices)):
-        ctx.check(tensor.sizes == shape, arg=arg, expected=f"shape {list(shape)}", got=list(tensor.sizes))
-    grad_input.resize(self.sizes)
-    if not grad_input.array.size:
-        return NOTHING
+    check_same_type(ctx, self, ("grad_output", grad_output))
+    pooling_window(ctx, self, kernel_size, stride, padding, dilation, grad_output)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     planes, area = math.prod(self.sizes[:-2]), math.prod(self.sizes[-2:])
     total = ctx.scratch(planes * area, dtype)
-    places = ctx.scratch((planes, math.prod(window.out)), np.int64)
+    places = ctx.scratch((planes, math.prod(indices.sizes[-2:])), np.int64)
     grads = ctx.scratch(places.shape, dtype)
     base = (np.arange(planes, dtype=np.int64) * area)[:, None]
     return chain(
         [
             copy(filled(dtype, 0), total),
-            copy(indices.array, places.reshape(shape)),
+            copy(indices.array, places.reshape(indices.sizes)),
             (_check_indices, (ctx, places, area)),
             call(np.add, places, base, places),
-            copy(grad_output.array, grads.reshape(shape)),
+            copy(grad_output.array, grads.reshape(grad_output.sizes)),
             (np.add.at, (total, places, grads)),
             copy(total.reshape(self.sizes), grad_input.array),
         ]

@@ -1,4 +1,4 @@
-"""Maximum pooling over volumes and over grids of nearly equal parts, and its inverse."""
+"""Max pooling over volumes and adaptive grids, and its inverse."""
 
 from __future__ import annotations
 
@@ -9,25 +9,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_rank, check_type
+from et_ops.inference.convolution import FRACTIONAL, POOLING, UNPOOLING
+from et_ops.inference.shapes import spatial
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
-from et_vm.kernels.portable.image.geometry import Window, numbers_for
+from et_vm.kernels.portable.image.geometry import Window
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.pooling.pooling import pooling_window
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
 from et_vm.work import CALL
-
-
-def _check(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor, indices: Tensor) -> None:
-    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    good = min(self.sizes[-dims - 1 :]) > 0
-    ctx.check(good, arg="self", expected="a non-empty image", got=list(self.sizes))
-    check_type(ctx, self.scalar_type, out, arg="out")
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
 
 
 def _take_better(values: Array, places: Array, tap: Array, where: Array) -> None:
@@ -40,6 +33,7 @@ def _take_better(values: Array, places: Array, tap: Array, where: Array) -> None
 
 
 @kernel("aten::max_pool3d_with_indices.out")
+@inferred(POOLING[3].maximum, kinds=(INTEGER, FLOAT), outs=2)
 def max_pool3d_with_indices_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -54,10 +48,7 @@ def max_pool3d_with_indices_out(
     """The largest of each window of a volume ([N,] C, D, H, W), and its index in the channel's volume: of equals
     the first, of NaNs the last. Allocates the padded volume and a mask of the result.
     """
-    _check(ctx, self, 3, out, indices)
-    window = pooling_window(ctx, self.sizes, 3, kernel_size, stride, padding, dilation, ceil_mode)
-    out.resize((*self.sizes[:-3], *window.out))
-    indices.resize(out.sizes)
+    window = pooling_window(ctx, self, kernel_size, stride, padding, dilation, out, 3)
     ctx.work(8 * math.prod(window.kernel) * (out.numel + CALL))
     return evaluated(functools.partial(_max_windows, window), (self,), (out, indices))
 
@@ -97,13 +88,8 @@ def _plane_index(lines: Sequence[Array], size: Sequence[int]) -> Array:
     return result
 
 
-def _adaptive_max(
-    ctx: PrepareContext, self: Tensor, output_size: list[int], dims: int, out: Tensor, indices: Tensor
-) -> Step:
-    _check(ctx, self, dims, out, indices)
-    places = numbers_for(ctx, output_size, dims, arg="output_size", lowest=0)
-    out.resize((*self.sizes[:-dims], *places))
-    indices.resize(out.sizes)
+def _adaptive_max(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor, indices: Tensor) -> Step:
+    places = out.sizes[-dims:]
     ctx.work(4 * self.numel + 8 * CALL * math.prod(places))
     return evaluated(functools.partial(_max_parts, places), (self,), (out, indices))
 
@@ -131,55 +117,39 @@ def _max_parts(counts: tuple[int, ...], image: Array) -> tuple[Array, Array]:
 
 
 @kernel("aten::adaptive_max_pool2d.out")
+@inferred(POOLING[2].adaptive_maximum, kinds=(INTEGER, FLOAT), outs=2)
 def adaptive_max_pool2d_out(
     ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor, indices: Tensor
 ) -> Step:
     """Maxima over a grid of `output_size` nearly equal parts, and their indices in the channel's plane.
     Allocates each part in turn.
     """
-    return _adaptive_max(ctx, self, output_size, 2, out, indices)
+    return _adaptive_max(ctx, self, 2, out, indices)
 
 
 @kernel("aten::adaptive_max_pool3d.out")
+@inferred(POOLING[3].adaptive_maximum, kinds=(INTEGER, FLOAT), outs=2)
 def adaptive_max_pool3d_out(
     ctx: PrepareContext, self: Tensor, output_size: list[int], out: Tensor, indices: Tensor
 ) -> Step:
     """Maxima over a grid of `output_size` nearly equal parts, and their indices in the channel's volume.
     Allocates each part in turn.
     """
-    return _adaptive_max(ctx, self, output_size, 3, out, indices)
+    return _adaptive_max(ctx, self, 3, out, indices)
 
 
 def _fractional(
     ctx: PrepareContext,
     self: Tensor,
     kernel_size: list[int],
-    output_size: list[int],
     random_samples: Tensor,
     dims: int,
     output: Tensor,
     indices: Tensor,
 ) -> Step:
-    _check(ctx, self, dims, output, indices)
-    check_type(ctx, self.scalar_type, random_samples, arg="random_samples")
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    taps = numbers_for(ctx, kernel_size, dims, arg="kernel_size", lowest=1)
-    places = numbers_for(ctx, output_size, dims, arg="output_size", lowest=1)
-    space = self.sizes[-dims:]
-    good = all(n + k - 1 <= s for n, k, s in zip(places, taps, space, strict=True))
-    ctx.check(good, arg="output_size", expected=f"sizes whose windows fit in {list(space)}", got=output_size)
-    batch = self.sizes[0] if len(self.sizes) == dims + 2 else 1
-    channels = self.sizes[-dims - 1]
-    wanted = random_samples.sizes[1:] == (channels, dims) and random_samples.sizes[0] >= batch
-    ctx.check(
-        wanted,
-        arg="random_samples",
-        expected=f"shape {[batch, channels, dims]}",
-        got=list(random_samples.sizes),
-    )
-    output.resize((*self.sizes[:-dims], *places))
-    indices.resize(output.sizes)
-    ctx.work(8 * math.prod(taps) * (output.numel + CALL * batch * channels))
+    taps = spatial(kernel_size, dims)
+    places, planes = output.sizes[-dims:], math.prod(output.sizes[:-dims])
+    ctx.work(8 * math.prod(taps) * (output.numel + CALL * planes))
     compute = functools.partial(_fractional_max, ctx, taps, places)
     return evaluated(compute, (self, random_samples), (output, indices))
 
@@ -224,6 +194,7 @@ def _starts(u: np.float32 | np.float64, size: int, count: int, taps: int) -> Arr
 
 
 @kernel("aten::fractional_max_pool2d.output")
+@inferred(FRACTIONAL[2], kinds=(FLOAT,), outs=2)
 def fractional_max_pool2d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -234,10 +205,11 @@ def fractional_max_pool2d_out(
     indices: Tensor,
 ) -> Step:
     """Maxima of windows at random steps, and their indices. Allocates the result and a mask of a plane."""
-    return _fractional(ctx, self, kernel_size, output_size, random_samples, 2, output, indices)
+    return _fractional(ctx, self, kernel_size, random_samples, 2, output, indices)
 
 
 @kernel("aten::fractional_max_pool3d.output")
+@inferred(FRACTIONAL[3], kinds=(FLOAT,), outs=2)
 def fractional_max_pool3d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -248,19 +220,10 @@ def fractional_max_pool3d_out(
     indices: Tensor,
 ) -> Step:
     """Maxima of windows at random steps, and their indices. Allocates the result and a mask of a volume."""
-    return _fractional(ctx, self, kernel_size, output_size, random_samples, 3, output, indices)
+    return _fractional(ctx, self, kernel_size, random_samples, 3, output, indices)
 
 
-def _unpool(
-    ctx: PrepareContext, self: Tensor, indices: Tensor, output_size: list[int], dims: int, out: Tensor
-) -> Step:
-    check_rank(ctx, self, dims + 1, dims + 2, arg="self")
-    check_type(ctx, ScalarType.LONG, indices, arg="indices")
-    check_type(ctx, self.scalar_type, out, arg="out")
-    good = indices.sizes == self.sizes
-    ctx.check(good, arg="indices", expected=f"shape {list(self.sizes)}", got=list(indices.sizes))
-    ctx.check(len(output_size) == dims, arg="output_size", expected=f"{dims} sizes", got=list(output_size))
-    out.resize((*self.sizes[:-dims], *numbers_for(ctx, output_size, dims, arg="output_size", lowest=0)))
+def _unpool(ctx: PrepareContext, self: Tensor, indices: Tensor, dims: int, out: Tensor) -> Step:
     return evaluated(functools.partial(_scatter, ctx, out.sizes, dims), (self, indices), (out,))
 
 
@@ -277,14 +240,16 @@ def _scatter(ctx: PrepareContext, shape: tuple[int, ...], dims: int, image: Arra
 
 
 @kernel("aten::max_unpool2d.out")
+@inferred(UNPOOLING[2])
 def max_unpool2d_out(
     ctx: PrepareContext, self: Tensor, indices: Tensor, output_size: list[int], out: Tensor
 ) -> Step:
     """Each element put where `indices` say in its plane of zeros. Allocates the result."""
-    return _unpool(ctx, self, indices, output_size, 2, out)
+    return _unpool(ctx, self, indices, 2, out)
 
 
 @kernel("aten::max_unpool3d.out")
+@inferred(UNPOOLING[3])
 def max_unpool3d_out(
     ctx: PrepareContext,
     self: Tensor,
@@ -295,4 +260,4 @@ def max_unpool3d_out(
     out: Tensor,
 ) -> Step:
     """Each element put where `indices` say in its volume of zeros. Allocates the result."""
-    return _unpool(ctx, self, indices, output_size, 3, out)
+    return _unpool(ctx, self, indices, 3, out)

@@ -1,4 +1,4 @@
-"""Quantization with a scale and a zero point for each row (token), or for each group of elements of a row.
+"""Quantization per row (token), or per group of elements of a row.
 
 Each step is rounded to the type that torch gives it; kernels allocate an array or two of the size of the tensor
 for each.

@@ -5,51 +5,40 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from et_schema.scalar_type import numpy_dtype
-from et_vm.kernels.portable.arguments import (
-    FLOAT,
-    INTEGER,
-    check_kinds,
-    check_rank,
-    check_same_type,
-    check_shape,
-    check_type,
+from et_ops.inference.backward import (
+    adaptive_pooling_backward,
+    average_pooling_backward,
+    embedding_backward,
+    group_norm_backward,
+    layer_norm_backward,
 )
+from et_schema.scalar_type import numpy_dtype
+from et_vm.kernels.portable.arguments import FLOAT, INTEGER, check_kinds, check_same_type
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.evaluate import evaluated
 from et_vm.kernels.portable.image.geometry import Window
 from et_vm.kernels.portable.indexing.index import check_index, check_range
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.pooling.pooling import adaptive_bounds, divisors, pooling_window
 from et_vm.kernels.portable.promotion import arithmetic
+from et_vm.kernels.portable.reduction.normalization import check_results
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
 
 @kernel("aten::_adaptive_avg_pool2d_backward.out")
+@inferred(adaptive_pooling_backward, kinds=(FLOAT,), same_type=True)
 def adaptive_avg_pool2d_backward_out(
     ctx: PrepareContext, grad_output: Tensor, self: Tensor, out: Tensor
 ) -> Step:
     """Each gradient ([N,] C, h, w) shared among the elements of its part of `self` ([N,] C, H, W). Allocates
     the result.
     """
-    check_rank(ctx, self, 3, 4, arg="self")
-    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
-    check_same_type(ctx, self, ("grad_output", grad_output), ("out", out))
-    good = grad_output.sizes[:-2] == self.sizes[:-2] and len(grad_output.sizes) == len(self.sizes)
-    ctx.check(
-        good,
-        arg="grad_output",
-        expected=f"shape {[*self.sizes[:-2]]} before height and width",
-        got=list(grad_output.sizes),
-    )
-    good = min(grad_output.sizes[1:]) > 0
-    ctx.check(good, arg="grad_output", expected="a non-empty image", got=list(grad_output.sizes))
-    out.resize(self.sizes)
     return evaluated(functools.partial(_shared, self.sizes), (grad_output,), (out,))
 
 
@@ -63,6 +52,7 @@ def _shared(shape: tuple[int, ...], grad: Array) -> Array:
 
 
 @kernel("aten::avg_pool2d_backward.grad_input")
+@inferred(average_pooling_backward, kinds=(INTEGER, FLOAT), same_type=True)
 def avg_pool2d_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,
@@ -76,13 +66,7 @@ def avg_pool2d_backward_out(
     grad_input: Tensor,
 ) -> Step:
     """Each gradient, divided as the mean was, added to the elements of its window. Allocates the padded result."""
-    check_rank(ctx, self, 3, 4, arg="self")
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    check_same_type(ctx, self, ("grad_output", grad_output), ("grad_input", grad_input))
-    ctx.check(divisor_override != 0, arg="divisor_override", expected="a divisor other than zero", got=0)
-    window = pooling_window(ctx, self.sizes, 2, kernel_size, stride, padding, (1,), ceil_mode)
-    check_shape(ctx, grad_output, (*self.sizes[:-2], *window.out), arg="grad_output")
-    grad_input.resize(self.sizes)
+    window = pooling_window(ctx, self, kernel_size, stride, padding, (1,), grad_output)
     divisor = divisors(window, count_include_pad, divisor_override, numpy_dtype(arithmetic(self.scalar_type)))
     compute = functools.partial(_spread, window, divisor)
     return evaluated(compute, (grad_output,), (grad_input,))
@@ -103,6 +87,7 @@ def _spread(window: Window, divisor: Array, grad: Array) -> Array:
 
 
 @kernel("aten::embedding_dense_backward.out")
+@inferred(embedding_backward, kinds=(FLOAT,))
 def embedding_dense_backward_out(
     ctx: PrepareContext,
     grad_output: Tensor,
@@ -115,13 +100,7 @@ def embedding_dense_backward_out(
     """Gradients [..., D] added to the rows [`num_weights`, D] that `indices` [...] name; `padding_idx`
     gets none. Allocates the result.
     """
-    check_kinds(ctx, grad_output.scalar_type, (FLOAT,), arg="grad_output")
     check_index(ctx, indices, arg="indices")
-    check_type(ctx, grad_output.scalar_type, out, arg="out")
-    good = grad_output.sizes[:-1] == indices.sizes and len(grad_output.sizes) > 0
-    ctx.check(good, arg="grad_output", expected=f"shape {[*indices.sizes, 'D']}", got=list(grad_output.sizes))
-    ctx.check(num_weights >= 0, arg="num_weights", expected="a non-negative number", got=num_weights)
-    out.resize((num_weights, *grad_output.sizes[-1:]))
     compute = functools.partial(_add_rows, ctx, num_weights, padding_idx, scale_grad_by_freq)
     return evaluated(compute, (grad_output, indices), (out,))
 
@@ -141,8 +120,13 @@ def _add_rows(
     return result
 
 
-def _check_mask(ctx: PrepareContext, output_mask: Sequence[bool]) -> None:
-    ctx.check(len(output_mask) == 3, arg="output_mask", expected="three bools", got=list(output_mask))
+def _unwanted(
+    outs: Sequence[Tensor], output_mask: Sequence[bool], *shapes: Sequence[int]
+) -> Iterator[tuple[Tensor, Sequence[int]]]:
+    """The results that are not asked for, and the sizes that they get: of none where their rank is another."""
+    for out, wanted, shape in zip(outs, output_mask, shapes, strict=True):
+        if not wanted:
+            yield out, shape if len(out.sizes) == len(shape) else (0,) * len(out.sizes)
 
 
 def _masked(
@@ -156,6 +140,7 @@ def _masked(
 
 
 @kernel("aten::native_layer_norm_backward.out")
+@inferred(layer_norm_backward, check=check_results, outs=3, empty=True)
 def native_layer_norm_backward_out(
     ctx: PrepareContext,
     grad_out: Tensor,
@@ -173,28 +158,13 @@ def native_layer_norm_backward_out(
     """Gradients of the input, the weight and the bias of a layer normalisation with the statistics `mean` and
     `rstd`; those not in `output_mask` are zeros. Allocates three arrays of the size of the input.
     """
-    _check_mask(ctx, output_mask)
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    check_same_type(ctx, input, ("grad_out", grad_out), ("out0", out0))
-    check_shape(ctx, grad_out, input.sizes, arg="grad_out")
-    rank = len(normalized_shape)
+    check_same_type(ctx, input, ("grad_out", grad_out))
     shape = tuple(normalized_shape)
-    good = 0 < rank <= len(input.sizes) and input.sizes[len(input.sizes) - rank :] == shape
-    ctx.check(
-        good,
-        arg="normalized_shape",
-        expected=f"the last dimensions of {list(input.sizes)}",
-        got=normalized_shape,
-    )
     columns = math.prod(shape)
-    rows = math.prod(input.sizes[: len(input.sizes) - rank])
-    for arg, tensor in (("mean", mean), ("rstd", rstd)):
-        ctx.check(tensor.numel == rows, arg=arg, expected=f"{rows} elements", got=list(tensor.sizes))
-    if weight is not None:
-        check_shape(ctx, weight, shape, arg="weight")
-    shapes = (input.sizes, shape, shape)
-    for out, wanted, extent in zip((out0, out1, out2), output_mask, shapes, strict=True):
-        out.resize(extent if wanted or len(out.sizes) == len(extent) else (0,) * len(out.sizes))
+    rows = math.prod(input.sizes[: len(input.sizes) - len(shape)])
+    for out, sizes in _unwanted((out0, out1, out2), output_mask, input.sizes, shape, shape):
+        out.resize(sizes)
     factors = [] if weight is None else [weight]
     compute = functools.partial(
         _layer_norm, rows, columns, tuple(output_mask), (out0.sizes, out1.sizes, out2.sizes)
@@ -224,6 +194,7 @@ def _layer_norm(
 
 
 @kernel("aten::native_group_norm_backward.out")
+@inferred(group_norm_backward, check=check_results, outs=3, empty=True)
 def native_group_norm_backward_out(
     ctx: PrepareContext,
     grad_out: Tensor,
@@ -244,19 +215,10 @@ def native_group_norm_backward_out(
     statistics `mean` and `rstd` [N, group]; those not in `output_mask` are zeros. Allocates three arrays
     of the size of the input.
     """
-    _check_mask(ctx, output_mask)
     check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    check_same_type(ctx, input, ("grad_out", grad_out), ("out0", out0))
-    check_shape(ctx, grad_out, input.sizes, arg="grad_out")
-    ctx.check(group > 0 and C % group == 0, arg="group", expected=f"a divisor of {C}", got=group)
-    good = input.numel == N * C * HxW
-    ctx.check(good, arg="input", expected=f"{N * C * HxW} elements", got=list(input.sizes))
-    for arg, tensor in (("mean", mean), ("rstd", rstd)):
-        check_shape(ctx, tensor, (N, group), arg=arg)
-    if weight is not None:
-        check_shape(ctx, weight, (C,), arg="weight")
-    for out, wanted, extent in zip((out0, out1, out2), output_mask, (input.sizes, (C,), (C,)), strict=True):
-        out.resize(extent if wanted or len(out.sizes) == len(extent) else (0,) * len(out.sizes))
+    check_same_type(ctx, input, ("grad_out", grad_out))
+    for out, sizes in _unwanted((out0, out1, out2), output_mask, input.sizes, (C,), (C,)):
+        out.resize(sizes)
     factors = [] if weight is None else [weight]
     compute = functools.partial(
         _group_norm, (N, group, C // group, HxW), tuple(output_mask), (out0.sizes, out1.sizes, out2.sizes)

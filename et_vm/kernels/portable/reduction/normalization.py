@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType, numpy_dtype
-from et_vm.kernels.portable.arguments import (
-    FLOAT,
-    check_kinds,
-    check_out_type,
-    check_rank,
-    check_shape,
-    check_type,
+from et_ops.inference.normalization import (
+    batch_norm,
+    batch_norm_no_stats,
+    batch_norm_no_training,
+    native_group_norm,
+    native_layer_norm,
 )
+from et_ops.inference.pointwise import native_dropout
+from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_out_type, check_type
 from et_vm.kernels.portable.creation.random import fill_uniform
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.elementwise import BLOCK, compute_blocks
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import NOTHING, call, cast, chain, copy, filled
@@ -27,13 +31,28 @@ from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, DType, Tensor
 
+_LONGEST_DOT = 4096
+"""Maximum length of rows that are added up as a product with ones: several times as fast as `np.add.reduce`, which for
+longer rows is more accurate, since it adds in pairs.
+"""
 
-def _check_affine(
-    ctx: PrepareContext, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
-) -> None:
-    for arg, tensor in (("weight", weight), ("bias", bias)):
+
+@cache
+def _ones(dtype: DType) -> Array:
+    return np.ones(_LONGEST_DOT, dtype)
+
+
+def check_results(ctx: PrepareContext, scalar_type: ScalarType, out: Tensor, *, arg: str) -> None:
+    """The first result has the type of the input; statistics and gradients of weights may have another float type."""
+    (check_type if arg in ("out", "out0") else check_out_type)(ctx, scalar_type, out, arg=arg)
+
+
+_normalizes = functools.partial(inferred, kinds=(FLOAT,), check=check_results, outs=3)
+
+
+def _check_floats(ctx: PrepareContext, **tensors: Tensor | None) -> None:
+    for arg, tensor in tensors.items():
         if tensor is not None:
-            check_shape(ctx, tensor, shape, arg=arg)
             check_kinds(ctx, tensor.scalar_type, (FLOAT,), arg=arg)
 
 
@@ -87,6 +106,7 @@ def _run_all(calls: Sequence[Step]) -> None:
 
 
 @kernel("aten::_native_batch_norm_legit_no_training.out")
+@_normalizes(batch_norm_no_training)
 def batch_norm_no_training_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -105,18 +125,8 @@ def batch_norm_no_training_out(
 
     Scale and shift are computed once when all statistics are constants, else into scratch.
     """
-    rank = len(input.sizes)
-    ctx.check(rank >= 2, arg="input", expected="at least 2 dimensions", got=list(input.sizes))
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    channels = (input.sizes[1],)
-    _check_affine(ctx, channels, weight, bias)
-    _check_affine(ctx, channels, running_mean, running_var)
-    check_type(ctx, input.scalar_type, out0, arg="out0")
-    out0.resize(input.sizes)
-    for out in (out1, out2):
-        out.resize((0,))
-    if not out0.array.size:
-        return NOTHING
+    rank, channels = len(input.sizes), input.sizes[1:2]
+    _check_floats(ctx, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     dtype = numpy_dtype(arithmetic(input.scalar_type))
     tensors = [tensor for tensor in (weight, bias, running_mean, running_var) if tensor is not None]
     constants = all(tensor.constant for tensor in tensors)
@@ -187,18 +197,9 @@ def _batch_norm(
     save_mean: Tensor,
     save_invstd: Tensor,
 ) -> Step:
-    rank = len(input.sizes)
-    ctx.check(rank >= 2, arg="input", expected="at least 2 dimensions", got=list(input.sizes))
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    channels = (input.sizes[1],)
-    _check_affine(ctx, channels, weight, bias)
-    if running is not None:
-        _check_affine(ctx, channels, *running)
-    check_type(ctx, input.scalar_type, out, arg="out")
-    saved = channels if training or running is None else (0,)
-    out.resize(input.sizes)
-    for tensor in (save_mean, save_invstd):
-        tensor.resize(saved)
+    rank, channels = len(input.sizes), input.sizes[1:2]
+    mean_of, variance_of = (None, None) if running is None else running
+    _check_floats(ctx, weight=weight, bias=bias, running_mean=mean_of, running_var=variance_of)
     if not out.array.size:
         return NOTHING
     dtype = numpy_dtype(arithmetic(input.scalar_type))
@@ -264,6 +265,7 @@ def _update_running(
 
 
 @kernel("aten::_native_batch_norm_legit.out")
+@_normalizes(batch_norm)
 def native_batch_norm_legit_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -298,6 +300,7 @@ def native_batch_norm_legit_out(
 
 
 @kernel("aten::_native_batch_norm_legit.no_stats_out")
+@_normalizes(batch_norm_no_stats)
 def native_batch_norm_legit_no_stats_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -320,8 +323,11 @@ def _moments(x: Array, centred: Array, mean: Array, inverse: Array, eps: float) 
     """
     dtype = centred.dtype
     count = filled(dtype, x.shape[1])
+    total: Step = np.add.reduce, (x, 1, None, mean, True)
+    if x.shape[1] <= _LONGEST_DOT:
+        total = call(np.vecdot, x, _ones(dtype)[: x.shape[1]], mean[:, 0])
     return [
-        (np.add.reduce, (x, 1, None, mean, True)),
+        total,
         call(np.divide, mean, count, mean),
         call(np.subtract, x, mean, centred),
         (np.vecdot, (centred, centred, inverse[:, 0])),
@@ -351,6 +357,7 @@ def _prepare_rows(
 
 
 @kernel("aten::native_layer_norm.out", any_layout=True)
+@_normalizes(native_layer_norm)
 def native_layer_norm_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -366,25 +373,8 @@ def native_layer_norm_out(
     is the mean and `out2` the inverse deviation. Scratch: a block and two columns, and copies of
     tensors that are 16-bit or not contiguous.
     """
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    rank, inner = len(input.sizes), len(normalized_shape)
-    matches = 0 < inner <= rank and input.sizes[rank - inner :] == tuple(normalized_shape)
-    ctx.check(
-        matches,
-        arg="normalized_shape",
-        expected=f"the last dimensions of {list(input.sizes)}",
-        got=normalized_shape,
-    )
-    _check_affine(ctx, normalized_shape, weight, bias)
-    check_type(ctx, input.scalar_type, out0, arg="out0")
-    for out, arg in ((out1, "out1"), (out2, "out2")):
-        check_out_type(ctx, input.scalar_type, out, arg=arg)
-    out0.resize(input.sizes)
-    kept = (*input.sizes[: rank - inner], *(1,) * inner)
-    out1.resize(kept)
-    out2.resize(kept)
-    if not out1.array.size:
-        return NOTHING
+    _check_floats(ctx, weight=weight, bias=bias)
+    rank, kept = len(input.sizes), out1.sizes
     dtype = numpy_dtype(arithmetic(input.scalar_type))
     length = math.prod(normalized_shape)
     if not length:
@@ -396,7 +386,7 @@ def native_layer_norm_out(
     calls += more + before
     x, y = source.reshape(-1, length), target.reshape(-1, length)
     outer = x.shape[0]
-    rows = min(outer, max(1, BLOCK // length))
+    rows = min(outer, max(1, 2 * BLOCK // length))  # of two operands
     means, inverses = ctx.scratch((outer, 1), dtype), ctx.scratch((outer, 1), dtype)
     wide = ctx.scratch((rows, length), dtype) if y.dtype != dtype else None
     factor = None if w is None else w.reshape(1, length)
@@ -423,6 +413,7 @@ def native_layer_norm_out(
 
 
 @kernel("aten::native_group_norm.out")
+@_normalizes(native_group_norm)
 def native_group_norm_out(
     ctx: PrepareContext,
     input: Tensor,
@@ -441,20 +432,7 @@ def native_group_norm_out(
     `bias` by channel; `out1` is the mean and `out2` the inverse deviation. Scratch: a group or
     more, two columns, and copies of tensors that are 16-bit or not contiguous.
     """
-    check_kinds(ctx, input.scalar_type, (FLOAT,), arg="input")
-    ctx.check(len(input.sizes) >= 2, arg="input", expected="at least 2 dimensions", got=list(input.sizes))
-    stated = (N, C, HxW) == (*input.sizes[:2], math.prod(input.sizes[2:]))
-    ctx.check(stated, arg="input", expected=f"{N} x {C} x {HxW} elements", got=list(input.sizes))
-    ctx.check(group > 0 and C % group == 0, arg="group", expected=f"a divisor of {C} channels", got=group)
-    _check_affine(ctx, (C,), weight, bias)
-    check_type(ctx, input.scalar_type, out0, arg="out0")
-    for out, arg in ((out1, "out1"), (out2, "out2")):
-        check_out_type(ctx, input.scalar_type, out, arg=arg)
-    out0.resize(input.sizes)
-    out1.resize((N, group))
-    out2.resize((N, group))
-    if not out1.array.size:
-        return NOTHING
+    _check_floats(ctx, weight=weight, bias=bias)
     dtype = numpy_dtype(arithmetic(input.scalar_type))
     depth = C // group
     length = depth * HxW
@@ -494,20 +472,13 @@ def native_group_norm_out(
 
 
 @kernel("aten::native_dropout.out")
+@inferred(native_dropout, outs=2)
 def native_dropout_out(
     ctx: PrepareContext, input: Tensor, p: float, train: bool | None, out0: Tensor, out1: Tensor
 ) -> Step:
     """Outside of training, the input and a mask of ones. Training drops elements at random and scales the
     others by 1 / (1 - p). Scratch when training: a copy of the input.
     """
-    check_rank(ctx, input, *range(17), arg="input")
-    check_type(ctx, input.scalar_type, out0, arg="out0")
-    check_type(ctx, ScalarType.BOOL, out1, arg="out1")
-    ctx.check(0 <= p <= 1, arg="p", expected="a probability", got=p)
-    out0.resize(input.sizes)
-    out1.resize(input.sizes)
-    if not out0.array.size:
-        return NOTHING
     one = filled(out1.dtype, 1)
     if train is False or p == 0:
         return chain([*moves(ctx, input.array, out0.array), copy(one, out1.array)])

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from et_schema.scalar_type import ScalarType
-from et_vm.kernels.portable.arguments import FLOAT, check_kinds, check_same_type, dimension
+from et_ops.inference.reductions import segment_reduce
+from et_vm.kernels.portable.arguments import FLOAT
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.evaluate import evaluated
+from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
@@ -28,6 +29,7 @@ _REDUCTIONS: dict[str, tuple[Callable[..., Any], float]] = {
 
 
 @kernel("aten::segment_reduce.out")
+@inferred(segment_reduce, kinds=(FLOAT,))
 def segment_reduce_out(
     ctx: PrepareContext,
     data: Tensor,
@@ -44,24 +46,10 @@ def segment_reduce_out(
     each row, or their `offsets` with the end of the last. An empty segment is `initial`, by default what the
     reduction starts from, or NaN for a mean. Allocates the result.
     """
-    check_kinds(ctx, data.scalar_type, (FLOAT,), arg="data")
-    check_same_type(ctx, data, ("out", out))
-    ctx.check(reduce in _REDUCTIONS, arg="reduce", expected=" or ".join(_REDUCTIONS), got=reduce)
-    ctx.check(indices is None, arg="indices", expected="None", got="a tensor")
-    if (lengths is None) == (offsets is None):
-        raise ctx.error("exactly one of 'lengths' and 'offsets' must be given")
     arg, segments = ("offsets", offsets) if lengths is None else ("lengths", lengths)
     assert segments is not None
-    good = segments.scalar_type in (ScalarType.INT, ScalarType.LONG)
-    ctx.check(good, arg=arg, expected="int32 or int64", got=segments.scalar_type.torch_name)
-    ctx.check(bool(data.sizes), arg="data", expected="at least one dimension", got=list(data.sizes))
-    at = dimension(ctx, axis, len(data.sizes), arg="axis")
-    count = segments.sizes[-1] - (lengths is None) if segments.sizes else -1
-    good = segments.sizes[:-1] == data.sizes[:at] and count >= 0
-    ctx.check(
-        good, arg=arg, expected=f"segments for each of {list(data.sizes[:at])}", got=list(segments.sizes)
-    )
-    out.resize((*data.sizes[:at], count, *data.sizes[at + 1 :]))
+    at = axis % len(data.sizes)
+    count = out.sizes[at]
     outer, extent, inner = math.prod(data.sizes[:at]), data.sizes[at], math.prod(data.sizes[at + 1 :])
     function, neutral = _REDUCTIONS[reduce]
     start = neutral if initial is None else float(initial)

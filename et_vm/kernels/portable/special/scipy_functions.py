@@ -1,4 +1,4 @@
-"""Functions of `scipy.special` with the values that torch gives at poles, infinities and NaN.
+"""Functions of `scipy.special` with torch's values at poles, infinities and NaN.
 
 Each takes the module, which only those who prepare such a kernel have imported, and float64 arrays.
 """

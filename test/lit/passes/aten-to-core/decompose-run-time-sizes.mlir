@@ -180,3 +180,22 @@ func.func @forward(%x: tensor<?x2x3xf32>) -> tensor<?x4x1x2xf32> {
 // CHECK:      %[[MUL:.*]] = aten.mul.Tensor
 // CHECK-NEXT: %[[SUM:.*]] = aten.sum.dim_IntList %[[MUL]] {dim = [-2]}
 // CHECK-NEXT: aten.view %[[SUM]] {size = [-1, 4, 1, 2]}
+
+// -----
+
+// The number of elements is a product of sizes, which runtimes and viewers know.
+func.func @forward(%x: tensor<?x4x?xf32>, %y: tensor<2x3xf32>, %z: tensor<f32>) -> (i64, i64, i64) {
+  %0 = aten.sym_numel %x : (tensor<?x4x?xf32>) -> i64
+  %1 = aten.sym_numel %y : (tensor<2x3xf32>) -> i64
+  %2 = aten.sym_numel %z : (tensor<f32>) -> i64
+  func.return %0, %1, %2 : i64, i64, i64
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[ROWS:.*]] = aten.sym_size.int %x {dim = 0}
+// CHECK-NEXT: %[[COLUMNS:.*]] = aten.sym_size.int %x {dim = 2}
+// CHECK-NEXT: %[[FOUR:.*]] = program.literal 4
+// CHECK-NEXT: %[[FACTOR:.*]] = program.compute "mul" %[[ROWS]], %[[FOUR]]
+// CHECK-NEXT: %[[COUNT:.*]] = program.compute "mul" %[[FACTOR]], %[[COLUMNS]]
+// CHECK-NEXT: %[[SIX:.*]] = program.literal 6
+// CHECK-NEXT: %[[ONE:.*]] = program.literal 1
+// CHECK-NEXT: func.return %[[COUNT]], %[[SIX]], %[[ONE]]

@@ -9,14 +9,15 @@ func.func @types(%x: tensor<4xcomplex<f32>>, %y: tensor<4xf32>) -> (tensor<4xcom
 
 // -----
 
-func.func @complex(%x: tensor<?xcomplex<f32>>, %y: tensor<1xcomplex<f32>>, %z: tensor<?xf32>, %i: tensor<?xi64>) {
-  // expected-error@+1 {{multiplies complex tensors of equal shapes}}
+func.func @complex(%x: tensor<?xcomplex<f32>>, %y: tensor<1xcomplex<f32>>, %z: tensor<?xf32>, %i: tensor<?xi64>,
+                   %w: tensor<?x?xcomplex<f32>>) {
+  // expected-error@+1 {{multiplies complex tensors with more than one element only}}
   %0 = edge.mul.Tensor %x, %y : (tensor<?xcomplex<f32>>, tensor<1xcomplex<f32>>) -> tensor<?xcomplex<f32>>
   // expected-error@+1 {{computes only half of the transform}}
   %1 = edge._fft_r2c %z {dim = [0], normalization = 0, onesided = false} : (tensor<?xf32>) -> tensor<?xcomplex<f32>>
   // expected-error@+1 {{does not convert complex numbers}}
   %2 = edge.dim_order_ops._to_dim_order_copy %i {dtype = complex<f32>} : (tensor<?xi64>) -> tensor<?xcomplex<f32>>
   // expected-error@+1 {{does not take complex tensors with all forms of indices}}
-  %3 = edge.index.Tensor %x, [%i] : (tensor<?xcomplex<f32>>, tensor<?xi64>) -> tensor<?xcomplex<f32>>
+  %3 = edge.index.Tensor %w, [%i, %i] : (tensor<?x?xcomplex<f32>>, tensor<?xi64>, tensor<?xi64>) -> tensor<?xcomplex<f32>>
   func.return
 }

@@ -37,6 +37,8 @@ def test_modules_and_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_planner("theirs") is plan_greedy
     with pytest.raises(PlannerError, match=r"broken, .*, cannot be loaded"):
         find_planner("broken")
+    with pytest.raises(PlannerError, match="greedy has no function 'plan_gredy', did you mean 'plan_greedy'"):
+        find_planner("et_ir.planning.greedy:plan_gredy")
     with pytest.raises(
         PlannerError, match="planners are best, broken, exact, greedy, naive, theirs, upstream"
     ):

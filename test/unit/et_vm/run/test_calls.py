@@ -6,7 +6,7 @@ from et_schema.errors import Error, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import KernelRegistry
-from et_vm.run.calls import KernelCall
+from et_vm.run.calls import LinkedCall
 
 
 def test_int_arguments_become_floats_where_the_schema_says_so():
@@ -115,8 +115,8 @@ class TestDynamicShapes:
             prepared.append(call.instruction.name)
             return original(call)
 
-        original = KernelCall.prepare_now
-        monkeypatch.setattr(KernelCall, "prepare_now", prepare_now)
+        original = LinkedCall.prepare_now
+        monkeypatch.setattr(LinkedCall, "prepare_now", prepare_now)
         build = Build()
         x = build.tensor(4, 3, dynamism=BOUND)
         row, total = build.tensor(3), build.tensor(3)

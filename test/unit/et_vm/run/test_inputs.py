@@ -17,7 +17,7 @@ def passthrough(dtype=ScalarType.FLOAT, **options):
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
-        ([], Error.InvalidArgument, "takes 1 inputs, got 0"),
+        ([], Error.InvalidArgument, "takes 1 input, got 0"),
         (
             [np.zeros((2, 3), np.float64)],
             Error.InvalidArgument,

@@ -3,7 +3,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from et_ir.backends.xnnpack.orders import (
+from et_ir.backends.orders import (
     NHWC,
     in_order,
     permuted_order,

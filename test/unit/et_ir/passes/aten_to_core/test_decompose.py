@@ -128,8 +128,8 @@ def test_every_decomposition_has_a_case() -> None:
     assert {cls.name for cls in DECOMPOSITIONS} - names == NUMBERS | UNSIZED_ONLY
 
 
-NUMBERS = {"aten.equal", "aten.item"}
-"""Their results are numbers: `test_numbers_of_tensors`."""
+NUMBERS = {"aten.equal", "aten.item", "aten.sym_numel"}
+"""Their results are numbers: `test_numbers_of_tensors`, `test_element_counts`."""
 
 UNSIZED_ONLY = {"aten.affine_grid_generator", "aten.empty.memory_format", "aten.stft", "aten.unfold"}
 """Decomposed only where sizes are known at run time only: `UNSIZED`."""
@@ -145,6 +145,15 @@ def test_numbers_of_tensors() -> None:
         module = method([tensor(1)] * len(inputs), build)
         assert all(op.operator.is_core for op in decomposed(module))
         assert Interpreter(module).run(*inputs) == [expected]
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (DYNAMIC, 4, DYNAMIC), (0, DYNAMIC), ()])
+def test_element_counts(sizes: tuple[int, ...]) -> None:
+    module = method([tensor(*sizes)], lambda x: aten.SymNumelOp.make(x))
+    decomposed(module)
+    assert not any(isinstance(op, aten.SymNumelOp) for op in module.walk())
+    x = torch.empty([5 if size < 0 else size for size in sizes])
+    assert Interpreter(module).run(x) == [x.numel()]
 
 
 def method(types: list[Attribute], build: Any) -> ModuleOp:

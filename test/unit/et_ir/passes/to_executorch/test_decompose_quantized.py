@@ -19,7 +19,7 @@ from et_ir.driver.pipelines import edge_passes, executorch_passes
 from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import EmitOptions, write
 from et_ir.passes.to_executorch.decompose_quantized import DECOMPOSITIONS
-from et_ir.targets.stock_quantized import computes_as_torch
+from et_ir.targets.lookup import DEFAULT, find_target
 from et_vm.runtime import Runtime
 
 EACH = 5
@@ -77,6 +77,8 @@ def test_stock_kernels_that_are_called() -> None:
     """Those of element types that end the process, or that give other numbers than torch, are not."""
     x, one, zero = torch.ones(2, 3), torch.ones(1), torch.zeros(1, dtype=torch.int64)
     limits = -128, 127, torch.int8
+    computes_as_torch = find_target(f"{DEFAULT}-quantized").quantized_as_torch
+    assert computes_as_torch is not None
     assert computes_as_torch(edge_op(Q.quantize_per_tensor, x, 0.5, 0, *limits))
     assert not computes_as_torch(edge_op(Q.quantize_per_tensor, x.bfloat16(), 0.5, 0, *limits))
     assert computes_as_torch(edge_op(Q.quantize_per_tensor.tensor, x, one.double(), zero, *limits))
@@ -91,3 +93,15 @@ def test_stock_kernels_that_are_called() -> None:
     ):
         op = edge_op(Q.dequantize_per_tensor, levels, 0.5, 0, *limits, {"out_dtype": out})
         assert computes_as_torch(op) == good
+
+
+def test_stock_kernels_of_releases() -> None:
+    """A release takes types that the one before it does not."""
+    old, new = (find_target(f"stock-{release}-quantized").quantized_as_torch for release in ("1.4", "1.5"))
+    assert old is not None
+    assert new is not None
+    levels, scales = torch.zeros(2, 3, dtype=torch.uint8), torch.ones(2, 1)
+    zeros = torch.zeros(2, 1, dtype=torch.int32)
+    op = edge_op(Q.dequantize_per_token, levels, scales, zeros, 0, 255, torch.uint8, torch.float32)
+    assert new(op)
+    assert not old(op)

@@ -45,6 +45,40 @@ def test_a_record_knows_its_family() -> None:
         assert record is None or record.family == family_of(_packet(name)), name
 
 
+SELF_CHECKING = {
+    "indexing.index": {"aten::index.Tensor_out"},
+    "indexing.scatter": {"aten::index_put.out", "aten::index_put_"},
+    "movement.copy": {"aten::copy_"},
+    "movement.join": {"aten::cat.out"},
+}
+"""Kernels that check their arguments themselves, by family; `docs/design.md` says why."""
+
+WHOLLY_SELF_CHECKING = {
+    "pointwise.activation",
+    "pointwise.binary",
+    "pointwise.comparison",
+    "pointwise.pairwise",
+    "pointwise.unary",
+    "reduction.reduce",
+    "special.polynomials",
+    "special.special",
+}
+"""Families whose kernels broadcast or reduce in one place, which checks them."""
+
+
+def test_kernels_have_a_shape_rule() -> None:
+    """All but those listed are `inferred`: their rule checks the arguments and shapes the results."""
+    _import_all()
+    found: dict[str | None, set[str]] = {}
+    for name, prepare in KERNELS.items():
+        if not hasattr(prepare, "rule"):
+            found.setdefault(family_of(_packet(name)), set()).add(name)
+    assert set(found) >= WHOLLY_SELF_CHECKING
+    assert {
+        family: names for family, names in found.items() if family not in WHOLLY_SELF_CHECKING
+    } == SELF_CHECKING
+
+
 def test_every_kernel_states_its_parameters() -> None:
     """The verifier rejects calls by them."""
     _import_all()

@@ -15,7 +15,6 @@ from et_vm.kernels.portable.promotion import (
     floating,
     kind,
     promote,
-    promote_all,
     real_of,
     result_type,
 )
@@ -71,14 +70,11 @@ def test_result_type_with_a_number(sizes: tuple[int, ...]) -> None:
 def test_result_type_of_many() -> None:
     tensors = [_tensor(ScalarType.CHAR, (2,)), _tensor(ScalarType.DOUBLE, ()), _tensor(ScalarType.HALF, (2,))]
     assert result_type(*tensors) == ScalarType.HALF
-    assert promote_all(tensor.scalar_type for tensor in tensors) == ScalarType.DOUBLE
 
 
 def test_no_operand() -> None:
     with pytest.raises(ValueError, match="no operand"):
         result_type()
-    with pytest.raises(ValueError, match="no type"):
-        promote_all([])
 
 
 def test_families() -> None:

@@ -1,4 +1,4 @@
-"""Orders of dimensions in memory, and what a change of shape does to them.
+"""Memory orders of dimensions, and their changes by reshapes.
 
 An order names the dimensions of a tensor from the outermost to the innermost, as `dim_order` does: `(0, 2, 3, 1)` is
 an image with its channels last. A permutation of dimensions is another order of the same memory, and moves nothing.

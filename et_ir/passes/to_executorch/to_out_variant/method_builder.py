@@ -1,4 +1,4 @@
-"""One method on its way from ops with results to calls that write to registers."""
+"""Builder of a method's plan from its ops."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from et_ir.passes.to_executorch.to_out_variant.plan_builder import AT_RUN_TIME, 
 from et_ops import Arg, Schema
 from et_ops.variants import out_variant_definition
 
-__all__ = ["Method"]
+__all__ = ["MethodBuilder"]
 
 _MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 """Torch's memory formats in the order of their numbers."""
 
 
-class Method(PlanBuilder):
+class MethodBuilder(PlanBuilder):
     """One function as it becomes a plan."""
 
     def __init__(self, function: FuncOp, *, grows: bool = False):

@@ -1,0 +1,38 @@
+"""Number of ops of a program at any level: the figure of summaries, progress lines and tables.
+
+Ops that hold a program together and compute nothing do not count: functions, weights, registers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from xdsl.dialects.builtin import ModuleOp
+
+from et_ir.dialects.executorch import KernelCallOp, RegisterOp, ReturnOp
+
+__all__ = ["count_ops", "ops_in_words"]
+
+STRUCTURE = ("builtin.", "func.", "program.")
+"""Prefixes of names of ops that compute nothing."""
+
+
+def count_ops(module: ModuleOp) -> Counter[str]:
+    """The number of occurrences of each op in the methods of a module, without its dialect; kernel calls count as their
+    operator.
+    """
+    counts: Counter[str] = Counter()
+    for op in module.walk():
+        if isinstance(op, KernelCallOp):
+            counts[op.key.partition("::")[2]] += 1
+        elif (
+            not op.name.startswith(STRUCTURE) and not isinstance(op, RegisterOp | ReturnOp) and not op.regions
+        ):
+            counts[op.name.partition(".")[2]] += 1
+    return counts
+
+
+def ops_in_words(counts: Counter[str]) -> str:
+    """The total of counts: `1 op`, `23 ops`."""
+    total = counts.total()
+    return f"{total} op" + ("" if total == 1 else "s")

@@ -1,0 +1,77 @@
+"""Borders around images: a copy with pixels of one value on each side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.windows import Window
+from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+
+__all__ = ["padded"]
+
+VECTORS = 4
+
+
+def padded(host: Host, image: SSAValue, window: Window, channels: int, border: float) -> SSAValue:
+    """A buffer with the image, channels innermost, and all that windows cover around it."""
+    if not window.needs_border:
+        return image
+    height, width = window.padded_height, window.padded_width
+    target = host.scratch(window.batch * height * width * channels)
+    source = Operand(image, [window.batch, window.in_height, window.in_width * channels])
+    result = Operand(target, [window.batch * height, width * channels])
+    before = window.border_x * channels
+    lanes = host.lanes
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        x, y = buffers
+        inner = b.dim(x, 2)
+        with b.parallel(b.dim(y, 0)) as row:
+            number = b.quotient(row, height)
+            line = b.sub(b.remainder(row, height), window.border_y)
+            with b.if_(b.both(b.at_least(line, 0), b.below(line, window.in_height))) as otherwise:
+                _fill(b, y, row, 0, before, border, lanes)
+                _copy(b, x, [number, line], y, [row, before], inner, lanes)
+                _fill(b, y, row, b.add(inner, before), b.dim(y, 1), border, lanes)
+                with otherwise():
+                    _fill(b, y, row, 0, b.dim(y, 1), border, lanes)
+
+    host.call("pad", [source, result], build)
+    return target
+
+
+def _fill(
+    b: LoopBuilder, y: SSAValue, row: Index, start: Index, end: Index, border: float, lanes: int
+) -> None:
+    if start == end:
+        return
+    value = b.splat(border, vector_of(lanes))
+    whole = b.add(start, b.multiple_below(b.sub(end, start), lanes))
+    with b.for_(start, whole, lanes) as loop:
+        b.store(value, y, [row, loop.index])
+    with b.if_(b.below(whole, end)):
+        b.masked_store(value, y, [row, whole], b.mask(b.sub(end, whole), lanes))
+
+
+def _copy(
+    b: LoopBuilder,
+    x: SSAValue,
+    source: Sequence[Index],
+    y: SSAValue,
+    target: Sequence[Index],
+    count: Index,
+    lanes: int,
+) -> None:
+    """Copy a row of elements."""
+    row, start = target
+    width = lanes * VECTORS
+    whole = b.multiple_below(count, width)
+    with b.for_(0, whole, width) as loop:
+        b.store(b.load(x, [*source, loop.index], vector_of(width)), y, [row, b.add(start, loop.index)])
+    with b.for_(whole, count, lanes) as loop:
+        mask = b.mask(b.sub(count, loop.index), lanes)
+        value = b.masked_load(x, [*source, loop.index], mask, b.splat(0.0, vector_of(lanes)))
+        b.masked_store(value, y, [row, b.add(start, loop.index)], mask)

@@ -1,0 +1,58 @@
+"""Packing of constant matrices: panels of columns, in the order in which products read them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from et_ir.backends.native.kernels.host import Host
+from et_ir.data import Blob
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = ["PANEL", "constant_array", "panel_columns", "panels_of", "tile_rows"]
+
+PANEL: Final = 16
+"""Columns of a packed panel: one vector of AVX-512, two of AVX2, four of NEON."""
+
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+
+def constant_array(host: Host, value: SSAValue) -> Array | None:
+    """The elements of a constant, with the sizes of its type; None for what is no constant."""
+    symbol = host.symbols.constant_of(value)
+    if symbol is None or symbol.value is None:
+        return None
+    return np.frombuffer(symbol.value.blob.view(), np.float32).reshape(tensor_type(value).get_shape())
+
+
+def panels_of(host: Host, matrix: Array) -> SSAValue:
+    """A constant buffer of the panels of a matrix, `[panel][row][column]`, padded with zeros."""
+    rows, columns = matrix.shape
+    packed = np.zeros((-(-columns // PANEL), rows, PANEL), np.float32)
+    whole = columns // PANEL
+    packed[:whole] = matrix[:, : whole * PANEL].reshape(rows, whole, PANEL).transpose(1, 0, 2)
+    if columns % PANEL:
+        packed[whole, :, : columns % PANEL] = matrix[:, whole * PANEL :]
+    return array_constant(host, packed)
+
+
+def array_constant(host: Host, array: Array) -> SSAValue:
+    """A constant buffer with the elements of an array."""
+    flat = np.ascontiguousarray(array, np.float32).reshape(-1)
+    return host.constant(Blob.of("packed", flat.view(np.uint8).data), flat.size)
+
+
+def panel_columns(host: Host) -> int:
+    """Columns of a register tile."""
+    return 2 * PANEL if host.lanes == PANEL else PANEL
+
+
+def tile_rows(rows: int, host: Host) -> int:
+    """Rows of a register tile: of those that the registers hold, the one that computes the fewest rows twice."""
+    most = 12 if host.lanes == PANEL else 6
+    # Below four rows the latency of additions shows; loads of the right matrix weigh half a row.
+    return min(
+        range(1, min(most, rows) + 1), key=lambda tile: (-(-rows // tile) * (max(tile, 4) + 0.5), -tile)
+    )

@@ -1,0 +1,186 @@
+"""Layout assignment: the order in memory of every tensor between kernels.
+
+Images are kept with channels innermost from the first convolution to the last, so that a vector is of channels and
+products of pixels and filters need no rearrangement. Elements move only where a kernel needs another order than the one
+before has given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from et_ir.backends.native.forms import SPATIAL, VIEWS
+from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.orders import NHWC, Order, permuted_order, reshaped_order, straight
+from et_ir.dialects.edge.attributes import dim_order_of, with_dim_order
+from et_ir.dialects.native import KernelOp, ViewOp, YieldOp
+from et_ir.dialects.program import GetOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+
+__all__ = ["AssignLayoutsPass"]
+
+
+@dataclass(frozen=True)
+class AssignLayoutsPass(ModulePass):
+    """Choose dim orders of the values between kernels, and insert transpositions where they differ.
+
+    Operators that compute nothing, such as permutations, become views, in which no element moves.
+
+    Before:
+
+    ```mlir
+    %1 = native.kernel "convolution"(%x, %w) : (tensor<1x8x4x4xf32>, tensor<8x8x3x3xf32>) -> tensor<1x8x4x4xf32> ...
+    ```
+
+    After:
+
+    ```mlir
+    %0 = native.kernel "transpose"(%x) : (tensor<1x8x4x4xf32>) -> tensor<1x8x4x4xf32, #edge.dim_order<0, 2, 3, 1>> ...
+    %1 = native.kernel "convolution"(%0, %w) : (tensor<1x8x4x4xf32, #edge.dim_order<0, 2, 3, 1>>, tensor<8x8x3x3xf32>)
+      -> tensor<1x8x4x4xf32, #edge.dim_order<0, 2, 3, 1>> ...
+    ```
+    """
+
+    name = "assign-layouts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                orders = [dim_order_of(type) for type in function.function_type.outputs if is_tensor(type)]
+                _Layouts(function.body.block, orders).assign()
+
+
+class _Layouts:
+    """The orders in which the values of a block are there."""
+
+    def __init__(self, block: Block, returned: Sequence[Order]):
+        self._block = block
+        self._returned = returned
+        self._held: dict[SSAValue, dict[Order, SSAValue]] = {}
+
+    def assign(self) -> None:
+        for op in list(self._block.ops):
+            match op:
+                case KernelOp():
+                    self._kernel(op)
+                case SchemaOp() if operator_name(op) in VIEWS:
+                    self._view(op)
+                case ReturnOp():
+                    for number, value in enumerate(op.operands):
+                        op.operands[number] = self._in_order(value, self._returned[number], op)
+                case _:
+                    pass
+
+    def _kernel(self, op: KernelOp) -> None:
+        order = self._order_of(op)
+        shape = tensor_type(op.outputs[0]).get_shape()
+        for number, value in enumerate(op.inputs):
+            # Filters are packed, not read as they are.
+            packed = isinstance(value.owner, GetOp) and op.form.data in SPATIAL and number
+            if packed and tensor_type(value).get_shape() != shape:
+                continue
+            rank = tensor_type(value).get_num_dims()
+            wanted = order if rank == len(order) else straight(rank)
+            op.operands[number] = self._in_order(value, wanted, op)
+        for result in op.outputs:
+            type = tensor_type(result)
+            if type.get_num_dims() == len(order):
+                Rewriter.replace_value_with_new_type(result, with_dim_order(type, order))
+
+    def _order_of(self, op: KernelOp) -> Order:
+        """The order in which a kernel writes its result, and reads what has its rank."""
+        type = tensor_type(op.outputs[0])
+        rank = type.get_num_dims()
+        if op.form.data in SPATIAL:
+            return NHWC
+        if op.form.data != "pointwise":
+            return straight(rank)
+        orders: list[Order] = []
+        for value in op.inputs:
+            other = tensor_type(value)
+            count = prod(other.get_shape())
+            if other.get_num_dims() < rank and count > 1:
+                # It goes with the last dimensions, wherever these are.
+                return straight(rank)
+            if other.get_shape() == type.get_shape() and not isinstance(value.owner, GetOp):
+                orders += self._held.get(value, {dim_order_of(other): value})
+        return orders[0] if orders else straight(rank)
+
+    def _view(self, op: SchemaOp) -> None:
+        source = op.operands[0]
+        result = tensor_type(op.results[0])
+        made: dict[Order, SSAValue] = {}
+        for have, value in self._orders(source).items():
+            order = self._viewed(op, have)
+            if order is not None:
+                made.setdefault(order, self._insert_view(value, with_dim_order(result, order), op))
+                break
+        if not made:
+            rank = tensor_type(source).get_num_dims()
+            value = self._in_order(source, straight(rank), op)
+            order = straight(result.get_num_dims())
+            made[order] = self._insert_view(value, with_dim_order(result, order), op)
+        order, value = next(iter(made.items()))
+        value.name_hint = op.results[0].name_hint
+        # Users keep the type they know until they are visited themselves.
+        op.results[0].replace_all_uses_with(value)
+        self._held[value] = {order: value}
+        self._block.erase_op(op)
+
+    def _viewed(self, op: SchemaOp, have: Order) -> Order | None:
+        """The order of a view of memory in an order; None where elements have to move."""
+        source, result = tensor_type(op.operands[0]), tensor_type(op.results[0])
+        rank = source.get_num_dims()
+        match operator_name(op):
+            case "permute_copy":
+                return permuted_order(have, [int(dim) % rank for dim in op.arg("dims")])
+            case "t_copy":
+                return permuted_order(have, straight(rank)[::-1])
+            case "transpose_copy.int":
+                dims = list(straight(rank))
+                one, other = int(op.arg("dim0")) % rank, int(op.arg("dim1")) % rank
+                dims[one], dims[other] = dims[other], dims[one]
+                return permuted_order(have, dims)
+            case "clone" | "dim_order_ops._clone_dim_order":
+                return have
+            case _:
+                return reshaped_order(have, source.get_shape(), result.get_shape())
+
+    def _insert_view(self, value: SSAValue, type: Attribute, before: Operation) -> SSAValue:
+        made = ViewOp(value, type)
+        made.location = before.location
+        self._block.insert_op_before(made, before)
+        return made.result
+
+    def _orders(self, value: SSAValue) -> dict[Order, SSAValue]:
+        return self._held.setdefault(value, {dim_order_of(tensor_type(value)): value})
+
+    def _in_order(self, value: SSAValue, order: Order, before: Operation) -> SSAValue:
+        """A value in an order: as it is there, or what a transposition before an op makes."""
+        held = self._orders(value)
+        if order in held:
+            return held[order]
+        type = tensor_type(value)
+        have = next(iter(held))
+        moving = [[dim for dim in one if type.get_shape()[dim] != 1] for one in (have, order)]
+        target = with_dim_order(type, order)
+        if moving[0] == moving[1]:
+            held[order] = self._insert_view(held[have], target, before)
+            return held[order]
+        body = Block(arg_types=[with_dim_order(type, straight(type.get_num_dims()))])
+        body.add_op(YieldOp([body.args[0]]))
+        kernel = KernelOp("transpose", [held[have]], [target], Region(body))
+        kernel.location = before.location
+        self._block.insert_op_before(kernel, before)
+        held[order] = kernel.outputs[0]
+        return held[order]

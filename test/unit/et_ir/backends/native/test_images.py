@@ -1,0 +1,147 @@
+"""Convolutions, pools and layouts of the native backend against torch, on every instruction set of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_vm.backends.native.cpu import cpu_features
+from et_vm.runtime import Runtime
+
+SETS = [
+    name
+    for name, one in INSTRUCTION_SETS.items()
+    if name.startswith("x86") and cpu_features().issuperset(one.cpu_flags)
+]
+
+
+def outputs(
+    module: nn.Module, arguments: tuple[torch.Tensor, ...], name: str, threads: int = 1
+) -> list[np.ndarray]:
+    """What a module computes with all of its ops in one partition, with dead memory poisoned."""
+    edge = to_edge(torch.export.export(module, arguments))
+    edge = edge.to_backend(NativePartitioner(instruction_sets=[name]))
+    calls = [
+        op.name for op in edge.module.walk() if op.name in ("backend.call",) or op.name.startswith("edge.")
+    ]
+    assert calls == ["backend.call"]
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    program = Runtime(threads=threads).load_program(file, allow_native=True, poison=True)
+    method = program.load_method("forward")
+    found: list[np.ndarray] = []
+    for _ in range(2):
+        found = [np.array(one) for one in method.execute([one.numpy() for one in arguments])]
+    return found
+
+
+def check(module: nn.Module, *shapes: tuple[int, ...], tolerance: float = 1e-5) -> None:
+    torch.manual_seed(0)
+    module = module.eval()
+    arguments = tuple(torch.randn(shape) for shape in shapes)
+    with torch.no_grad():
+        expected = module(*arguments).numpy()
+    for name in SETS:
+        for threads in (1, 3):
+            (found,) = outputs(module, arguments, name, threads)
+            assert found.shape == expected.shape
+            error = np.abs(found - expected).max()
+            assert error <= tolerance * max(float(expected.std()), 1e-6), (name, threads, error)
+
+
+CONVOLUTIONS = [
+    pytest.param(lambda: nn.Conv2d(3, 16, 3, 2, 1), (1, 3, 15, 17), id="stem"),
+    pytest.param(lambda: nn.Conv2d(8, 24, 1), (2, 8, 5, 7), id="point"),
+    pytest.param(lambda: nn.Conv2d(8, 33, 1, bias=False), (1, 8, 1, 1), id="one-pixel"),
+    pytest.param(lambda: nn.Conv2d(16, 40, 1, stride=2), (1, 16, 9, 9), id="point-strided"),
+    pytest.param(lambda: nn.Conv2d(5, 7, (3, 2), (1, 2), (2, 0)), (2, 5, 6, 9), id="oblong"),
+    pytest.param(lambda: nn.Conv2d(6, 10, 3, padding=2, dilation=2), (1, 6, 8, 11), id="dilated"),
+    pytest.param(lambda: nn.Conv2d(64, 300, 5, padding=2), (1, 64, 4, 4), id="large-filters"),
+    pytest.param(lambda: nn.Conv2d(24, 24, 3, padding=1, groups=24), (2, 24, 7, 9), id="depthwise"),
+    pytest.param(
+        lambda: nn.Conv2d(19, 19, 5, 2, 2, groups=19, bias=False), (1, 19, 11, 10), id="depthwise-5"
+    ),
+    pytest.param(
+        lambda: nn.Conv2d(17, 17, 3, padding=2, dilation=2, groups=17), (1, 17, 6, 5), id="depthwise-dilated"
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "shape"), CONVOLUTIONS)
+def test_convolution(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
+    check(make(), shape)
+
+
+POOLS = [
+    pytest.param(lambda: nn.MaxPool2d(3, 2, 1), (2, 19, 9, 8), id="max"),
+    pytest.param(lambda: nn.MaxPool2d(2, 2, ceil_mode=True), (1, 5, 7, 7), id="max-ceil"),
+    pytest.param(lambda: nn.MaxPool2d(3, 1, 1, dilation=2), (1, 16, 9, 9), id="max-dilated"),
+    pytest.param(lambda: nn.AvgPool2d(3, 2, 1), (1, 20, 8, 9), id="average"),
+    pytest.param(lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False), (1, 20, 8, 9), id="average-inside"),
+    pytest.param(lambda: nn.AvgPool2d(3, 2, 1, ceil_mode=True), (1, 3, 8, 10), id="average-ceil"),
+    pytest.param(lambda: nn.AvgPool2d(2, divisor_override=3), (1, 3, 6, 6), id="average-override"),
+]
+
+
+@pytest.mark.parametrize(("make", "shape"), POOLS)
+def test_pool(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
+    check(make(), shape)
+
+
+def test_pool_of_nan_and_infinity() -> None:
+    x = torch.tensor([[[[float("nan"), 1.0], [2.0, float("-inf")]], [[float("-inf")] * 2] * 2]])
+    (found,) = outputs(nn.MaxPool2d(2), (x,), SETS[0])
+    np.testing.assert_array_equal(found, nn.functional.max_pool2d(x, 2).numpy())
+
+
+class Residual(nn.Module):
+    """Images through fused sums, a permutation and a product: every kind of change of layout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(8, 20, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(20)
+        self.second = nn.Conv2d(20, 20, 3, padding=1, groups=20)
+        self.scale = nn.Parameter(torch.randn(20, 1, 1))
+        self.field = nn.Parameter(torch.randn(1, 20, 6, 5))
+        self.last = nn.Linear(20, 9)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.norm(self.first(x)))
+        y = nn.functional.relu6(self.second(y) + y * self.scale) + self.field
+        return self.last(y.permute(0, 2, 3, 1)).transpose(1, 3)
+
+
+def test_layouts_of_a_residual_block() -> None:
+    check(Residual(), (2, 8, 6, 5))
+
+
+class Flat(nn.Module):
+    """A view that channels-last memory does not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(4, 6, 3)
+        self.last = nn.Linear(6 * 3 * 2, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.flatten(self.first(x), 1))
+
+
+def test_view_of_an_image() -> None:
+    check(Flat(), (2, 4, 5, 4))
+
+
+@pytest.mark.parametrize("dims", [(1, 0), (0, 2, 1), (2, 0, 1), (3, 1, 2, 0), (0, 3, 1, 2), (1, 0, 3, 2)])
+def test_transposition(dims: tuple[int, ...]) -> None:
+    class Permuted(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x * 2).permute(dims)
+
+    check(Permuted(), (3, 5, 33, 2)[: len(dims)])

@@ -1,0 +1,38 @@
+"""The contents of a blob of machine code as lines of text, for `et-vm info --delegates`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from et_tools.vm_files import count
+
+if TYPE_CHECKING:
+    from et_schema.native import NativeTensor
+
+__all__ = ["native_lines"]
+
+
+def native_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+    """The decoder: the objects by instruction set, and what the code reads and writes.
+
+    Raises InvalidFile for a blob that makes no sense.
+    """
+    return list(_lines(blob))
+
+
+def _lines(blob: memoryview) -> Iterator[str]:
+    from et_schema.native import read_native
+
+    program = read_native(blob)
+    for one in program.objects:
+        needed = f", needs {one.cpu_features}" if one.cpu_features else ""
+        yield f"code for {one.instruction_set}: {len(one.code):,} bytes{needed}"
+    yield f"inputs: {_tensors(program.inputs)}; outputs: {_tensors(program.outputs)}"
+    nbytes = sum(constant.nbytes for constant in program.constants)
+    yield f"arena: {program.arena_size:,} bytes"
+    yield f"{count(len(program.constants), 'constant')}: {nbytes:,} bytes of named data of the program"
+
+
+def _tensors(tensors: list[NativeTensor]) -> str:
+    return ", ".join(f"{one.scalar_type.name.lower()} {list(one.sizes)}" for one in tensors) or "none"
