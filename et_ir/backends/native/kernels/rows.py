@@ -91,7 +91,7 @@ class _Anchor:
             given = op.arg("dim") if "dim" in op.schema().by_name else None
             dims = given if isinstance(given, list | tuple) else range(rank) if given is None else [given]
             dims = [int(dim) for dim in dims] or range(rank)
-        self.dims = frozenset(dim % max(rank, 1) for dim in dims)
+        self.dims = frozenset(dim % max(len(self.shape), 1) for dim in dims)
 
     def operand_shape(self, value: SSAValue) -> list[int]:
         """The shape of an operand of the loops over the rows, with a size of 1 where it is broadcast."""
