@@ -91,6 +91,20 @@ def compile_for_xnnpack(program: torch.export.ExportedProgram) -> bytes:
     return to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner()).to_executorch().buffer
 
 
+def compile_native(program: torch.export.ExportedProgram) -> bytes:
+    """Our compiler with the native backend, for the instruction set of this machine."""
+    from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+    from et_ir.backends.native import NativePartitioner
+    from et_ir.backends.native.object_code import INSTRUCTION_SETS
+    from et_vm.backends.native.cpu import cpu_features
+
+    features = cpu_features()
+    best = next(name for name, one in INSTRUCTION_SETS.items() if features.issuperset(one.cpu_flags))
+    partitioner = NativePartitioner(instruction_sets=[best])
+    edge = to_edge_transform_and_lower(program, partitioner=partitioner)
+    return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+
+
 def compile_stock_for_xnnpack(program: torch.export.ExportedProgram) -> bytes:
     """The stock compiler with its partitioner for XNNPACK."""
     with warnings.catch_warnings(action="ignore"):  # about its own use of deprecated functions
@@ -105,6 +119,7 @@ COMPILERS: dict[str, Callable[[torch.export.ExportedProgram], bytes]] = {
     "ours": compile_ours,
     **{f"ours-O{level}": partial(compile_ours, level=level) for level in LEVELS},
     "ours-for-vm": compile_for_vm,
+    "ours-native": compile_native,
     "ours-xnnpack": compile_for_xnnpack,
     "stock": compile_stock,
     "stock-xnnpack": compile_stock_for_xnnpack,
@@ -167,6 +182,7 @@ __all__ = [
     "Subject",
     "compile_for_vm",
     "compile_for_xnnpack",
+    "compile_native",
     "compile_ours",
     "compile_stock",
     "compile_stock_for_xnnpack",

@@ -18,8 +18,7 @@ from xdsl.printer import Printer
 
 from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.data import Blob
-from et_ir.dialects.native import KernelOp
-from et_ir.dialects.program import DataAttr, Globals
+from et_ir.dialects.program import Globals
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["Build", "Host", "Operand"]
@@ -138,36 +137,12 @@ class Host:
         )
         return self._b.add_op(made).result
 
-    def finish(self, outputs: Sequence[tuple[SSAValue, SSAValue]]) -> ModuleOp:
-        """The module; `outputs` are values and the arguments that they are to be in, where a kernel has not written
-        them there.
-        """
-        for value, argument in outputs:
-            held = self._buffers[value]
-            if held is not argument:
-                self._copy(held, argument, prod(tensor_type(value).get_shape()))
+    def finish(self) -> ModuleOp:
+        """The module of the function and its kernels."""
         self._b.add_op(ReturnOp())
         type = FunctionType.from_lists(self._block.arg_types, [])
         self.module.body.block.add_op(FuncOp(self._name, type, Region(self._block)))
         return self.module
-
-    def _copy(self, source: SSAValue, target: SSAValue, elements: int) -> None:
-        from et_ir.backends.native.kernels.pointwise import build_pointwise
-
-        operands = [Operand(source, [elements]), Operand(target, [elements])]
-
-        def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-            build_pointwise(b, self.lanes, [(True,)], buffers, lambda values: values[0])
-
-        self.call("copy", operands, build)
-
-
-def constant_blob(kernel: KernelOp, number: int, symbols: Globals) -> Blob | None:
-    """The data of an input of a kernel that is a constant of the program."""
-    symbol = symbols.constant_of(kernel.inputs[number])
-    if symbol is None or not isinstance(symbol.value, DataAttr):
-        return None
-    return symbol.value.blob
 
 
 def _text(block: Block) -> str:

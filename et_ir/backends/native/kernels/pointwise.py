@@ -14,11 +14,12 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import evaluate
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["build_pointwise", "pointwise_kernel"]
+__all__ = ["build_pointwise", "copy_kernel", "pointwise_kernel"]
 
 VECTORS = 4
 """Vector registers of results that an iteration computes: enough to hide the latency of arithmetic."""
@@ -34,25 +35,40 @@ def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
     assert isinstance(last, YieldOp)
     ops = [op for op in body.ops if isinstance(op, SchemaOp)]
     (yielded,) = last.operands
-    shape = tensor_type(kernel.outputs[0]).get_shape()
-    sizes, steps = collapse(shape, [tensor_type(value).get_shape() for value in kernel.inputs])
+    order = dim_order_of(tensor_type(kernel.outputs[0]))
+    sizes, steps = collapse(
+        _in_memory(kernel.outputs[0], order), [_in_memory(value, order) for value in kernel.inputs]
+    )
     operands = [
         Operand(host.buffer(value), [size for size, moves in zip(sizes, of, strict=True) if moves])
         for value, of in zip(kernel.inputs, steps, strict=True)
     ]
     operands.append(Operand(host.buffer(kernel.outputs[0]), sizes))
 
-    def compute(values: Sequence[SSAValue]) -> SSAValue:
+    def compute(b: LoopBuilder, values: Sequence[SSAValue]) -> SSAValue:
         known: dict[SSAValue, SSAValue] = dict(zip(body.args, values, strict=True))
-        return evaluate(building[0], ops, known)[yielded]
-
-    building: list[LoopBuilder] = []
+        return evaluate(b, ops, known)[yielded]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        building[:] = [b]
         build_pointwise(b, host.lanes, steps, buffers, compute)
 
     host.call("pointwise", operands, build)
+
+
+def copy_kernel(host: Host, source: SSAValue, target: SSAValue, elements: int) -> None:
+    """Copy the elements of a buffer."""
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        build_pointwise(b, host.lanes, [(True,)], buffers, lambda _, values: values[0])
+
+    host.call("copy", [Operand(source, [elements]), Operand(target, [elements])], build)
+
+
+def _in_memory(value: SSAValue, order: Sequence[int]) -> list[int]:
+    """The sizes of an operand by dimensions of the result, in the order in which the result has them in memory."""
+    shape = tensor_type(value).get_shape()
+    padded = [1] * (len(order) - len(shape)) + list(shape)
+    return [padded[dim] for dim in order]
 
 
 def build_pointwise(
@@ -60,7 +76,7 @@ def build_pointwise(
     lanes: int,
     steps: Sequence[Steps],
     buffers: Sequence[SSAValue],
-    compute: Callable[[Sequence[SSAValue]], SSAValue],
+    compute: Callable[[LoopBuilder, Sequence[SSAValue]], SSAValue],
 ) -> None:
     """Loops over the places of the last buffer, from what `compute` makes of the elements of the others there.
 
@@ -85,7 +101,7 @@ def build_pointwise(
                 values.append(b.load(source, at, type))
             else:
                 values.append(b.masked_load(source, at, mask, b.splat(0.0, type)))
-        result = compute(values)
+        result = compute(b, values)
         if mask is None:
             b.store(result, target, place)
         else:

@@ -106,15 +106,22 @@ class _Layouts:
         if op.form.data != "pointwise":
             return straight(rank)
         orders: list[Order] = []
+        lower: list[tuple[int, ...]] = []
         for value in op.inputs:
             other = tensor_type(value)
             count = prod(other.get_shape())
             if other.get_num_dims() < rank and count > 1:
-                # It goes with the last dimensions, wherever these are.
-                return straight(rank)
+                lower.append(other.get_shape())
             if other.get_shape() == type.get_shape() and not isinstance(value.owner, GetOp):
                 orders += self._held.get(value, {dim_order_of(other): value})
-        return orders[0] if orders else straight(rank)
+        order = orders[0] if orders else straight(rank)
+        for sizes in lower:
+            # It goes with the last dimensions, which must follow each other as in its own memory.
+            first = rank - len(sizes)
+            moving = [dim for dim in order if dim >= first and sizes[dim - first] != 1]
+            if moving != sorted(moving):
+                return straight(rank)
+        return order
 
     def _view(self, op: SchemaOp) -> None:
         source = op.operands[0]

@@ -20,7 +20,7 @@ from et_ir.backends.native.forms import packed_argument
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.host import Host
-from et_ir.backends.native.kernels.pointwise import pointwise_kernel
+from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
@@ -112,7 +112,11 @@ def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
         outputs.append((value, made))
     for op in block.ops:
         _convert(host, op)
-    return Loops(host.finish(outputs), host)
+    for value, argument in outputs:
+        held = host.buffer(value)
+        if held is not argument:
+            copy_kernel(host, held, argument, prod(tensor_type(value).get_shape()))
+    return Loops(host.finish(), host)
 
 
 def _convert(host: Host, op: Operation) -> None:

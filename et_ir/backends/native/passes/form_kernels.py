@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import form_of, is_comparison
+from et_ir.backends.native.forms import SPATIAL, form_of, is_comparison
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -118,9 +118,9 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
         return group
     if group.form == "rows":
         return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
-    if form == "product" and not all(map(_fits_rows, group.ops)):
+    if form not in ("pointwise", "rows") and not all(_fits(one, form) for one in group.ops):
         return None
-    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits_rows(op)):
+    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, group.form)):
         return None
     root = tensor_type(group.ops[0].results[0])
     return group if tensor_type(op.results[0]) == root else None
@@ -149,18 +149,23 @@ def _follows_rows(op: SchemaOp, group: _Group) -> bool:
     return op.results[0].type == anchor.results[0].type and group.before.isdisjoint(uses)
 
 
-def _fits_rows(op: SchemaOp) -> bool:
-    """Whether each operand has an element for each place of the result, the same for all rows, or one element."""
+def _fits(op: SchemaOp, form: str) -> bool:
+    """Whether each operand has an element for each place of the result, for each of its columns, or one element.
+
+    Columns are the last dimension, or the channels of images.
+    """
     shape = tensor_type(op.results[0]).get_shape()
+    columns = 1 if form in SPATIAL else len(shape) - 1
     for operand in op.operands:
         other = tensor_type(operand).get_shape()
         if isinstance(operand.owner, SchemaOp) and is_comparison(operand.owner):
-            if not _fits_rows(operand.owner):
+            if not _fits(operand.owner, form):
                 return False
             continue
         if other == shape or prod(other) == 1:
             continue
-        if other[-1:] != shape[-1:] or prod(other) != shape[-1]:
+        padded = (1,) * (len(shape) - len(other)) + tuple(other)
+        if padded[columns] != shape[columns] or prod(other) != shape[columns]:
             return False
     return True
 

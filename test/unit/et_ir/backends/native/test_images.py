@@ -122,6 +122,27 @@ def test_layouts_of_a_residual_block() -> None:
     check(Residual(), (2, 8, 6, 5))
 
 
+class Gate(nn.Module):
+    """Images by factors for each channel, each row and each pixel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 18, 3)
+        self.squeeze = nn.Conv2d(18, 18, 1)
+        self.rows = nn.Parameter(torch.randn(5, 1))
+        self.pixels = nn.Parameter(torch.randn(5, 4))
+        self.field = nn.Parameter(torch.randn(18, 5, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)
+        y = y * torch.sigmoid(self.squeeze(nn.functional.avg_pool2d(y, (5, 4))))
+        return (y * self.rows + self.pixels) * self.field
+
+
+def test_broadcasts_over_images() -> None:
+    check(Gate(), (2, 3, 7, 6))
+
+
 class Flat(nn.Module):
     """A view that channels-last memory does not have."""
 
