@@ -36,9 +36,7 @@ def compiled(module: nn.Module, arguments: tuple[torch.Tensor, ...], name: str) 
     """A file with one partition, and nothing outside of it."""
     program = torch.export.export(module, arguments)
     edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=[name]))
-    calls = [
-        op.name for op in edge.module.walk() if op.name == "backend.call" or op.name.startswith("edge.")
-    ]
+    calls = [op.name for op in edge.module.walk() if op.name == "backend.call" or op.name.startswith("edge.")]
     assert calls == ["backend.call"]
     return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
 
@@ -49,9 +47,7 @@ def run(file: bytes, arguments: tuple[torch.Tensor, ...], threads: int = 1) -> n
     return np.array(program.load_method("forward").execute([one.numpy() for one in arguments])[0])
 
 
-def check(
-    function: Callable[..., torch.Tensor], *arguments: torch.Tensor, tolerance: float = 2e-6
-) -> None:
+def check(function: Callable[..., torch.Tensor], *arguments: torch.Tensor, tolerance: float = 2e-6) -> None:
     """What torch computes, within a tolerance relative to the largest number; NaN and infinities in their places."""
     module = as_module(function)
     with torch.no_grad():

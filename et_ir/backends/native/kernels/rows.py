@@ -88,10 +88,10 @@ class _Anchor:
         elif self.normalizes:
             dims = [int(op.arg("dim"))]
         else:
-            given = op.arg("dim") if "dim" in op.schema().by_name else None
-            dims = given if isinstance(given, list | tuple) else range(rank) if given is None else [given]
-            dims = [int(dim) for dim in dims] or range(rank)
-        self.dims = frozenset(dim % max(len(self.shape), 1) for dim in dims)
+            given: int | Sequence[int] | None = op.arg("dim") if "dim" in op.schema().by_name else None
+            # None of them means all.
+            dims = [given] if isinstance(given, int) else given or range(rank)
+        self.dims = frozenset(int(dim) % max(len(self.shape), 1) for dim in dims)
 
     def operand_shape(self, value: SSAValue) -> list[int]:
         """The shape of an operand of the loops over the rows, with a size of 1 where it is broadcast."""
@@ -132,7 +132,7 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
         [op for op in ops if op is not anchor and op not in before],
         yielded,
     )
-    outside = dict(zip(body.args, kernel.inputs, strict=True))
+    outside = kernel.outside()
     inputs = fused.inputs
     what = fused.anchor
     shapes = [what.operand_shape(value) for value in inputs]

@@ -223,7 +223,7 @@ class _Vectors:
         return self.value(arith.ExtFOp(x, self.wide))
 
     def narrow(self, x: SSAValue) -> SSAValue:
-        return self.value(arith.TruncFOp(x, self.type))
+        return self.value(arith.TruncFOp.build(operands=[x], result_types=[self.type]))
 
     def choose(self, x: SSAValue, predicate: str, y: _Number, yes: _Number, no: _Number) -> SSAValue:
         """`yes` where a comparison holds, `no` elsewhere."""
@@ -292,7 +292,7 @@ class _Vectors:
         shifted = self.value(arith.SubiOp(bits, self.integer(_ROOT_BITS)))
         e = self.value(arith.ShRSIOp(shifted, self.integer(23)))
         m = self.floats(self.value(arith.SubiOp(bits, self.value(arith.ShLIOp(e, self.integer(23))))))
-        exponent = self.value(arith.SIToFPOp(e, self.type))
+        exponent = self.value(arith.SIToFPOp.build(operands=[e], result_types=[self.type]))
         return self.choose(x, "olt", _SMALLEST, self.sub(exponent, 23.0), exponent), self.sub(m, 1.0)
 
     def log_tail(self, f: SSAValue) -> SSAValue:
