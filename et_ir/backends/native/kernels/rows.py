@@ -27,11 +27,13 @@ from et_ir.backends.native.kernels.pointwise_rules import (
     sub,
 )
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.orders import Order, straight
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp, SelectOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["ROWS", "is_normalization", "rows_kernel"]
+__all__ = ["ROWS", "is_normalization", "reads_in_order", "rows_kernel"]
 
 VECTORS: Final = 4
 """Vector registers that accumulate: enough to hide the latency of an addition."""
@@ -138,7 +140,12 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
     shapes = [what.operand_shape(value) for value in inputs]
     shapes += [what.result_shape(value) for value in fused.beside]
     shapes.append(what.result_shape(yielded))
-    runs = _runs(what.shape, what.dims, shapes)
+    order = _order(what, [outside[value] for value in inputs])
+    runs = _runs(
+        [what.shape[dim] for dim in order],
+        frozenset(place for place, dim in enumerate(order) if dim in what.dims),
+        [[shape[dim] for dim in order] for shape in shapes],
+    )
     if not runs:
         runs = [_Run(1, True, (False,) * len(shapes))]
     # Sizes that the loops over one row and its vectors depend on are in the types: tails are known.
@@ -156,6 +163,27 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
         _Rows(b, host.lanes, runs, buffers, fused).build()
 
     host.call(what.name.strip("_").split(".")[0], operands, build)
+
+
+def _order(anchor: _Anchor, inputs: Sequence[SSAValue]) -> Order:
+    """The order in memory of what is reduced."""
+    shape = tensor_type(anchor.op.operands[0]).get_shape()
+    orders = [dim_order_of(tensor_type(value)) for value in inputs if tensor_type(value).get_shape() == shape]
+    return straight(len(anchor.shape)) if anchor.normalizes or not orders else orders[0]
+
+
+def reads_in_order(kernel: KernelOp, order: Order) -> bool:
+    """Whether a kernel of rows can read its input in an order of dimensions as it is."""
+    anchor = next(op for op in kernel.body.ops if isinstance(op, SchemaOp) and operator_name(op) in ROWS)
+    what = _Anchor(anchor)
+    if what.normalizes:
+        return False
+    kept = [dim for dim in order if dim not in what.dims and what.shape[dim] != 1]
+    inputs = [tensor_type(value) for value in kernel.inputs]
+    same_rank = len(order) == tensor_type(kernel.outputs[0]).get_num_dims()
+    return (same_rank or kept == sorted(kept)) and all(
+        prod(one.get_shape()) == 1 or one.get_num_dims() == len(order) for one in inputs
+    )
 
 
 def _needed(value: SSAValue, ops: Sequence[SchemaOp]) -> set[SchemaOp]:

@@ -91,6 +91,35 @@ def test_fused(function: _Function, shape: tuple[int, ...], other: tuple[int, ..
 
 
 @pytest.mark.parametrize(
+    "reduce",
+    [
+        lambda x: x.mean((2, 3)),
+        lambda x: x.mean((2, 3), keepdim=True),
+        lambda x: x.sum(1),
+        lambda x: x.amax(0) + 1,
+        lambda x: x.amin((1, 3), keepdim=True),
+        lambda x: F.softmax(x, 1),
+        lambda x: (x * x.mean((2, 3), keepdim=True)).sum(),
+    ],
+    ids=["pool", "pool-kept", "channels", "batch", "columns", "softmax", "all"],
+)
+def test_rows_of_an_image(reduce: _Function) -> None:
+    """Of memory with channels innermost, as a convolution leaves it."""
+    torch.manual_seed(0)
+    layer = nn.Conv2d(3, 19, 3)
+
+    class Reduced(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return reduce(self.layer(x))
+
+    check(Reduced().eval(), torch.randn(2, 3, 7, 6), tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
     "function",
     [
         lambda x: x.amax(-1),
