@@ -6,6 +6,7 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
@@ -49,6 +50,8 @@ def form_of(op: SchemaOp) -> str | None:
         return "depthwise" if is_depthwise(op) else "convolution"
     if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
+    if name in MOVES and _is_step_of_one(op):
+        return "move"
     # Statistics that a normalization has beside its result are not made.
     if name in ROWS and not any(result.uses for result in op.results[1:]):
         return "rows"
@@ -106,6 +109,14 @@ def _is_taken(op: SchemaOp) -> bool:
         and (op.arg("bias") is None or _is_constant(op.arg("bias")))
         and (int(op.arg("groups")) == 1 or is_depthwise(op))
     )
+
+
+def _is_step_of_one(op: SchemaOp) -> bool:
+    """Whether an op that moves elements takes neighbors, from a place that is known."""
+    if operator_name(op) == "slice_copy.Tensor":
+        bounds = [op.arg(name) for name in ("start", "end", "step")]
+        return op.arg("step") == 1 and not any(isinstance(one, SSAValue) for one in bounds)
+    return operator_name(op) != "select_copy.int" or not isinstance(op.arg("index"), SSAValue)
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -303,6 +303,11 @@ COMPARISONS: Final[dict[str, Rule]] = {
 } | {"isinf": _is_infinite, "isnan": _is_nan}
 """Rules of operators whose results are masks, which no buffer holds: a `where.self` in the same kernel reads them."""
 
+
+def _same(_: LoopBuilder, __: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return x[0]
+
+
 POINTWISE: Final[dict[str, Rule]] = {
     "abs": _unary(math.AbsFOp),
     "acos": _unary(math.AcosOp),
@@ -322,6 +327,7 @@ POINTWISE: Final[dict[str, Rule]] = {
     "erf": _unary(math.ErfOp),
     "exp": _unary(math.ExpOp),
     "expm1": _unary(math.ExpM1Op),
+    "expand_copy": _same,
     "floor": _unary(math.FloorOp),
     "gelu": _gelu,
     "hardsigmoid": _hardsigmoid,

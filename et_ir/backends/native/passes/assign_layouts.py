@@ -106,6 +106,9 @@ class _Layouts:
             return NHWC
         if op.form.data == "rows":
             return self._order_of_rows(op)
+        if op.form.data == "move" and all(tensor_type(one).get_num_dims() == rank for one in op.inputs):
+            # Whatever order there is: the first one's.
+            return next(iter(self._orders(op.inputs[0])))
         if op.form.data != "pointwise":
             return straight(rank)
         orders: list[Order] = []
