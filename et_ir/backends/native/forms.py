@@ -7,13 +7,13 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.moves import MOVES
-from et_ir.backends.native.kernels.pointwise_rules import POINTWISE, operator_name
+from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["SPATIAL", "VIEWS", "form_of", "is_depthwise", "packed_argument"]
+__all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "packed_argument"]
 
 VIEWS: Final = frozenset(
     {
@@ -40,7 +40,9 @@ _POOLS: Final = frozenset({"avg_pool2d", "max_pool2d_with_indices"})
 def form_of(op: SchemaOp) -> str | None:
     """The form of a kernel that computes an op, None for `VIEWS` and what there is no code for."""
     name = operator_name(op)
-    if name in POINTWISE:
+    if name == "pow.Scalar" and float(op.arg("self")) <= 0:
+        return None
+    if name in POINTWISE or (is_comparison(op) and _only_selects(op)):
         return "pointwise"
     if name in _PRODUCTS:
         return "product"
@@ -54,6 +56,23 @@ def form_of(op: SchemaOp) -> str | None:
     if name in ROWS and not any(result.uses for result in op.results[1:]):
         return "rows"
     return None
+
+
+def is_comparison(op: SchemaOp) -> bool:
+    """Whether the result is a mask, which no buffer holds."""
+    return operator_name(op) in COMPARISONS
+
+
+def _only_selects(op: SchemaOp) -> bool:
+    """Whether a mask is read by selections of its own shape alone, in whose kernels it is computed."""
+    shape = tensor_type(op.results[0]).get_shape()
+    return all(
+        isinstance(use.operation, SchemaOp)
+        and operator_name(use.operation) == "where.self"
+        and use.index == 0
+        and tensor_type(use.operation.results[0]).get_shape() == shape
+        for use in op.results[0].uses
+    )
 
 
 def packed_argument(op: SchemaOp) -> SSAValue | None:
