@@ -22,12 +22,11 @@ from et_ir.backends.native.kernels.panels import (
     panels_of,
     tile_rows,
 )
-from et_ir.backends.native.kernels.pointwise_rules import add
+from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of
 from et_ir.backends.native.kernels.product import Sizes, build_product, column_groups, packed_operand
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
-from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["convolution_kernel"]
 
@@ -48,7 +47,7 @@ class _Shape:
 def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a convolution of all channels."""
     body = kernel.body.block
-    anchor = next(op for op in body.ops if isinstance(op, SchemaOp))
+    anchor = anchor_of(kernel)
     window = window_of(anchor)
     outside = dict(zip(body.args, kernel.inputs, strict=True))
     filters = constant_array(host, outside[anchor.arg("weight")])

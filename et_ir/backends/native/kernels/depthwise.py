@@ -14,11 +14,10 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.panels import PANEL, array_constant, constant_array
-from et_ir.backends.native.kernels.pointwise_rules import add
+from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
-from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["depthwise_kernel"]
 
@@ -26,7 +25,7 @@ __all__ = ["depthwise_kernel"]
 def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a depthwise convolution."""
     body = kernel.body.block
-    anchor = next(op for op in body.ops if isinstance(op, SchemaOp))
+    anchor = anchor_of(kernel)
     window = window_of(anchor)
     outside = dict(zip(body.args, kernel.inputs, strict=True))
     filters = constant_array(host, outside[anchor.arg("weight")])

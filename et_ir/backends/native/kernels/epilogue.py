@@ -47,8 +47,8 @@ class Epilogue:
 
     @property
     def _ops(self) -> list[SchemaOp]:
-        ops = [op for op in self.kernel.body.block.ops if isinstance(op, SchemaOp)]
-        return ops[1:]
+        ops = self.kernel.body.block.ops
+        return [op for op in ops if isinstance(op, SchemaOp) and op is not self.anchor]
 
     def operands(self, host: Host) -> list[Operand]:
         """Buffers that the epilogue reads: of all elements, of one for each column, or of one."""

@@ -14,7 +14,7 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand
-from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.loop_builder import LoopBuilder, vector_of
 from et_ir.backends.orders import in_order
 from et_ir.dialects.edge.attributes import dim_order_of
@@ -44,7 +44,7 @@ class _Copy:
 def move_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel that copies parts of its inputs into its results."""
     body = kernel.body.block
-    op = next(op for op in body.ops if isinstance(op, SchemaOp))
+    op = anchor_of(kernel)
     last = body.last_op
     assert isinstance(last, YieldOp)
     outside: dict[SSAValue, SSAValue] = {

@@ -14,10 +14,10 @@ from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.loop_builder import LoopBuilder
-from et_ir.dialects.native import CompareOp, SelectOp
+from et_ir.dialects.native import CompareOp, KernelOp, SelectOp
 from et_ir.dialects.schema import SchemaOp
 
-__all__ = ["COMPARISONS", "POINTWISE", "Rule", "evaluate"]
+__all__ = ["COMPARISONS", "POINTWISE", "Rule", "anchor_of", "evaluate"]
 
 Rule: TypeAlias = Callable[[LoopBuilder, SchemaOp, Sequence[SSAValue]], SSAValue]
 """From the values of an op's operands, which have one type, to that of its result."""
@@ -38,6 +38,13 @@ def evaluate(
 def operator_name(op: SchemaOp) -> str:
     """The operator of an edge op, as `add.Tensor`."""
     return op.name.removeprefix("edge.")
+
+
+def anchor_of(kernel: KernelOp) -> SchemaOp:
+    """The op of a kernel that has loops of its own. Pointwise ops may be before it, which do not read its result."""
+    return next(
+        op for op in kernel.body.block.ops if isinstance(op, SchemaOp) and operator_name(op) not in POINTWISE
+    )
 
 
 # -- arithmetic

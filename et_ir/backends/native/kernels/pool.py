@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.panels import PANEL
-from et_ir.backends.native.kernels.pointwise_rules import add, div, operator_name
+from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, div, operator_name
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
@@ -22,8 +22,7 @@ __all__ = ["pool_kernel"]
 
 def pool_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a pool: windows are cut to the image."""
-    body = kernel.body.block
-    anchor = next(op for op in body.ops if isinstance(op, SchemaOp))
+    anchor = anchor_of(kernel)
     window = window_of(anchor)
     outside = kernel.outside()
     channels = tensor_type(anchor.operands[0]).get_shape()[1]

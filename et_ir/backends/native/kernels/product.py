@@ -23,7 +23,7 @@ from et_ir.backends.native.kernels.panels import (
     panels_of,
     tile_rows,
 )
-from et_ir.backends.native.kernels.pointwise_rules import add, mul, operator_name
+from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul, operator_name
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
@@ -87,8 +87,7 @@ class _Anchor:
 
 def product_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a product of matrices."""
-    body = kernel.body.block
-    anchor = _Anchor(next(op for op in body.ops if isinstance(op, SchemaOp)))
+    anchor = _Anchor(anchor_of(kernel))
     sizes = anchor.sizes(host)
     outside = kernel.outside()
     matrix = constant_array(host, outside[anchor.right])

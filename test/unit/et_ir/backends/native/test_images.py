@@ -163,6 +163,21 @@ def test_parts() -> None:
     check(Parts(), (2, 3, 8, 7))
 
 
+class Gated(nn.Module):
+    """A product that is multiplied by a function of another one, which comes before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up = nn.Linear(9, 20, bias=False), nn.Linear(9, 20, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.silu(self.gate(x)) * self.up(x)
+
+
+def test_gate_before_the_anchor() -> None:
+    check(Gated(), (5, 9))
+
+
 class Flat(nn.Module):
     """A view that channels-last memory does not have."""
 
