@@ -19,9 +19,16 @@ STORE: Final = ROOT / "bench" / "figures.json"
 PAGE: Final = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- figures: python -m bench -->\n", "<!-- end of figures -->\n"
 
-COMPILER: Final = ("et_ir", "et_ops", "et_schema")
-RUNTIME: Final = ("et_vm", "et_schema")
-BOTH: Final = (*COMPILER, "et_vm")
+NOT_NATIVE: Final = (
+    ":!et_ir/backends/native",
+    ":!et_ir/dialects/native",
+    ":!et_vm/backends/native",
+    ":!et_schema/native.py",
+)
+"""Leaves out the native backend, which only `bench.native` measures."""
+COMPILER: Final = ("et_ir", "et_ops", "et_schema", *NOT_NATIVE)
+RUNTIME: Final = ("et_vm", "et_schema", *NOT_NATIVE)
+BOTH: Final = ("et_vm", *COMPILER)
 
 
 @dataclass(frozen=True)
