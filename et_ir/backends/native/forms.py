@@ -6,13 +6,14 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.pointwise_rules import POINTWISE, operator_name
+from et_ir.backends.native.kernels.moves import MOVES
+from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["SPATIAL", "VIEWS", "form_of", "is_depthwise", "packed_argument"]
+__all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "packed_argument"]
 
 VIEWS: Final = frozenset(
     {
@@ -39,7 +40,9 @@ _POOLS: Final = frozenset({"avg_pool2d", "max_pool2d_with_indices"})
 def form_of(op: SchemaOp) -> str | None:
     """The form of a kernel that computes an op, None for `VIEWS` and what there is no code for."""
     name = operator_name(op)
-    if name in POINTWISE:
+    if name == "pow.Scalar" and float(op.arg("self")) <= 0:
+        return None
+    if name in POINTWISE or (is_comparison(op) and _only_selects(op)):
         return "pointwise"
     if name in _PRODUCTS:
         return "product"
@@ -47,10 +50,29 @@ def form_of(op: SchemaOp) -> str | None:
         return "depthwise" if is_depthwise(op) else "convolution"
     if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
+    if name in MOVES and _is_step_of_one(op):
+        return "move"
     # Statistics that a normalization has beside its result are not made.
     if name in ROWS and not any(result.uses for result in op.results[1:]):
         return "rows"
     return None
+
+
+def is_comparison(op: SchemaOp) -> bool:
+    """Whether the result is a mask, which no buffer holds."""
+    return operator_name(op) in COMPARISONS
+
+
+def _only_selects(op: SchemaOp) -> bool:
+    """Whether a mask is read by selections of its own shape alone, in whose kernels it is computed."""
+    shape = tensor_type(op.results[0]).get_shape()
+    return all(
+        isinstance(use.operation, SchemaOp)
+        and operator_name(use.operation) == "where.self"
+        and use.index == 0
+        and tensor_type(use.operation.results[0]).get_shape() == shape
+        for use in op.results[0].uses
+    )
 
 
 def packed_argument(op: SchemaOp) -> SSAValue | None:
@@ -87,6 +109,14 @@ def _is_taken(op: SchemaOp) -> bool:
         and (op.arg("bias") is None or _is_constant(op.arg("bias")))
         and (int(op.arg("groups")) == 1 or is_depthwise(op))
     )
+
+
+def _is_step_of_one(op: SchemaOp) -> bool:
+    """Whether an op that moves elements takes neighbors, from a place that is known."""
+    if operator_name(op) == "slice_copy.Tensor":
+        bounds = [op.arg(name) for name in ("start", "end", "step")]
+        return op.arg("step") == 1 and not any(isinstance(one, SSAValue) for one in bounds)
+    return operator_name(op) != "select_copy.int" or not isinstance(op.arg("index"), SSAValue)
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
-from et_ir.backends.native.forms import VIEWS, form_of
+from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.delegation.backends_by_name import Backend
@@ -51,7 +51,14 @@ class NativeSupport(OperatorSupport):
         if form_of(op) is None and name not in VIEWS:
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
-        for value in (*op.operands, *used):
+        if is_comparison(op):
+            used = []
+        read = list(op.operands)
+        if name == "where.self":
+            mask = read.pop(0).owner
+            if not isinstance(mask, SchemaOp) or not is_comparison(mask) or self.refusal(mask) is not None:
+                return Diagnostic("the condition is not a comparison of the partition", name)
+        for value in (*read, *used):
             if not is_tensor(value.type):
                 return Diagnostic("an argument is known only at run time", str(value.type))
             type = value.type
@@ -106,7 +113,23 @@ class NativePartitioner(CapabilityPartitioner):
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and operator_name(op) in VIEWS for op in ops):
             return Diagnostic("the partition computes nothing", "it only moves elements")
+        inside = set(ops)
+        if any(
+            isinstance(op, SchemaOp) and is_comparison(op) and not _users(op) <= inside for op in ops
+        ) or any(
+            isinstance(op, SchemaOp)
+            and operator_name(op) == "where.self"
+            and op.operands[0].owner not in inside
+            for op in ops
+        ):
+            return Diagnostic(
+                "a mask passes from one partition to another", "kernels keep masks in registers"
+            )
         return super().refuse_partition(ops)
+
+
+def _users(op: Operation) -> set[Operation]:
+    return {use.operation for result in op.results for use in result.uses}
 
 
 def _partitioner(options: Mapping[str, str]) -> NativePartitioner:

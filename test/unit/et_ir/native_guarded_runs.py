@@ -56,6 +56,14 @@ class Matrices(nn.Module):
         return torch.bmm(x, y)
 
 
+class Rows(nn.Module):
+    """Softmax, a norm and reductions along rows and across them, of sizes that fill no vector."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        rows = torch.softmax(x * 2 + y, -1) + nn.functional.layer_norm(x, x.shape[-1:])
+        return rows.amax(-1).sum() + torch.softmax(x, 0).mean((0, 1)) * torch.log1p(y.abs())
+
+
 def image(*layers: nn.Module) -> nn.Module:
     return nn.Sequential(*layers, nn.ReLU())
 
@@ -67,6 +75,9 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
     (Products(3, 5, 1), [(2, 3)]),
     (Products(33, 47, 10), [(13, 33)]),
     (Products(16, 64, 48), [(193, 16)]),
+    (Rows(), [(3, 5, 37), (37,)]),
+    (Rows(), [(2, 3, 130), (130,)]),
+    (Rows(), [(1, 2, 1), (1,)]),
     (Matrices(), [(2, 3, 5), (2, 5, 7)]),
     (Matrices(), [(3, 13, 9), (3, 9, 33)]),
     (image(nn.Conv2d(3, 17, 3, 2, 1), nn.Conv2d(17, 17, 3, padding=1, groups=17)), [(1, 3, 9, 7)]),

@@ -17,7 +17,7 @@ from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.dialects.native import CompareOp, SelectOp
 from et_ir.dialects.schema import SchemaOp
 
-__all__ = ["POINTWISE", "Rule", "evaluate"]
+__all__ = ["COMPARISONS", "POINTWISE", "Rule", "evaluate"]
 
 Rule: TypeAlias = Callable[[LoopBuilder, SchemaOp, Sequence[SSAValue]], SSAValue]
 """From the values of an op's operands, which have one type, to that of its result."""
@@ -29,7 +29,8 @@ def evaluate(
     """The values of ops, which have rules, from those of what they read; all have one type."""
     known = dict(values)
     for op in ops:
-        rule = POINTWISE[operator_name(op)]
+        name = operator_name(op)
+        rule = POINTWISE.get(name) or COMPARISONS[name]
         known[op.results[0]] = rule(b, op, [known[operand] for operand in op.operands])
     return known
 
@@ -182,34 +183,186 @@ def _sigmoid(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     return sigmoid(b, x[0])
 
 
+def _elu(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    (value,) = x
+    scale, alpha = float(op.arg("scale")), float(op.arg("alpha"))
+    inner = float(op.arg("input_scale"))
+    above = value if scale == 1 else mul(b, value, b.number(scale, value.type))
+    inside = value if inner == 1 else mul(b, value, b.number(inner, value.type))
+    below = mul(b, b.value(math.ExpM1Op(inside)), b.number(alpha * scale, value.type))
+    # A NaN is in both.
+    return choose(b, "ogt", value, b.number(0.0, value.type), above, below)
+
+
+def _sign(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    (value,) = x
+    zero, one = b.number(0.0, value.type), b.number(1.0, value.type)
+    # As `torch.sign`, which gives 0 for a NaN.
+    below = choose(b, "olt", value, zero, b.number(-1.0, value.type), zero)
+    return choose(b, "ogt", value, zero, one, below)
+
+
+def _power(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    """A power of a constant exponent; some are arithmetic."""
+    (value,) = x
+    one = b.number(1.0, value.type)
+    match float(op.arg("exponent")):
+        case 0.0:
+            return one
+        case 0.5:
+            return b.value(math.SqrtOp(value))
+        case -0.5:
+            return div(b, one, b.value(math.SqrtOp(value)))
+        case -1.0:
+            return div(b, one, value)
+        case -2.0:
+            return div(b, one, mul(b, value, value))
+        case 1.0:
+            return value
+        case 2.0:
+            return mul(b, value, value)
+        case 3.0:
+            return mul(b, mul(b, value, value), value)
+        case exponent:
+            return b.value(math.PowFOp(value, b.number(exponent, value.type)))
+
+
+def _power_of_number(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.value(math.PowFOp(b.number(float(op.arg("self")), x[0].type), x[0]))
+
+
+def _power_of_tensor(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.value(math.PowFOp(x[0], x[1]))
+
+
+def _atan2(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.value(math.Atan2Op(x[0], x[1]))
+
+
+def _less(combine: Callable[[LoopBuilder, SSAValue, SSAValue], SSAValue]) -> Rule:
+    """`combine(other, alpha * self)`, of a tensor and a number."""
+
+    def rule(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+        (value,) = x
+        alpha = float(op.arg("alpha"))
+        scaled = value if alpha == 1 else mul(b, value, b.number(alpha, value.type))
+        return combine(b, b.number(float(op.arg("other")), value.type), scaled)
+
+    return rule
+
+
+def _clamp_tensor(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    given = dict(zip(op.operands, x, strict=True))
+    low, high = op.arg("min"), op.arg("max")
+    value = x[0]
+    if low is not None:
+        value = b.value(arith.MaximumfOp(value, given[low]))
+    return value if high is None else b.value(arith.MinimumfOp(value, given[high]))
+
+
+def _threshold(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    (value,) = x
+    bound, other = (b.number(float(op.arg(name)), value.type) for name in ("threshold", "value"))
+    return choose(b, "ole", value, bound, other, value)
+
+
+def _compare(predicate: str) -> Rule:
+    """A comparison with a tensor or a number: a mask."""
+
+    def rule(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+        other = x[1] if len(x) == 2 else b.number(float(op.arg("other")), x[0].type)
+        return b.value(CompareOp(predicate, x[0], other))
+
+    return rule
+
+
+def _is_nan(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.value(CompareOp("uno", x[0], x[0]))
+
+
+def _is_infinite(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    size = b.value(math.AbsFOp(x[0]))
+    return b.value(CompareOp("oeq", size, b.number(numbers.inf, size.type)))
+
+
+def _where(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.value(SelectOp(*x))
+
+
+COMPARISONS: Final[dict[str, Rule]] = {
+    f"{name}.{kind}": _compare(predicate)
+    for name, predicate in (
+        ("eq", "oeq"),
+        ("ge", "oge"),
+        ("gt", "ogt"),
+        ("le", "ole"),
+        ("lt", "olt"),
+        ("ne", "une"),
+    )
+    for kind in ("Scalar", "Tensor")
+} | {"isinf": _is_infinite, "isnan": _is_nan}
+"""Rules of operators whose results are masks, which no buffer holds: a `where.self` in the same kernel reads them."""
+
+
+def _same(_: LoopBuilder, __: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return x[0]
+
+
 POINTWISE: Final[dict[str, Rule]] = {
     "abs": _unary(math.AbsFOp),
+    "acos": _unary(math.AcosOp),
     "add.Scalar": _scaled(add),
     "add.Tensor": _scaled(add),
+    "asin": _unary(math.AsinOp),
+    "atan": _unary(math.AtanOp),
+    "atan2": _atan2,
     "ceil": _unary(math.CeilOp),
     "clamp": _clamp,
+    "clamp.Tensor": _clamp_tensor,
+    "cos": _unary(math.CosOp),
+    "cosh": _unary(math.CoshOp),
     "div.Scalar": _with_number(div),
     "div.Tensor": _binary(div),
+    "elu": _elu,
+    "erf": _unary(math.ErfOp),
     "exp": _unary(math.ExpOp),
+    "expm1": _unary(math.ExpM1Op),
+    "expand_copy": _same,
     "floor": _unary(math.FloorOp),
     "gelu": _gelu,
     "hardsigmoid": _hardsigmoid,
     "hardswish": _hardswish,
     "hardtanh": _hardtanh,
     "leaky_relu": _leaky_relu,
+    "log": _unary(math.LogOp),
+    "log10": _unary(math.Log10Op),
+    "log1p": _unary(math.Log1pOp),
+    "log2": _unary(math.Log2Op),
     "maximum": _maximum,
     "minimum": _minimum,
     "mul.Scalar": _with_number(mul),
     "mul.Tensor": _binary(mul),
     "neg": _unary(arith.NegfOp),
+    "pow.Scalar": _power_of_number,
+    "pow.Tensor_Scalar": _power,
+    "pow.Tensor_Tensor": _power_of_tensor,
     "reciprocal": _reciprocal,
     "relu": _relu,
+    "round": _unary(math.RoundEvenOp),
     "rsqrt": _rsqrt,
+    "rsub.Scalar": _less(sub),
     "sigmoid": _sigmoid,
+    "sign": _sign,
     "silu": _silu,
+    "sin": _unary(math.SinOp),
+    "sinh": _unary(math.SinhOp),
     "sqrt": _unary(math.SqrtOp),
     "sub.Scalar": _scaled(sub),
     "sub.Tensor": _scaled(sub),
+    "tan": _unary(math.TanOp),
     "tanh": _unary(math.TanhOp),
+    "threshold": _threshold,
+    "trunc": _unary(math.TruncOp),
+    "where.self": _where,
 }
 """Rules by operator."""

@@ -27,11 +27,13 @@ from et_ir.backends.native.kernels.pointwise_rules import (
     sub,
 )
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.orders import Order, straight
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp, SelectOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["ROWS", "is_normalization", "rows_kernel"]
+__all__ = ["ROWS", "is_normalization", "reads_in_order", "rows_kernel"]
 
 VECTORS: Final = 4
 """Vector registers that accumulate: enough to hide the latency of an addition."""
@@ -88,10 +90,10 @@ class _Anchor:
         elif self.normalizes:
             dims = [int(op.arg("dim"))]
         else:
-            given = op.arg("dim") if "dim" in op.schema().by_name else None
-            dims = given if isinstance(given, list | tuple) else range(rank) if given is None else [given]
-            dims = [int(dim) for dim in dims] or range(rank)
-        self.dims = frozenset(dim % max(rank, 1) for dim in dims)
+            given: int | Sequence[int] | None = op.arg("dim") if "dim" in op.schema().by_name else None
+            # None of them means all.
+            dims = [given] if isinstance(given, int) else given or range(rank)
+        self.dims = frozenset(int(dim) % max(len(self.shape), 1) for dim in dims)
 
     def operand_shape(self, value: SSAValue) -> list[int]:
         """The shape of an operand of the loops over the rows, with a size of 1 where it is broadcast."""
@@ -132,13 +134,18 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
         [op for op in ops if op is not anchor and op not in before],
         yielded,
     )
-    outside = dict(zip(body.args, kernel.inputs, strict=True))
+    outside = kernel.outside()
     inputs = fused.inputs
     what = fused.anchor
     shapes = [what.operand_shape(value) for value in inputs]
     shapes += [what.result_shape(value) for value in fused.beside]
     shapes.append(what.result_shape(yielded))
-    runs = _runs(what.shape, what.dims, shapes)
+    order = _order(what, [outside[value] for value in inputs])
+    runs = _runs(
+        [what.shape[dim] for dim in order],
+        frozenset(place for place, dim in enumerate(order) if dim in what.dims),
+        [[shape[dim] for dim in order] for shape in shapes],
+    )
     if not runs:
         runs = [_Run(1, True, (False,) * len(shapes))]
     # Sizes that the loops over one row and its vectors depend on are in the types: tails are known.
@@ -156,6 +163,27 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
         _Rows(b, host.lanes, runs, buffers, fused).build()
 
     host.call(what.name.strip("_").split(".")[0], operands, build)
+
+
+def _order(anchor: _Anchor, inputs: Sequence[SSAValue]) -> Order:
+    """The order in memory of what is reduced."""
+    shape = tensor_type(anchor.op.operands[0]).get_shape()
+    orders = [dim_order_of(tensor_type(value)) for value in inputs if tensor_type(value).get_shape() == shape]
+    return straight(len(anchor.shape)) if anchor.normalizes or not orders else orders[0]
+
+
+def reads_in_order(kernel: KernelOp, order: Order) -> bool:
+    """Whether a kernel of rows can read its input in an order of dimensions as it is."""
+    anchor = next(op for op in kernel.body.ops if isinstance(op, SchemaOp) and operator_name(op) in ROWS)
+    what = _Anchor(anchor)
+    if what.normalizes:
+        return False
+    kept = [dim for dim in order if dim not in what.dims and what.shape[dim] != 1]
+    inputs = [tensor_type(value) for value in kernel.inputs]
+    same_rank = len(order) == tensor_type(kernel.outputs[0]).get_num_dims()
+    return (same_rank or kept == sorted(kept)) and all(
+        prod(one.get_shape()) == 1 or one.get_num_dims() == len(order) for one in inputs
+    )
 
 
 def _needed(value: SSAValue, ops: Sequence[SchemaOp]) -> set[SchemaOp]:

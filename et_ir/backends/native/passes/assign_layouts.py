@@ -20,6 +20,7 @@ from xdsl.rewriter import Rewriter
 
 from et_ir.backends.native.forms import SPATIAL, VIEWS
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.rows import reads_in_order
 from et_ir.backends.orders import NHWC, Order, permuted_order, reshaped_order, straight
 from et_ir.dialects.edge.attributes import dim_order_of, with_dim_order
 from et_ir.dialects.native import KernelOp, ViewOp, YieldOp
@@ -103,6 +104,11 @@ class _Layouts:
         rank = type.get_num_dims()
         if op.form.data in SPATIAL:
             return NHWC
+        if op.form.data == "rows":
+            return self._order_of_rows(op)
+        if op.form.data == "move" and all(tensor_type(one).get_num_dims() == rank for one in op.inputs):
+            # Whatever order there is: the first one's.
+            return next(iter(self._orders(op.inputs[0])))
         if op.form.data != "pointwise":
             return straight(rank)
         orders: list[Order] = []
@@ -122,6 +128,14 @@ class _Layouts:
             if moving != sorted(moving):
                 return straight(rank)
         return order
+
+    def _order_of_rows(self, op: KernelOp) -> Order:
+        """A reduction reads its largest input in the order that it is there."""
+        value = max(op.inputs, key=lambda one: prod(tensor_type(one).get_shape()))
+        for order in self._orders(value):
+            if reads_in_order(op, order):
+                return order
+        return straight(tensor_type(value).get_num_dims())
 
     def _view(self, op: SchemaOp) -> None:
         source = op.operands[0]

@@ -280,6 +280,10 @@ class _Conversion:
                 self._values[op.result] = self._value(op.input)
             case arith.SIToFPOp():
                 self._define(op, llvm.SIToFPOp(self._value(op.input), op.result.type))
+            case arith.ExtFOp():
+                self._define(op, llvm.FPExtOp(self._value(op.input), op.result.type))
+            case arith.TruncFOp():
+                self._define(op, llvm.FPTruncOp(self._value(op.input), op.result.type))
             case vector.BitcastOp() | arith.BitcastOp():
                 self._define(op, llvm.BitcastOp(self._value(op.operands[0]), op.results[0].type))
             case memref.DimOp():

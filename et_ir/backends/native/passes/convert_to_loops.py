@@ -20,6 +20,7 @@ from et_ir.backends.native.forms import packed_argument
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
@@ -38,6 +39,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pointwise": pointwise_kernel,
     "convolution": convolution_kernel,
     "depthwise": depthwise_kernel,
+    "move": move_kernel,
     "pool": pool_kernel,
     "product": product_kernel,
     "transpose": transpose_kernel,

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import SPATIAL, form_of
+from et_ir.backends.native.forms import SPATIAL, form_of, is_comparison
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -51,6 +51,7 @@ class FormKernelsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
+                _split_masks(function.body.block)
                 for group in _groups(function.body.block):
                     _outline(group)
 
@@ -63,6 +64,18 @@ class _Group:
     form: str = "pointwise"
     before: set[Operation] = field(default_factory=set[Operation])
     """Of a row kernel, its anchor and the ops that are computed on the elements of a row."""
+
+
+def _split_masks(block: Block) -> None:
+    """A comparison for each of its users: masks are computed in the kernels that read them."""
+    for op in list(block.ops):
+        if not isinstance(op, SchemaOp) or not is_comparison(op):
+            continue
+        for use in list(op.results[0].uses)[1:]:
+            copy = op.clone()
+            copy.location = op.location
+            block.insert_op_before(copy, use.operation)
+            use.operation.operands[use.index] = copy.results[0]
 
 
 def _groups(block: Block) -> list[_Group]:
@@ -99,8 +112,12 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if len(users) != 1 or len([result for result in op.results if result.uses]) != 1:
         return None
     (group,) = users.values()
-    if group is None or (form != "pointwise" and group.form != "pointwise"):
+    if group is None or "move" in (form, group.form):
         return None
+    if form != "pointwise" and group.form != "pointwise":
+        return None
+    if is_comparison(op):
+        return group
     if group.form == "rows":
         return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
     if form not in ("pointwise", "rows") and not all(_fits(one, form) for one in group.ops):
@@ -121,7 +138,8 @@ def _precedes_rows(op: SchemaOp, group: _Group) -> bool:
     """Whether an op is computed on the elements of a row, and for nothing else."""
     anchor = next(one for one in group.ops if form_of(one) == "rows")
     uses = list(op.results[0].uses)
-    return op.results[0].type == anchor.operands[0].type and all(
+    same = op.results[0].type == anchor.operands[0].type or is_comparison(op)
+    return same and all(
         use.operation in group.before and (use.operation is not anchor or use.index == 0) for use in uses
     )
 
@@ -142,6 +160,10 @@ def _fits(op: SchemaOp, form: str) -> bool:
     columns = 1 if form in SPATIAL else len(shape) - 1
     for operand in op.operands:
         other = tensor_type(operand).get_shape()
+        if isinstance(operand.owner, SchemaOp) and is_comparison(operand.owner):
+            if not _fits(operand.owner, form):
+                return False
+            continue
         if other == shape or prod(other) == 1:
             continue
         padded = (1,) * (len(shape) - len(other)) + tuple(other)

@@ -143,6 +143,26 @@ def test_broadcasts_over_images() -> None:
     check(Gate(), (2, 3, 7, 6))
 
 
+class Parts(nn.Module):
+    """Concatenations and slices, in channels-last memory and in contiguous memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 7, 3)
+        self.second = nn.Conv2d(3, 12, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.cat([self.first(x), self.second(x), x[:, :, 1:-1, 1:-1]], 1)
+        one, other = y.split([10, 12], 1)
+        y = torch.cat([one[:, 3:8], other[:, -4:]], 2 - 1) + y[:, 5:14]
+        rows = torch.cat([y[..., 0], y[:, :, :, -1], y.select(3, 1)], 2)
+        return rows[:, :, 1:] * rows[:, :, :1].expand(-1, -1, rows.shape[2] - 1)
+
+
+def test_parts() -> None:
+    check(Parts(), (2, 3, 8, 7))
+
+
 class Flat(nn.Module):
     """A view that channels-last memory does not have."""
 

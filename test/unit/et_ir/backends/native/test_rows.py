@@ -1,0 +1,153 @@
+"""Reductions, softmax and norms of the native backend against torch, on every instruction set of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, nan
+
+import pytest
+import torch
+from native_modules import check
+from torch import nn
+from torch.nn import functional as F
+
+_Function = Callable[..., torch.Tensor]
+
+REDUCTIONS = [
+    pytest.param(lambda x: x.sum(-1), (3, 5, 37), id="sum"),
+    pytest.param(lambda x: x.sum(), (3, 5, 37), id="sum-of-all"),
+    pytest.param(lambda x: x.sum((0, 2), keepdim=True), (3, 5, 37), id="sum-around"),
+    pytest.param(lambda x: x.sum((1, 3)), (2, 3, 4, 70), id="sum-of-alternate"),
+    pytest.param(lambda x: x.mean((2, 3)), (2, 6, 7, 7), id="pool"),
+    pytest.param(lambda x: x.mean((2, 3), keepdim=True), (1, 3, 16, 20), id="pool-kept"),
+    pytest.param(lambda x: x.mean(), (129,), id="mean-of-all"),
+    pytest.param(lambda x: x.amax(-1, keepdim=True), (4, 1), id="one-element"),
+    pytest.param(lambda x: x.amax(0), (5, 67), id="columns"),
+    pytest.param(lambda x: x.amin((0, 1)), (3, 4, 3), id="narrow-columns"),
+    pytest.param(lambda x: x.amin(-1), (2, 300), id="amin"),
+    pytest.param(lambda x: x.prod(1), (3, 9, 5), id="product"),
+    pytest.param(lambda x: x.var(-1), (3, 70), id="variance"),
+    pytest.param(lambda x: x.var(1, keepdim=True, correction=0), (3, 9, 5), id="variance-of-columns"),
+    pytest.param(lambda x: x.std((0, 2)), (3, 9, 5), id="deviation"),
+]
+
+
+@pytest.mark.parametrize(("function", "shape"), REDUCTIONS)
+def test_reduction(function: _Function, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    check(function, torch.randn(shape))
+
+
+NORMALIZATIONS = [
+    pytest.param(lambda x: F.softmax(x, -1), (3, 5, 37), id="softmax"),
+    pytest.param(lambda x: F.softmax(x, -1), (2, 1), id="softmax-of-one"),
+    pytest.param(lambda x: F.softmax(x, -1), (2, 64), id="softmax-of-whole-vectors"),
+    pytest.param(lambda x: F.softmax(x, -1), (3, 1000), id="softmax-of-long-rows"),
+    pytest.param(lambda x: F.softmax(x, 1), (3, 5, 37), id="softmax-of-columns"),
+    pytest.param(lambda x: F.softmax(x, 0), (7, 130), id="softmax-of-first"),
+    pytest.param(lambda x: F.log_softmax(x, -1), (3, 101), id="log-softmax"),
+    pytest.param(lambda x: F.log_softmax(x, 1), (2, 9, 3), id="log-softmax-of-columns"),
+    pytest.param(nn.LayerNorm(37), (3, 5, 37), id="layer-norm"),
+    pytest.param(nn.LayerNorm((5, 37)), (3, 5, 37), id="layer-norm-of-two"),
+    pytest.param(nn.LayerNorm(768), (2, 768), id="layer-norm-of-long-rows"),
+    pytest.param(nn.LayerNorm(9, bias=False), (3, 9), id="layer-norm-without-bias"),
+    pytest.param(nn.LayerNorm(9, elementwise_affine=False), (3, 9), id="layer-norm-alone"),
+    pytest.param(nn.RMSNorm(80), (3, 80), id="rms-norm"),
+    pytest.param(nn.GroupNorm(2, 6), (2, 6, 5, 9), id="group-norm"),
+    pytest.param(nn.GroupNorm(3, 3), (1, 3, 70), id="instance-norm"),
+    pytest.param(nn.GroupNorm(1, 4, affine=False), (2, 4), id="group-norm-of-rows"),
+]
+
+
+@pytest.mark.parametrize(("function", "shape"), NORMALIZATIONS)
+def test_normalization(function: _Function, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    if isinstance(function, nn.Module):
+        for one in function.parameters():
+            nn.init.normal_(one)
+    check(function, torch.randn(shape) * 3)
+
+
+FUSED = [
+    pytest.param(
+        lambda x, y: F.softmax(x * 0.25 + y, -1), (2, 3, 4, 37), (4, 37), id="mask-before-a-softmax"
+    ),
+    pytest.param(
+        lambda x, y: F.softmax(x + y, -1) * x, (2, 3, 4, 70), (2, 1, 1, 70), id="input-again-after-it"
+    ),
+    pytest.param(lambda x, y: F.layer_norm(x + y, (37,)) + x, (5, 37), (5, 37), id="residual"),
+    pytest.param(lambda x, y: torch.relu(x * y).mean((0, 2)).sqrt() + 1, (2, 6, 9), (6, 1), id="both-sides"),
+    pytest.param(lambda x, y: (x * y).sum(1) * y, (6, 6), (6,), id="one-operand-of-two-shapes"),
+    pytest.param(lambda x, y: torch.where(x > y, x, -inf).softmax(-1), (5, 37), (37,), id="masked-softmax"),
+    pytest.param(lambda x, y: (x + y).logsumexp(-1), (5, 37), (37,), id="logsumexp"),
+    pytest.param(lambda x, y: F.group_norm(x, 2) * y + x, (2, 4, 3, 3), (2, 4, 3, 3), id="group-norm"),
+]
+
+
+@pytest.mark.parametrize(("function", "shape", "other"), FUSED)
+def test_fused(function: _Function, shape: tuple[int, ...], other: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    check(function, torch.randn(shape), torch.randn(other))
+
+
+@pytest.mark.parametrize(
+    "reduce",
+    [
+        lambda x: x.mean((2, 3)),
+        lambda x: x.mean((2, 3), keepdim=True),
+        lambda x: x.sum(1),
+        lambda x: x.amax(0) + 1,
+        lambda x: x.amin((1, 3), keepdim=True),
+        lambda x: F.softmax(x, 1),
+        lambda x: (x * x.mean((2, 3), keepdim=True)).sum(),
+    ],
+    ids=["pool", "pool-kept", "channels", "batch", "columns", "softmax", "all"],
+)
+def test_rows_of_an_image(reduce: _Function) -> None:
+    """Of memory with channels innermost, as a convolution leaves it."""
+    torch.manual_seed(0)
+    layer = nn.Conv2d(3, 19, 3)
+
+    class Reduced(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return reduce(self.layer(x))
+
+    check(Reduced().eval(), torch.randn(2, 3, 7, 6), tolerance=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.amax(-1),
+        lambda x: x.amin(-1),
+        lambda x: x.t().contiguous().amax(0),
+        lambda x: x.sum(-1),
+        lambda x: x.mean(-1),
+        lambda x: x.var(-1),
+        lambda x: F.softmax(x, -1),
+        lambda x: F.log_softmax(x, -1),
+        lambda x: F.softmax(x.t(), 0),
+        lambda x: F.layer_norm(x, (67,)),
+    ],
+    ids=["amax", "amin", "columns", "sum", "mean", "var", "softmax", "log-softmax", "softmax-0", "norm"],
+)
+def test_nan_and_infinities(function: _Function) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(8, 67)
+    x[0, 66] = nan
+    x[1, 0] = nan
+    x[2, 65] = inf
+    x[3, 5] = -inf
+    x[4] = -inf
+    x[5, 1], x[5, 64] = inf, -inf
+    x[6] = nan
+    check(function, x)
+
+
+def test_a_long_sum_is_accurate() -> None:
+    torch.manual_seed(0)
+    check(lambda x: x.mean(), torch.rand(1_000_003), tolerance=1e-5)
