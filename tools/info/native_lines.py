@@ -1,4 +1,4 @@
-"""The contents of a blob of machine code as lines of text, for `et-vm info --delegates`."""
+"""Text of machine code blobs, for `et-vm info --delegates`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The function that calls the kernels, and the buffers of values between them.
+"""The function that calls kernels, and buffers of values between them.
 
 A kernel is a function of buffers whose sizes are arguments, so that layers of different sizes share one: kernels with
 the same code are one function.

@@ -1,1 +1,1 @@
-"""Passes of the native backend, from kernels to xDSL's `llvm` dialect, one a file."""
+"""Passes of the native backend, from kernels to xDSL's `llvm` dialect."""

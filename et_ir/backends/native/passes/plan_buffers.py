@@ -1,4 +1,7 @@
-"""Placement of the buffers between kernels in one arena, by the planner of the project."""
+"""Placement of the buffers between kernels in one arena.
+
+The planner is that of whole programs.
+"""
 
 from __future__ import annotations
 

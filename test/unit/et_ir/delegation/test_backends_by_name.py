@@ -69,7 +69,9 @@ def test_missing():
     assert caught.value.exit_code == 4
     with pytest.raises(MissingBackend, match="backends are: native, nested, xnnpack, did you mean 'nested'"):
         find_backend("NESTED")
-    with pytest.raises(MissingBackend, match="no backend has the id 'Npu'; ids are: NestedProgramBackend"):
+    with pytest.raises(
+        MissingBackend, match="no backend has the id 'Npu'; ids are: NativeBackend, NestedProgramBackend"
+    ):
         details_of("Npu")
 
 
