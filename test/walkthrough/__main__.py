@@ -37,7 +37,7 @@ from walkthrough.pages import (
 )
 
 PACKAGES = ("et_ir", "et_ops", "et_schema", "et_tools", "et_vm")
-EXTRAS = "compiler,lit"
+EXTRAS = "compiler,lit,native"
 COMMANDS = ("lit", "filecheck")
 """Packages of those extras that pages run as commands, which stand beside the interpreter they were installed by."""
 LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "*.pyi", "build", "dist", "test")

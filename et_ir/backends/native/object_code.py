@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.dialects.native import CompareOp, SelectOp
 
-__all__ = ["INSTRUCTION_SETS", "InstructionSet", "assembly", "llvm_text", "object_code"]
+__all__ = ["INSTRUCTION_SETS", "InstructionSet", "assembly", "llvm_text", "object_code", "require_llvm"]
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,15 @@ def _runtime_text(target: InstructionSet) -> str:
 
 
 def _llvm(module: str) -> Any:
-    """A module of llvmlite, which has no types. Raises ModuleNotFoundError that says what to install."""
+    """A module of llvmlite, which has no types."""
+    require_llvm()
+    return import_module(f"llvmlite.{module}")
+
+
+def require_llvm() -> None:
+    """Raises ModuleNotFoundError, which says what to install, where LLVM is not installed."""
     try:
-        return import_module(f"llvmlite.{module}")
+        import_module("llvmlite")
     except ModuleNotFoundError as error:
         message = "the package llvmlite is not installed, and LLVM makes the machine code; install it with: "
         raise ModuleNotFoundError(

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
 from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
@@ -78,6 +78,8 @@ class NativePartitioner(CapabilityPartitioner):
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
     `only`, no other operators than these; without those of `without`.
+
+    Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class NativePartitioner(CapabilityPartitioner):
                 raise ValueError(f"unknown instruction set '{name}'; there are: {there}")
         if not instruction_sets:
             raise ValueError("no instruction set")
+        require_llvm()  # before anything is lowered
         specs = (CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),)
         super().__init__(DelegationSpec(NativeBackend.backend_id, specs))
         self.min_ops = min_ops
@@ -130,6 +133,10 @@ def _users(op: Operation) -> set[Operation]:
 
 
 def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
+    try:
+        require_llvm()
+    except ModuleNotFoundError as error:
+        raise ValueError(str(error)) from error  # as for any request that cannot be met
     check_options(options, ("for", "only", "without", "min"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,

@@ -290,7 +290,7 @@ def test_backends_that_are_not_there(command: Command) -> None:
     assert ran.code == 4
     assert (
         ran.err
-        == "et-compile: error: argument --backend: unknown backend 'npu'; backends are: nested, xnnpack\n"
+        == "et-compile: error: argument --backend: unknown backend 'npu'; backends are: native, nested, xnnpack\n"
     )
     assert (
         "did you mean 'xnnpack'?" in command("et-compile", "relu.mlir", "-o", "x", "--backend", "xnpack").err

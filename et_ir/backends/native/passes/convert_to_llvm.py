@@ -70,6 +70,9 @@ class ConvertToLlvmPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
+        for function in functions:
+            if function.sym_visibility is None:
+                _check_entry(function)
         barrier = any(isinstance(inner, BarrierOp) for one in functions for inner in one.walk())
         for function in functions:
             made = _Conversion().function(function)
@@ -80,6 +83,34 @@ class ConvertToLlvmPass(ModulePass):
         if barrier:
             type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
             op.body.block.add_op(llvm.FuncOp(BARRIER, type, linkage=llvm.LinkageAttr("external")))
+
+
+def _check_entry(function: FuncOp) -> None:
+    """A function that is called with addresses alone has buffers of known sizes, and the numbers of threads last."""
+    types = function.function_type.inputs.data
+    if len(types) < 2 or not all(isinstance(type, IndexType) for type in types[-2:]):
+        raise PassReport(
+            "functions cannot be converted",
+            [
+                diagnose(
+                    function,
+                    f"'{function.sym_name.data}' does not end with the number of the thread and of threads",
+                    "distribute its loops first: distribute-loops",
+                )
+            ],
+        )
+    for type in types[:-2]:
+        if not (isinstance(type, MemRefType) and type.has_static_shape()):
+            raise PassReport(
+                "functions cannot be converted",
+                [
+                    diagnose(
+                        function,
+                        f"'{function.sym_name.data}' has an argument of type {type}",
+                        "make it private, or its arguments buffers of known sizes",
+                    )
+                ],
+            )
 
 
 def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:

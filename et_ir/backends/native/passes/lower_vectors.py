@@ -96,6 +96,11 @@ class _Lowering:
         if function.is_declaration:
             return
         old = function.body.block
+        if any(isinstance(argument.type, VectorType) for argument in old.args):
+            raise PassReport(
+                "vectors cannot be lowered",
+                [diagnose(function, "an argument is a vector", "pass it in a buffer")],
+            )
         new = Block(arg_types=old.arg_types)
         for before, after in zip(old.args, new.args, strict=True):
             after.name_hint = before.name_hint

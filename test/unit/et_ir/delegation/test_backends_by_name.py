@@ -62,11 +62,12 @@ def test_found_by_name_and_id():
 
 def test_missing():
     with pytest.raises(
-        MissingBackend, match="unknown backend 'nestd'; backends are: nested, xnnpack, did you mean 'nested'"
+        MissingBackend,
+        match="unknown backend 'nestd'; backends are: native, nested, xnnpack, did you mean 'nested'",
     ) as caught:
         find_backend("nestd")
     assert caught.value.exit_code == 4
-    with pytest.raises(MissingBackend, match="backends are: nested, xnnpack, did you mean 'nested'"):
+    with pytest.raises(MissingBackend, match="backends are: native, nested, xnnpack, did you mean 'nested'"):
         find_backend("NESTED")
     with pytest.raises(MissingBackend, match="no backend has the id 'Npu'; ids are: NestedProgramBackend"):
         details_of("Npu")

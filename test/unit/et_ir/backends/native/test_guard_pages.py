@@ -19,7 +19,7 @@ SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuper
 
 
 def run(*line: str) -> subprocess.CompletedProcess[str]:
-    script = Path(__file__).with_name("guarded_runs.py")
+    script = Path(__file__).parents[2] / "native_guarded_runs.py"
     return subprocess.run(
         [sys.executable, str(script), *line], check=False, capture_output=True, text=True, cwd=Path.cwd()
     )

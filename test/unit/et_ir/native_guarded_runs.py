@@ -1,6 +1,6 @@
 """Runs compiled partitions with inaccessible pages around everything they read and write.
 
-python guarded_runs.py INSTRUCTION_SET [--shrink]
+python native_guarded_runs.py INSTRUCTION_SET [--shrink]
 
 An access outside of an input, output, constant, arena or context ends the process with SIGSEGV. With `--shrink`, the
 arena is smaller than the code needs, which must end it.
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "et_vm"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm"))
 
 import xnnpack_graphs
 from guarded_memory import GuardedPlatform, guarded_bytes

@@ -1,0 +1,33 @@
+// RUN: et-opt -p distribute-loops %s | filecheck %s
+
+// CHECK:      func.func private @fill(%x: memref<?xf32>, %thread: index, %threads: index) {
+// CHECK:        %[[TILES:.*]] = arith.divui %{{.*}}, %c8 : index
+// CHECK-NEXT:   %[[MINE:.*]] = arith.muli %[[TILES]], %thread : index
+// CHECK-NEXT:   %[[FIRST:.*]] = arith.divui %[[MINE]], %threads : index
+// CHECK:        %[[UPPER:.*]] = arith.minsi %{{.*}}, %n : index
+// CHECK-NEXT:   scf.for %i = %{{.*}} to %[[UPPER]] step %c8 {
+// CHECK-NEXT:     vector.store %v, %x[%i] : memref<?xf32>, vector<8xf32>
+// CHECK-NEXT:   }
+// CHECK-NEXT:   native.barrier
+// CHECK-NEXT:   func.return
+func.func private @fill(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %v = arith.constant dense<1.0> : vector<8xf32>
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  "scf.parallel"(%c0, %n, %c8) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%i: index):
+    vector.store %v, %x[%i] : memref<?xf32>, vector<8xf32>
+    scf.reduce
+  }) : (index, index, index) -> ()
+  func.return
+}
+
+// Calls pass on the numbers; there is no barrier where there is no parallel loop.
+// CHECK:      func.func @forward(%x: memref<?xf32>, %thread: index, %threads: index) {
+// CHECK-NEXT:   func.call @fill(%x, %thread, %threads) : (memref<?xf32>, index, index) -> ()
+// CHECK-NEXT:   func.return
+func.func @forward(%x: memref<?xf32>) {
+  func.call @fill(%x) : (memref<?xf32>) -> ()
+  func.return
+}
