@@ -10,6 +10,9 @@ import pytest
 import torch
 from native_modules import SETS, as_module, check, compiled, run
 
+from et_ir import to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
+
 POINTS = 1 << 17
 
 
@@ -151,3 +154,20 @@ def test_pointwise_after_a_product() -> None:
             return torch.where(product > y, F.mish(product), F.gelu(product))
 
     check(Activated(), torch.randn(5, 9), torch.randn(5, 1))
+
+
+LEFT: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
+    "mask-returned": (lambda x: x > 0, "edge.gt.Scalar"),
+    "mask-given": (lambda x: torch.where(torch.logical_not(x > 0), x, 1.0), "edge.where.self"),
+    "mask-broadcast": (lambda x: torch.where(x[:, :1] > 0, x, 1.0), "edge.where.self"),
+    "negative-base": (lambda x: (-2.0) ** x, "edge.pow.Scalar"),
+    "statistics": (lambda x: torch.native_layer_norm(x, (8,), None, None, 1e-5)[1], "edge.native_layer_norm"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_left_to_other_kernels(name: str) -> None:
+    function, operator = LEFT[name]
+    program = torch.export.export(as_module(function), (torch.randn(3, 8),))
+    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=SETS[:1]))
+    assert operator in [op.name for op in edge.module.walk()]
