@@ -77,6 +77,8 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
         for function in loops.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))
+        if constants and [key for key, _ in constants] != [key for key, _ in loops.host.constants]:
+            raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
         constants = loops.host.constants
         target = INSTRUCTION_SETS[name]
         _reached("loops", target, loops.module)
