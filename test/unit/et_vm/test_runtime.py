@@ -36,7 +36,11 @@ def test_one_per_process():
 
 
 def test_registries(runtime):
-    assert runtime.backend_registry.registered_backend_names == ["NestedProgramBackend", "XnnpackBackend"]
+    assert runtime.backend_registry.registered_backend_names == [
+        "NativeBackend",
+        "NestedProgramBackend",
+        "XnnpackBackend",
+    ]
     names = runtime.operator_registry.operator_names
     assert "aten::add.out" in names
     assert set(PRIMS) <= names
