@@ -58,7 +58,7 @@ def test_version(command: Command, name: str) -> None:
         (("et-translate", "--mlir-to-pte", "--pte-to-mlir"), "not allowed with argument"),
         (("et-compile",), "the following arguments are required: MODEL"),
         (("et-compile", "relu.mlir"), "no output file: give -o FILE"),
-        (("et-compile", "relu.mlir", "--emit", "llvm"), "invalid choice: 'llvm'"),
+        (("et-compile", "relu.mlir", "--emit", "mlir"), "invalid choice: 'mlir'"),
         (
             ("et-compile", "relu.mlir", "--target", "gpu", "-o", "x"),
             "argument --target: unknown target 'gpu', expected one of stock-1.5",

@@ -33,7 +33,7 @@ __all__ = ["AssignLayoutsPass"]
 
 @dataclass(frozen=True)
 class AssignLayoutsPass(ModulePass):
-    """Choose dim orders of the values between kernels, and insert transpositions where they differ.
+    """Choose dim orders between kernels, and insert transpositions.
 
     Operators that compute nothing, such as permutations, become views, in which no element moves.
 

@@ -25,9 +25,9 @@ ALIGNMENT: Final = 64
 
 @dataclass(frozen=True)
 class PlanBuffersPass(ModulePass):
-    """Give every buffer of a function its place in an arena, which the function gets as its last argument.
+    """Give every buffer of a function its place in an arena.
 
-    A buffer lives from the first to the last call that is given it, or a view of it.
+    The function gets the arena as its last argument. A buffer lives from the first to the last call that is given it, or a view of it.
 
     Before:
 
