@@ -33,9 +33,9 @@ __all__ = ["AssignLayoutsPass"]
 
 @dataclass(frozen=True)
 class AssignLayoutsPass(ModulePass):
-    """Choose dim orders between kernels, and insert transpositions.
+    """Choose the dim orders of values between kernels.
 
-    Operators that compute nothing, such as permutations, become views, in which no element moves.
+    Transpositions are inserted where orders differ. Operators that compute nothing, such as permutations, become views, in which no element moves.
 
     Before:
 

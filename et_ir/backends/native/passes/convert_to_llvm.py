@@ -42,7 +42,7 @@ BARRIER: Final = "native_barrier"
 
 @dataclass(frozen=True)
 class ConvertToLlvmPass(ModulePass):
-    """Convert functions of loops over buffers to `llvm.func`.
+    """Convert loops over buffers to `llvm.func`.
 
     A buffer is passed as a pointer to its first element, followed by those of its sizes that its type does not say. Its
     elements are in row-major order without gaps. Each function gets the context of the call as its first argument,

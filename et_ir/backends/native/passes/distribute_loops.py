@@ -25,7 +25,7 @@ __all__ = ["DistributeLoopsPass"]
 
 @dataclass(frozen=True)
 class DistributeLoopsPass(ModulePass):
-    """Give each thread an equal part of the iterations of parallel loops.
+    """Share parallel loops equally among threads.
 
     Every function gets two more arguments, the number of the thread and how many there are, and passes them on. A
     barrier follows each parallel loop, as what comes after it may read what other threads write.

@@ -30,7 +30,7 @@ __all__ = ["EXPANSIONS", "ExpandMathPass"]
 
 @dataclass(frozen=True)
 class ExpandMathPass(ModulePass):
-    """Replace elementary functions of vectors, such as `math.exp`, by arithmetic.
+    """Replace elementary functions by arithmetic.
 
     Before:
 

@@ -25,7 +25,7 @@ __all__ = ["FormKernelsPass"]
 
 @dataclass(frozen=True)
 class FormKernelsPass(ModulePass):
-    """Put the edge ops of each kernel into a `native.kernel`.
+    """Group edge ops into `native.kernel` ops.
 
     Before:
 

@@ -25,7 +25,7 @@ ALIGNMENT: Final = 64
 
 @dataclass(frozen=True)
 class PlanBuffersPass(ModulePass):
-    """Give every buffer of a function its place in an arena.
+    """Place the buffers of a function in one arena.
 
     The function gets the arena as its last argument. A buffer lives from the first to the last call that is given it, or a view of it.
 
