@@ -35,7 +35,8 @@ __all__ = ["AssignLayoutsPass"]
 class AssignLayoutsPass(ModulePass):
     """Choose the dim orders of values between kernels.
 
-    Transpositions are inserted where orders differ. Operators that compute nothing, such as permutations, become views, in which no element moves.
+    Transpositions are inserted where orders differ. Operators that compute nothing, such as permutations, become views,
+    in which no element moves.
 
     Before:
 

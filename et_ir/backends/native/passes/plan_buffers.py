@@ -27,7 +27,8 @@ ALIGNMENT: Final = 64
 class PlanBuffersPass(ModulePass):
     """Place the buffers of a function in one arena.
 
-    The function gets the arena as its last argument. A buffer lives from the first to the last call that is given it, or a view of it.
+    The function gets the arena as its last argument. A buffer lives from the first to the last call that
+    is given it, or a view of it.
 
     Before:
 
