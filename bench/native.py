@@ -1,6 +1,6 @@
 """Machine code of the native backend against XNNPACK on the stock runtime, onnxruntime, and torch.
 
-    python -m bench.native [--threads N] [--repeat N] [MODEL …]
+    python -m bench.native [--threads N] [--repeat N] [MODEL …]      (needs `pip install ".[bench]"`)
 
 "native" is one inference on et-vm, all of what the backend takes compiled for this machine. "xnnpack" is the stock
 compiler's file on the stock runtime, "ort" the model in onnxruntime, "eager" torch. All take turns in one process with
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import io
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -112,6 +113,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="of each runtime")
     parser.add_argument("--repeat", type=int, default=50, help="rounds of inferences")
     options = parser.parse_args()
+    # The stock runtime has a thread for each processor; there are as many as it is to use.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     set_threads(options.threads)
     head = ["model", "native", "xnnpack", "ort", "eager", "ratio", "goal", "left", "compile", "ratio", "goal"]
     made = [
