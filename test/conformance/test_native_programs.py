@@ -9,10 +9,14 @@ from xnnpack_programs import PROGRAMS
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 
+SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
 
-@pytest.mark.parametrize("instruction_set", ["x86-64-v4", "x86-64-v3"])
+
+@pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_right_on_our_vm(name: str, instruction_set: str) -> None:
     program, inputs = PROGRAMS[name]()

@@ -7,52 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from native_modules import SETS, compiled, run
+from native_modules import check as check_values
 from torch import nn
 
-from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
-from et_vm.backends.native.cpu import cpu_features
-from et_vm.runtime import Runtime
 
-SETS = [
-    name
-    for name, one in INSTRUCTION_SETS.items()
-    if name.startswith("x86") and cpu_features().issuperset(one.cpu_flags)
-]
-
-
-def outputs(
-    module: nn.Module, arguments: tuple[torch.Tensor, ...], name: str, threads: int = 1
-) -> list[np.ndarray]:
-    """What a module computes with all of its ops in one partition, with dead memory poisoned."""
-    edge = to_edge(torch.export.export(module, arguments))
-    edge = edge.to_backend(NativePartitioner(instruction_sets=[name]))
-    calls = [
-        op.name for op in edge.module.walk() if op.name in ("backend.call",) or op.name.startswith("edge.")
-    ]
-    assert calls == ["backend.call"]
-    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
-    program = Runtime(threads=threads).load_program(file, allow_native=True, poison=True)
-    method = program.load_method("forward")
-    found: list[np.ndarray] = []
-    for _ in range(2):
-        found = [np.array(one) for one in method.execute([one.numpy() for one in arguments])]
-    return found
-
-
-def check(module: nn.Module, *shapes: tuple[int, ...], tolerance: float = 1e-5) -> None:
+def check(module: nn.Module, *shapes: tuple[int, ...]) -> None:
     torch.manual_seed(0)
-    module = module.eval()
-    arguments = tuple(torch.randn(shape) for shape in shapes)
-    with torch.no_grad():
-        expected = module(*arguments).numpy()
-    for name in SETS:
-        for threads in (1, 3):
-            (found,) = outputs(module, arguments, name, threads)
-            assert found.shape == expected.shape
-            error = np.abs(found - expected).max()
-            assert error <= tolerance * max(float(expected.std()), 1e-6), (name, threads, error)
+    check_values(module, *(torch.randn(shape) for shape in shapes), tolerance=1e-5)
 
 
 CONVOLUTIONS = [
@@ -96,8 +58,9 @@ def test_pool(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
 
 def test_pool_of_nan_and_infinity() -> None:
     x = torch.tensor([[[[float("nan"), 1.0], [2.0, float("-inf")]], [[float("-inf")] * 2] * 2]])
-    (found,) = outputs(nn.MaxPool2d(2), (x,), SETS[0])
-    np.testing.assert_array_equal(found, nn.functional.max_pool2d(x, 2).numpy())
+    for name in SETS:
+        found = run(compiled(nn.MaxPool2d(2), (x,), name), (x,))
+        np.testing.assert_array_equal(found, nn.functional.max_pool2d(x, 2).numpy())
 
 
 class Residual(nn.Module):
