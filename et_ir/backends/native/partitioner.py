@@ -131,11 +131,9 @@ class NativePartitioner(CapabilityPartitioner):
 
 def _is_kept(op: Operation) -> bool:
     """Whether there is one kernel for an operator of `KEPT`: a linear layer needs a constant matrix."""
-    return (
-        not op.name != "aten.linear"
-        or not isinstance(op, SchemaOp)
-        or isinstance(op.arg("weight").owner, GetOp)
-    )
+    if op.name != "aten.linear" or not isinstance(op, SchemaOp):
+        return True
+    return isinstance(op.arg("weight").owner, GetOp)
 
 
 def _users(op: Operation) -> set[Operation]:
