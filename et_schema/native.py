@@ -16,9 +16,11 @@ from et_schema.scalar_type import ScalarType
 from et_schema.tables import Aligned, Int32, UInt32, UInt64, table
 
 __all__ = [
+    "CALL",
     "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
+    "SERVE",
     "VERSION",
     "NativeConstant",
     "NativeObject",
@@ -29,9 +31,13 @@ __all__ = [
 ]
 
 FILE_IDENTIFIER = b"ETN1"
-VERSION = 1
+VERSION = 2
 ENTRY = "native_entry"
 """The symbol of the function that runs the program."""
+CALL = "native_call"
+"""The symbol of the function that makes a call with the threads of a pool."""
+SERVE = "native_serve"
+"""The symbol of the function in which a thread of a pool waits for calls."""
 MAX_ALIGNMENT = 4096
 MAX_RANK = 16
 
