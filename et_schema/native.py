@@ -23,6 +23,7 @@ __all__ = [
     "SERVE",
     "VERSION",
     "NativeConstant",
+    "NativeKernel",
     "NativeObject",
     "NativeProgram",
     "NativeTensor",
@@ -60,6 +61,14 @@ class NativeConstant:
 
 
 @table
+class NativeKernel:
+    """A call of a function of the object: its name, and the identifier that the debug map has for what it computes."""
+
+    name: str = ""
+    identifier: UInt32 = 0
+
+
+@table
 class NativeObject:
     """A relocatable ELF object for one instruction set."""
 
@@ -67,6 +76,8 @@ class NativeObject:
     # Of the processor, as Linux names them, with spaces between.
     cpu_features: str = ""
     code: Annotated[bytes, Aligned(16)] = b""
+    # In the order of the calls.
+    kernels: list[NativeKernel] = []
 
 
 @table

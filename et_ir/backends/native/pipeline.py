@@ -54,6 +54,8 @@ class Compiled:
     """Object code of a partition, for each instruction set."""
 
     objects: dict[str, bytes]
+    calls: dict[str, list[tuple[str, int]]]
+    """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
     arena_size: int
     constants: list[tuple[str, Blob]]
     """Keys and bytes in the order of the arguments."""
@@ -70,6 +72,7 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
     FormKernelsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
     objects: dict[str, bytes] = {}
+    calls: dict[str, list[tuple[str, int]]] = {}
     arena = 0
     constants: list[tuple[str, Blob]] = []
     for name in instruction_sets:
@@ -88,4 +91,5 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
                 _reached("vector", target, loops.module)
         _reached("llvm", target, loops.module)
         objects[name] = object_code(loops.module, target)
-    return Compiled(objects, arena, constants)
+        calls[name] = loops.calls
+    return Compiled(objects, calls, arena, constants)
