@@ -15,9 +15,12 @@
 ;   byte 24   i64: the number of the system call futex
 ;   byte 32   i64: how many nanoseconds a thread looks for the next call before it sleeps
 ;   byte 40   two i64: how many seconds and nanoseconds it sleeps before it leaves
+;   byte 56   the functions sched_getcpu, sched_getaffinity and sched_setaffinity
+;   byte 80   i64: how many processors there are
 ; The slot of thread N starts at byte 256 N. Its first cache line is written by callers, the other one by the thread:
 ;   byte 0    i32: how many calls the thread was given
 ;   byte 8    the call: function, context, pointers (three pointers), number of threads (i64)
+;   byte 40   i32: the processor that the caller runs on
 ;   byte 128  i32: how many calls the thread has done
 ;   byte 132  i32: whether the thread must be woken with the system call
 
@@ -85,10 +88,16 @@ define hidden void @native_call(ptr %pool, ptr %function, ptr %context, ptr %poi
 entry:
   %yield = load ptr, ptr %pool, align 8
   %several = icmp ugt i64 %threads, 1
-  br i1 %several, label %give, label %own
+  br i1 %several, label %look, label %own
+
+look:
+  %processor_of = getelementptr i8, ptr %pool, i64 56
+  %getcpu = load ptr, ptr %processor_of, align 8
+  %processor = call i32 %getcpu()
+  br label %give
 
 give:
-  %number = phi i64 [ 1, %entry ], [ %following, %given ]
+  %number = phi i64 [ 1, %look ], [ %following, %given ]
   %offset = shl i64 %number, 8
   %slot = getelementptr i8, ptr %pool, i64 %offset
   %function_at = getelementptr i8, ptr %slot, i64 8
@@ -99,6 +108,8 @@ give:
   store ptr %pointers, ptr %pointers_at, align 8
   %threads_at = getelementptr i8, ptr %slot, i64 32
   store i64 %threads, ptr %threads_at, align 8
+  %processor_at = getelementptr i8, ptr %slot, i64 40
+  store i32 %processor, ptr %processor_at, align 4
   %ignored = atomicrmw add ptr %slot, i32 1 seq_cst, align 4
   %asleep_at = getelementptr i8, ptr %slot, i64 132
   %asleep = load atomic i32, ptr %asleep_at seq_cst, align 4
@@ -163,6 +174,8 @@ entry:
   %linger_at = getelementptr i8, ptr %pool, i64 32
   %linger = load i64, ptr %linger_at, align 8
   %rest = getelementptr i8, ptr %pool, i64 40
+  %getcpu_at = getelementptr i8, ptr %pool, i64 56
+  %getcpu = load ptr, ptr %getcpu_at, align 8
   %time = alloca [2 x i64], align 8
   store atomic i32 0, ptr %asleep_at seq_cst, align 4
   br label %start
@@ -212,11 +225,63 @@ work:
   %context = load ptr, ptr %context_at, align 8
   %pointers = load ptr, ptr %pointers_at, align 8
   %threads = load i64, ptr %threads_at, align 8
+  %processor_at = getelementptr i8, ptr %slot, i64 40
+  %processor = load i32, ptr %processor_at, align 4
+  %here = call i32 %getcpu()
+  %shared = icmp eq i32 %here, %processor
+  %processors_at = getelementptr i8, ptr %pool, i64 80
+  %processors = load i64, ptr %processors_at, align 8
+  %enough = icmp ule i64 %threads, %processors
+  %away = and i1 %shared, %enough
+  br i1 %away, label %move, label %do
+
+move:
+  call void @leave_processor(ptr %pool, i32 %here)
+  br label %do
+
+do:
   call void %function(ptr %context, ptr %pointers, i64 %number, i64 %threads)
   store atomic i32 %ticket, ptr %done_at release, align 4
   br label %start
 
 leave:
+  ret void
+}
+
+; Moves this thread to another processor that it may run on, if there is one: some schedulers start a woken thread beside
+; the one that waits for it, and part them after many milliseconds only.
+define internal void @leave_processor(ptr %pool, i32 %processor) noinline nounwind {
+entry:
+  %get_at = getelementptr i8, ptr %pool, i64 64
+  %get = load ptr, ptr %get_at, align 8
+  %set_at = getelementptr i8, ptr %pool, i64 72
+  %set = load ptr, ptr %set_at, align 8
+  %mask = alloca [16 x i64], align 8
+  %known = icmp ult i32 %processor, 1024
+  br i1 %known, label %ask, label %done
+
+ask:
+  %failed = call i32 %get(i32 0, i64 128, ptr %mask)
+  %failing = icmp ne i32 %failed, 0
+  br i1 %failing, label %done, label %change
+
+change:
+  %number = lshr i32 %processor, 6
+  %word_at = getelementptr i64, ptr %mask, i32 %number
+  %all = load i64, ptr %word_at, align 8
+  %place = and i32 %processor, 63
+  %wide = zext i32 %place to i64
+  %bit = shl i64 1, %wide
+  %others = xor i64 %bit, -1
+  %rest = and i64 %all, %others
+  store i64 %rest, ptr %word_at, align 8
+  ; Fails, and changes nothing, where no processor is left.
+  %moved = call i32 %set(i32 0, i64 128, ptr %mask)
+  store i64 %all, ptr %word_at, align 8
+  %restored = call i32 %set(i32 0, i64 128, ptr %mask)
+  br label %done
+
+done:
   ret void
 }
 

@@ -62,6 +62,9 @@ class ThreadPool:
         words[1] = function_address("syscall")
         words[2] = function_address("clock_gettime")
         words[3:7] = _FUTEX.get(platform.machine(), 0), LINGER, REST, 0
+        for place, name in enumerate(("sched_getcpu", "sched_getaffinity", "sched_setaffinity"), 7):
+            words[place] = function_address(name)
+        words[10] = len(os.sched_getaffinity(0))
 
     def run(self, code: Code, function: int, context: int, pointers: int, threads: int) -> None:
         """Call `function(context, pointers, thread, threads)` with each number of a thread; returns when all have.

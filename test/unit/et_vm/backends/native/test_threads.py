@@ -9,7 +9,7 @@ import time
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import CFUNCTYPE, c_int64, c_void_p, cast
+from ctypes import CDLL, CFUNCTYPE, c_int64, c_void_p, cast
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +113,30 @@ def test_threads_rest_between_calls() -> None:
     before = time.process_time()
     time.sleep(0.3)
     assert time.process_time() - before < 0.1
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_threads_leave_the_processor_of_the_caller() -> None:
+    """A thread moves that is to work where the caller does."""
+    found: dict[int, int] = {}
+    getcpu = CDLL(None).sched_getcpu
+
+    @CFUNCTYPE(None, c_void_p, c_void_p, c_int64, c_int64)
+    def where(context: int, pointers: int, thread: int, threads: int) -> None:
+        found[thread] = getcpu()
+
+    pool, code = ThreadPool(), loaded()
+    assert calls(pool, 2) == [0, 1]
+    allowed = os.sched_getaffinity(0)
+    try:
+        for processor in sorted(allowed):
+            os.sched_setaffinity(0, {processor})
+            pool.run(code, cast(where, c_void_p).value or 0, 0, 0, 2)
+            assert found[0] == processor
+            assert found[1] in allowed - {processor}
+            os.sched_setaffinity(0, allowed)
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def test_a_pool_in_use() -> None:
