@@ -17,11 +17,13 @@ from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.driver.stages import run_pipeline
 from et_schema.native import (
     VERSION,
     NativeConstant,
+    NativeKernel,
     NativeObject,
     NativeProgram,
     NativeTensor,
@@ -49,6 +51,10 @@ class NativeBackend(BackendDetails):
         assert isinstance(end, ReturnOp)
         outputs = [_tensor(value) for value in end.arguments]
         compiled = compile_partition(edge_program, names)
+        mapping = DelegateMappingBuilder(generated_identifiers=True)
+        for op in method.body.block.ops:
+            if isinstance(op, KernelOp):
+                mapping.insert_delegate_mapping_entry(list(op.body.block.ops))
         store = NamedDataStore()
         for key, blob in compiled.constants:
             store.add_named_data(key, blob, ALIGNMENT)
@@ -60,13 +66,18 @@ class NativeBackend(BackendDetails):
             arena_size=compiled.arena_size,
             arena_alignment=ALIGNMENT,
             objects=[
-                NativeObject(name, " ".join(INSTRUCTION_SETS[name].cpu_flags), code)
+                NativeObject(
+                    name,
+                    " ".join(INSTRUCTION_SETS[name].cpu_flags),
+                    code,
+                    [NativeKernel(symbol, number) for symbol, number in compiled.calls[name]],
+                )
                 for name, code in compiled.objects.items()
             ],
         )
         return PreprocessResult(
             serialize_native(program),
-            DelegateMappingBuilder(generated_identifiers=True).get_delegate_mapping(),
+            mapping.get_delegate_mapping(),
             store.get_named_data_store_output(),
         )
 

@@ -61,6 +61,8 @@ class Compiled:
     """Object code of a partition, for each instruction set."""
 
     objects: dict[str, bytes]
+    calls: dict[str, list[tuple[str, int]]]
+    """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
     arena_size: int
     constants: list[tuple[str, Blob]]
     """Keys and bytes in the order of the arguments."""
@@ -89,6 +91,7 @@ def _compiled(
 ) -> Compiled:
     """Lower kernels for each instruction set. LLVM compiles one in a thread while passes lower the next."""
     objects: dict[str, Future[bytes]] = {}
+    calls: dict[str, list[tuple[str, int]]] = {}
     arena = 0
     constants: list[tuple[str, Blob]] = []
     for name in instruction_sets:
@@ -107,4 +110,5 @@ def _compiled(
                 _reached("vector", target, loops.module)
         _reached("llvm", target, loops.module)
         objects[name] = executor.submit(object_code, llvm_text(loops.module, target), target)
-    return Compiled({name: made.result() for name, made in objects.items()}, arena, constants)
+        calls[name] = loops.calls
+    return Compiled({name: made.result() for name, made in objects.items()}, calls, arena, constants)

@@ -56,6 +56,8 @@ class Host:
         self.module = ModuleOp([])
         self.constants: list[tuple[str, Blob]] = []
         """Key and bytes of the constants, in the order of the arguments for them."""
+        self.called: list[str] = []
+        """Names of the kernels, in the order of the calls."""
         self._name = name
         self._block = Block()
         self._b = LoopBuilder(self._block)
@@ -117,6 +119,7 @@ class Host:
             self.module.body.block.add_op(function)
             self._kernels[text] = symbol
         arguments = [self._cast(operand) for operand in operands]
+        self.called.append(self._kernels[text])
         self._b.add_op(CallOp(self._kernels[text], arguments, []))
 
     def _cast(self, operand: Operand) -> SSAValue:

@@ -95,6 +95,8 @@ class Loops:
 
     module: ModuleOp
     host: Host
+    calls: list[tuple[str, int]]
+    """Name and number of the kernel that each call is of; copies of results come after the last kernel."""
 
 
 def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
@@ -112,13 +114,18 @@ def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
         fresh = isinstance(value.owner, KernelOp) and all(value is not before for before, _ in outputs)
         made = host.argument(value if fresh else None, _buffer_type(value))
         outputs.append((value, made))
+    kernels: list[int] = []
+    number = 0
     for op in block.ops:
         _convert(host, op)
+        kernels += [number] * (len(host.called) - len(kernels))
+        number += isinstance(op, KernelOp)
     for value, argument in outputs:
         held = host.buffer(value)
         if held is not argument:
             copy_kernel(host, held, argument, prod(tensor_type(value).get_shape()))
-    return Loops(host.finish(), host)
+    kernels += [number] * (len(host.called) - len(kernels))
+    return Loops(host.finish(), host, list(zip(host.called, kernels, strict=True)))
 
 
 def _convert(host: Host, op: Operation) -> None:
