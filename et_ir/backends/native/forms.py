@@ -11,7 +11,7 @@ from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 
 __all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "packed_argument"]
 
@@ -65,12 +65,12 @@ def is_comparison(op: SchemaOp) -> bool:
 
 def _only_selects(op: SchemaOp) -> bool:
     """Whether a mask is read by selections of its own shape alone, in whose kernels it is computed."""
-    shape = tensor_type(op.results[0]).get_shape()
+    shape = sizes_of(tensor_type(op.results[0]))
     return all(
         isinstance(use.operation, SchemaOp)
         and operator_name(use.operation) == "where.self"
         and use.index == 0
-        and tensor_type(use.operation.results[0]).get_shape() == shape
+        and sizes_of(tensor_type(use.operation.results[0])) == shape
         for use in op.results[0].uses
     )
 

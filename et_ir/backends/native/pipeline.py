@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet, object_code
 from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
-from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
+from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass, empty_function
 from et_ir.backends.native.passes.convert_to_loops import loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
@@ -64,12 +64,19 @@ def machine_passes(lanes: int) -> list[ModulePass]:
     return [DistributeLoopsPass(), ExpandMathPass(), LowerVectorsPass(lanes), ConvertToLlvmPass()]
 
 
-def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Compiled:
-    """Compile a module of edge ops with one method, which becomes kernels."""
+def compile_partition(
+    module: ModuleOp,
+    instruction_sets: tuple[str, ...],
+    mark: Callable[[int, list[tuple[str, Blob]]], str | None],
+) -> Compiled:
+    """Compile a module of edge ops with one method, which becomes kernels.
+
+    The objects define a function named as `mark` says for the size of the arena and the constants.
+    """
     context = Context()
     FormKernelsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
-    objects: dict[str, bytes] = {}
+    lowered: dict[str, ModuleOp] = {}
     arena = 0
     constants: list[tuple[str, Blob]] = []
     for name in instruction_sets:
@@ -87,5 +94,11 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
             if isinstance(one, LowerVectorsPass):
                 _reached("vector", target, loops.module)
         _reached("llvm", target, loops.module)
-        objects[name] = object_code(loops.module, target)
+        lowered[name] = loops.module
+    name = mark(arena, constants)
+    objects: dict[str, bytes] = {}
+    for instruction_set, made in lowered.items():
+        if name is not None:
+            made.body.block.add_op(empty_function(name))
+        objects[instruction_set] = object_code(made, INSTRUCTION_SETS[instruction_set])
     return Compiled(objects, arena, constants)

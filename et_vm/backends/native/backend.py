@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.native import ENTRY, NativeObject, NativeProgram, NativeTensor, read_native
+from et_schema.native import (
+    ENTRY,
+    NativeObject,
+    NativeProgram,
+    NativeTensor,
+    evaluate_size,
+    interface_symbol,
+    read_native,
+)
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
@@ -74,6 +82,15 @@ class _Delegate:
         assert number is not None
         self.code = load_object(memoryview(chosen.code), number)
         self._reservation = context.platform.reserve(self.code.nbytes)
+        if program.words and not self.code.defines(interface_symbol(program)):
+            raise InvalidFile(
+                "the code is for other sizes, or for another arena, than the tables say",
+                code=Error.DelegateInvalidCompatibility,
+                where="words",
+                hint="the file is damaged: compile the program again",
+            )
+        self._words = list(program.words)
+        self._sizes = list(program.sizes)
         self._entry = _ENTRY_TYPE(self.code.address(ENTRY))
         self.arena = _aligned(context, program.arena_size, program.arena_alignment)
         self._context = context.platform.allocate(CONTEXT_BYTES)
@@ -87,7 +104,7 @@ class _Delegate:
             self._constants.append(
                 self._constant(context, constant.key, constant.nbytes, f"constants[{place}]")
             )
-        count = len(self._inputs) + len(self._outputs)
+        count = len(self._words) + len(self._inputs) + len(self._outputs)
         self._pointers = np.zeros(count + len(self._constants) + 1, np.uint64)
         self._pointers[count:-1] = [_address(one) for one in self._constants]
         self._pointers[-1] = _address(self.arena)
@@ -114,11 +131,34 @@ class _Delegate:
             raise ExecutorchError(
                 Error.InvalidArgument, f"the call has {len(args)} arguments, the code takes {len(tensors)}"
             )
+        words = self._told(args)
+        sizes = [evaluate_size(size, words) for size in self._sizes]
+        self._pointers[: len(words)] = words
         for place, (arg, expected) in enumerate(zip(args, tensors, strict=True)):
+            wanted = tuple([size if size >= 0 else sizes[~size] for size in expected.sizes])
             if isinstance(arg, Tensor) and place >= len(self._inputs):
-                arg.resize(expected.sizes)
-            self._pointers[place] = _checked(arg, expected, place)
+                arg.resize(wanted)
+            self._pointers[len(words) + place] = _checked(arg, expected, wanted, place)
         self._bound = _versions(args)
+
+    def _told(self, args: Sequence[object]) -> list[int]:
+        """The sizes of inputs that the code is told, each within its bounds."""
+        found: list[int] = []
+        for word in self._words:
+            arg = args[word.input]
+            if not isinstance(arg, Tensor) or word.dim >= len(arg.sizes):
+                raise ExecutorchError(
+                    Error.InvalidArgument, f"argument {word.input} has no dimension {word.dim}: {arg!r}"
+                )
+            size = arg.sizes[word.dim]
+            if not word.least <= size <= word.most:
+                raise ExecutorchError(
+                    Error.InvalidArgument,
+                    f"argument {word.input} is {arg}; the code is for {word.least} to {word.most} "
+                    f"in dimension {word.dim}",
+                )
+            found.append(size)
+        return found
 
     def _constant(self, context: BackendInitContext, key: str, nbytes: int, where: str) -> Array:
         data = context.named_data.get(key)
@@ -153,19 +193,18 @@ def _chosen(objects: Sequence[NativeObject]) -> NativeObject:
     )
 
 
-def _checked(arg: object, expected: NativeTensor, place: int) -> int:
+def _checked(arg: object, expected: NativeTensor, sizes: tuple[int, ...], place: int) -> int:
     """The address of an argument, which is as the code expects it."""
     if not isinstance(arg, Tensor) or arg.storage is None:
         raise ExecutorchError(Error.InvalidArgument, f"argument {place} is no tensor with data: {arg!r}")
     if (
         arg.scalar_type != expected.scalar_type
-        or arg.sizes != tuple(expected.sizes)
+        or arg.sizes != sizes
         or arg.dim_order != tuple(expected.dim_order)
     ):
-        sizes = list(expected.sizes)
         raise ExecutorchError(
             Error.InvalidArgument,
-            f"argument {place} is {arg}; the code is for {expected.scalar_type.name.lower()} of sizes {sizes}",
+            f"argument {place} is {arg}; the code is for {expected.scalar_type.name.lower()} of sizes {list(sizes)}",
         )
     address = _address(arg.storage)
     if address % 4:
