@@ -36,7 +36,7 @@ __all__ = ["BACKEND", "KEPT", "NativePartitioner"]
 KEPT: Final = ("hardswish", "linear", "silu")
 """Operators that there is one kernel for, and that would else be decomposed."""
 
-SIZED: Final = frozenset({"expand_copy", "view_copy"})
+SIZED: Final = frozenset({"expand_copy", "native_group_norm", "view_copy"})
 """Operators whose arguments that are known at run time only are sizes, which the type of the result tells."""
 FIXED_FORMS: Final = frozenset({"convolution", "depthwise", "pool"})
 """Forms of kernels for sizes that are known when the program is compiled."""
