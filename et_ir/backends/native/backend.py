@@ -19,6 +19,7 @@ from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.executorch.layout import scalar_type
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.driver.stages import run_pipeline
@@ -35,7 +36,6 @@ from et_schema.native import (
     interface_symbol,
     serialize_native,
 )
-from et_schema.scalar_type import ScalarType
 
 __all__ = ["INSTRUCTION_SETS_SPEC", "NativeBackend"]
 
@@ -100,7 +100,9 @@ class Sizes:
     def tensor(self, value: SSAValue) -> NativeTensor:
         """An input or output."""
         sizes = [self._size(size) for size in shape_of(value)]
-        return NativeTensor(ScalarType.FLOAT, sizes, bytes(dim_order_of(tensor_type(value))))
+        type = tensor_type(value)
+        # A tensor that is read for its sizes alone may be of any element type.
+        return NativeTensor(scalar_type(type.element_type), sizes, bytes(dim_order_of(type)))
 
     def _size(self, size: Size) -> int:
         told = self._known.told(size)
