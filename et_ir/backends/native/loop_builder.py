@@ -181,6 +181,10 @@ class LoopBuilder:
         """Whether a >= b."""
         return self.value(arith.CmpiOp(self.index(a), self.index(b), "sge"))
 
+    def choose(self, condition: SSAValue, a: Index, b: Index) -> Index:
+        """`a` where the condition holds, else `b`."""
+        return self.value(arith.SelectOp(condition, self.index(a), self.index(b)))
+
     def both(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """Whether two conditions hold."""
         return self.value(arith.AndIOp(a, b))

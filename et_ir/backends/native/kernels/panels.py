@@ -11,7 +11,7 @@ from et_ir.backends.native.kernels.host import Host
 from et_ir.data import Blob
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["PANEL", "constant_array", "most_rows", "panel_columns", "panels_of", "tile_rows"]
+__all__ = ["PANEL", "constant_array", "panel_columns", "panels_of", "tile_rows"]
 
 PANEL: Final = 16
 """Columns of a packed panel: one vector of AVX-512, two of AVX2, four of NEON."""
@@ -49,13 +49,8 @@ def panel_columns(host: Host) -> int:
     return 2 * PANEL if host.lanes == PANEL else PANEL
 
 
-def most_rows(rows: int, host: Host) -> int:
-    """Rows of the largest register tile, of at most as many rows."""
-    return min(14 if host.lanes == PANEL else 6, rows)
-
-
 def tile_rows(rows: int, host: Host) -> int:
     """Rows of a register tile: of those that the registers hold, the one that computes the fewest rows twice."""
-    most = most_rows(rows, host)
+    most = 14 if host.lanes == PANEL else 6
     # Below four rows the latency of additions shows; loads of the right matrix weigh a row.
-    return min(range(1, most + 1), key=lambda tile: (-(-rows // tile) * (max(tile, 4) + 1), -tile))
+    return min(range(1, min(most, rows) + 1), key=lambda tile: (-(-rows // tile) * (max(tile, 4) + 1), -tile))

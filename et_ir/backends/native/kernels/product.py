@@ -18,7 +18,6 @@ from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.panels import (
     PANEL,
     constant_array,
-    most_rows,
     panel_columns,
     panels_of,
     tile_rows,
@@ -74,8 +73,7 @@ class _Anchor:
         batch, rows = (result[0], result[1]) if self.name == "bmm" else (1, product(result[:-1]))
         inner = shape_of(self.left)[-1]
         most = host.most(rows)
-        # Rows that are known at run time only are those of tiles of several heights.
-        tile = tile_rows(most, host) if isinstance(rows, int) else most_rows(most, host)
+        tile = tile_rows(most, host)
         return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most >= 2 * BLOCK_ROWS)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
