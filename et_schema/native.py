@@ -62,17 +62,23 @@ class SizeFunction(IntEnum):
 
 @table
 class NativeTensor:
-    """An input or output. Its elements are in memory in the order of dimensions, without gaps."""
+    """An input or output: a tensor, or an integer if `is_number` is set.
+
+    The elements of a tensor are in memory in the order of dimensions, without gaps.
+    """
 
     scalar_type: ScalarType = ScalarType.FLOAT
     # A negative number is the complement of the place of a size in `NativeProgram.sizes`.
     sizes: list[Int32] = []
     dim_order: bytes = b""
+    is_number: bool = False
 
 
 @table
 class NativeWord:
-    """A number that the code is told: the size of a dimension of an input, between bounds that it is compiled for."""
+    """A number that the code is told, between bounds that it is compiled for: the size of a dimension of an input, or
+    the input itself if that is a number.
+    """
 
     input: UInt32 = 0
     dim: UInt32 = 0
@@ -171,9 +177,11 @@ def _check(program: NativeProgram) -> None:
                 )
     for number, word in enumerate(program.words):
         where = f"words[{number}]"
-        if word.input >= len(program.inputs) or word.dim >= len(program.inputs[word.input].sizes):
+        source = program.inputs[word.input] if word.input < len(program.inputs) else None
+        if source is None or not (source.is_number or word.dim < len(source.sizes)):
             raise InvalidFile(f"the size of dimension {word.dim} of input {word.input}", where=where)
-        if not 0 <= word.least <= word.most <= MAX_SIZE:
+        bounds = (-_MOST, _MOST) if source.is_number else (0, MAX_SIZE)
+        if not bounds[0] <= word.least <= word.most <= bounds[1]:
             raise InvalidFile(f"sizes from {word.least} to {word.most}", where=where)
     for number, size in enumerate(program.sizes):
         _check_code(size.code, len(program.words), f"sizes[{number}].code")
@@ -245,7 +253,7 @@ def interface_symbol(program: NativeProgram) -> str:
     It stands for the tables that the code is compiled for: bounds of sizes, and the arena that is planned for them.
     """
     facts = [
-        [(one.scalar_type.value, list(one.sizes), bytes(one.dim_order)) for one in tensors]
+        [(one.scalar_type.value, list(one.sizes), bytes(one.dim_order), one.is_number) for one in tensors]
         for tensors in (program.inputs, program.outputs)
     ]
     words = [(one.input, one.dim, one.least, one.most) for one in program.words]

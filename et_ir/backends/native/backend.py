@@ -21,7 +21,7 @@ from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.executorch.layout import scalar_type
 from et_ir.dialects.schema.sizes import method_ranges
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.driver.stages import run_pipeline
 from et_ops.sizes import Expression
 from et_schema.native import (
@@ -36,6 +36,7 @@ from et_schema.native import (
     interface_symbol,
     serialize_native,
 )
+from et_schema.scalar_type import ScalarType
 
 __all__ = ["INSTRUCTION_SETS_SPEC", "NativeBackend"]
 
@@ -65,7 +66,9 @@ class NativeBackend(BackendDetails):
             inputs=inputs,
             outputs=outputs,
             arena_alignment=ALIGNMENT,
-            words=[NativeWord(*place, *bounds[name]) for name, place in known.words.items()],
+            words=[
+                NativeWord(number, dim or 0, *bounds[name]) for name, (number, dim) in known.words.items()
+            ],
             sizes=sizes.made,
         )
 
@@ -99,6 +102,8 @@ class Sizes:
 
     def tensor(self, value: SSAValue) -> NativeTensor:
         """An input or output."""
+        if not is_tensor(value.type):
+            return NativeTensor(ScalarType.LONG, is_number=True)
         sizes = [self._size(size) for size in shape_of(value)]
         type = tensor_type(value)
         # A tensor that is read for its sizes alone may be of any element type.

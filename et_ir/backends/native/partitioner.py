@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
@@ -13,7 +13,7 @@ from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
 from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
-from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, shape_of
+from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.dependences import is_copied
@@ -24,9 +24,10 @@ from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.inference import size_of
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.sizes import method_ranges
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -36,8 +37,11 @@ __all__ = ["BACKEND", "KEPT", "NativePartitioner"]
 KEPT: Final = ("hardswish", "linear", "silu")
 """Operators that there is one kernel for, and that would else be decomposed."""
 
-SIZED: Final = frozenset({"expand_copy", "native_group_norm", "view_copy"})
-"""Operators whose arguments that are known at run time only are sizes, which the type of the result tells."""
+NUMBERED: Final = frozenset(
+    {"expand_copy", "native_group_norm", "select_copy.int", "slice_copy.Tensor", "view_copy"}
+)
+"""Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
+"""
 FIXED_FORMS: Final = frozenset({"convolution", "depthwise", "pool"})
 """Forms of kernels for sizes that are known when the program is compiled."""
 
@@ -79,7 +83,9 @@ class NativeSupport(OperatorSupport):
                 return Diagnostic("the condition is not a comparison of the partition", name)
         for value in (*read, *used):
             if not is_tensor(value.type):
-                if name in SIZED:
+                if name in NUMBERED and value.type == i64:
+                    if name == "select_copy.int" and not _is_checked(op, value):
+                        return Diagnostic("an index is computed of data", str(value.type))
                     continue
                 return Diagnostic("an argument is known only at run time", str(value.type))
             type = value.type
@@ -125,6 +131,8 @@ class NativePartitioner(CapabilityPartitioner):
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
 
+    takes_numbers = True
+
     def support(self, method: FuncOp) -> OperatorSupport:
         return NativeSupport(method, self._only, self._without)
 
@@ -151,6 +159,15 @@ class NativePartitioner(CapabilityPartitioner):
         return super().refuse_partition(ops) or _untold(ops)
 
 
+def _is_checked(op: SchemaOp, index: SSAValue) -> bool:
+    """Whether an index is one of sizes, or an integer that is checked when the partition is called."""
+    if size_of(index) is not None:
+        return True
+    source = tensor_type(op.operands[0])
+    computed = isinstance(index.owner, Operation) and is_copied(index.owner)
+    return not computed and source.get_shape()[int(op.arg("dim")) % source.get_num_dims()] >= 0
+
+
 def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
     """Why a partition would not know the sizes of its tensors: it is told those of its inputs."""
     inside = set(ops)
@@ -161,10 +178,16 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
         owner = value.owner
         if isinstance(owner, Operation) and is_copied(owner):
             pending += owner.operands
-        elif owner not in inside and is_tensor(value.type):
+        elif owner not in inside:
             inputs.setdefault(value)
+    for value in inputs:
+        if not is_tensor(value.type) and value.type != i64:
+            return Diagnostic("takes a number that is no integer", str(value.type))
     known = Known(list(inputs))
     for op in ops:
+        for operand in op.operands:
+            if not is_tensor(operand.type) and number_of(operand, known.numbers) is None:
+                return Diagnostic("a number is not known at run time", str(operand.type))
         for result in op.results:
             try:
                 for size in shape_of(result):

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
-from et_ir.dialects.schema.tensors import sizes_of, tensor_type
-from et_ops.sizes import Expression, Ranges
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.inference import size_of
+from et_ir.dialects.schema.sizes import ComputesSize
+from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type
+from et_ops.sizes import Expression, Ranges, Undecided
 
 __all__ = [
     "Known",
@@ -25,11 +28,15 @@ __all__ = [
     "has_known_sizes",
     "largest",
     "normal",
+    "number_of",
     "product",
     "representative",
     "shape_of",
     "total",
 ]
+
+MOST: Final = 2**62
+"""The largest integer that a partition is given, by its amount."""
 
 Size: TypeAlias = int | Expression
 """A size: a number, or an expression of the symbols of a method."""
@@ -129,20 +136,59 @@ def _is_prime(number: int) -> bool:
     return True
 
 
+def number_of(value: SSAValue, given: Mapping[SSAValue, Expression]) -> Expression | None:
+    """The expression of an integer, with those given for what it is computed of; None where there is none."""
+    owner = value.owner
+    if value in given:
+        return given[value]
+    if isinstance(owner, Block):
+        return None
+    computes = owner.get_trait(ComputesSize)
+    if computes is None:
+        return size_of(value)
+    operands = [number_of(operand, given) for operand in owner.operands]
+    found = [operand for operand in operands if operand is not None]
+    try:
+        return computes.expression(owner, found) if len(found) == len(operands) else None
+    except Undecided:
+        return None
+
+
+def _bounds_of_number(value: SSAValue) -> tuple[int, int]:
+    """The integers that an input can be: a place of each dimension that it selects from."""
+    least, most = -MOST, MOST
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, SchemaOp) and op.name == "edge.select_copy.int":
+            source = op.operands[0]
+            size = shape_of(source)[int(op.arg("dim")) % tensor_type(source).get_num_dims()]
+            if isinstance(size, int):
+                least, most = max(least, -size), min(most, size - 1)
+    return least, most
+
+
 class Known:
-    """What a partition is told when it is called: sizes of its inputs, as symbols of its own.
+    """What a partition is told when it is called: sizes of its inputs, and numbers, as symbols of its own.
 
     A size of an input that is a symbol of the method tells that symbol. One that is an expression is a symbol too, for
     the expression as it is, and for the method's symbol where the expression is linear in it and has no other.
     """
 
     def __init__(self, inputs: Sequence[SSAValue]):
-        self.words: dict[str, tuple[int, int]] = {}
-        """The input and dimension that each symbol is the size of."""
+        self.words: dict[str, tuple[int, int | None]] = {}
+        """The input and dimension that each symbol is the size of; no dimension where it is the number itself."""
+        self.numbers: dict[SSAValue, Expression] = {}
+        """The symbols of inputs that are integers."""
         self._expressions: dict[Expression, Expression] = {}
         self._symbols: dict[str, Expression] = {}
         found: list[tuple[Expression, int, int]] = []
         for number, value in enumerate(inputs):
+            if not is_tensor(value.type):
+                name = f"w{len(self.words)}"
+                self.words[name] = (number, None)
+                self.numbers[value] = Expression.of(name)
+                self._symbols[name] = Expression.of(name)
+                continue
             for dim, size in enumerate(shape_of(value)):
                 if isinstance(size, Expression):
                     found.append((size, number, dim))
@@ -197,6 +243,9 @@ class Known:
         """The least and the largest number that each word can be. Raises ValueError for one without a bound."""
         found: dict[str, tuple[int, int]] = {}
         for name, (number, dim) in self.words.items():
+            if dim is None:
+                found[name] = _bounds_of_number(inputs[number])
+                continue
             size = shape_of(inputs[number])[dim]
             assert isinstance(size, Expression)
             least, most = size.interval(ranges)

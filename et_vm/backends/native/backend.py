@@ -18,6 +18,7 @@ from et_schema.native import (
     NativeObject,
     NativeProgram,
     NativeTensor,
+    NativeWord,
     evaluate_size,
     interface_symbol,
     read_native,
@@ -109,7 +110,7 @@ class _Delegate:
         self._pointers[count:-1] = [_address(one) for one in self._constants]
         self._pointers[-1] = _address(self.arena)
         self._where = _address(self._pointers), _address(self._context)
-        self._bound: tuple[int, ...] = ()
+        self._bound: tuple[object, ...] = ()
 
     def execute(self, args: Sequence[object]) -> None:
         """Run the code on the tensors of a call. Raises ExecutorchError(InvalidArgument) for others than it is for."""
@@ -133,8 +134,10 @@ class _Delegate:
             )
         words = self._told(args)
         sizes = [evaluate_size(size, words) for size in self._sizes]
-        self._pointers[: len(words)] = words
+        self._pointers[: len(words)].view(np.int64)[:] = words
         for place, (arg, expected) in enumerate(zip(args, tensors, strict=True)):
+            if expected.is_number:
+                continue  # It is a word, and has no address.
             wanted = tuple([size if size >= 0 else sizes[~size] for size in expected.sizes])
             if isinstance(arg, Tensor) and place >= len(self._inputs):
                 arg.resize(wanted)
@@ -146,6 +149,9 @@ class _Delegate:
         found: list[int] = []
         for word in self._words:
             arg = args[word.input]
+            if self._inputs[word.input].is_number:
+                found.append(_number(arg, word, word.input))
+                continue
             if not isinstance(arg, Tensor) or word.dim >= len(arg.sizes):
                 raise ExecutorchError(
                     Error.InvalidArgument, f"argument {word.input} has no dimension {word.dim}: {arg!r}"
@@ -193,6 +199,16 @@ def _chosen(objects: Sequence[NativeObject]) -> NativeObject:
     )
 
 
+def _number(arg: object, word: NativeWord, place: int) -> int:
+    """An argument that is an integer, within its bounds."""
+    if not isinstance(arg, int) or not word.least <= arg <= word.most:
+        raise ExecutorchError(
+            Error.InvalidArgument,
+            f"argument {place} is {arg!r}; the code is for integers from {word.least} to {word.most}",
+        )
+    return arg
+
+
 def _checked(arg: object, expected: NativeTensor, sizes: tuple[int, ...], place: int) -> int:
     """The address of an argument, which is as the code expects it."""
     if not isinstance(arg, Tensor) or arg.storage is None:
@@ -225,5 +241,6 @@ def _address(array: Array) -> int:
     return place
 
 
-def _versions(args: Sequence[object]) -> tuple[int, ...]:
-    return tuple([arg.version if isinstance(arg, Tensor) else 0 for arg in args])
+def _versions(args: Sequence[object]) -> tuple[object, ...]:
+    """What changes with the arguments: versions of tensors, and numbers as they are."""
+    return tuple([arg.version if isinstance(arg, Tensor) else arg for arg in args])

@@ -24,7 +24,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.printer import Printer
 
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
-from et_ir.backends.native.sizes import Known, Size, count_of, largest, product
+from et_ir.backends.native.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
 from et_ir.dialects.program import Globals
 from et_ops.sizes import Ranges
@@ -103,6 +103,25 @@ class Host:
             self._indices[size] = told if isinstance(told, int) else self._b.expression(told, self._words)
         return self._indices[size]
 
+    def number(self, value: SSAValue) -> Size:
+        """An integer: a number, or an expression of what the partition is told. Raises ValueError for others."""
+        found = number_of(value, self._known.numbers)
+        if found is None:
+            raise ValueError(f"{value} is known to the program only")
+        return normal(found)
+
+    def place(self, value: SSAValue, size: Size) -> Size:
+        """An integer that is a place of a dimension; one that is below 0 counts from the end.
+
+        Raises ValueError as `number` does.
+        """
+        found = self.number(value)
+        if isinstance(found, int):
+            return normal(found + size) if found < 0 else found
+        given = {one.symbol for one in self._known.numbers.values()}
+        # Sizes are not negative. Of those that are the remainder takes no place past the end.
+        return normal((found + size) % size) if given & found.symbols else found
+
     def most(self, size: Size) -> int:
         """The upper bound of a size."""
         found = largest(size, self._ranges)
@@ -119,6 +138,10 @@ class Host:
             self._buffers[value] = made
             made.name_hint = value.name_hint
         return made
+
+    def unread(self) -> None:
+        """An argument of the function in the place of an input that is a number: a word is told instead."""
+        self._block.insert_arg(IndexType(), len(self._block.args))
 
     def hold(self, value: SSAValue, buffer: SSAValue) -> None:
         """Note that a buffer holds a value."""

@@ -6,7 +6,7 @@ dimension with all that is after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.host import Host, Number, Operand
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.loop_builder import LoopBuilder, vector_of
-from et_ir.backends.native.sizes import Size, extremum, product, shape_of, total
+from et_ir.backends.native.sizes import Size, extremum, normal, product, shape_of, total
 from et_ir.backends.orders import in_order
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp, YieldOp
@@ -52,7 +52,7 @@ def move_kernel(host: Host, kernel: KernelOp) -> None:
         **dict(zip(last.operands, kernel.outputs, strict=True)),
     }
     dim = _dim(op)
-    for one in _copies(op):
+    for one in _copies(op, host, outside):
         # Results that nobody reads are none of the kernel's.
         if one.target in outside:
             _copy(host, one, outside[one.source], outside[one.target], dim, operator_name(op))
@@ -62,7 +62,16 @@ def _dim(op: SchemaOp) -> int:
     return int(op.arg("dim")) % tensor_type(op.operands[0]).get_num_dims()
 
 
-def _copies(op: SchemaOp) -> list[_Copy]:
+def _copies(op: SchemaOp, host: Host, outside: Mapping[SSAValue, SSAValue]) -> list[_Copy]:
+
+    def place(name: str) -> Size:
+        """An argument: a place that counts from the end if it is a negative number."""
+        given: int | SSAValue | None = op.arg(name)
+        if isinstance(given, SSAValue):
+            return host.place(outside[given], size)
+        found = int(given or 0)
+        return normal(size + found) if found < 0 else found
+
     dim = _dim(op)
     size = shape_of(op.operands[0])[dim]
     match operator_name(op):
@@ -74,14 +83,14 @@ def _copies(op: SchemaOp) -> list[_Copy]:
                 for value, count, place in zip(op.operands, sizes, places, strict=True)
             ]
         case "select_copy.int":
-            place = int(op.arg("index"))
-            return [_Copy(op.operands[0], op.results[0], place if place >= 0 else size + place, 1, 0)]
+            # No place outside of the dimension is read, whatever the index.
+            index = extremum(min, extremum(max, place("index"), 0), size - 1)
+            return [_Copy(op.operands[0], op.results[0], index, 1, 0)]
         case "slice_copy.Tensor":
-            start = 0 if op.arg("start") is None else int(op.arg("start"))
-            # With as many elements as there are after it, the place is one of the dimension's.
-            first = extremum(max, start + size if start < 0 else start, 0)
             count = shape_of(op.results[0])[dim]
-            return [_Copy(op.operands[0], op.results[0], extremum(min, first, size), count, 0)]
+            # As many elements follow as the result has, wherever a slice of fewer would start.
+            first = extremum(min, extremum(max, place("start"), 0), normal(size - count))
+            return [_Copy(op.operands[0], op.results[0], first, count, 0)]
         case _:
             counts = [shape_of(value)[dim] for value in op.results]
             return [

@@ -27,8 +27,8 @@ def visit_rows(
 ) -> None:
     """Visit tiles, by their first row and height, that cover the rows from `start` to `end`.
 
-    There are as many rows as a tile has, unless `any_number` is given: then what is left after whole tiles is visited in
-    tiles of `LOW` rows if it is little, and where there are fewer rows than that, in single ones.
+    There are as many rows as a tile has, unless `any_number` is given: then what is left after whole tiles is visited
+    in tiles of `LOW` rows if it is little, and where there are fewer rows than that, in single ones.
     """
     if not any_number:
         _tiles(b, start, end, end, tile, visit)

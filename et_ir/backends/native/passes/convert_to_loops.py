@@ -33,6 +33,7 @@ from et_ir.dialects.native import KernelOp, ViewOp
 from et_ir.dialects.program import DataAttr, GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.sizes import method_ranges
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 
@@ -111,7 +112,10 @@ def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
     end = block.last_op
     assert isinstance(end, ReturnOp)
     for argument in block.args:
-        host.argument(argument, host.type_of(argument))
+        if is_tensor(argument.type):
+            host.argument(argument, host.type_of(argument))
+        else:
+            host.unread()
     outputs: list[tuple[SSAValue, SSAValue]] = []
     for value in end.arguments:
         fresh = isinstance(value.owner, KernelOp) and all(value is not before for before, _ in outputs)

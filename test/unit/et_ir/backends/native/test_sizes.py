@@ -100,6 +100,34 @@ CASES = {
 }
 
 
+class Places(nn.Module):
+    """Rows of a tensor from a place on, and one row, both known at run time only."""
+
+    def forward(self, x: torch.Tensor, at: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        start, index = at.item(), row.item()
+        torch._check(start >= 0)
+        torch._check(start + 3 <= x.shape[0])
+        torch._check(index >= 0)
+        torch._check(index < x.shape[0])
+        return x[start : start + 3] * 2 + x.select(0, index)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_integers_are_inputs_of_a_partition(name: str) -> None:
+    module = Places()
+    inputs = torch.randn(11, 21), torch.tensor(4), torch.tensor(2)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(module, inputs), partitioner=NativePartitioner(instruction_sets=[name])
+    )
+    left = [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
+    assert set(left) == {"edge._local_scalar_dense"}
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    for start, row in ((4, 2), (0, 10), (8, 0), (8, 1), (3, 1)):
+        given = inputs[0], torch.tensor(start), torch.tensor(row)
+        torch.testing.assert_close(method.execute(given)[0], module(*given))
+
+
 def compiled(case: Case, name: str) -> bytes:
     """A file with one partition; sizes may be read outside of it."""
     edge = to_edge_transform_and_lower(
