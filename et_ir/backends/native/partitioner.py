@@ -23,6 +23,7 @@ from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import size_of
 from et_ir.dialects.schema.literals import element_type_name
@@ -139,7 +140,7 @@ class NativePartitioner(CapabilityPartitioner):
     def ops_to_not_decompose(
         self,
     ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], None
+        return [name for name in KEPT if name not in self._without], _is_kept
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and operator_name(op) in VIEWS for op in ops):
@@ -195,6 +196,13 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
             except ValueError as error:
                 return Diagnostic("a size is not known at run time", str(error))
     return None
+
+
+def _is_kept(op: Operation) -> bool:
+    """Whether there is one kernel for an operator of `KEPT`: a linear layer needs a constant matrix."""
+    if op.name != "aten.linear" or not isinstance(op, SchemaOp):
+        return True
+    return isinstance(op.arg("weight").owner, GetOp)
 
 
 def _users(op: Operation) -> set[Operation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,10 +14,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet, object_code
+from et_ir.backends.native.object_code import (
+    INSTRUCTION_SETS,
+    InstructionSet,
+    data_layout,
+    llvm_text,
+    object_code,
+)
 from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
 from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass, empty_function
-from et_ir.backends.native.passes.convert_to_loops import loops_of
+from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
@@ -76,29 +83,40 @@ def compile_partition(
     context = Context()
     FormKernelsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
-    lowered: dict[str, ModuleOp] = {}
+    for name in instruction_sets:
+        data_layout(
+            INSTRUCTION_SETS[name]
+        )  # LLVM, which serves one thread at a time, is not asked for it later
     arena = 0
     constants: list[tuple[str, Blob]] = []
+    loops: dict[str, Loops] = {}
     for name in instruction_sets:
-        loops = loops_of(module, name)
-        for function in loops.module.body.block.ops:
+        made = loops[name] = loops_of(module, name)
+        for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))
-        if constants and [key for key, _ in constants] != [key for key, _ in loops.host.constants]:
+        if constants and [key for key, _ in constants] != [key for key, _ in made.host.constants]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
-        constants = loops.host.constants
-        target = INSTRUCTION_SETS[name]
-        _reached("loops", target, loops.module)
-        for one in machine_passes(target.lanes):
-            one.apply(context, loops.module)
-            if isinstance(one, LowerVectorsPass):
-                _reached("vector", target, loops.module)
-        _reached("llvm", target, loops.module)
-        lowered[name] = loops.module
-    name = mark(arena, constants)
-    objects: dict[str, bytes] = {}
-    for instruction_set, made in lowered.items():
-        if name is not None:
-            made.body.block.add_op(empty_function(name))
-        objects[instruction_set] = object_code(made, INSTRUCTION_SETS[instruction_set])
+        constants = made.host.constants
+    with ThreadPoolExecutor(1) as executor:
+        objects = _compiled(context, loops, mark(arena, constants), executor)
     return Compiled(objects, arena, constants)
+
+
+def _compiled(
+    context: Context, loops: dict[str, Loops], mark: str | None, executor: Executor
+) -> dict[str, bytes]:
+    """Lower loops for each instruction set. LLVM compiles one in a thread while passes lower the next."""
+    objects: dict[str, Future[bytes]] = {}
+    for name, made in loops.items():
+        target = INSTRUCTION_SETS[name]
+        _reached("loops", target, made.module)
+        for one in machine_passes(target.lanes):
+            one.apply(context, made.module)
+            if isinstance(one, LowerVectorsPass):
+                _reached("vector", target, made.module)
+        if mark is not None:
+            made.module.body.block.add_op(empty_function(mark))
+        _reached("llvm", target, made.module)
+        objects[name] = executor.submit(object_code, llvm_text(made.module, target), target)
+    return {name: future.result() for name, future in objects.items()}
