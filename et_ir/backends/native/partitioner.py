@@ -14,6 +14,7 @@ from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
+from et_ir.backends.native.state_updates import updates_state
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.dependences import is_copied
@@ -72,6 +73,8 @@ class NativeSupport(OperatorSupport):
         name = operator_name(op)
         if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
             return Diagnostic("left out by the user", name)
+        if updates_state(op):
+            return Diagnostic("state is updated in place", name)
         if form_of(op) is None and name not in VIEWS:
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
