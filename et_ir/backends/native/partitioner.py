@@ -40,7 +40,14 @@ KEPT: Final = ("hardswish", "linear", "silu")
 """Operators that there is one kernel for, and that would else be decomposed."""
 
 NUMBERED: Final = frozenset(
-    {"expand_copy", "native_group_norm", "select_copy.int", "slice_copy.Tensor", "view_copy"}
+    {
+        "expand_copy",
+        "native_group_norm",
+        "native_layer_norm",
+        "select_copy.int",
+        "slice_copy.Tensor",
+        "view_copy",
+    }
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
