@@ -138,9 +138,7 @@ def told(program: NativeProgram, shapes: Shapes) -> tuple[list[int], list[list[i
     """The words of a call with inputs of these shapes, and the shapes of its outputs."""
     words = [shapes[word.input][word.dim] for word in program.words]
     computed = [evaluate_size(size, words) for size in program.sizes]
-    return words, [
-        [size if size >= 0 else computed[~size] for size in one.sizes] for one in program.outputs
-    ]
+    return words, [[size if size >= 0 else computed[~size] for size in one.sizes] for one in program.outputs]
 
 
 def run(
