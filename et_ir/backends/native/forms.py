@@ -30,7 +30,7 @@ VIEWS: Final = frozenset(
 )
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
-SPATIAL: Final = frozenset({"convolution", "depthwise", "pool"})
+SPATIAL: Final = frozenset({"convolution", "depthwise", "pool", "winograd_2", "winograd_4"})
 """Forms of kernels that read and write images with channels innermost."""
 
 _PRODUCTS: Final = frozenset({"addmm", "bmm", "linear", "mm"})

@@ -23,6 +23,7 @@ from et_ir.backends.native.object_code import (
     object_code,
 )
 from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
+from et_ir.backends.native.passes.choose_algorithms import ChooseAlgorithmsPass
 from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass, empty_function
 from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
@@ -85,6 +86,7 @@ def compile_partition(
     """
     context = Context()
     FormKernelsPass().apply(context, module)
+    ChooseAlgorithmsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:
         # LLVM serves one thread at a time: it is not asked for this while it compiles.

@@ -25,6 +25,7 @@ from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.kernels.transpose import transpose_kernel
+from et_ir.backends.native.kernels.winograd import winograd_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.sizes import Known, count_of
 from et_ir.delegation.dependences import is_copied, is_statement
@@ -46,6 +47,8 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "product": product_kernel,
     "transpose": transpose_kernel,
     "rows": rows_kernel,
+    "winograd_2": winograd_kernel,
+    "winograd_4": winograd_kernel,
 }
 """What makes the loops of kernels of each form."""
 
