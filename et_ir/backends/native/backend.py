@@ -11,9 +11,8 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
-from et_ir.backends.native.pipeline import compile_partition
+from et_ir.backends.native.pipeline import Memory, compile_partition
 from et_ir.backends.native.sizes import Known, Size, shape_of
-from et_ir.data import Blob
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
@@ -74,10 +73,11 @@ class NativeBackend(BackendDetails):
             sizes=sizes.made,
         )
 
-        def mark(arena: int, constants: list[tuple[str, Blob]]) -> str | None:
-            program.arena_size = arena
-            program.constants = [NativeConstant(key, blob.nbytes) for key, blob in constants]
-            return interface_symbol(program) if program.words else None
+        def mark(memory: Memory) -> str:
+            program.arena_size = memory.arena_size
+            program.constants = [NativeConstant(key, blob.nbytes) for key, blob in memory.constants]
+            program.derived = memory.derived
+            return interface_symbol(program)
 
         compiled = compile_partition(edge_program, names, mark)
         mapping = DelegateMappingBuilder(generated_identifiers=True)
@@ -85,7 +85,7 @@ class NativeBackend(BackendDetails):
             if isinstance(op, KernelOp):
                 mapping.insert_delegate_mapping_entry(list(op.body.block.ops))
         store = NamedDataStore()
-        for key, blob in compiled.constants:
+        for key, blob in compiled.memory.constants:
             store.add_named_data(key, blob, ALIGNMENT)
         program.objects = [
             NativeObject(

@@ -14,6 +14,7 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.native import (
     ENTRY,
+    PREPARE,
     NativeObject,
     NativeProgram,
     NativeTensor,
@@ -68,7 +69,11 @@ class NativeBackend(Backend):
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, _Delegate)
-        return {"arenas": handle.arena.nbytes, "machine code": handle.code.nbytes, "constants": handle.copied}
+        return {
+            "arenas": handle.arena.nbytes,
+            "machine code": handle.code.nbytes,
+            "constants": handle.copied + sum(one.nbytes for one in handle.derived),
+        }
 
 
 class _Delegate:
@@ -84,11 +89,17 @@ class _Delegate:
         assert number is not None
         self.code = load_object(memoryview(chosen.code), number)
         self._reservation = context.platform.reserve(self.code.nbytes)
-        if program.words and not self.code.defines(interface_symbol(program)):
+        self._constants: list[Array] = []
+        self.copied = 0
+        for place, constant in enumerate(program.constants):
+            self._constants.append(
+                self._constant(context, constant.key, constant.nbytes, f"constants[{place}]")
+            )
+        if not self.code.defines(interface_symbol(program)):
             raise InvalidFile(
-                "the code is for other sizes, or for another arena, than the tables say",
+                "the code is for other sizes, constants, or another arena than the tables say",
                 code=Error.DelegateInvalidCompatibility,
-                where="words",
+                where="objects",
                 hint="the file is damaged: compile the program again",
             )
         self._words = list(program.words)
@@ -101,18 +112,17 @@ class _Delegate:
         self._shared[YIELD_AT // 8] = function_address("sched_yield")
         self._shared[CLOCK_AT // 8] = function_address("clock_gettime")
         self._kernels = list(chosen.kernels)
-        self._constants: list[Array] = []
-        self.copied = 0
-        for place, constant in enumerate(program.constants):
-            self._constants.append(
-                self._constant(context, constant.key, constant.nbytes, f"constants[{place}]")
-            )
+        self.derived = [_aligned(context, nbytes, program.arena_alignment) for nbytes in program.derived]
+        self._constants += self.derived
         count = len(self._words) + len(self._inputs) + len(self._outputs)
         self._pointers = np.zeros(count + len(self._constants) + 1, np.uint64)
         self._pointers[count:-1] = [_address(one) for one in self._constants]
         self._pointers[-1] = _address(self.arena)
         self._where = _address(self._pointers), _address(self._context)
         self._bound: tuple[object, ...] = ()
+        if self.derived:
+            entry = self.code.address(PREPARE)
+            shared_pool().run(self._functions, entry, self._where[1], self._where[0], self._threads)
 
     def execute(self, args: Sequence[object]) -> None:
         """Run the code on the tensors of a call. Raises ExecutorchError(InvalidArgument) for others than it is for."""

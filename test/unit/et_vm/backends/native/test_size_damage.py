@@ -132,11 +132,11 @@ def _no_words(program: NativeProgram) -> None:
         (_code(1, 0, 1, 0, -2, 0), "sizes[0].code"),
         (_code(*[0, 1] * 600, *[2, 0] * 599), "sizes[0].code"),
         # Tables that make sense, but are not what the code is compiled for.
-        (_word(most=10), "words"),
-        (_word(most=LARGEST), "words"),
-        (_word(least=0), "words"),
-        (_code(0, 4), "words"),
-        (_arena, "words"),
+        (_word(most=10), "objects"),
+        (_word(most=LARGEST), "objects"),
+        (_word(least=0), "objects"),
+        (_code(0, 4), "objects"),
+        (_arena, "objects"),
     ],
 )
 def test_damaged_tables(change: Callable[[NativeProgram], None], where: str) -> None:
