@@ -91,6 +91,8 @@ class NativeProgram:
     arena_size: UInt64 = 0
     arena_alignment: UInt32 = 0
     objects: list[NativeObject] = []
+    # A program that computes the same with kernels, for machines that cannot or may not run the code; else empty.
+    fallback: Annotated[bytes, Aligned(32)] = b""
 
 
 def read_native(buffer: Source) -> NativeProgram:
