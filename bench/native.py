@@ -247,7 +247,9 @@ def limits(threads: int, rounds: int) -> list[list[str]]:
     for size in PRODUCTS:
         x = torch.randn(size, size)
         run = Kernel(torch.nn.Linear(size, size, bias=False), x, threads)
-        peak = take_turns({"product": run, "peak": multiply_adds(threads)}, rounds, warmup=5, before=2)["peak"]
+        peak = take_turns({"product": run, "peak": multiply_adds(threads)}, rounds, warmup=5, before=2)[
+            "peak"
+        ]
         ours = 2 * size**3 / run.seconds(rounds) / 1e9
         rows.append(_row(f"product {size}³", ours, operations(threads) / min(peak) / 1e9, "GF/s"))
     for count in CHAINS:

@@ -36,7 +36,7 @@ from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY
 
-__all__ = ["BARRIER", "MARK", "ConvertToLlvmPass"]
+__all__ = ["BARRIER", "MARK", "ConvertToLlvmPass", "empty_function"]
 
 BARRIER: Final = "native_barrier"
 """The function that a barrier calls, with the context of the call and the number of threads."""
@@ -96,7 +96,7 @@ class ConvertToLlvmPass(ModulePass):
 
 
 def _check_entry(function: FuncOp) -> None:
-    """A function that is called with addresses alone has buffers of known sizes, and the numbers of threads last."""
+    """The arguments of a function that is called from outside are numbers and buffers of known sizes."""
     types = function.function_type.inputs.data
     if len(types) < 2 or not all(isinstance(type, IndexType) for type in types[-2:]):
         raise PassReport(
@@ -110,28 +110,28 @@ def _check_entry(function: FuncOp) -> None:
             ],
         )
     for type in types[:-2]:
-        if not (isinstance(type, MemRefType) and type.has_static_shape()):
+        if not isinstance(type, IndexType) and not (isinstance(type, MemRefType) and type.has_static_shape()):
             raise PassReport(
                 "functions cannot be converted",
                 [
                     diagnose(
                         function,
                         f"'{function.sym_name.data}' has an argument of type {type}",
-                        "make it private, or its arguments buffers of known sizes",
+                        "make it private, or its arguments numbers and buffers of known sizes",
                     )
                 ],
             )
 
 
 def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
-    """A function that takes the addresses of all buffers in an array, and calls `function`."""
+    """A function that takes the numbers, and the addresses of all buffers, in an array, and calls `function`."""
     pointer = llvm.LLVMPointerType()
     block = Block(arg_types=[pointer, pointer, i64, i64])
     context, pointers, thread, threads = block.args
     arguments: list[SSAValue] = []
-    for number in range(len(function.function_type.inputs) - 3):
+    for number, type in enumerate(function.function_type.inputs.data[1:-2]):
         place = llvm.GEPOp(pointers, [number], pointer)
-        buffer = llvm.LoadOp(place.result, pointer, alignment=8)
+        buffer = llvm.LoadOp(place.result, type, alignment=8)
         block.add_ops([place, buffer])
         arguments.append(buffer.dereferenced_value)
     block.add_ops(
@@ -143,6 +143,13 @@ def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
         linkage=llvm.LinkageAttr("external"),
         body=Region(block),
     )
+
+
+def empty_function(name: str) -> llvm.FuncOp:
+    """A function that does nothing, and is there for its name."""
+    block = Block([llvm.ReturnOp()])
+    linkage = llvm.LinkageAttr("external")
+    return llvm.FuncOp(name, llvm.LLVMFunctionType([]), linkage=linkage, body=Region(block))
 
 
 _Index: TypeAlias = int | SSAValue

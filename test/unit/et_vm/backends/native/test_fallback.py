@@ -125,3 +125,24 @@ def test_damage(both: bytes) -> None:
 
 def test_none_unless_asked_for() -> None:
     assert not program().fallback
+
+
+def test_sizes_known_at_run_time() -> None:
+    """The portable program takes sizes as the code does."""
+
+    class Rows(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x @ torch.ones(8, 3)).sum(0) * x.shape[0]
+
+    exported = torch.export.export(
+        Rows(), (torch.ones(4, 8),), dynamic_shapes=({0: torch.export.Dim("rows", min=1, max=64)},)
+    )
+    partitioner = NativePartitioner(fallback=True)
+    file = to_edge_transform_and_lower(exported, partitioner=partitioner).to_executorch(VM).buffer
+    for rows in (1, 7, 64):
+        x = np.random.default_rng(rows).standard_normal((rows, 8), np.float32)
+        expected = np.maximum(x @ np.ones((8, 3), np.float32), 0).sum(0) * rows
+        for allowed in (False, True):
+            program = Runtime().load_program(file, allow_native=allowed)
+            found = np.array(program.load_method("forward").execute([x])[0])
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
