@@ -45,8 +45,13 @@ class Sizes:
     columns: Size
     tile_rows: int
     tile_columns: int
-    many_rows: bool = False
-    """Whether threads share blocks of rows, and not the columns."""
+    most_rows: int = 0
+    """Rows that there may be at most, where their number is not known."""
+
+    @property
+    def many_rows(self) -> bool:
+        """Whether threads share blocks of rows, and not the columns."""
+        return (self.rows if isinstance(self.rows, int) else self.most_rows) >= 2 * BLOCK_ROWS
 
 
 class _Anchor:
@@ -74,7 +79,7 @@ class _Anchor:
         inner = shape_of(self.left)[-1]
         most = host.most(rows)
         tile = tile_rows(most, host)
-        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most >= 2 * BLOCK_ROWS)
+        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product and its bias, scaled."""
