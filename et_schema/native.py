@@ -153,6 +153,8 @@ class NativeProgram:
     sizes: list[NativeSize] = []
     # Bytes of each.
     derived: list[UInt64] = []
+    # A program that computes the same with kernels, for machines that cannot or may not run the code; else empty.
+    fallback: Annotated[bytes, Aligned(32)] = b""
 
 
 def read_native(buffer: Source) -> NativeProgram:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.backend import FALLBACK_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
 from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
@@ -117,7 +117,8 @@ class NativePartitioner(CapabilityPartitioner):
     """Takes what the native backend has rules for.
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
-    `only`, no other operators than these; without those of `without`.
+    `only`, no other operators than these; without those of `without`. With `fallback`, partitions are in the file as
+    portable programs too, which run where the code is not allowed or a processor lacks a feature.
 
     Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
@@ -129,6 +130,7 @@ class NativePartitioner(CapabilityPartitioner):
         only: Sequence[str] = (),
         without: Sequence[str] = (),
         min_ops: int = 1,
+        fallback: bool = False,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -137,8 +139,10 @@ class NativePartitioner(CapabilityPartitioner):
         if not instruction_sets:
             raise ValueError("no instruction set")
         require_llvm()  # before anything is lowered
-        specs = (CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),)
-        super().__init__(DelegationSpec(NativeBackend.backend_id, specs))
+        specs = [CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode())]
+        if fallback:
+            specs.append(CompileSpec(FALLBACK_SPEC, b"1"))
+        super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
 
@@ -224,12 +228,15 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         require_llvm()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
-    check_options(options, ("for", "only", "without", "min"))
+    if options.get("fallback", "0") not in ("0", "1"):
+        raise ValueError(f"fallback={options['fallback']}: expected 0 or 1")
+    check_options(options, ("for", "only", "without", "min", "fallback"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),
+        fallback=options.get("fallback") == "1",
     )
 
 
