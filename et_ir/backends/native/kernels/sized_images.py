@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, vector
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.kernels.convolution import LARGE_FILTERS
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Number, Operand
 from et_ir.backends.native.kernels.padding import copy_row, fill_row
@@ -154,7 +155,13 @@ def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
         x, w, *others, y, height, width = buffers
         epilogue.bind(others)
 
-        def group(column: Index, columns: int, mask: SSAValue | None) -> None:
+        rows = b.mul(b.dim(x, 0), height)
+
+        def group(row: Index, column: Index, columns: int, mask: SSAValue | None) -> None:
+            number = b.quotient(row, height)
+            top = b.mul(b.remainder(row, height), window.step_y)
+            first = b.mul(row, width)
+
             def pixels(left: Index, count: int) -> None:
                 at = [number, top, b.mul(left, window.step_x * channels)]
                 total = _products(b, window, channels, x, w, at, column, count, columns)
@@ -162,11 +169,17 @@ def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
 
             visit_rows(b, 0, width, tile, pixels, any_number=True)
 
-        with b.parallel(b.mul(b.dim(x, 0), height)) as row:
-            number = b.quotient(row, height)
-            top = b.mul(b.remainder(row, height), window.step_y)
-            first = b.mul(row, width)
-            column_groups(b, sizes, b.dim(y, 1), group)
+        def all_rows(column: Index, columns: int, mask: SSAValue | None) -> None:
+            with b.for_(0, rows) as loop:
+                group(loop.index, column, columns, mask)
+
+        if inner * columns * 4 < LARGE_FILTERS:
+            with b.parallel(rows) as row:
+                column_groups(
+                    b, sizes, b.dim(y, 1), lambda column, count, mask: group(row, column, count, mask)
+                )
+        else:
+            column_groups(b, sizes, b.dim(y, 1), all_rows, shared=True)
 
     operands = [
         images.padded(host, image, 0.0),
