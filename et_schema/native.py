@@ -20,11 +20,14 @@ from et_schema.scalar_type import ScalarType
 from et_schema.tables import Aligned, Int32, Int64, UInt32, UInt64, table
 
 __all__ = [
+    "CALL",
     "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
+    "SERVE",
     "VERSION",
     "NativeConstant",
+    "NativeKernel",
     "NativeObject",
     "NativeProgram",
     "NativeSize",
@@ -38,9 +41,13 @@ __all__ = [
 ]
 
 FILE_IDENTIFIER = b"ETN1"
-VERSION = 1
+VERSION = 2
 ENTRY = "native_entry"
 """The symbol of the function that runs the program."""
+CALL = "native_call"
+"""The symbol of the function that makes a call with the threads of a pool."""
+SERVE = "native_serve"
+"""The symbol of the function in which a thread of a pool waits for calls."""
 MAX_ALIGNMENT = 4096
 MAX_RANK = 16
 MAX_SIZE: Final = 2**31 - 1
@@ -105,6 +112,14 @@ class NativeConstant:
 
 
 @table
+class NativeKernel:
+    """A call of a function of the object: its name, and the identifier that the debug map has for what it computes."""
+
+    name: str = ""
+    identifier: UInt32 = 0
+
+
+@table
 class NativeObject:
     """A relocatable ELF object for one instruction set."""
 
@@ -112,6 +127,8 @@ class NativeObject:
     # Of the processor, as Linux names them, with spaces between.
     cpu_features: str = ""
     code: Annotated[bytes, Aligned(16)] = b""
+    # In the order of the calls.
+    kernels: list[NativeKernel] = []
 
 
 @table

@@ -20,6 +20,7 @@ from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.driver.stages import run_pipeline
@@ -27,6 +28,7 @@ from et_ops.sizes import Expression
 from et_schema.native import (
     VERSION,
     NativeConstant,
+    NativeKernel,
     NativeObject,
     NativeProgram,
     NativeSize,
@@ -78,16 +80,25 @@ class NativeBackend(BackendDetails):
             return interface_symbol(program) if program.words else None
 
         compiled = compile_partition(edge_program, names, mark)
+        mapping = DelegateMappingBuilder(generated_identifiers=True)
+        for op in method.body.block.ops:
+            if isinstance(op, KernelOp):
+                mapping.insert_delegate_mapping_entry(list(op.body.block.ops))
         store = NamedDataStore()
         for key, blob in compiled.constants:
             store.add_named_data(key, blob, ALIGNMENT)
         program.objects = [
-            NativeObject(name, " ".join(INSTRUCTION_SETS[name].cpu_flags), code)
+            NativeObject(
+                name,
+                " ".join(INSTRUCTION_SETS[name].cpu_flags),
+                code,
+                [NativeKernel(symbol, number) for symbol, number in compiled.calls[name]],
+            )
             for name, code in compiled.objects.items()
         ]
         return PreprocessResult(
             serialize_native(program),
-            DelegateMappingBuilder(generated_identifiers=True).get_delegate_mapping(),
+            mapping.get_delegate_mapping(),
             store.get_named_data_store_output(),
         )
 

@@ -5,7 +5,6 @@ Machine code in a file can do whatever the process can, so it runs only where th
 
 from __future__ import annotations
 
-import ctypes
 import platform as host
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from et_schema.native import (
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
-from et_vm.backends.native.threads import shared_pool
+from et_vm.backends.native.threads import Code, function_address, shared_pool
 from et_vm.platform import ALIGNMENT
 from et_vm.values import Array, Tensor
 
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["NativeBackend"]
 
 CONTEXT_BYTES = 256
-YIELD_AT = 128
-"""Where the context of a call has the address of `sched_yield`."""
-
-_ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+YIELD_AT, TIMES_AT, CLOCK_AT = 128, 136, 152
+"""Where the context of a call has the addresses of `sched_yield`, of memory for times and its end, and of
+`clock_gettime`.
+"""
 
 
 class NativeBackend(Backend):
@@ -61,9 +60,11 @@ class NativeBackend(Backend):
         return delegate
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        del context
         assert isinstance(handle, _Delegate)
-        handle.execute(args)
+        if context.tracer is None:
+            handle.execute(args)
+        else:
+            handle.execute_timed(args, context)
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, _Delegate)
@@ -92,13 +93,14 @@ class _Delegate:
             )
         self._words = list(program.words)
         self._sizes = list(program.sizes)
-        self._entry = _ENTRY_TYPE(self.code.address(ENTRY))
+        self._entry = self.code.address(ENTRY)
+        self._functions = Code(self.code)
         self.arena = _aligned(context, program.arena_size, program.arena_alignment)
         self._context = context.platform.allocate(CONTEXT_BYTES)
-        libc = ctypes.CDLL(None)
-        address = ctypes.cast(libc.sched_yield, ctypes.c_void_p).value
-        assert address is not None
-        self._context[YIELD_AT : YIELD_AT + 8].view(np.uint64)[0] = address
+        self._shared = self._context.view(np.uint64)
+        self._shared[YIELD_AT // 8] = function_address("sched_yield")
+        self._shared[CLOCK_AT // 8] = function_address("clock_gettime")
+        self._kernels = list(chosen.kernels)
         self._constants: list[Array] = []
         self.copied = 0
         for place, constant in enumerate(program.constants):
@@ -119,10 +121,22 @@ class _Delegate:
         if self._poison:
             self.arena[:] = 0xFF
         pointers, context = self._where
-        if self._threads > 1:
-            shared_pool().run(self._entry, context, pointers, self._threads)
-        else:
-            self._entry(context, pointers, 0, 1)
+        shared_pool().run(self._functions, self._entry, context, pointers, self._threads)
+
+    def execute_timed(self, args: Sequence[object], context: BackendExecuteContext) -> None:
+        """As `execute`; tells the tracer what time each kernel took."""
+        # One time before the first kernel, and one after each.
+        times = np.zeros(len(self._kernels) + 1, np.int64)
+        start = context.platform.ticks()
+        place = TIMES_AT // 8
+        self._shared[place : place + 2] = _address(times), _address(times) + times.nbytes
+        try:
+            self.execute(args)
+        finally:
+            self._shared[place : place + 2] = 0
+        since: list[int] = (times - times[0] + start).tolist()
+        for kernel, before, after in zip(self._kernels, since, since[1:], strict=False):
+            context.log(kernel.identifier, kernel.name, before, after)
 
     def _bind(self, args: Sequence[object]) -> None:
         """Note the addresses of the tensors; they stay as long as the versions of the tensors do."""

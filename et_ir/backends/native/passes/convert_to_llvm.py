@@ -36,10 +36,13 @@ from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY
 
-__all__ = ["BARRIER", "ConvertToLlvmPass", "empty_function"]
+__all__ = ["BARRIER", "MARK", "ConvertToLlvmPass", "empty_function"]
 
 BARRIER: Final = "native_barrier"
 """The function that a barrier calls, with the context of the call and the number of threads."""
+MARK: Final = "native_mark"
+"""The function that is called at the start of an entry point and after each of its calls, with the context and the
+number of the thread: it notes the time where somebody asks for times."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +78,21 @@ class ConvertToLlvmPass(ModulePass):
         for function in functions:
             if function.sym_visibility is None:
                 _check_entry(function)
-        barrier = any(isinstance(inner, BarrierOp) for one in functions for inner in one.walk())
         for function in functions:
             made = _Conversion().function(function)
             op.body.block.insert_op_before(made, function)
             op.body.block.erase_op(function)
             if function.sym_visibility is None:
                 op.body.block.add_op(_entry_point(made))
-        if barrier:
-            type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
-            op.body.block.add_op(llvm.FuncOp(BARRIER, type, linkage=llvm.LinkageAttr("external")))
+        called = {
+            inner.callee.string_value()
+            for inner in op.walk()
+            if isinstance(inner, llvm.CallOp) and inner.callee
+        }
+        for name in (BARRIER, MARK):
+            if name in called:
+                type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
+                op.body.block.add_op(llvm.FuncOp(name, type, linkage=llvm.LinkageAttr("external")))
 
 
 def _check_entry(function: FuncOp) -> None:
@@ -228,6 +236,7 @@ class _Conversion:
         self._region = Region()
         self._block = self._entry = Block()
         self._last_constant: Operation | None = None
+        self._marks = False
         self._numbered: ChainMap[tuple[_Kind, tuple[SSAValue, ...]], SSAValue] = ChainMap()
         self._prototypes: dict[_Kind, Operation] = {}
 
@@ -256,8 +265,10 @@ class _Conversion:
                 self._buffers[argument] = _Buffer(value, sizes, type.element_type)
             else:
                 self._values[argument] = value
-        self._ops(block)
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        self._marks = not private and any(isinstance(op, CallOp) for op in block.ops)
+        self._mark()
+        self._ops(block)
         return llvm.FuncOp(
             function.sym_name.data,
             llvm.LLVMFunctionType(types),
@@ -343,6 +354,7 @@ class _Conversion:
                 for value in op.arguments:
                     arguments += self._arguments(value)
                 self._call(op.callee.string_value(), arguments)
+                self._mark()
             case ReturnOp():
                 self._add(llvm.ReturnOp())
             case _:
@@ -397,6 +409,11 @@ class _Conversion:
     def _continue(self, block: Block) -> None:
         self._region.add_block(block)
         self._block = block
+
+    def _mark(self) -> None:
+        """Note the time, in the function of a partition."""
+        if self._marks:
+            self._call(MARK, [self._context, self._entry.args[-2]])
 
     def _call(self, name: str, arguments: Sequence[SSAValue]) -> None:
         self._add(llvm.CallOp(name, *arguments))

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from et_ir.backends.native.forms import packed_argument
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
-from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.native.kernels.host import Host, Packed
 from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
@@ -109,16 +109,29 @@ class Loops:
 
     module: ModuleOp
     host: Host
+    calls: list[tuple[str, int]]
+    """Name and number of the kernel that each call is of; copies of results come after the last kernel."""
 
 
-def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
-    """A new module with the kernels of the method of `module`, which stays as it is."""
+def loops_of(module: ModuleOp, instruction_set: str, packed: Packed | None = None) -> Loops:
+    """A new module with the kernels of the method of `module`, which stays as it is.
+
+    `packed` keeps the packed constants, which are the same for all instruction sets.
+    """
     target = INSTRUCTION_SETS[instruction_set]
     function = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
     block = function.body.block
     known = Known(block.args)
     ranges = method_ranges(function)
-    host = Host(module, function.sym_name.data, target.lanes, target.registers, known, ranges)
+    host = Host(
+        module,
+        function.sym_name.data,
+        target.lanes,
+        target.registers,
+        known,
+        ranges,
+        {} if packed is None else packed,
+    )
     for word in known.words:
         host.word(word)
     end = block.last_op
@@ -133,13 +146,18 @@ def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
         fresh = isinstance(value.owner, KernelOp) and all(value is not before for before, _ in outputs)
         made = host.argument(value if fresh else None, host.type_of(value))
         outputs.append((value, made))
+    kernels: list[int] = []
+    number = 0
     for op in block.ops:
         _convert(host, op)
+        kernels += [number] * (len(host.called) - len(kernels))
+        number += isinstance(op, KernelOp)
     for value, argument in outputs:
         held = host.buffer(value)
         if held is not argument:
             copy_kernel(host, held, argument, count_of(value))
-    return Loops(host.finish(), host)
+    kernels += [number] * (len(host.called) - len(kernels))
+    return Loops(host.finish(), host, list(zip(host.called, kernels, strict=True)))
 
 
 def _convert(host: Host, op: Operation) -> None:
