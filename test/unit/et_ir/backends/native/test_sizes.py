@@ -129,6 +129,24 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("name", SETS)
+def test_sizes_of_zero(name: str) -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        rows = torch.softmax(x @ y, -1).exp()
+        return torch.cat([rows.sum(0) + x.sum() + y.sum(0), (rows * 2).reshape(-1)])
+
+    sizes = {0: torch.export.Dim("rows", min=0, max=9)}
+    inputs = torch.randn(4, 6), torch.randn(6, 20)
+    module = as_module(function)
+    program = torch.export.export(module, inputs, dynamic_shapes=((sizes, None),))
+    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=[name]))
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    for rows in (4, 0, 9, 1):
+        given = torch.randn(rows, 6), inputs[1]
+        torch.testing.assert_close(method.execute(given)[0], module(*given), rtol=1e-4, atol=1e-5)
+
+
 class Places(nn.Module):
     """Rows of a tensor from a place on, and one row, both known at run time only."""
 
