@@ -203,6 +203,11 @@ def _check(program: NativeProgram) -> None:
                 raise InvalidFile(
                     f"dim order {list(tensor.dim_order)} of {rank} dimensions", where=f"{where}.dim_order"
                 )
+    told = {word.input for word in program.words}
+    for name, tensors in (("inputs", program.inputs), ("outputs", program.outputs)):
+        for number, tensor in enumerate(tensors):
+            if tensor.is_number and (name == "outputs" or number not in told):
+                raise InvalidFile("a number that the code is not told", where=f"{name}[{number}].is_number")
     for number, word in enumerate(program.words):
         where = f"words[{number}]"
         source = program.inputs[word.input] if word.input < len(program.inputs) else None

@@ -51,9 +51,6 @@ NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
-FIXED_FORMS: Final = frozenset({"convolution", "depthwise", "pool"})
-"""Forms of kernels for sizes that are known when the program is compiled."""
-
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
@@ -68,8 +65,6 @@ class NativeSupport(OperatorSupport):
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
         if not has_known_sizes(value):
             return Diagnostic("a size without an expression", str(value.type))
-        if form_of(op) in FIXED_FORMS:
-            return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self._ranges) is None:
             return Diagnostic("unbounded size", str(value.type))
         return None
