@@ -1,0 +1,427 @@
+"""Method of edge ops built from a plan: abstract execution of its instructions on values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import ReturnOp as FuncReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from et_ir.diagnostics import Diagnostic, diagnose
+from et_ir.dialects.backend import CallOp
+from et_ir.dialects.control import CondOp, YieldOp
+from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.executorch import (
+    ConstantOp,
+    DelegateCallOp,
+    FreeOp,
+    InputOp,
+    JumpFalseOp,
+    JumpOp,
+    KernelCallOp,
+    MemoryRegisterOp,
+    MoveOp,
+    PlanOp,
+    RegisterOp,
+    ReturnOp,
+    StateOp,
+    TensorRegisterOp,
+    ValueOp,
+    ViewOp,
+    is_register,
+)
+from et_ir.dialects.executorch.arguments import Scalar, literal_attribute, literal_value
+from et_ir.dialects.executorch.layout import Tensor, nbytes
+from et_ir.dialects.program import (
+    ComputeOp,
+    GetOp,
+    Globals,
+    LiteralOp,
+    LoadOp,
+    OverwriteOp,
+    StoreOp,
+)
+from et_ir.dialects.program.guards import GUARDS
+from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
+from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.passes.raising.calls import (
+    PRIMITIVES,
+    CannotRaise,
+    Custom,
+    functional_arguments,
+    functional_op,
+)
+from et_ir.passes.raising.contents import Contents, Definition, Location
+from et_ir.passes.raising.liveness import LiveRegisters
+from et_ir.passes.raising.memory_reads import Reader
+from et_ops.conventions import COPY, ET_VIEW, is_in_place
+
+__all__ = ["MethodRaiser"]
+
+_NUMBERED: Final = "r"
+
+
+class MethodRaiser:
+    """Raises one plan; `diagnostics` has what cannot be raised."""
+
+    def __init__(self, plan: PlanOp, symbols: Globals, custom: Custom):
+        self.plan = plan
+        self.symbols = symbols
+        self.custom = custom
+        self.diagnostics: list[Diagnostic] = []
+        self.block = Block()
+        """Where ops are added."""
+        self.contents = Contents()
+        self._reader = Reader(self._insert)
+        self._now: Operation = plan
+        self._first: dict[SSAValue, SSAValue] = {}
+        """What inputs and state hold when the method begins."""
+
+    def run(self) -> FuncOp | None:
+        """The method, or none where `diagnostics` says why."""
+        plan = self.plan
+        entry = self.block
+        attributes: list[DictionaryAttr] = []
+        for register in plan.registers:
+            self._now = register
+            try:
+                self._begin(register, attributes)
+            except CannotRaise as error:
+                self._report(error)
+        if self.diagnostics:
+            return None
+        try:
+            self._live = LiveRegisters(plan, self.location)
+            self._run_from(plan.blocks[0], None)
+        except CannotRaise as error:
+            self._report(error)
+        if self.diagnostics:
+            return None
+        last = entry.last_op
+        assert isinstance(last, FuncReturnOp)
+        function = FuncOp(plan.key, (list(entry.arg_types), [value.type for value in last.arguments]))
+        function.body.detach_block(function.body.block)
+        function.body.add_block(entry)
+        if attributes:
+            function.properties["arg_attrs"] = _array(attributes)
+        for name, attribute in ((IN_SPEC, plan.in_spec), (OUT_SPEC, plan.out_spec), (GUARDS, plan.guards)):
+            if attribute is not None:
+                function.attributes[name] = attribute
+        function.location = plan.location
+        return function
+
+    def _report(self, error: CannotRaise) -> None:
+        subject = self._now.key if isinstance(self._now, KernelCallOp) else ""
+        self.diagnostics.append(diagnose(self._now, str(error), error.fix, subject=subject))
+
+    # -- registers
+
+    def _begin(self, register: RegisterOp, attributes: list[DictionaryAttr]) -> None:
+        """Note what a register holds before the first instruction."""
+        name, result = register.result.name_hint, register.result
+        if isinstance(register, TensorRegisterOp | InputOp) and register.properties.get("dynamism") is not None:
+            raise CannotRaise(
+                f"[raise_c4] the sizes of %{name} are known at run time only", "compile the program from its source"
+            )
+        match register:
+            case InputOp():
+                argument = self.block.insert_arg(result.type, len(self.block.args))
+                argument.name_hint = name
+                entry: dict[str, Attribute] = {}
+                if name and not _is_numbered(name):
+                    entry["program.name"] = StringAttr(name)
+                if register.value is None:
+                    self._first[result] = argument
+                    self._write(result, argument)
+                else:
+                    entry["program.value"] = literal_attribute(literal_value(register.value))
+                    self.contents.scalars[result] = argument
+                attributes.append(DictionaryAttr(entry))
+            case ConstantOp() | StateOp():
+                symbol = self.symbols[register.key]
+                if isinstance(register, ConstantOp):
+                    loaded: GetOp | LoadOp = GetOp(register.key, symbol.type)
+                else:
+                    loaded = LoadOp(register.key, symbol.type)
+                self._insert(loaded)
+                loaded.result.name_hint = name
+                self._first[result] = loaded.result
+                type = cast(Tensor, symbol.type)
+                self.contents.write(self.location(result), nbytes(type), Definition(loaded.result, type))
+            case ValueOp():
+                self.contents.scalars[result] = literal_value(register.value)
+            case _:
+                pass
+
+    def location(self, register: SSAValue) -> Location:
+        """Where the bytes of a register are."""
+        found = self.contents.bindings.get(register)
+        if found is not None:
+            return found
+        owner = register.owner
+        if isinstance(owner, ViewOp):
+            base = self.location(owner.base)
+            return Location(base.space, base.start + owner.first_byte)
+        if isinstance(owner, MemoryRegisterOp) and owner.place is not None:
+            return Location(*owner.place)
+        if isinstance(owner, ConstantOp):
+            return Location(owner.key, 0)
+        return Location(register, 0)
+
+    def _write(self, register: SSAValue, value: SSAValue) -> None:
+        type = cast(Tensor, register.type)
+        self.contents.write(self.location(register), nbytes(type), Definition(value, type))
+
+    def _read(self, register: SSAValue) -> Any:
+        """The value of a register: of a number the Python number, where it is known."""
+        if register in self.contents.scalars:
+            return self.contents.scalars[register]
+        type = cast(Tensor, register.type)
+        pieces = self.contents.read(self.location(register), nbytes(type))
+        if not pieces:
+            raise CannotRaise(f"[raise_c6] %{register.name_hint} is read before it is written")
+        value = self._reader.value(pieces, type)
+        if len(pieces) > 1 or value is not pieces[0].definition.value:
+            self._write(register, value)  # the same bytes, so that the next read finds them together
+        return value
+
+    def _value(self, register: SSAValue) -> SSAValue:
+        """The value of a register as an operand."""
+        return self._operand(self._read(register))
+
+    def _operand(self, value: Any) -> SSAValue:
+        if isinstance(value, SSAValue):
+            return cast("SSAValue[Attribute]", value)
+        literal = LiteralOp(value)
+        self._insert(literal)
+        return literal.result
+
+    def _insert(self, op: Operation) -> None:
+        op.location = self._now.location
+        self.block.add_op(op)
+
+    def _define(self, register: SSAValue, value: SSAValue) -> None:
+        """Let a register hold a value from here on."""
+        hint = register.name_hint
+        if value.name_hint is None and hint is not None and not _is_numbered(hint):
+            value.name_hint = hint
+        if is_tensor(register.type):
+            self._write(register, value)
+        else:
+            self.contents.scalars[register] = value
+
+    # -- control flow
+
+    def _run_from(self, block: Block, stop: Block | None) -> None:
+        """Raise instructions from a block on, up to a block or the end."""
+        current: Block | None = block
+        while current is not None and current is not stop:
+            if self._live.is_loop_header(current):
+                self._now = current.first_op or self.plan
+                raise CannotRaise(
+                    "[raise_c5] the jumps of this plan are a loop", "compile the program from its source"
+                )
+            following: Block | None = None
+            for op in current.ops:
+                if is_register(op):
+                    continue
+                self._now = op
+                match op:
+                    case JumpOp():
+                        following = op.target
+                    case JumpFalseOp():
+                        following = self._cond(op, current)
+                    case ReturnOp():
+                        self._return(op)
+                    case _:
+                        self._instruction(op)
+            current = following
+
+    def _cond(self, op: JumpFalseOp, block: Block) -> Block:
+        """Raise both ways from a jump to where they meet, which is returned."""
+        join = self._live.join(block)
+        if join is None:
+            raise CannotRaise("[raise_c5] the ways from this jump do not meet before the end of the plan")
+        predicate = self._value(op.condition)
+        before, outside = self.contents, self.block
+        ways: list[tuple[Contents, Block]] = []
+        for target in (op.fallthrough, op.target):
+            self.contents, self.block = before.copy(), Block()
+            self._run_from(target, join)
+            ways.append((self.contents, self.block))
+        self._now = op
+        merged, values = self._merged(self._live.at(join), ways)
+        regions = [Region(way) for _, way in ways]
+        self.contents, self.block = merged, outside
+        types = [value.type for value in cast(YieldOp, ways[0][1].last_op).values]
+        made = CondOp(predicate, types, regions[0], regions[1])
+        self._insert(made)
+        for register, result in zip(values, made.outputs, strict=True):
+            merged.bindings.pop(register, None)
+            self._define(register, result)
+        return join
+
+    def _merged(
+        self, live: Sequence[SSAValue], ways: Sequence[tuple[Contents, Block]]
+    ) -> tuple[Contents, list[SSAValue]]:
+        """What is the same on both ways, and the registers that differ; their values are yielded."""
+        differing: list[SSAValue] = []
+        yielded: list[list[SSAValue]] = [[], []]
+        for register in live:
+            held: list[Any] = []
+            for contents, way in ways:
+                self.contents, self.block = contents, way
+                try:
+                    held.append(self._read(register))
+                except CannotRaise:
+                    break
+            if len(held) != len(ways) or _is_same(held[0], held[1]):
+                continue
+            differing.append(register)
+            for (contents, way), value, values in zip(ways, held, yielded, strict=True):
+                self.contents, self.block = contents, way
+                values.append(self._operand(value))
+        for (contents, way), values in zip(ways, yielded, strict=True):
+            self.contents, self.block = contents, way
+            self._insert(YieldOp(values))
+        return ways[0][0], differing
+
+    def _return(self, op: ReturnOp) -> None:
+        results = [
+            self._value(value) if isinstance(value, SSAValue) else self._operand(value) for value in op.arguments
+        ]
+        done: set[str] = set()
+        for register in self.plan.registers:
+            first = self._first.get(register.result)
+            if isinstance(register, StateOp) and register.key not in done:
+                done.add(register.key)
+                type = cast(Tensor, self.symbols[register.key].type)
+                pieces = self.contents.read(self.location(register.result), nbytes(type))
+                if not pieces:
+                    raise CannotRaise(f"[raise_c6] the state @{register.key} is lost in the method")
+                value = self._reader.value(pieces, type)
+                if value is not first:
+                    self._insert(StoreOp(register.key, value))
+            elif isinstance(register, InputOp) and register.aliased is not None and first is not None:
+                value = self._value(register.result)
+                if value is not first:
+                    self._insert(OverwriteOp(first, value))
+        self._insert(FuncReturnOp(*results))
+
+    # -- instructions
+
+    def _instruction(self, op: Operation) -> None:
+        match op:
+            case KernelCallOp():
+                self._kernel(op)
+            case DelegateCallOp():
+                inputs = [self._value(value) for value in op.inputs]
+                made = CallOp(op.callee.string_value(), inputs, [out.type for out in op.outs])
+                self._insert(made)
+                for register, result in zip(op.outs, made.outputs, strict=True):
+                    self._define(register, result)
+            case MoveOp():
+                self._move(op)
+            case FreeOp():
+                pass
+            case _:
+                raise CannotRaise(f"[raise_c1] no counterpart of {op.name} at the edge level")
+
+    def _move(self, op: MoveOp) -> None:
+        if is_tensor(op.target.type):
+            self.contents.bindings[op.target] = self.location(op.source)
+        else:
+            self.contents.scalars[op.target] = self._read(op.source)
+
+    def _kernel(self, op: KernelCallOp) -> None:
+        key = op.key
+        if key == ET_VIEW:
+            (base, *_), (view, *_) = op.inputs, op.returned
+            if not isinstance(view.owner, ViewOp):
+                self.contents.bindings[view] = self.location(base)
+        elif key in PRIMITIVES:
+            self._primitive(op, PRIMITIVES[key])
+        elif key == COPY:
+            self._copy(op)
+        else:
+            self._operator(op)
+
+    def _primitive(self, op: KernelCallOp, function: str) -> None:
+        arguments = [
+            self._operand(self._read(value) if isinstance(value, SSAValue) else value) for value in op.arguments
+        ]
+        made = ComputeOp(function, arguments)
+        self._insert(made)
+        self._define(op.returned[0], made.result)
+
+    def _copy(self, op: KernelCallOp) -> None:
+        """A copy into a register: the value of its second argument, in the shape and type of the first."""
+        target, source = op.inputs[0], self._value(op.inputs[1])
+        wanted = cast(Tensor, target.type)
+        value = self._converted(source, wanted)
+        self._write(target, value)
+        for returned in op.returned:
+            if returned is not target:
+                self._write(returned, value)
+
+    def _converted(self, value: SSAValue, wanted: Tensor) -> SSAValue:
+        """A tensor in another element type, shape it broadcasts to, or layout."""
+        type = cast("TensorType[Attribute]", value.type)
+        if type.get_shape() != wanted.get_shape():
+            value = self._edge("expand_copy", value, list(wanted.get_shape()))
+            type = cast("TensorType[Attribute]", value.type)
+        if type == wanted:
+            return value
+        from et_ir.dialects.executorch.layout import dim_order
+
+        return self._edge(
+            "dim_order_ops._to_dim_order_copy",
+            value,
+            dtype=wanted.element_type,
+            dim_order=list(dim_order(wanted)),
+        )
+
+    def _edge(self, name: str, *args: Any, **kwargs: Any) -> SSAValue:
+        op = OP_BY_NAME[name].make(*args, **kwargs)
+        self._insert(op)
+        return op.result
+
+    def _operator(self, op: KernelCallOp) -> None:
+        made = functional_op(op.key, self.custom)
+        in_place = is_in_place(op.key)
+        targets = [op.inputs[0]] if in_place else [*op.outs, *op.returned]
+        types = [target.type for target in targets]
+        arguments = functional_arguments(op, made, self._argument, types)
+        try:
+            raised = made.make(**arguments, result_types=types, location=op.location)
+        except TypeError as error:
+            raise CannotRaise(f"[raise_c2] {error}") from error
+        self._insert(raised)
+        for target, result in zip(targets, raised.results, strict=True):
+            self._define(target, result)
+        for returned in op.returned if in_place else ():
+            if returned is not targets[0]:
+                self._define(returned, raised.results[0])
+
+    def _argument(self, register: SSAValue) -> Any:
+        return self._value(register) if is_tensor(register.type) else self._read(register)
+
+
+def _array(attributes: Sequence[DictionaryAttr]) -> Attribute:
+    from xdsl.dialects.builtin import ArrayAttr
+
+    return ArrayAttr(attributes)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, SSAValue) or isinstance(other, SSAValue):
+        return one is other
+    return type(one) is type(other) and one == other
+
+
+def _is_numbered(name: str) -> bool:
+    """Whether a name is the number of a register, which the file does not tell."""
+    return name[:1] == _NUMBERED and name[1:].isdigit()
