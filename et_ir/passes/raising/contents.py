@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xdsl.ir import SSAValue
 
@@ -59,11 +59,13 @@ class Contents:
     """Registers for numbers and strings."""
     bindings: dict[SSAValue, Location] = field(default_factory=dict[SSAValue, Location])
     """The memory of registers that instructions made refer to that of others."""
+    shapes: dict[SSAValue, list[Any]] = field(default_factory=dict[SSAValue, "list[Any]"])
+    """The sizes that instructions gave views, numbers or values."""
 
     def copy(self) -> Contents:
         """Contents that change on their own."""
         spaces = {space: list(pieces) for space, pieces in self.spaces.items()}
-        return Contents(spaces, dict(self.empty), dict(self.scalars), dict(self.bindings))
+        return Contents(spaces, dict(self.empty), dict(self.scalars), dict(self.bindings), dict(self.shapes))
 
     def write(self, place: Location, nbytes: int, definition: Definition) -> None:
         """Replace the bytes of a place by those of a definition."""

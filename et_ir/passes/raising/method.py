@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -33,9 +33,10 @@ from et_ir.dialects.executorch import (
     ViewOp,
     is_register,
 )
-from et_ir.dialects.executorch.arguments import Scalar, literal_attribute, literal_value
+from et_ir.dialects.executorch.arguments import ListValue, literal_attribute, literal_value
 from et_ir.dialects.executorch.layout import Tensor, nbytes
 from et_ir.dialects.program import (
+    FUNCTIONS,
     ComputeOp,
     GetOp,
     Globals,
@@ -46,7 +47,8 @@ from et_ir.dialects.program import (
 )
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.sizes import RANGES, RangesAttr
+from et_ir.dialects.schema.tensors import is_tensor, layout_of, sized_tensor
 from et_ir.passes.raising.calls import (
     PRIMITIVES,
     CannotRaise,
@@ -57,18 +59,23 @@ from et_ir.passes.raising.calls import (
 from et_ir.passes.raising.contents import Contents, Definition, Location
 from et_ir.passes.raising.liveness import LiveRegisters
 from et_ir.passes.raising.memory_reads import Reader
+from et_ir.passes.raising.sizes import InputSizes
 from et_ops.conventions import COPY, ET_VIEW, is_in_place
+from et_schema.program import TensorShapeDynamism
 
 __all__ = ["MethodRaiser"]
 
 _NUMBERED: Final = "r"
+SYM_SIZE: Final = "aten::sym_size.int"
 
 
 class MethodRaiser:
     """Raises one plan; `diagnostics` has what cannot be raised."""
 
-    def __init__(self, plan: PlanOp, symbols: Globals, custom: Custom):
+    def __init__(self, plan: PlanOp, symbols: Globals, custom: Custom, sizes: InputSizes | None = None):
         self.plan = plan
+        self._sizes = sizes
+        """Sizes of inputs that are known at run time only, or a number for each on trial."""
         self.symbols = symbols
         self.custom = custom
         self.diagnostics: list[Diagnostic] = []
@@ -83,7 +90,14 @@ class MethodRaiser:
     def run(self) -> FuncOp | None:
         """The method, or none where `diagnostics` says why."""
         plan = self.plan
-        entry = self.block
+        # First, as ops that are in a method know the ranges of its symbols.
+        function = FuncOp(plan.key, ([], []), Region(self.block))
+        function.location = plan.location
+        for name, attribute in ((IN_SPEC, plan.in_spec), (OUT_SPEC, plan.out_spec), (GUARDS, plan.guards)):
+            if attribute is not None:
+                function.attributes[name] = attribute
+        if self._sizes is not None and self._sizes.ranges:
+            function.attributes[RANGES] = RangesAttr.of(self._sizes.ranges)
         attributes: list[DictionaryAttr] = []
         for register in plan.registers:
             self._now = register
@@ -98,19 +112,13 @@ class MethodRaiser:
             self._run_from(plan.blocks[0], None)
         except CannotRaise as error:
             self._report(error)
-        if self.diagnostics:
             return None
-        last = entry.last_op
+        last = function.body.block.last_op
         assert isinstance(last, FuncReturnOp)
-        function = FuncOp(plan.key, (list(entry.arg_types), [value.type for value in last.arguments]))
-        function.body.detach_block(function.body.block)
-        function.body.add_block(entry)
+        types = [argument.type for argument in function.body.block.args]
+        function.function_type = FunctionType.from_lists(types, [value.type for value in last.arguments])
         if attributes:
-            function.properties["arg_attrs"] = _array(attributes)
-        for name, attribute in ((IN_SPEC, plan.in_spec), (OUT_SPEC, plan.out_spec), (GUARDS, plan.guards)):
-            if attribute is not None:
-                function.attributes[name] = attribute
-        function.location = plan.location
+            function.arg_attrs = ArrayAttr(attributes)
         return function
 
     def _report(self, error: CannotRaise) -> None:
@@ -122,13 +130,13 @@ class MethodRaiser:
     def _begin(self, register: RegisterOp, attributes: list[DictionaryAttr]) -> None:
         """Note what a register holds before the first instruction."""
         name, result = register.result.name_hint, register.result
-        if isinstance(register, TensorRegisterOp | InputOp) and register.properties.get("dynamism") is not None:
+        if isinstance(register, InputOp) and register.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
             raise CannotRaise(
-                f"[raise_c4] the sizes of %{name} are known at run time only", "compile the program from its source"
+                f"[raise_c4] the sizes of the input %{name} have no bound", "compile the program from its source"
             )
         match register:
             case InputOp():
-                argument = self.block.insert_arg(result.type, len(self.block.args))
+                argument = self.block.insert_arg(self._input_type(register), len(self.block.args))
                 argument.name_hint = name
                 entry: dict[str, Attribute] = {}
                 if name and not _is_numbered(name):
@@ -155,6 +163,13 @@ class MethodRaiser:
                 self.contents.scalars[result] = literal_value(register.value)
             case _:
                 pass
+
+    def _input_type(self, register: InputOp) -> Attribute:
+        type = register.result.type
+        if self._sizes is None or not is_tensor(type):
+            return type
+        sizes = self._sizes.of(len(self.block.args), type.get_shape())
+        return sized_tensor(type.element_type, sizes, layout_of(type))
 
     def location(self, register: SSAValue) -> Location:
         """Where the bytes of a register are."""
@@ -183,6 +198,10 @@ class MethodRaiser:
         pieces = self.contents.read(self.location(register), nbytes(type))
         if not pieces:
             raise CannotRaise(f"[raise_c6] %{register.name_hint} is read before it is written")
+        shape = self.contents.shapes.get(register)
+        whole = pieces[0].definition
+        if shape is not None and whole.type != type and len(pieces) == 1 and whole.value.type != whole.type:
+            return self._edge("view_copy", whole.value, shape)
         value = self._reader.value(pieces, type)
         if len(pieces) > 1 or value is not pieces[0].definition.value:
             self._write(register, value)  # the same bytes, so that the next read finds them together
@@ -318,6 +337,12 @@ class MethodRaiser:
             case KernelCallOp():
                 self._kernel(op)
             case DelegateCallOp():
+                if self._sizes is not None and not all(_is_exact(out) for out in op.outs):
+                    raise CannotRaise(
+                        f"[raise_c4] the sizes of a result of the delegate @{op.callee.string_value()} are known at run "
+                        "time only",
+                        "compile the program from its source",
+                    )
                 inputs = [self._value(value) for value in op.inputs]
                 made = CallOp(op.callee.string_value(), inputs, [out.type for out in op.outs])
                 self._insert(made)
@@ -342,6 +367,13 @@ class MethodRaiser:
             (base, *_), (view, *_) = op.inputs, op.returned
             if not isinstance(view.owner, ViewOp):
                 self.contents.bindings[view] = self.location(base)
+            sizes = op.arguments[1]
+            if isinstance(sizes, ListValue):
+                self.contents.shapes[view] = [
+                    self._read(size) if isinstance(size, SSAValue) else size for size in sizes.items
+                ]
+        elif key == SYM_SIZE:
+            self._size(op)
         elif key in PRIMITIVES:
             self._primitive(op, PRIMITIVES[key])
         elif key == COPY:
@@ -349,11 +381,29 @@ class MethodRaiser:
         else:
             self._operator(op)
 
+    def _size(self, op: KernelCallOp) -> None:
+        """The size of a tensor: a number, where it is known."""
+        tensor, dim = self._value(op.inputs[0]), op.arguments[1]
+        type = cast("TensorType[Attribute]", tensor.type)
+        if not isinstance(dim, int) or not -type.get_num_dims() <= dim < type.get_num_dims():
+            raise CannotRaise(f"[raise_c2] {type} has no dimension {dim}")
+        size = type.get_shape()[dim]
+        if size >= 0:
+            self.contents.scalars[op.returned[0]] = size
+        else:
+            made = OP_BY_NAME["sym_size.int"].make(tensor, dim)
+            self._insert(made)
+            self._define(op.returned[0], made.result)
+
     def _primitive(self, op: KernelCallOp, function: str) -> None:
-        arguments = [
-            self._operand(self._read(value) if isinstance(value, SSAValue) else value) for value in op.arguments
-        ]
-        made = ComputeOp(function, arguments)
+        known = [self._read(value) if isinstance(value, SSAValue) else value for value in op.arguments]
+        if not any(isinstance(value, SSAValue) for value in known):
+            try:
+                self.contents.scalars[op.returned[0]] = FUNCTIONS[function].apply(*known)
+            except (ArithmeticError, TypeError, ValueError) as error:
+                raise CannotRaise(f"[raise_c2] {error}") from error
+            return
+        made = ComputeOp(function, [self._operand(value) for value in known])
         self._insert(made)
         self._define(op.returned[0], made.result)
 
@@ -361,7 +411,14 @@ class MethodRaiser:
         """A copy into a register: the value of its second argument, in the shape and type of the first."""
         target, source = op.inputs[0], self._value(op.inputs[1])
         wanted = cast(Tensor, target.type)
-        value = self._converted(source, wanted)
+        if self._sizes is None or _is_exact(target):
+            value = self._converted(source, wanted)
+        elif op.inputs[1].type == wanted:
+            value = source
+        else:
+            raise CannotRaise(
+                f"[raise_c4] a copy to %{target.name_hint} of another type, with sizes known at run time only"
+            )
         self._write(target, value)
         for returned in op.returned:
             if returned is not target:
@@ -395,10 +452,7 @@ class MethodRaiser:
         targets = [op.inputs[0]] if in_place else [*op.outs, *op.returned]
         types = [target.type for target in targets]
         arguments = functional_arguments(op, made, self._argument, types)
-        try:
-            raised = made.make(**arguments, result_types=types, location=op.location)
-        except TypeError as error:
-            raise CannotRaise(f"[raise_c2] {error}") from error
+        raised = self._made(op, made, arguments, types)
         self._insert(raised)
         for target, result in zip(targets, raised.results, strict=True):
             self._define(target, result)
@@ -406,14 +460,43 @@ class MethodRaiser:
             if returned is not targets[0]:
                 self._define(returned, raised.results[0])
 
+    def _made(
+        self, op: KernelCallOp, made: type[EdgeOp], arguments: dict[str, Any], types: list[Attribute]
+    ) -> EdgeOp:
+        """The op of a call, with the types of its registers, or inferred ones where sizes are not exact."""
+        try:
+            if self._sizes is None:
+                return made.make(**arguments, result_types=types, location=op.location)
+            raised = made.make(**arguments, location=op.location)
+        except TypeError as error:
+            raise CannotRaise(f"[raise_c2] {error}") from error
+        targets = [op.inputs[0]] if is_in_place(op.key) else [*op.outs, *op.returned]
+        if len(targets) != len(raised.results):
+            raise CannotRaise(f"[raise_c2] {len(targets)} results of '{op.key}', not {len(raised.results)}")
+        for target, result in zip(targets, raised.results, strict=True):
+            self._check(target, result)
+        return raised
+
+    def _check(self, target: SSAValue, result: SSAValue) -> None:
+        """Report a result that its register does not hold."""
+        wanted, type = target.type, result.type
+        if not is_tensor(wanted) or not is_tensor(type):
+            return
+        register = target.owner
+        is_exact = isinstance(register, TensorRegisterOp | InputOp) and "dynamism" not in register.properties
+        bounds, sizes = wanted.get_shape(), type.get_shape()
+        fits = len(bounds) == len(sizes) and all(
+            size == bound if is_exact else size <= bound for size, bound in zip(sizes, bounds, strict=True)
+        )
+        if not fits or wanted.element_type != type.element_type:
+            raise CannotRaise(f"[raise_c4] a result of type {type} is written to a register of {wanted}")
+
     def _argument(self, register: SSAValue) -> Any:
         return self._value(register) if is_tensor(register.type) else self._read(register)
 
 
-def _array(attributes: Sequence[DictionaryAttr]) -> Attribute:
-    from xdsl.dialects.builtin import ArrayAttr
-
-    return ArrayAttr(attributes)
+def _is_exact(register: SSAValue) -> bool:
+    return "dynamism" not in cast(Operation, register.owner).properties
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -41,7 +41,9 @@ from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import PlanOp
 from et_ir.dialects.program import DeclareOperatorOp, Globals
+from et_ir.passes.raising.calls import Custom
 from et_ir.passes.raising.method import MethodRaiser
+from et_ir.passes.raising.sizes import InputSizes, find_sizes, has_sizes_at_run_time
 
 __all__ = ["RaisePlansPass"]
 
@@ -59,7 +61,7 @@ class RaisePlansPass(ModulePass):
         raised: list[tuple[PlanOp, FuncOp]] = []
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                method = MethodRaiser(plan, symbols, custom)
+                method = MethodRaiser(plan, symbols, custom, _sizes(plan, symbols, custom))
                 function = method.run()
                 findings.extend(method.diagnostics)
                 if function is not None:
@@ -67,6 +69,17 @@ class RaisePlansPass(ModulePass):
         PassReport.raise_if("instructions that cannot be raised", findings)
         for plan, function in raised:
             Rewriter.replace_op(plan, function, [])
+
+
+def _sizes(plan: PlanOp, symbols: Globals, custom: Custom) -> InputSizes | None:
+    """Sizes of inputs that are known at run time only; `None` where all sizes of the plan are exact."""
+    if not has_sizes_at_run_time(plan):
+        return None
+
+    def is_valid(sizes: InputSizes) -> bool:
+        return MethodRaiser(plan, symbols, custom, sizes).run() is not None
+
+    return find_sizes(plan, is_valid)
 
 
 def _custom_kernels(module: ModuleOp) -> dict[str, type[EdgeOp]]:
