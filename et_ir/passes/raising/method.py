@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, TensorType
@@ -58,6 +58,7 @@ from et_ir.passes.raising.calls import (
 )
 from et_ir.passes.raising.contents import Contents, Definition, Location
 from et_ir.passes.raising.liveness import LiveRegisters
+from et_ir.passes.raising.loops import raise_loop
 from et_ir.passes.raising.memory_reads import Reader
 from et_ir.passes.raising.sizes import InputSizes
 from et_ops.conventions import COPY, ET_VIEW, is_in_place
@@ -74,7 +75,7 @@ class MethodRaiser:
 
     def __init__(self, plan: PlanOp, symbols: Globals, custom: Custom, sizes: InputSizes | None = None):
         self.plan = plan
-        self._sizes = sizes
+        self.sizes = sizes
         """Sizes of inputs that are known at run time only, or a number for each on trial."""
         self.symbols = symbols
         self.custom = custom
@@ -82,8 +83,10 @@ class MethodRaiser:
         self.block = Block()
         """Where ops are added."""
         self.contents = Contents()
-        self._reader = Reader(self._insert)
-        self._now: Operation = plan
+        self._reader = Reader(self.insert)
+        self.now: Operation = plan
+        self.steps: dict[Operation, Callable[[KernelCallOp], None]] = {}
+        """Instructions that loops have to do with: those that take slices, put items into stacks, and count."""
         self._first: dict[SSAValue, SSAValue] = {}
         """What inputs and state hold when the method begins."""
 
@@ -96,11 +99,11 @@ class MethodRaiser:
         for name, attribute in ((IN_SPEC, plan.in_spec), (OUT_SPEC, plan.out_spec), (GUARDS, plan.guards)):
             if attribute is not None:
                 function.attributes[name] = attribute
-        if self._sizes is not None and self._sizes.ranges:
-            function.attributes[RANGES] = RangesAttr.of(self._sizes.ranges)
+        if self.sizes is not None and self.sizes.ranges:
+            function.attributes[RANGES] = RangesAttr.of(self.sizes.ranges)
         attributes: list[DictionaryAttr] = []
         for register in plan.registers:
-            self._now = register
+            self.now = register
             try:
                 self._begin(register, attributes)
             except CannotRaise as error:
@@ -108,8 +111,8 @@ class MethodRaiser:
         if self.diagnostics:
             return None
         try:
-            self._live = LiveRegisters(plan, self.location)
-            self._run_from(plan.blocks[0], None)
+            self.live = LiveRegisters(plan, self.location)
+            self.run_from(plan.blocks[0], None)
         except CannotRaise as error:
             self._report(error)
             return None
@@ -122,8 +125,8 @@ class MethodRaiser:
         return function
 
     def _report(self, error: CannotRaise) -> None:
-        subject = self._now.key if isinstance(self._now, KernelCallOp) else ""
-        self.diagnostics.append(diagnose(self._now, str(error), error.fix, subject=subject))
+        subject = self.now.key if isinstance(self.now, KernelCallOp) else ""
+        self.diagnostics.append(diagnose(self.now, str(error), error.fix, subject=subject))
 
     # -- registers
 
@@ -154,7 +157,7 @@ class MethodRaiser:
                     loaded: GetOp | LoadOp = GetOp(register.key, symbol.type)
                 else:
                     loaded = LoadOp(register.key, symbol.type)
-                self._insert(loaded)
+                self.insert(loaded)
                 loaded.result.name_hint = name
                 self._first[result] = loaded.result
                 type = cast(Tensor, symbol.type)
@@ -166,9 +169,9 @@ class MethodRaiser:
 
     def _input_type(self, register: InputOp) -> Attribute:
         type = register.result.type
-        if self._sizes is None or not is_tensor(type):
+        if self.sizes is None or not is_tensor(type):
             return type
-        sizes = self._sizes.of(len(self.block.args), type.get_shape())
+        sizes = self.sizes.of(len(self.block.args), type.get_shape())
         return sized_tensor(type.element_type, sizes, layout_of(type))
 
     def location(self, register: SSAValue) -> Location:
@@ -190,7 +193,7 @@ class MethodRaiser:
         type = cast(Tensor, register.type)
         self.contents.write(self.location(register), nbytes(type), Definition(value, type))
 
-    def _read(self, register: SSAValue) -> Any:
+    def read(self, register: SSAValue) -> Any:
         """The value of a register: of a number the Python number, where it is known."""
         if register in self.contents.scalars:
             return self.contents.scalars[register]
@@ -207,22 +210,22 @@ class MethodRaiser:
             self._write(register, value)  # the same bytes, so that the next read finds them together
         return value
 
-    def _value(self, register: SSAValue) -> SSAValue:
+    def value(self, register: SSAValue) -> SSAValue:
         """The value of a register as an operand."""
-        return self._operand(self._read(register))
+        return self.operand(self.read(register))
 
-    def _operand(self, value: Any) -> SSAValue:
+    def operand(self, value: Any) -> SSAValue:
         if isinstance(value, SSAValue):
             return cast("SSAValue[Attribute]", value)
         literal = LiteralOp(value)
-        self._insert(literal)
+        self.insert(literal)
         return literal.result
 
-    def _insert(self, op: Operation) -> None:
-        op.location = self._now.location
+    def insert(self, op: Operation) -> None:
+        op.location = self.now.location
         self.block.add_op(op)
 
-    def _define(self, register: SSAValue, value: SSAValue) -> None:
+    def define(self, register: SSAValue, value: SSAValue) -> None:
         """Let a register hold a value from here on."""
         hint = register.name_hint
         if value.name_hint is None and hint is not None and not _is_numbered(hint):
@@ -234,53 +237,62 @@ class MethodRaiser:
 
     # -- control flow
 
-    def _run_from(self, block: Block, stop: Block | None) -> None:
-        """Raise instructions from a block on, up to a block or the end."""
+    def run_from(self, block: Block, stop: Block | None, loop: Block | None = None) -> None:
+        """Raise instructions from a block on, up to another, to the end of the plan, or to where they go back to the
+        header of the loop that they are in.
+        """
         current: Block | None = block
         while current is not None and current is not stop:
-            if self._live.is_loop_header(current):
-                self._now = current.first_op or self.plan
-                raise CannotRaise(
-                    "[raise_c5] the jumps of this plan are a loop", "compile the program from its source"
-                )
+            if self.live.is_loop_header(current) and current is not loop:
+                current = raise_loop(self, current)
+                continue
+            self.run_block(current)
+            last = current.last_op
+            assert last is not None
+            self.now = last
             following: Block | None = None
-            for op in current.ops:
-                if is_register(op):
-                    continue
-                self._now = op
-                match op:
-                    case JumpOp():
-                        following = op.target
-                    case JumpFalseOp():
-                        following = self._cond(op, current)
-                    case ReturnOp():
-                        self._return(op)
-                    case _:
-                        self._instruction(op)
-            current = following
+            match last:
+                case JumpOp():
+                    following = last.target
+                case JumpFalseOp() if last.target is loop:
+                    following = loop  # of a loop that ends with its condition, which is raised with the loop
+                case JumpFalseOp():
+                    following = self._cond(last, current)
+                case ReturnOp():
+                    self._return(last)
+                case _:
+                    raise CannotRaise(f"[raise_c1] no counterpart of {last.name} at the edge level")
+            current = None if following is loop else following
+
+    def run_block(self, block: Block) -> None:
+        """Raise the instructions of a block without the last, which says where to go on."""
+        for op in block.ops:
+            if not is_register(op) and op is not block.last_op:
+                self.now = op
+                self.instruction(op)
 
     def _cond(self, op: JumpFalseOp, block: Block) -> Block:
         """Raise both ways from a jump to where they meet, which is returned."""
-        join = self._live.join(block)
+        join = self.live.join(block)
         if join is None:
             raise CannotRaise("[raise_c5] the ways from this jump do not meet before the end of the plan")
-        predicate = self._value(op.condition)
+        predicate = self.value(op.condition)
         before, outside = self.contents, self.block
         ways: list[tuple[Contents, Block]] = []
         for target in (op.fallthrough, op.target):
             self.contents, self.block = before.copy(), Block()
-            self._run_from(target, join)
+            self.run_from(target, join)
             ways.append((self.contents, self.block))
-        self._now = op
-        merged, values = self._merged(self._live.at(join), ways)
+        self.now = op
+        merged, values = self._merged(self.live.at(join), ways)
         regions = [Region(way) for _, way in ways]
         self.contents, self.block = merged, outside
         types = [value.type for value in cast(YieldOp, ways[0][1].last_op).values]
         made = CondOp(predicate, types, regions[0], regions[1])
-        self._insert(made)
+        self.insert(made)
         for register, result in zip(values, made.outputs, strict=True):
             merged.bindings.pop(register, None)
-            self._define(register, result)
+            self.define(register, result)
         return join
 
     def _merged(
@@ -294,7 +306,7 @@ class MethodRaiser:
             for contents, way in ways:
                 self.contents, self.block = contents, way
                 try:
-                    held.append(self._read(register))
+                    held.append(self.read(register))
                 except CannotRaise:
                     break
             if len(held) != len(ways) or _is_same(held[0], held[1]):
@@ -302,15 +314,15 @@ class MethodRaiser:
             differing.append(register)
             for (contents, way), value, values in zip(ways, held, yielded, strict=True):
                 self.contents, self.block = contents, way
-                values.append(self._operand(value))
+                values.append(self.operand(value))
         for (contents, way), values in zip(ways, yielded, strict=True):
             self.contents, self.block = contents, way
-            self._insert(YieldOp(values))
+            self.insert(YieldOp(values))
         return ways[0][0], differing
 
     def _return(self, op: ReturnOp) -> None:
         results = [
-            self._value(value) if isinstance(value, SSAValue) else self._operand(value) for value in op.arguments
+            self.value(value) if isinstance(value, SSAValue) else self.operand(value) for value in op.arguments
         ]
         done: set[str] = set()
         for register in self.plan.registers:
@@ -323,31 +335,31 @@ class MethodRaiser:
                     raise CannotRaise(f"[raise_c6] the state @{register.key} is lost in the method")
                 value = self._reader.value(pieces, type)
                 if value is not first:
-                    self._insert(StoreOp(register.key, value))
+                    self.insert(StoreOp(register.key, value))
             elif isinstance(register, InputOp) and register.aliased is not None and first is not None:
-                value = self._value(register.result)
+                value = self.value(register.result)
                 if value is not first:
-                    self._insert(OverwriteOp(first, value))
-        self._insert(FuncReturnOp(*results))
+                    self.insert(OverwriteOp(first, value))
+        self.insert(FuncReturnOp(*results))
 
     # -- instructions
 
-    def _instruction(self, op: Operation) -> None:
+    def instruction(self, op: Operation) -> None:
         match op:
             case KernelCallOp():
                 self._kernel(op)
             case DelegateCallOp():
-                if self._sizes is not None and not all(_is_exact(out) for out in op.outs):
+                if self.sizes is not None and not all(_is_exact(out) for out in op.outs):
                     raise CannotRaise(
                         f"[raise_c4] the sizes of a result of the delegate @{op.callee.string_value()} are known at run "
                         "time only",
                         "compile the program from its source",
                     )
-                inputs = [self._value(value) for value in op.inputs]
+                inputs = [self.value(value) for value in op.inputs]
                 made = CallOp(op.callee.string_value(), inputs, [out.type for out in op.outs])
-                self._insert(made)
+                self.insert(made)
                 for register, result in zip(op.outs, made.outputs, strict=True):
-                    self._define(register, result)
+                    self.define(register, result)
             case MoveOp():
                 self._move(op)
             case FreeOp():
@@ -359,18 +371,20 @@ class MethodRaiser:
         if is_tensor(op.target.type):
             self.contents.bindings[op.target] = self.location(op.source)
         else:
-            self.contents.scalars[op.target] = self._read(op.source)
+            self.contents.scalars[op.target] = self.read(op.source)
 
     def _kernel(self, op: KernelCallOp) -> None:
         key = op.key
-        if key == ET_VIEW:
+        if op in self.steps:
+            self.steps[op](op)
+        elif key == ET_VIEW:
             (base, *_), (view, *_) = op.inputs, op.returned
             if not isinstance(view.owner, ViewOp):
                 self.contents.bindings[view] = self.location(base)
             sizes = op.arguments[1]
             if isinstance(sizes, ListValue):
                 self.contents.shapes[view] = [
-                    self._read(size) if isinstance(size, SSAValue) else size for size in sizes.items
+                    self.read(size) if isinstance(size, SSAValue) else size for size in sizes.items
                 ]
         elif key == SYM_SIZE:
             self._size(op)
@@ -383,7 +397,7 @@ class MethodRaiser:
 
     def _size(self, op: KernelCallOp) -> None:
         """The size of a tensor: a number, where it is known."""
-        tensor, dim = self._value(op.inputs[0]), op.arguments[1]
+        tensor, dim = self.value(op.inputs[0]), op.arguments[1]
         type = cast("TensorType[Attribute]", tensor.type)
         if not isinstance(dim, int) or not -type.get_num_dims() <= dim < type.get_num_dims():
             raise CannotRaise(f"[raise_c2] {type} has no dimension {dim}")
@@ -392,26 +406,26 @@ class MethodRaiser:
             self.contents.scalars[op.returned[0]] = size
         else:
             made = OP_BY_NAME["sym_size.int"].make(tensor, dim)
-            self._insert(made)
-            self._define(op.returned[0], made.result)
+            self.insert(made)
+            self.define(op.returned[0], made.result)
 
     def _primitive(self, op: KernelCallOp, function: str) -> None:
-        known = [self._read(value) if isinstance(value, SSAValue) else value for value in op.arguments]
+        known = [self.read(value) if isinstance(value, SSAValue) else value for value in op.arguments]
         if not any(isinstance(value, SSAValue) for value in known):
             try:
                 self.contents.scalars[op.returned[0]] = FUNCTIONS[function].apply(*known)
             except (ArithmeticError, TypeError, ValueError) as error:
                 raise CannotRaise(f"[raise_c2] {error}") from error
             return
-        made = ComputeOp(function, [self._operand(value) for value in known])
-        self._insert(made)
-        self._define(op.returned[0], made.result)
+        made = ComputeOp(function, [self.operand(value) for value in known])
+        self.insert(made)
+        self.define(op.returned[0], made.result)
 
     def _copy(self, op: KernelCallOp) -> None:
         """A copy into a register: the value of its second argument, in the shape and type of the first."""
-        target, source = op.inputs[0], self._value(op.inputs[1])
+        target, source = op.inputs[0], self.value(op.inputs[1])
         wanted = cast(Tensor, target.type)
-        if self._sizes is None or _is_exact(target):
+        if self.sizes is None or _is_exact(target):
             value = self._converted(source, wanted)
         elif op.inputs[1].type == wanted:
             value = source
@@ -443,7 +457,7 @@ class MethodRaiser:
 
     def _edge(self, name: str, *args: Any, **kwargs: Any) -> SSAValue:
         op = OP_BY_NAME[name].make(*args, **kwargs)
-        self._insert(op)
+        self.insert(op)
         return op.result
 
     def _operator(self, op: KernelCallOp) -> None:
@@ -453,19 +467,19 @@ class MethodRaiser:
         types = [target.type for target in targets]
         arguments = functional_arguments(op, made, self._argument, types)
         raised = self._made(op, made, arguments, types)
-        self._insert(raised)
+        self.insert(raised)
         for target, result in zip(targets, raised.results, strict=True):
-            self._define(target, result)
+            self.define(target, result)
         for returned in op.returned if in_place else ():
             if returned is not targets[0]:
-                self._define(returned, raised.results[0])
+                self.define(returned, raised.results[0])
 
     def _made(
         self, op: KernelCallOp, made: type[EdgeOp], arguments: dict[str, Any], types: list[Attribute]
     ) -> EdgeOp:
         """The op of a call, with the types of its registers, or inferred ones where sizes are not exact."""
         try:
-            if self._sizes is None:
+            if self.sizes is None:
                 return made.make(**arguments, result_types=types, location=op.location)
             raised = made.make(**arguments, location=op.location)
         except TypeError as error:
@@ -492,7 +506,7 @@ class MethodRaiser:
             raise CannotRaise(f"[raise_c4] a result of type {type} is written to a register of {wanted}")
 
     def _argument(self, register: SSAValue) -> Any:
-        return self._value(register) if is_tensor(register.type) else self._read(register)
+        return self.value(register) if is_tensor(register.type) else self.read(register)
 
 
 def _is_exact(register: SSAValue) -> bool:
