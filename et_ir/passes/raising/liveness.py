@@ -11,6 +11,7 @@ from et_ir.dialects.executorch import (
     InputOp,
     JumpFalseOp,
     JumpOp,
+    KernelCallOp,
     PlanOp,
     ReturnOp,
     StateOp,
@@ -20,6 +21,7 @@ from et_ir.dialects.executorch.instructions import RegisterAccess
 from et_ir.dialects.executorch.layout import Tensor, nbytes
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.raising.contents import Location
+from et_ops.conventions import returns_nothing
 
 __all__ = ["LiveRegisters"]
 
@@ -67,7 +69,7 @@ class LiveRegisters:
 
     def _flow(self) -> None:
         covered = {register: self._covered(register) for register in self._registers}
-        kept = {op.result for op in map(_owner, self._registers) if isinstance(op, StateOp | InputOp)}
+        kept = {op.result for op in map(_owner, self._registers) if _is_kept(op)}
         changed = True
         while changed:
             changed = False
@@ -80,9 +82,13 @@ class LiveRegisters:
                         live |= kept
                         live.update(value for value in op.operands)
                     elif not is_register(op) and isinstance(op, RegisterAccess):
-                        for written in op.writes:
+                        reads, writes = op.reads, op.writes
+                        if isinstance(op, KernelCallOp) and returns_nothing(op.key):
+                            # What fills a part of a tensor neither needs the rest of it nor replaces it.
+                            reads, writes = reads[1:], ()
+                        for written in writes:
                             live -= covered[written]
-                        live.update(op.reads)
+                        live.update(reads)
                 if live != self._live[block]:
                     self._live[block], changed = live, True
 
@@ -119,6 +125,11 @@ class LiveRegisters:
             # The nearest has all the others among its own.
             joins[block] = next((one for one in rest if found[one] >= rest), None)
         return joins
+
+
+def _is_kept(op: Operation) -> bool:
+    """Whether a register is read when the method has ended: state, and what the caller sees."""
+    return isinstance(op, StateOp) or (isinstance(op, InputOp) and op.aliased is not None)
 
 
 def _owner(register: SSAValue) -> Operation:

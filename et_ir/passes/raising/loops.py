@@ -8,8 +8,9 @@ written in a loop and read in the next turn, or behind the loop, are carried.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.dialects.control import ScanOp, WhileOp, YieldOp
@@ -17,7 +18,7 @@ from et_ir.dialects.control.types import slice_type
 from et_ir.dialects.executorch import JumpFalseOp, JumpOp, KernelCallOp, is_register
 from et_ir.dialects.executorch.instructions import RegisterAccess
 from et_ir.dialects.executorch.layout import Tensor, nbytes
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.passes.raising.calls import CannotRaise
 
 if TYPE_CHECKING:
@@ -177,12 +178,20 @@ def _scan(method: MethodRaiser, header: Block, blocks: Sequence[Block], jump: Ju
     yielded = [method.value(register) for register in carried]
     method.insert(YieldOp([*yielded, *(items[op] for op in puts)]))
     method.block, method.contents = outside, before
-    made = ScanOp(inits, sequences, _types(stacks), Region(body))
+    made = ScanOp(inits, sequences, [_stack_type(items[op], length) for op in puts], Region(body))
     method.insert(made)
     _bind(method, carried, made.carried)
     _bind(method, stacks, made.stacked)
     method.contents.scalars[count] = length
     return jump.fallthrough
+
+
+def _stack_type(item: SSAValue, length: Any) -> Attribute:
+    """The type of a stack of items. Raises `CannotRaise` for sizes known at run time only."""
+    type = item.type
+    if not is_tensor(type) or not is_static(type) or not isinstance(length, int):
+        raise CannotRaise("[raise_c4] this loop stacks results whose sizes are known at run time only", _SOURCE)
+    return TensorType(type.element_type, [length, *type.get_shape()])
 
 
 def _counting(jump: JumpFalseOp) -> tuple[KernelCallOp, KernelCallOp]:

@@ -14,6 +14,8 @@ from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.backend import CallOp
 from et_ir.dialects.control import CondOp, YieldOp
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
+from et_ir.dialects.edge.attributes import contiguous, dim_order_of, with_dim_order
+from et_ir.dialects.edge.layout import layout_problems
 from et_ir.dialects.executorch import (
     ConstantOp,
     DelegateCallOp,
@@ -34,7 +36,7 @@ from et_ir.dialects.executorch import (
     is_register,
 )
 from et_ir.dialects.executorch.arguments import ListValue, literal_attribute, literal_value
-from et_ir.dialects.executorch.layout import Tensor, nbytes
+from et_ir.dialects.executorch.layout import Tensor, dim_order, is_contiguous, nbytes
 from et_ir.dialects.program import (
     FUNCTIONS,
     ComputeOp,
@@ -446,8 +448,6 @@ class MethodRaiser:
             type = cast("TensorType[Attribute]", value.type)
         if type == wanted:
             return value
-        from et_ir.dialects.executorch.layout import dim_order
-
         return self._edge(
             "dim_order_ops._to_dim_order_copy",
             value,
@@ -467,6 +467,9 @@ class MethodRaiser:
         types = [target.type for target in targets]
         arguments = functional_arguments(op, made, self._argument, types)
         raised = self._made(op, made, arguments, types)
+        if self.sizes is None and any(layout_problems(raised)):
+            self._contiguous(raised, targets)
+            return
         self.insert(raised)
         for target, result in zip(targets, raised.results, strict=True):
             self.define(target, result)
@@ -490,6 +493,24 @@ class MethodRaiser:
         for target, result in zip(targets, raised.results, strict=True):
             self._check(target, result)
         return raised
+
+    def _contiguous(self, op: EdgeOp, targets: Sequence[SSAValue]) -> None:
+        """Add an op that computes on tensors in another layout as one on contiguous tensors."""
+        for index, operand in enumerate(op.operands):
+            if is_tensor(operand.type) and not is_contiguous(operand.type):
+                op.operands[index] = self._in_order(operand, contiguous(operand.type.get_num_dims()))
+        plain = [with_dim_order(t, contiguous(t.get_num_dims())) if is_tensor(t) else t for t in op.result_types]
+        made = type(op).create(operands=op.operands, result_types=plain, properties=op.properties)
+        op.drop_all_references()
+        self.insert(made)
+        for target, result in zip(targets, made.results, strict=True):
+            wanted = target.type
+            self.define(target, self._in_order(result, dim_order(wanted)) if is_tensor(wanted) else result)
+
+    def _in_order(self, value: SSAValue, order: Sequence[int]) -> SSAValue:
+        if dim_order_of(cast("TensorType[Attribute]", value.type)) == tuple(order):
+            return value
+        return self._edge("dim_order_ops._clone_dim_order", value, False, list(order))
 
     def _check(self, target: SSAValue, result: SSAValue) -> None:
         """Report a result that its register does not hold."""

@@ -69,7 +69,7 @@ class RaiseXnnpackPass(ModulePass):
         tables = {name: graph.tables() for name, graph in graphs.items()}
         for call, ops, results in raised:
             if call.callee.string_value() not in kept:
-                Rewriter.replace_op(call, ops, results)
+                _replace(call, ops, results)
         for name, graph in graphs.items():
             if name in kept:
                 lowered = closed(graph)
@@ -78,6 +78,18 @@ class RaiseXnnpackPass(ModulePass):
             else:
                 Rewriter.erase_op(graph)
         constants.drop_unused(op, tables, kept)
+
+
+def _replace(call: CallOp, ops: list[Operation], results: list[SSAValue]) -> None:
+    """Put ops in the place of a call. The results get its names, other values none."""
+    block = call.parent_block()
+    assert block is not None
+    block.insert_ops_before(ops, call)
+    for old, new in zip(call.outputs, results, strict=True):
+        hint = old.name_hint
+        old.replace_all_uses_with(new)
+        new.name_hint = new.name_hint or hint
+    Rewriter.erase_op(call)
 
 
 class _Constants:

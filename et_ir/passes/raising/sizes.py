@@ -22,6 +22,8 @@ __all__ = ["InputSizes", "find_sizes", "has_sizes_at_run_time"]
 Dimension = tuple[int, int]
 """An input by its position, and a dimension of it."""
 
+_MOST_LEAST = 8
+"""The largest size that is tried as the least one; a larger one is taken to be what it was found to vary by."""
 _MOST_PAIRS = 8
 """Dimensions of which all pairs are tried."""
 
@@ -54,8 +56,11 @@ def find_sizes(plan: PlanOp, is_valid: Callable[[InputSizes], bool]) -> InputSiz
         if op.value is None and op.dynamism == TensorShapeDynamism.DYNAMIC_BOUND:
             bounds |= {(position, dim): size for dim, size in enumerate(op.type.get_shape()) if size > 1}
 
+    def fits(dimensions: Sequence[Dimension], size: int) -> bool:
+        return is_valid(InputSizes(dict.fromkeys(dimensions, size), {}))
+
     def varies(dimensions: Sequence[Dimension]) -> bool:
-        return is_valid(InputSizes({one: bounds[one] - 1 for one in dimensions}, {}))
+        return fits(dimensions, bounds[dimensions[0]] - 1)
 
     groups: list[Sequence[Dimension]] = [[one] for one in bounds if varies([one])]
     alone = {one for (one,) in groups}
@@ -69,7 +74,9 @@ def find_sizes(plan: PlanOp, is_valid: Callable[[InputSizes], bool]) -> InputSiz
     ranges: dict[str, Interval] = {}
     for number, group in enumerate(groups):
         name = f"s{number}"
-        ranges[name] = Interval(0, bounds[group[0]])
+        bound = bounds[group[0]]
+        least = next((size for size in range(min(bound, _MOST_LEAST)) if fits(group, size)), bound - 1)
+        ranges[name] = Interval(least, bound)
         sizes |= dict.fromkeys(group, Expression.of(name))
     return InputSizes(sizes, ranges)
 
