@@ -66,7 +66,9 @@ def load_source(
     elif args.model.endswith(".py"):
         raise UsageError(factories_of(args.model))
     else:
-        raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2, a .mlir or a .pte")
+        raise UsageError(
+            f"{args.model}: expected file.py:factory, package.module:factory, a .pt2, a .mlir or a .pte"
+        )
     stages.done("export")
     from et_ir.frontend import import_program
     from et_ir.frontend.default_bounds import BoundError

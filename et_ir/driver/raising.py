@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -34,7 +34,14 @@ def raising_passes(level: str = DEFAULT) -> list[ModulePass]:
     simplify: list[ModulePass] = []
     if preset(level).simplify:
         simplify = [RemoveRedundantCopiesPass(), CanonicalizePass(), ConstantFoldPass(), CsePass()]
-    return [RaisePlansPass(), OpenXnnpackPass(), RaiseXnnpackPass(), *simplify, DcePass(), VerifyBackendPass()]
+    return [
+        RaisePlansPass(),
+        OpenXnnpackPass(),
+        RaiseXnnpackPass(),
+        *simplify,
+        DcePass(),
+        VerifyBackendPass(),
+    ]
 
 
 def raising_stage(level: str = DEFAULT) -> Stage:
@@ -93,9 +100,5 @@ def raise_program(
 
 def _delegation(module: ModuleOp) -> DelegationReport | None:
     """An empty report for a program that calls delegates, which makes it one at the level of backends."""
-    has_calls = any(op.name.startswith("backend.") for op in _walk(module))
+    has_calls = any(op.name.startswith("backend.") for op in module.walk())
     return DelegationReport() if has_calls else None
-
-
-def _walk(module: ModuleOp) -> Sequence[object]:
-    return list(module.walk())

@@ -46,7 +46,7 @@ def functional_op(kernel: str, custom: Custom) -> type[EdgeOp]:
         packet, dot, overload = name.partition(".")
         functional = f"{packet.removesuffix('_')}{dot}{overload}"
         name = functional if namespace == "aten" else f"{namespace}.{functional}"
-        operator = OPERATORS[name] if name in OPERATORS else None
+        operator = OPERATORS.get(name)
     if operator is None or operator.name not in OP_BY_NAME:
         raise CannotRaise(
             f"[raise_c1] no operator is known that the kernel '{kernel}' computes",

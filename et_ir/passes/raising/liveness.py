@@ -18,7 +18,7 @@ from et_ir.dialects.executorch import (
     is_register,
 )
 from et_ir.dialects.executorch.instructions import RegisterAccess
-from et_ir.dialects.executorch.layout import Tensor, nbytes
+from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.passes.raising.contents import Location
 from et_ops.conventions import returns_nothing
@@ -69,7 +69,7 @@ class LiveRegisters:
 
     def _flow(self) -> None:
         covered = {register: self._covered(register) for register in self._registers}
-        kept = {op.result for op in map(_owner, self._registers) if _is_kept(op)}
+        kept = {register for register in self._registers if _is_kept(_owner(register))}
         changed = True
         while changed:
             changed = False
@@ -137,7 +137,7 @@ def _owner(register: SSAValue) -> Operation:
 
 
 def _bytes(register: SSAValue) -> int:
-    return nbytes(cast(Tensor, register.type)) if is_tensor(register.type) else 0
+    return nbytes(register.type) if is_tensor(register.type) else 0
 
 
 def _successors(block: Block) -> tuple[Block, ...]:

@@ -81,7 +81,8 @@ def _carried(
 
     def is_changed(register: SSAValue) -> bool:
         return any(
-            register is other or (is_tensor(register.type) and is_tensor(other.type) and _overlap(method, register, other))
+            register is other
+            or (is_tensor(register.type) and is_tensor(other.type) and _overlap(method, register, other))
             for other in written
         )
 
@@ -155,7 +156,8 @@ def _scan(method: MethodRaiser, header: Block, blocks: Sequence[Block], jump: Ju
     sequences = [method.value(op.inputs[0]) for op in selects]
     slices = [slice_type(value.type) for value in sequences if is_tensor(value.type)]
     outside, before = method.block, method.contents
-    length = method.read(cast(SSAValue, eq.arguments[1])) if isinstance(eq.arguments[1], SSAValue) else eq.arguments[1]
+    turns = eq.arguments[1]
+    length: Any = method.read(turns) if isinstance(turns, SSAValue) else turns
     method.block, method.contents = Block(arg_types=[*_types(inits), *slices]), before.copy()
     body = method.block
     _bind(method, carried, body.args[: len(inits)])
@@ -190,7 +192,9 @@ def _stack_type(item: SSAValue, length: Any) -> Attribute:
     """The type of a stack of items. Raises `CannotRaise` for sizes known at run time only."""
     type = item.type
     if not is_tensor(type) or not is_static(type) or not isinstance(length, int):
-        raise CannotRaise("[raise_c4] this loop stacks results whose sizes are known at run time only", _SOURCE)
+        raise CannotRaise(
+            "[raise_c4] this loop stacks results whose sizes are known at run time only", _SOURCE
+        )
     return TensorType(type.element_type, [length, *type.get_shape()])
 
 

@@ -137,7 +137,8 @@ class MethodRaiser:
         name, result = register.result.name_hint, register.result
         if isinstance(register, InputOp) and register.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
             raise CannotRaise(
-                f"[raise_c4] the sizes of the input %{name} have no bound", "compile the program from its source"
+                f"[raise_c4] the sizes of the input %{name} have no bound",
+                "compile the program from its source",
             )
         match register:
             case InputOp():
@@ -162,7 +163,7 @@ class MethodRaiser:
                 self.insert(loaded)
                 loaded.result.name_hint = name
                 self._first[result] = loaded.result
-                type = cast(Tensor, symbol.type)
+                type = symbol.type
                 self.contents.write(self.location(result), nbytes(type), Definition(loaded.result, type))
             case ValueOp():
                 self.contents.scalars[result] = literal_value(register.value)
@@ -324,14 +325,15 @@ class MethodRaiser:
 
     def _return(self, op: ReturnOp) -> None:
         results = [
-            self.value(value) if isinstance(value, SSAValue) else self.operand(value) for value in op.arguments
+            self.value(value) if isinstance(value, SSAValue) else self.operand(value)
+            for value in op.arguments
         ]
         done: set[str] = set()
         for register in self.plan.registers:
             first = self._first.get(register.result)
             if isinstance(register, StateOp) and register.key not in done:
                 done.add(register.key)
-                type = cast(Tensor, self.symbols[register.key].type)
+                type = self.symbols[register.key].type
                 pieces = self.contents.read(self.location(register.result), nbytes(type))
                 if not pieces:
                     raise CannotRaise(f"[raise_c6] the state @{register.key} is lost in the method")
@@ -353,8 +355,8 @@ class MethodRaiser:
             case DelegateCallOp():
                 if self.sizes is not None and not all(_is_exact(out) for out in op.outs):
                     raise CannotRaise(
-                        f"[raise_c4] the sizes of a result of the delegate @{op.callee.string_value()} are known at run "
-                        "time only",
+                        f"[raise_c4] sizes of results of the delegate @{op.callee.string_value()} are known at "
+                        "run time only",
                         "compile the program from its source",
                     )
                 inputs = [self.value(value) for value in op.inputs]
@@ -499,7 +501,9 @@ class MethodRaiser:
         for index, operand in enumerate(op.operands):
             if is_tensor(operand.type) and not is_contiguous(operand.type):
                 op.operands[index] = self._in_order(operand, contiguous(operand.type.get_num_dims()))
-        plain = [with_dim_order(t, contiguous(t.get_num_dims())) if is_tensor(t) else t for t in op.result_types]
+        plain = [
+            with_dim_order(t, contiguous(t.get_num_dims())) if is_tensor(t) else t for t in op.result_types
+        ]
         made = type(op).create(operands=op.operands, result_types=plain, properties=op.properties)
         op.drop_all_references()
         self.insert(made)

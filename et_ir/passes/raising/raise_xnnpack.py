@@ -100,7 +100,9 @@ class _Constants:
         self._named = {op.key: op for op in module.body.block.ops if isinstance(op, NamedDataOp)}
         self._made: dict[tuple[object, ...], str] = {}
 
-    def get(self, graph: GraphOp, tables: XNNGraph, tensor: XNNTensorValue, type: TensorType[Attribute]) -> GetOp:
+    def get(
+        self, graph: GraphOp, tables: XNNGraph, tensor: XNNTensorValue, type: TensorType[Attribute]
+    ) -> GetOp:
         """The op that reads a constant of a graph. Raises `CannotRaiseNode` where the program lacks it."""
         place = tables.constant_data[tensor.constant_buffer_idx]
         size = constant_bytes(tensor.datatype, tensor.dims)
@@ -162,7 +164,9 @@ class _Graph:
                 raise CannotRaiseNode("values are quantized, or integers")
             tensors[tensor.id_out] = tensor
         for value in (*self._call.inputs, *self._call.outputs):
-            if not isinstance(value.type, TensorType) or not is_static(cast("TensorType[Attribute]", value.type)):
+            if not isinstance(value.type, TensorType) or not is_static(
+                cast("TensorType[Attribute]", value.type)
+            ):
                 raise CannotRaiseNode("sizes are known at run time only")
         nodes = NodeRaiser(self._insert, {number: tuple(tensor.dims) for number, tensor in tensors.items()})
         inputs, outputs = list(self._call.inputs), list(self._call.outputs)
@@ -228,6 +232,6 @@ class _Graph:
     def _location_of(self, handle: int) -> LocationAttr:
         known = self._graph.debug_handles
         found = None if known is None else known.data.get(str(handle))
-        if isinstance(found, ArrayAttr) and found.data and isinstance(found.data[0], LocationAttr):
-            return found.data[0]
-        return self._call.location
+        places = cast("ArrayAttr[Attribute]", found).data if isinstance(found, ArrayAttr) else ()
+        first = next(iter(places), None)
+        return first if isinstance(first, LocationAttr) else self._call.location

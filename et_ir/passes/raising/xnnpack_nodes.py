@@ -65,7 +65,9 @@ class NodeRaiser:
         """Raise a node and the limits of its output. Raises `CannotRaiseNode`."""
         rule = RULES.get(type(node))
         if rule is None:
-            raise CannotRaiseNode(f"{type(node).__name__.removeprefix('XNN')} has no counterpart at the edge level")
+            raise CannotRaiseNode(
+                f"{type(node).__name__.removeprefix('XNN')} has no counterpart at the edge level"
+            )
         rule(self, node)
         if limits is not None:
             (result,) = roles_of(node).results
@@ -219,9 +221,8 @@ class NodeRaiser:
         matrices: list[SSAValue] = []
         for value, shape in ((a, left), (b, right)):
             whole = (*batch, *shape[-2:])
-            if shape != whole:
-                value = self._op("expand_copy", value, list(whole))
-            matrices.append(self._reshaped(value, (prod(batch), *shape[-2:])))
+            full = value if shape == whole else self._op("expand_copy", value, list(whole))
+            matrices.append(self._reshaped(full, (prod(batch), *shape[-2:])))
         return self._reshaped(self._op("bmm", *matrices), (*batch, left[-2], right[-1]))
 
     def attention(self, node: schema.XNNScaledDotProductAttention) -> None:
@@ -236,13 +237,20 @@ class NodeRaiser:
     # -- images
 
     def _sides(
-        self, node: Any, taps: tuple[int, int], strides: tuple[int, int], dilations: tuple[int, int], number: int
+        self,
+        node: Any,
+        taps: tuple[int, int],
+        strides: tuple[int, int],
+        dilations: tuple[int, int],
+        number: int,
     ) -> list[tuple[int, int]]:
         """The padding before and after of each axis."""
         if not node.flags & SAME_PADDING:
             return [(node.padding_top, node.padding_bottom), (node.padding_left, node.padding_right)]
         found: list[tuple[int, int]] = []
-        for size, tap, stride, dilation in zip(self._sizes[number][1:3], taps, strides, dilations, strict=True):
+        for size, tap, stride, dilation in zip(
+            self._sizes[number][1:3], taps, strides, dilations, strict=True
+        ):
             reach = (tap - 1) * dilation + 1
             total = max((-(-size // stride) - 1) * stride + reach - size, 0)
             found.append((total // 2, total - total // 2))
