@@ -134,19 +134,21 @@ class MethodRaiser:
 
     def _begin(self, register: RegisterOp, attributes: list[DictionaryAttr]) -> None:
         """Note what a register holds before the first instruction."""
-        name, result = register.result.name_hint, register.result
+        result = register.result
+        name = _own_name(register)
         if isinstance(register, InputOp) and register.dynamism == TensorShapeDynamism.DYNAMIC_UNBOUND:
             raise CannotRaise(
-                f"[raise_c4] the sizes of the input %{name} have no bound",
+                f"[raise_c4] the sizes of the input %{result.name_hint} have no bound",
                 "compile the program from its source",
             )
         match register:
             case InputOp():
                 argument = self.block.insert_arg(self._input_type(register), len(self.block.args))
+                guards = self.plan.guards
+                if name is None and guards is not None and len(guards.data.inputs) == len(self.plan.inputs):
+                    name = guards.data.inputs[len(attributes)]
                 argument.name_hint = name
-                entry: dict[str, Attribute] = {}
-                if name and not _is_numbered(name):
-                    entry["program.name"] = StringAttr(name)
+                entry: dict[str, Attribute] = {} if name is None else {"program.name": StringAttr(name)}
                 if register.value is None:
                     self._first[result] = argument
                     self._write(result, argument)
@@ -524,9 +526,7 @@ class MethodRaiser:
         register = target.owner
         is_exact = isinstance(register, TensorRegisterOp | InputOp) and "dynamism" not in register.properties
         bounds, sizes = wanted.get_shape(), type.get_shape()
-        fits = len(bounds) == len(sizes) and all(
-            size == bound if is_exact else size <= bound for size, bound in zip(sizes, bounds, strict=True)
-        )
+        fits = len(bounds) == len(sizes) and (not is_exact or bounds == sizes)
         if not fits or wanted.element_type != type.element_type:
             raise CannotRaise(f"[raise_c4] a result of type {type} is written to a register of {wanted}")
 
@@ -542,6 +542,12 @@ def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, SSAValue) or isinstance(other, SSAValue):
         return one is other
     return type(one) is type(other) and one == other
+
+
+def _own_name(register: RegisterOp) -> str | None:
+    """The name of a register, where it is not just its number."""
+    name = register.result.name_hint
+    return None if name is None or _is_numbered(name) else name
 
 
 def _is_numbered(name: str) -> bool:

@@ -60,7 +60,9 @@ def find_sizes(plan: PlanOp, is_valid: Callable[[InputSizes], bool]) -> InputSiz
         return is_valid(InputSizes(dict.fromkeys(dimensions, size), {}))
 
     def varies(dimensions: Sequence[Dimension]) -> bool:
-        return fits(dimensions, bounds[dimensions[0]] - 1)
+        bound = bounds[dimensions[0]]
+        # A size of 1 says little, as it broadcasts: one above the bound is tried then, which only a trial can have.
+        return fits(dimensions, bound - 1) and (bound > 2 or fits(dimensions, bound + 1))
 
     groups: list[Sequence[Dimension]] = [[one] for one in bounds if varies([one])]
     alone = {one for (one,) in groups}
