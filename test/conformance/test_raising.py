@@ -30,6 +30,11 @@ REFUSED = {
 }
 """Programs whose files are refused, and why."""
 
+MISCOMPILED = {
+    "two_live_conditions": "results of two conditions share memory in the file of the stock compiler"
+}
+"""Programs of which a file computes something else than the model; the raised program computes what the model does."""
+
 
 def outputs(file: bytes, inputs: Any, **options: Any) -> list[Any]:
     """The outputs of a file on et-vm, with dead memory poisoned."""
@@ -109,6 +114,9 @@ def test_programs_with_control_flow(name: str, compiler: str) -> None:
         return
     again = raise_program(file).to_executorch().buffer
     for inputs in program.inputs:
-        with torch.no_grad():
-            expected = [one.numpy() for one in pytree.tree_leaves(module(*inputs))]
-        check_close(outputs(again, inputs), expected, 1e-5)
+        if name in MISCOMPILED:
+            with torch.no_grad():
+                expected = [one.numpy() for one in pytree.tree_leaves(module(*inputs))]
+        else:
+            expected = outputs(file, inputs)
+        check_close(outputs(again, inputs), expected, 1e-6)
