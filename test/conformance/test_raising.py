@@ -13,6 +13,7 @@ import torch
 from control_flow_programs import PROGRAMS
 from example_models import Model
 from stock import StockRuntime, compile_stock
+from stock_xnnpack_programs import lowered_program
 from torch.utils import _pytree as pytree
 from xdsl.utils.exceptions import PassFailedException
 
@@ -82,12 +83,8 @@ def test_the_stock_runtime_runs_a_raised_file_of_stock(
 
 
 def test_graphs_of_stock_for_xnnpack_become_ops(model: Model) -> None:
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
-        XnnpackPartitioner as StockPartitioner,
-    )
-    from executorch.exir import to_edge_transform_and_lower
-
-    file = to_edge_transform_and_lower(model.program, partitioner=[StockPartitioner()]).to_executorch().buffer
+    with warnings.catch_warnings(action="ignore"):  # of stock about itself
+        file = lowered_program(model.program)
     edge = raise_program(file)
     assert not any(op.name == "backend.call" for op in edge.module.walk())
     again = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
