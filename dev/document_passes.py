@@ -34,6 +34,7 @@ STAGES = {
     "core_to_edge": "From Core ATen to `edge`",
     "common": "At any level",
     "backend": "Delegation",
+    "raising": "From `executorch` back to `edge`",
     "et_ir.backends.native.passes": "Machine code: the `native` backend",
     "to_executorch": "From `edge` to `executorch`",
     "memory": "Memory",

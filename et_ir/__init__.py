@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         to_edge,
         to_edge_transform_and_lower,
     )
+    from et_ir.driver.raising import raise_program
 
 __version__: str
 
@@ -27,12 +28,17 @@ __all__ = [
     "EdgeProgramManager",
     "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
+    "raise_program",
     "to_edge",
     "to_edge_transform_and_lower",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "raise_program":
+        from et_ir.driver.raising import raise_program
+
+        return raise_program
     if name in __all__:
         from et_ir.driver import managers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from pathlib import Path
 
 from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
@@ -20,6 +21,7 @@ __all__ = [
     "default_bounds",
     "extra_backends",
     "extra_operators",
+    "is_file",
     "is_text",
     "parse_options",
 ]
@@ -48,7 +50,7 @@ def _parser(text: str) -> CommandParser:
     add(
         "model",
         metavar="MODEL",
-        help="file.py:factory, package.module:factory, a .pt2, or a .mlir at any level",
+        help="file.py:factory, package.module:factory, a .pt2, a .mlir at any level, or a .pte",
     )
     add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
     emitted = (*LEVELS, *MACHINE_LEVELS)
@@ -230,10 +232,26 @@ def _parser(text: str) -> CommandParser:
     )
     add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
     add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
+    add(
+        "--data",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="data file (.ptd) that belongs to a .pte which is compiled again; repeatable",
+    )
     add("--table", action="store_true", help="print the op counts of each level on stderr")
     add("-q", "--quiet", action="store_true", help="do not print progress")
     parser.add_version()
     return parser
+
+
+def is_file(model: str) -> bool:
+    """Whether a model is given as a compiled program, by its content."""
+    path = Path(model)
+    if not path.is_file():
+        return model.endswith(".pte")
+    with path.open("rb") as stream:
+        return stream.read(6)[4:] == b"ET"
 
 
 def is_text(model: str) -> bool:
@@ -257,7 +275,12 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--dump-buffers needs a memory plan, which --emit {args.emit} does not have")
     if args.bundle is not None and not is_program:
         raise UsageError("--bundle needs a program: leave out --emit and --stop-after")
-    if args.bundle is not None and is_text(args.model):
+    compiled = is_file(args.model)
+    if args.data and not compiled:
+        raise UsageError(f"--data applies to .pte input only; {args.model} is none")
+    if compiled and args.emit in LEVELS[:2]:
+        raise UsageError(f"--emit {args.emit}: a .pte is raised to the edge level, not beyond")
+    if args.bundle is not None and (is_text(args.model) or compiled):
         raise UsageError(f"--bundle needs example inputs, which {args.model} does not have; use et-vm bundle")
     if args.bundle is not None and "-" in (args.bundle, args.output):
         raise UsageError("--bundle and -o need file names")
@@ -269,10 +292,10 @@ def _check(args: argparse.Namespace) -> None:
     for output in (args.output, args.debug_map, args.dump_buffers, args.bundle):
         if output is not None:
             check_output(output)
-    source = args.model if text or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
+    source = args.model if text or compiled or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
     if args.output is not None and _is_same_file(args.output, source) and not (text and args.emit != "pte"):
         raise UsageError(f"-o {args.output} would overwrite the input")
-    if args.default_bound and text:
+    if args.default_bound and (text or compiled):
         raise UsageError("--default-bound applies to PyTorch input only; in .mlir use program.range")
     others = (
         ("--debug-map", args.debug_map),

@@ -73,9 +73,9 @@ def with_user_passes(stages: Sequence[Stage], passes: Mapping[str, Sequence[Modu
 
 
 def _with(stage: Stage, passes: Sequence[ModulePass]) -> Stage:
-    anchor = "link-check" if stage.level == "executorch" else f"verify-{stage.level}"
-    names = [one.name for one in stage.passes]
-    at = names.index(anchor)
+    # A program that was raised to edge may call delegates: it is checked as one of the level `backend`.
+    anchors = ("link-check",) if stage.level == "executorch" else (f"verify-{stage.level}", "verify-backend")
+    at = next(number for number, one in enumerate(stage.passes) if one.name in anchors)
     return Stage(stage.level, [*stage.passes[:at], *passes, *stage.passes[at:]])
 
 

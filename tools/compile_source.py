@@ -1,4 +1,4 @@
-"""The program that et-compile starts from: a factory, a .pt2, or a text at any level."""
+"""The program that et-compile starts from: a factory, a .pt2, a text at any level, or a compiled program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from et_tools.compile_options import default_bounds, is_text
+from et_tools.compile_options import default_bounds, is_file, is_text
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError
 
@@ -46,6 +46,15 @@ def load_source(
             require_weights(module, args.model)
         stages.done("parse")
         return Source(module, {})
+    if is_file(args.model):
+        from et_ir.driver.raising import import_file
+        from et_schema.pte import open_pte
+
+        stages.start("disassemble")
+        data = {Path(name).name: Path(name).read_bytes() for name in args.data}
+        module = import_file(open_pte(args.model), data)
+        stages.done("disassemble")
+        return Source(module, {})
     from et_tools.loading import export_factory, factories_of, load_pt2
 
     constants: dict[str, Any] = {}
@@ -57,7 +66,9 @@ def load_source(
     elif args.model.endswith(".py"):
         raise UsageError(factories_of(args.model))
     else:
-        raise UsageError(f"{args.model}: expected file.py:factory, package.module:factory, a .pt2 or a .mlir")
+        raise UsageError(
+            f"{args.model}: expected file.py:factory, package.module:factory, a .pt2, a .mlir or a .pte"
+        )
     stages.done("export")
     from et_ir.frontend import import_program
     from et_ir.frontend.default_bounds import BoundError

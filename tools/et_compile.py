@@ -5,6 +5,7 @@ examples:
   et-compile package.module:factory -o model.pte          a factory on the Python path
   et-compile model.pt2 --emit edge                        stop at a level, text on stdout
   et-compile edge.mlir -o model.pte                       continue from IR in text form, at any level
+  et-compile any.pte --backend native -o fast.pte         compile a .pte again, without its source
   et-compile model.py:net -o net.pte --target et-vm       allow kernels that only et-vm has
   et-compile model.py:net -o net.pte --target et-vm --load mykernels.py      and custom kernels
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
@@ -36,7 +37,7 @@ from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
 from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
-from et_tools.compile_options import LEVELS, parse_options
+from et_tools.compile_options import LEVELS, is_file, parse_options
 from et_tools.compile_output import write_bundle, write_debug_map, write_pte, write_text
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
@@ -57,6 +58,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     from xdsl.context import Context
 
     from et_ir.driver.pipelines import externalization, link_check, split_preserved
+    from et_ir.driver.raising import raising_stage
     from et_ir.driver.stages import (
         Stage,
         backend_stage,
@@ -89,6 +91,9 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         raise UsageError(f"--preserve: {error}") from None
     stages += [backend_stage(delegation.passes), executorch_stage(executorch)]
     stages = stages[: LEVELS.index(args.emit) + 1]
+    compiled = is_file(args.model)
+    if compiled:
+        stages = [raising_stage(args.level), *stages[LEVELS.index("edge") + 1 :]]
     passes = user_passes(args, extensions)
     if args.print_pipeline:
         stages = with_user_passes(stages, passes)
@@ -102,13 +107,16 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     module = source.module
     examples = source.programs if args.bundle is not None else {}
     del source  # and the tensors of the programs, where nobody needs them
-    reached = level_of(module)
+    # A compiled program is at the edge level when the first stage has raised it.
+    reached = "edge" if compiled else level_of(module)
     delegation.check(reached)
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")
-    stages = stages[LEVELS.index(reached) :]
+    stages = stages if compiled else stages[LEVELS.index(reached) :]
     # A text that is at a level has reached it: it is verified, not lowered again.
-    if reached == "edge":
+    if compiled:
+        pass
+    elif reached == "edge":
         stages[0] = Stage(reached, [VerifyEdgePass()])
     elif reached == "executorch":
         checks = [link_check(executorch), VerifyExecutorchPass()]

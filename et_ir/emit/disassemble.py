@@ -7,7 +7,7 @@ get one and are `anonymous`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -58,6 +58,7 @@ from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.basic_blocks import block_ranges
+from et_ir.emit.delegate_blobs import outputs_of_blob
 from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
 from et_ir.emit.register_roles import RegisterRoles, find_roles
 from et_ir.emit.symbols import FileSymbols
@@ -156,6 +157,17 @@ class _Disassembler:
             by_name[name].guards = attr
         return entry
 
+    def delegate_outputs(self, reader: PlanReader) -> Callable[[int], int | None]:
+        """The number of outputs of each delegate of a method, where the format of its blob tells it."""
+
+        def outputs(index: int) -> int | None:
+            delegate = reader.delegate(index)
+            if delegate.processed is None:
+                return None
+            return outputs_of_blob(delegate.id, self.file.delegate_data(delegate.processed))
+
+        return outputs
+
     def lower(self, delegate: BackendDelegate, position: int, where: str) -> str:
         """The symbol of a delegate; `position` is its number in its method, whose delegates stay apart."""
         reference = delegate.processed
@@ -182,7 +194,7 @@ class _PlanBuilder:
         self.parent = parent
         self.reader = reader
         self.plan: ExecutionPlan = reader.plan
-        self.roles: RegisterRoles = find_roles(reader)
+        self.roles: RegisterRoles = find_roles(reader, parent.delegate_outputs(reader))
         self.registers: dict[int, SSAValue] = {}
         self._rank = {index: rank for rank, index in enumerate(self.roles.order)}
         self._declared = 0

@@ -7,7 +7,8 @@ instructions:
   it lies; what is written later, in place, is written to both. If others were written last to all parts of it, as
   those of a concatenation are, they are views of it.
 - Where there is none, it holds *state* from the execution before.
-- A delegate writes the last of its values, and those before it that nothing has written yet.
+- A delegate writes as many of its values, counted from the last, as its blob has outputs, where the format is known;
+  else the last one, and those before it that nothing has written yet.
 
 A file may leave it open, and then what is found is safe rather than exact: a view and its base share memory
 in the file, so keeping them together is always right; state is never given away.
@@ -16,7 +17,7 @@ in the file, so keeping them together is always right; state is never given away
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from et_ir.dialects.executorch.layout import nbytes
@@ -60,14 +61,18 @@ class _Extent:
         return self.memory_id == other.memory_id and self.start <= other.start and other.end <= self.end
 
 
-def find_roles(reader: PlanReader) -> RegisterRoles:
-    """The roles of a method's registers. Also sets `outs` of its decoded delegate calls. Raises `InvalidFile`."""
-    return _Finder(reader).run()
+def find_roles(reader: PlanReader, outputs: Callable[[int], int | None]) -> RegisterRoles:
+    """The roles of a method's registers; `outputs` gives the number of outputs of a delegate, where that is known.
+
+    Also sets `outs` of the decoded delegate calls. Raises `InvalidFile`.
+    """
+    return _Finder(reader, outputs).run()
 
 
 class _Finder:
-    def __init__(self, reader: PlanReader):
+    def __init__(self, reader: PlanReader, outputs: Callable[[int], int | None]):
         self.reader = reader
+        self._outputs = outputs
         self.roles = RegisterRoles()
         self.extents: dict[int, _Extent] = {}
         self.first_read: dict[int, int] = {}
@@ -82,7 +87,7 @@ class _Finder:
             self._tensor(index)
         for position, step in enumerate(reader.steps):
             if isinstance(step.table, schema.DelegateCall):
-                self._delegate(position, step)
+                self._delegate(position, step, self._outputs(step.table.delegate_index))
             self._note(position, step.reads, step.writes)
         self._note(len(reader.steps), reader.plan.outputs, ())
         self._et_views()
@@ -136,10 +141,14 @@ class _Finder:
         for index in writes:
             self.writes.setdefault(index, []).append(position)
 
-    def _delegate(self, position: int, step: DecodedInstruction) -> None:
-        """Split the values of a delegate call: those at the end that are new are its outputs."""
+    def _delegate(self, position: int, step: DecodedInstruction, known: int | None) -> None:
+        """Split the values of a delegate call: those at the end that are new are its outputs, if their number is not
+        known.
+        """
         count = len(step.reads)
-        while step.outs < count:
+        if known is not None and known <= count:
+            step.outs = known
+        while known is None and step.outs < count:
             index = step.reads[count - 1 - step.outs]
             fresh = index not in self.writes and index not in self.first_read
             # The last value is an output. Those before it may be views of what was written where they lie.

@@ -53,6 +53,8 @@ PASSES: Final[dict[str, str]] = {
     "pools-to-maxima": "to_executorch.pools_to_maxima:PoolsToMaximaPass",
     "promote-types": "core_to_edge.promote_types:PromoteTypesPass",
     "propagate-dim-order": "core_to_edge.propagate_dim_order:PropagateDimOrderPass",
+    "raise-xnnpack": "raising.raise_xnnpack:RaiseXnnpackPass",
+    "raise-plans": "raising.raise_plans:RaisePlansPass",
     "prune-empty-tensors": "core_to_edge.prune_empty_tensors:PruneEmptyTensorsPass",
     "remove-assertions": "aten_to_core.remove_assertions:RemoveAssertionsPass",
     "remove-noops": "core_to_edge.remove_noops:RemoveNoopsPass",

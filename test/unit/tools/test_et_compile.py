@@ -581,3 +581,33 @@ def test_values_in_banks(command: Command) -> None:
         "et-compile", "subjects.py:net", *options, "--no-plan-inputs", "--pin", "forward.inputs=sram"
     )
     assert (ran.code, "its memory is not planned" in ran.err) == (3, True)
+
+
+def test_a_compiled_program_is_compiled_again(command: Command) -> None:
+    """A file is recognised by its content, and raised to edge."""
+    assert command("et-compile", "subjects.py:net", "-o", "first.pte", "-q").code == 0
+    Path("first.pte").rename("any")
+    text = command("et-compile", "any", "--emit", "edge", "-q")
+    assert text.code == 0
+    assert "func.func @forward" in text.out
+    assert "executorch." not in text.out
+    assert command("et-compile", "any", "-o", "again.pte", "-q", "-O2", "--backend", "xnnpack") == (0, "", "")
+    assert open_pte("again.pte").program.execution_plan[0].delegates
+
+
+def test_options_that_a_compiled_program_has_no_use_for(command: Command) -> None:
+    assert command("et-compile", "subjects.py:net", "-o", "first.pte", "-q").code == 0
+    for options, message in (
+        (("--emit", "aten"), "a .pte is raised to the edge level, not beyond"),
+        (("-o", "first.pte"), "would overwrite the input"),
+        (("-o", "x.pte", "--weights", "w.safetensors"), "--weights applies to .mlir input only"),
+    ):
+        ran = command("et-compile", "first.pte", *options)
+        assert ran.code == 2
+        assert message in ran.err
+    ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--data", "constants.ptd")
+    assert (ran.code, "--data applies to .pte input only" in ran.err) == (2, True)
+    Path("broken.pte").write_bytes(Path("first.pte").read_bytes()[:500])
+    ran = command("et-compile", "broken.pte", "-o", "x.pte")
+    assert ran.code == 3
+    assert "truncated" in ran.err

@@ -1,0 +1,104 @@
+"""Raising of compiled programs: from the bytes of a `.pte` file to a program at the edge level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from et_ir.delegation.why_not import DelegationReport
+from et_ir.driver.managers import EdgeProgramManager
+from et_ir.driver.presets import DEFAULT, preset
+from et_ir.driver.stages import Stage, run_stages
+
+if TYPE_CHECKING:
+    from et_schema.pte import PteFile
+
+__all__ = ["import_file", "raise_program", "raising_passes", "raising_stage"]
+
+
+def raising_passes(level: str = DEFAULT) -> list[ModulePass]:
+    """The passes from executorch-level plans to edge programs. Raises `ValueError` for an unknown level."""
+    from et_ir.passes.backend.open_xnnpack import OpenXnnpackPass
+    from et_ir.passes.common.canonicalize import CanonicalizePass
+    from et_ir.passes.common.constant_fold import ConstantFoldPass
+    from et_ir.passes.common.cse import CsePass
+    from et_ir.passes.common.dce import DcePass
+    from et_ir.passes.core_to_edge.remove_redundant_copies import RemoveRedundantCopiesPass
+    from et_ir.passes.raising.raise_plans import RaisePlansPass
+    from et_ir.passes.raising.raise_xnnpack import RaiseXnnpackPass
+    from et_ir.passes.verify.verify_backend import VerifyBackendPass
+
+    simplify: list[ModulePass] = []
+    if preset(level).simplify:
+        simplify = [RemoveRedundantCopiesPass(), CanonicalizePass(), ConstantFoldPass(), CsePass()]
+    return [
+        RaisePlansPass(),
+        OpenXnnpackPass(),
+        RaiseXnnpackPass(),
+        *simplify,
+        DcePass(),
+        VerifyBackendPass(),
+    ]
+
+
+def raising_stage(level: str = DEFAULT) -> Stage:
+    """The stage from a file's plans to the edge level. Raises `ValueError` for an unknown level."""
+    return Stage("edge", raising_passes(level))
+
+
+def import_file(file: PteFile, data_files: Mapping[str, bytes | memoryview] | None = None) -> ModuleOp:
+    """The module of a file at the executorch level; `data_files` are its `.ptd` files by name.
+
+    Raises `ExecutorchError` for a file that is damaged, and for constants that no data file has.
+    """
+    from et_ir.dialects.program import BufferOp, GlobalOp
+    from et_ir.emit import attach_data_file, disassemble
+    from et_schema.errors import Error, InvalidFile
+    from et_schema.ptd import read_ptd
+
+    module = disassemble(file)
+    for name, data in (data_files or {}).items():
+        attach_data_file(module, name, read_ptd(data))
+    missing = [
+        op.key
+        for op in module.body.block.ops
+        if isinstance(op, GlobalOp) and op.value is None and not isinstance(op, BufferOp)
+    ]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InvalidFile(
+            f'the bytes of the constant "{missing[0]}"{more} are in a data file (.ptd), which was not given',
+            code=Error.NotFound,
+        )
+    return module
+
+
+def raise_program(
+    data: bytes | memoryview,
+    data_files: Mapping[str, bytes | memoryview] | None = None,
+    *,
+    level: str = DEFAULT,
+) -> EdgeProgramManager:
+    """A program at the edge level from the bytes of a `.pte` file, of this compiler or of another.
+
+    `data_files` are the contents of the `.ptd` files that belong to it, by their names. Graphs for XNNPACK become
+    edge ops; delegates of other backends stay calls. Methods, the order of their inputs and outputs, names and state
+    are those of the file.
+
+    Raises `ExecutorchError` for a file that is damaged, or whose data files are missing, and `PassFailedException` for
+    instructions that have no counterpart at the edge level, all of which it lists.
+    """
+    from et_schema.pte import read_pte
+
+    module = import_file(read_pte(data), data_files)
+    run_stages(module, [raising_stage(level)])
+    return EdgeProgramManager(module, _delegation(module))
+
+
+def _delegation(module: ModuleOp) -> DelegationReport | None:
+    """An empty report for a program that calls delegates, which makes it one at the level of backends."""
+    has_calls = any(op.name.startswith("backend.") for op in module.walk())
+    return DelegationReport() if has_calls else None

@@ -1,0 +1,1 @@
+"""Raising: passes from executorch-level plans back to edge programs, whatever compiler wrote the file."""

@@ -1,0 +1,119 @@
+"""Files of both compilers, raised to edge programs and compiled again, compute what they did."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from control_flow_programs import PROGRAMS
+from example_models import Model
+from stock import StockRuntime, compile_stock
+from stock_xnnpack_programs import lowered_program
+from torch.utils import _pytree as pytree
+from xdsl.utils.exceptions import PassFailedException
+
+from et_ir import ExecutorchBackendConfig, raise_program, to_edge
+from et_ir.backends.native import NativePartitioner
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_vm.runtime import Runtime
+
+REFUSED = {
+    "branches_that_cut": "the lower bound of a size, which files do not have, makes the size of a slice exact",
+    "map_in_map": "a loop writes the shape of a stack by its count, or a stack is the item of another",
+    "map_over_a_size_known_at_run_time": "a stack has a size known at run time only",
+    "map_of_slices_of_sizes_known_at_run_time": "a stack has a size known at run time only",
+    "scan_over_a_size_known_at_run_time": "a stack has a size known at run time only",
+}
+"""Programs whose files are refused, and why."""
+
+MISCOMPILED = {
+    "two_live_conditions": "results of two conditions share memory in the file of the stock compiler"
+}
+"""Programs of which a file computes something else than the model; the raised program computes what the model does."""
+
+
+def outputs(file: bytes, inputs: Any, **options: Any) -> list[Any]:
+    """The outputs of a file on et-vm, with dead memory poisoned."""
+    program = Runtime().load_program(file, poison=True, **options)
+    given = [one.numpy() if isinstance(one, torch.Tensor) else one for one in pytree.tree_leaves(inputs)]
+    return [np.array(one) for one in program.load_method("forward").execute(given)]
+
+
+def check_close(found: list[Any], expected: list[Any], tolerance: float) -> None:
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.shape == theirs.shape
+        assert ours.dtype == theirs.dtype
+        margin = tolerance * max(float(np.abs(theirs).max(initial=0.0)), 1.0)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=margin)
+
+
+def test_our_file_computes_the_same_bits(model: Model, our_file: Path) -> None:
+    file = our_file.read_bytes()
+    again = raise_program(file).to_executorch().buffer
+    for found, expected in zip(outputs(again, model.inputs), outputs(file, model.inputs), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("partitioner", [None, XnnpackPartitioner, NativePartitioner])
+def test_a_file_of_stock_on_each_backend(
+    model: Model, stock_file: Path, partitioner: Callable[[], Any] | None
+) -> None:
+    edge = raise_program(stock_file.read_bytes())
+    assert not any(op.name.startswith("executorch.") for op in edge.module.walk())
+    if partitioner is not None:
+        edge = edge.to_backend(partitioner())
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    found = outputs(file, model.inputs, allow_native=partitioner is NativePartitioner)
+    check_close(found, outputs(stock_file.read_bytes(), model.inputs), 1e-5)
+
+
+def test_the_stock_runtime_runs_a_raised_file_of_stock(
+    model: Model, stock_file: Path, stock: StockRuntime, tmp_path: Path
+) -> None:
+    path = tmp_path / "again.pte"
+    raise_program(stock_file.read_bytes()).to_executorch().save(path)
+    found = [one.numpy() for one in stock.run(path, model.inputs)]
+    check_close(found, [one.numpy() for one in stock.run(stock_file, model.inputs)], 1e-5)
+
+
+def test_graphs_of_stock_for_xnnpack_become_ops(model: Model) -> None:
+    with warnings.catch_warnings(action="ignore"):  # of stock about itself
+        file = lowered_program(model.program)
+    edge = raise_program(file)
+    assert not any(op.name == "backend.call" for op in edge.module.walk())
+    again = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    check_close(outputs(again, model.inputs), outputs(file, model.inputs), 1e-5)
+
+
+@pytest.mark.parametrize("compiler", ["ours", "stock"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_with_control_flow(name: str, compiler: str) -> None:
+    program = PROGRAMS[name]
+    module = program.make().eval()
+    with warnings.catch_warnings(action="ignore"):  # of torch about itself
+        exported = torch.export.export(module, program.inputs[0], dynamic_shapes=program.dynamic_shapes)
+    if compiler == "ours":
+        file = to_edge(exported).to_executorch().buffer
+    else:
+        try:
+            file = compile_stock(exported)
+        except Exception as error:
+            pytest.skip(f"the stock compiler fails: {type(error).__name__}")
+    if name in REFUSED:
+        with pytest.raises(PassFailedException, match=r"\[raise_c[456]\]"):
+            raise_program(file)
+        return
+    again = raise_program(file).to_executorch().buffer
+    for inputs in program.inputs:
+        if name in MISCOMPILED:
+            with torch.no_grad():
+                expected = [one.numpy() for one in pytree.tree_leaves(module(*inputs))]
+        else:
+            expected = outputs(file, inputs)
+        check_close(outputs(again, inputs), expected, 1e-6)
