@@ -16,6 +16,7 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.kernels.exponential import exp_of_difference
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import (
     add,
@@ -461,7 +462,7 @@ def _softmax(rows: _Rows) -> None:
     """exp(x - max) over its sum. A NaN in a row is in the sum, and so in all results."""
     b = rows.b
     most = rows.spread(rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input))
-    total = rows.sum(lambda x: b.value(math.ExpOp(sub(b, x, most))), keep=True)
+    total = rows.sum(lambda x: exp_of_difference(b, sub(b, x, most)), keep=True)
     scale = rows.spread(div(b, b.number(1.0, total.type), total))
     rows.write(lambda x, _: mul(b, x, scale))
 
@@ -470,7 +471,7 @@ def _log_softmax(rows: _Rows) -> None:
     """x - max - log(sum of exp(x - max))."""
     b = rows.b
     most = rows.spread(rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input))
-    total = rows.spread(rows.sum(lambda x: b.value(math.ExpOp(sub(b, x, most)))))
+    total = rows.spread(rows.sum(lambda x: exp_of_difference(b, sub(b, x, most))))
     shift = b.value(math.LogOp(total))
     rows.write(lambda x, _: sub(b, sub(b, x, most), shift))
 

@@ -19,6 +19,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from et_ir.backends.native.forms import SPATIAL, VIEWS
+from et_ir.backends.native.kernels.attention import attention_matrices
+from et_ir.backends.native.kernels.matrices import rows_or_columns
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.rows import reads_in_order
 from et_ir.backends.orders import NHWC, Order, permuted_order, reshaped_order, straight
@@ -84,6 +86,9 @@ class _Layouts:
                     pass
 
     def _kernel(self, op: KernelOp) -> None:
+        if op.form.data == "attention":
+            self._attention(op)
+            return
         order = self._order_of(op)
         shape = tensor_type(op.outputs[0]).get_shape()
         for number, value in enumerate(op.inputs):
@@ -97,6 +102,26 @@ class _Layouts:
         for result in op.outputs:
             type = tensor_type(result)
             if type.get_num_dims() == len(order):
+                Rewriter.replace_value_with_new_type(result, with_dim_order(type, order))
+
+    def _attention(self, op: KernelOp) -> None:
+        """Matrices are read in any order in which their rows or columns are together; masks are straight.
+
+        The result is written as what alone reads it permutes it.
+        """
+        matrices = {id(value) for value in attention_matrices(op)}
+        for number, (value, inside) in enumerate(zip(op.inputs, op.body.block.args, strict=True)):
+            order = straight(tensor_type(value).get_num_dims())
+            if id(inside) in matrices:
+                order = next((one for one in self._orders(value) if rows_or_columns(value, one)), order)
+            op.operands[number] = self._in_order(value, order, op)
+        (result,) = op.outputs
+        type = tensor_type(result)
+        users = [use.operation for use in result.uses]
+        if len(users) == 1 and isinstance(users[0], SchemaOp) and operator_name(users[0]) == "permute_copy":
+            rank = type.get_num_dims()
+            order = tuple(int(dim) % rank for dim in users[0].arg("dims"))
+            if order[-1] == rank - 1:
                 Rewriter.replace_value_with_new_type(result, with_dim_order(type, order))
 
     def _order_of(self, op: KernelOp) -> Order:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Final, TypeAlias, cast
 
 from xdsl.context import Context
@@ -290,6 +291,8 @@ class _Conversion:
                 self._values[op.result] = self._index(self._dim(op))
             case memref.ViewOp() | memref.ReinterpretCastOp() | memref.CastOp():
                 self._view(op)
+            case memref.AllocaOp():
+                self._local(op)
             case memref.LoadOp():
                 address = self._address(op.memref, op.indices)
                 self._define(op, llvm.LoadOp(address, op.res.type, alignment=4))
@@ -312,6 +315,10 @@ class _Conversion:
                 self._mask(op)
             case vector.BroadcastOp():
                 self._broadcast(op)
+            case vector.ShuffleOp():
+                places = DenseArrayBase.from_list(i32, list(op.mask.get_values()))
+                one, other = self._value(op.v1), self._value(op.v2)
+                self._define(op, llvm.ShuffleVectorOp(one, other, places, vector_type(op.result)))
             case vector.ReductionOp():
                 self._reduction(op)
             case scf.ForOp():
@@ -395,6 +402,14 @@ class _Conversion:
             if known < 0
         ]
         return [buffer.pointer, *dynamic]
+
+    def _local(self, op: memref.AllocaOp) -> None:
+        """A buffer on the stack; aligned as vectors are."""
+        type = memref_type(op.memref)
+        sizes = type.get_shape()
+        count = self._number_of(prod(sizes), i64)
+        made = self._made(llvm.AllocaOp(count, type.element_type, alignment=64))
+        self._buffers[op.memref] = _Buffer(made, sizes, type.element_type)
 
     def _dim(self, op: memref.DimOp) -> _Index:
         owner = op.index.owner
