@@ -96,9 +96,13 @@ class KernelOp(IRDLOperation):
 
     name = "native.kernel"
     form = prop_def(StringAttr)
+    """The loop structure."""
     inputs = var_operand_def(AnyAttr())
+    """What the ops read; of any types."""
     outputs = var_result_def(AnyAttr())
+    """What they compute for others."""
     body = region_def("single_block")
+    """The edge ops, and a `native.yield`."""
 
     traits = lazy_traits_def(
         lambda: (SingleBlockImplicitTerminator(YieldOp), IsolatedFromAbove(), RecursiveMemoryEffect())
@@ -148,6 +152,7 @@ class YieldOp(IRDLOperation):
 
     name = "native.yield"
     values = var_operand_def(AnyAttr())
+    """The results of the kernel, in order."""
     traits = traits_def(IsTerminator(), HasParent(KernelOp))
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
@@ -168,7 +173,9 @@ class ViewOp(IRDLOperation):
 
     name = "native.view"
     source = operand_def(TensorType)
+    """The tensor that is there."""
     result = result_def(TensorType)
+    """The same elements, as another tensor."""
     traits = traits_def(Pure())
     assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
 
@@ -198,10 +205,15 @@ class StridedLoadOp(IRDLOperation):
 
     name = "native.strided_load"
     base = operand_def(MemRefType)
+    """The buffer."""
     indices = var_operand_def(IndexType)
+    """The place of the first element."""
     dim = prop_def(IntegerAttr.constr(i64))
+    """The dimension along which elements are read."""
     stride = prop_def(IntegerAttr.constr(i64))
+    """Their distance there, in elements."""
     result = result_def(VectorType)
+    """The elements, a vector of rank 1."""
     traits = traits_def()
     assembly_format = (
         "$base `[` $indices `]` `dim` $dim `stride` $stride attr-dict `:` type($base) `,` type($result)"
@@ -246,9 +258,13 @@ class OuterProductOp(IRDLOperation):
 
     name = "native.outer_product"
     lhs = operand_def(VectorType)
+    """The column: m elements."""
     rhs = operand_def(VectorType)
+    """The row: n elements."""
     acc = operand_def(VectorType)
+    """What is added: m by n elements."""
     result = result_def(VectorType)
+    """The sum."""
     traits = traits_def(Pure())
     assembly_format = (
         "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `,` type($acc) `->` type($result)"
@@ -278,7 +294,9 @@ class ConcatOp(IRDLOperation):
 
     name = "native.concat"
     parts = var_operand_def(VectorType)
+    """Vectors of rank 1, from the first column on."""
     result = result_def(VectorType)
+    """Their elements in a row."""
     traits = traits_def(Pure())
     assembly_format = "$parts attr-dict `:` functional-type($parts, $result)"
 
@@ -311,9 +329,13 @@ class CompareOp(IRDLOperation):
 
     name = "native.compare"
     predicate = prop_def(StringAttr)
+    """The predicate."""
     lhs = operand_def(VectorType)
+    """The left elements."""
     rhs = operand_def(VectorType)
+    """The right elements."""
     result = result_def(VectorType)
+    """A bit for each pair."""
     traits = traits_def(Pure())
     assembly_format = (
         "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
@@ -349,9 +371,13 @@ class SelectOp(IRDLOperation):
     name = "native.select"
     T: ClassVar = VarConstraint("T", VectorType.constr())
     mask = operand_def(VectorType)
+    """A bit for each element."""
     lhs = operand_def(T)
+    """Elements where it is set."""
     rhs = operand_def(T)
+    """Elements where it is clear."""
     result = result_def(T)
+    """The selected elements."""
     traits = traits_def(Pure())
     assembly_format = "$mask `,` $lhs `,` $rhs attr-dict `:` type($mask) `,` type($result)"
 
