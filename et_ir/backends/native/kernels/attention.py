@@ -201,7 +201,7 @@ def _has_loops(one: Attention, product: Sequence[int]) -> bool:
     heads, of_keys, of_values = (prod(shape[:-2]) for shape in shapes[:3])
     queries, keys = shapes[0][-2], product[-1]
     constant = any(isinstance(value.owner, GetOp) for value in values[1:3])
-    rows = (product[-2], one.shape[-2] if len(one.shape) > 1 else 1)
+    rows = (product[-2], *one.shape[-2:-1])
     return (
         not constant
         and min(map(prod, shapes)) > 0

@@ -22,6 +22,7 @@ from et_ir.backends.native.forms import SPATIAL, VIEWS
 from et_ir.backends.native.kernels.attention import attention_matrices
 from et_ir.backends.native.kernels.matrices import rows_or_columns
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.product import right_argument
 from et_ir.backends.native.kernels.rows import reads_in_order
 from et_ir.backends.orders import NHWC, Order, permuted_order, reshaped_order, straight
 from et_ir.dialects.edge.attributes import dim_order_of, with_dim_order
@@ -97,6 +98,9 @@ class _Layouts:
             if packed and tensor_type(value).get_shape() != shape:
                 continue
             rank = tensor_type(value).get_num_dims()
+            if op.form.data == "product" and op.body.block.args[number] is right_argument(op):
+                op.operands[number] = self._in_order(value, self._readable(value), op)
+                continue
             wanted = order if rank == len(order) else straight(rank)
             op.operands[number] = self._in_order(value, wanted, op)
         for result in op.outputs:
@@ -113,7 +117,7 @@ class _Layouts:
         for number, (value, inside) in enumerate(zip(op.inputs, op.body.block.args, strict=True)):
             order = straight(tensor_type(value).get_num_dims())
             if id(inside) in matrices:
-                order = next((one for one in self._orders(value) if rows_or_columns(value, one)), order)
+                order = self._readable(value)
             op.operands[number] = self._in_order(value, order, op)
         (result,) = op.outputs
         type = tensor_type(result)
@@ -123,6 +127,11 @@ class _Layouts:
             order = tuple(int(dim) % rank for dim in users[0].arg("dims"))
             if order[-1] == rank - 1:
                 Rewriter.replace_value_with_new_type(result, with_dim_order(type, order))
+
+    def _readable(self, value: SSAValue) -> Order:
+        """An order in which matrices are there, or else the straight one, in which vectors of them can be loaded."""
+        order = straight(tensor_type(value).get_num_dims())
+        return next((one for one in self._orders(value) if rows_or_columns(value, one)), order)
 
     def _order_of(self, op: KernelOp) -> Order:
         """The order in which a kernel writes its result, and reads what has its rank."""
