@@ -84,7 +84,7 @@ class KernelOp(IRDLOperation):
     ```mlir
     %1 = native.kernel "pointwise"(%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
     ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
-      %c = edge.add.Tensor %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+      %c = edge.add.Tensor %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
       native.yield %c : tensor<4xf32>
     }
     ```
@@ -321,7 +321,7 @@ class CompareOp(IRDLOperation):
     The predicates are those of `arith.cmpf`, as `olt` or `une`.
 
     ```mlir
-    %m = native.compare "olt", %a, %b : vector<16xf32> -> vector<16xi1>
+    %m = native.compare "olt", %a, %b : vector<16xf32>, vector<16xf32> -> vector<16xi1>
     ```
 
     Rules: `compare_c1` the predicate is one of a comparison; `compare_c2` the result has a bit for each element.
