@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.native import ConcatOp, OuterProductOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native import ConcatOp, OuterProductOp, PrefetchOp, SelectOp, StridedLoadOp
 from et_ir.dialects.native.types import float_splat, memref_type, vector_type
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
@@ -328,6 +328,10 @@ class LoopBuilder:
     def concat(self, parts: Sequence[SSAValue]) -> SSAValue:
         """One vector of several."""
         return parts[0] if len(parts) == 1 else self.value(ConcatOp(parts))
+
+    def prefetch(self, base: SSAValue, at: Sequence[Index]) -> None:
+        """Say that a place of a buffer is read soon."""
+        self.add_op(PrefetchOp(base, [self.index(one) for one in at]))
 
     def outer_product(self, column: SSAValue, row: SSAValue, accumulator: SSAValue) -> SSAValue:
         """`accumulator + column ⊗ row`."""

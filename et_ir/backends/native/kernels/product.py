@@ -38,6 +38,8 @@ BLOCK_ROWS: Final = 96
 """Rows that a thread computes of all panels before the next: their part of the left matrix stays in the L2 cache."""
 BLOCK_INNER: Final = 256
 """Steps of the shared dimension after which sums are stored: as many rows of two panels stay in the first cache."""
+PREFETCHING_ROWS: Final = 8
+"""Rows of a tile from which on the next panels are prefetched: with fewer, memory is waited for anyway."""
 PACKED_ROWS: Final = 32
 PACKED_COLUMNS: Final = 384
 """Right matrices of as many columns that are no constants are packed, if they meet as many rows."""
@@ -302,6 +304,11 @@ def _accumulate(
         left = b.column(x, [row, loop.index], 0, 1, vector_of(tile))
         if number is None:
             right = b.panels(w, column, [loop.index], width)
+            if tile >= PREFETCHING_ROWS:
+                # While the first tile of rows reads a group of panels from memory, little else is done.
+                following = b.quotient(b.add(column, width), PANEL)
+                for panel in range(width // PANEL):
+                    b.prefetch(w, [b.add(following, panel), loop.index, 0])
         elif memref_type(w).get_num_dims() == 4:
             first = b.quotient(column, PANEL)
             places = [[number, b.add(first, panel), loop.index, 0] for panel in range(width // PANEL)]

@@ -33,7 +33,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
+from et_ir.dialects.native import BarrierOp, CompareOp, PrefetchOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY
 
@@ -335,6 +335,11 @@ class _Conversion:
                 self._for(op)
             case scf.IfOp():
                 self._if(op)
+            case PrefetchOp():
+                # For reading, into the second cache, of data.
+                hints = [self._number_of(number, i32) for number in (0, 2, 1)]
+                address = self._address(op.base, op.indices)
+                self._add(llvm.CallIntrinsicOp("llvm.prefetch.p0", [address, *hints], []))
             case BarrierOp():
                 threads = self._entry.args[-1]
                 self._call(BARRIER, [self._context, threads])
