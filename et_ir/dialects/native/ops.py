@@ -406,7 +406,9 @@ class PrefetchOp(IRDLOperation):
 
     name = "native.prefetch"
     base = operand_def(MemRefType)
+    """The buffer."""
     indices = var_operand_def(IndexType)
+    """The place, an index for each dimension."""
     traits = traits_def()
     assembly_format = "$base `[` $indices `]` attr-dict `:` type($base)"
 
