@@ -23,6 +23,7 @@ PASSES: Final[dict[str, str]] = {
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
     "fuse-attention": "et_ir.backends.native.passes.fuse_attention:FuseAttentionPass",
+    "fuse-normalization": "et_ir.backends.native.passes.fuse_normalization:FuseNormalizationPass",
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",
     "plan-buffers": "et_ir.backends.native.passes.plan_buffers:PlanBuffersPass",

@@ -28,6 +28,7 @@ from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
 from et_ir.backends.native.passes.fuse_attention import FuseAttentionPass
+from et_ir.backends.native.passes.fuse_normalization import FuseNormalizationPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.data import Blob
@@ -76,6 +77,7 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
     """Compile a module of edge ops with one method, which becomes kernels."""
     context = Context()
     FuseAttentionPass().apply(context, module)
+    FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:

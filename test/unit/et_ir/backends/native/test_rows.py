@@ -151,3 +151,38 @@ def test_nan_and_infinities(function: _Function) -> None:
 def test_a_long_sum_is_accurate() -> None:
     torch.manual_seed(0)
     check(lambda x: x.mean(), torch.rand(1_000_003), tolerance=1e-5)
+
+
+def _rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+SPREAD = [
+    pytest.param(_rms_norm, (3, 5, 37), (37,), id="rms-norm"),
+    pytest.param(_rms_norm, (2, 300), (300,), id="rms-norm-of-long-rows"),
+    pytest.param(_rms_norm, (2, 3, 4, 64), (64,), id="rms-norm-of-heads"),
+    pytest.param(lambda x, y: (x - x.mean(0, keepdim=True)) * y, (7, 21), (7, 1), id="columns"),
+    pytest.param(lambda x, y: x / (x.norm(dim=-1, keepdim=True) + y), (7, 130), (7, 1), id="length"),
+    pytest.param(
+        lambda x, y: torch.relu(x * 2).amax(1, keepdim=True) - y, (3, 7, 5), (3, 7, 5), id="of-another"
+    ),
+    pytest.param(lambda x, y: y * x.sum((1, 2), keepdim=True) + x, (3, 7, 5), (5,), id="two-dimensions"),
+    pytest.param(lambda x, y: x - x.mean((2, 3), keepdim=True) * y, (1, 3, 6, 7), (3, 1, 1), id="image"),
+    pytest.param(lambda x, y: x * x.sum(-1, keepdim=True) + y, (5, 1), (5, 1), id="rows-of-one"),
+]
+
+
+@pytest.mark.parametrize(("function", "rows", "other"), SPREAD)
+def test_rows_scaled_by_a_reduction(
+    function: _Function, rows: tuple[int, ...], other: tuple[int, ...]
+) -> None:
+    torch.manual_seed(0)
+    check(function, torch.randn(rows), torch.randn(other), tolerance=5e-6)
+
+
+@pytest.mark.parametrize("function", [lambda x: torch.softmax(x, -1), lambda x: torch.softmax(x, 0)])
+def test_softmax_far_below_the_largest(function: _Function) -> None:
+    """Exponentials of differences are right up to where they vanish."""
+    x = torch.linspace(-130, 0, 700).reshape(2, 350)
+    check(function, x)
+    check(lambda x: torch.log(function(x)[0, :70] + 1e-37), x, tolerance=1e-4)
