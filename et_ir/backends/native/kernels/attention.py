@@ -46,6 +46,10 @@ KEYS: Final = 256
 """Keys of a block, whose scores with a tile of queries stay in the first cache."""
 VECTORS: Final = 4
 """Vector registers of scores that are computed together."""
+FEW: Final = 8
+"""As many queries, or fewer, read keys and values as they are."""
+TOGETHER: Final = 4
+"""Of these, those that are weighed together."""
 MASKED: Final = -1e30
 """What is added to scores of keys that are left out is at most this."""
 
@@ -247,6 +251,8 @@ class _Loops:
     columns: int
     reach: int | None
     """Keys after the number of its query that a query reads; None if it reads all."""
+    unpacked: tuple[Matrices, Matrices] | None
+    """Keys and values that are read as they are, by few queries; None if they are packed."""
 
     def build(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """Tiles of queries, which threads share."""
@@ -259,23 +265,46 @@ class _Loops:
         self._queries = b.local(self.rows, -(-self.depth // step) * step)
         self._total = b.local(self.rows, -(-self.width // step) * step)
         self._most, self._sum = b.local(self.rows), b.local(self.rows)
+        if self.unpacked is not None:
+            self._build_few(q, k, v, y)
+            return
         tiles = -(-queries // self.rows)
         with b.parallel(self.query.count * tiles) as number:
             head, tile = b.quotient(number, tiles), b.remainder(number, tiles)
             row = b.min(b.mul(tile, self.rows), queries - self.rows)
-            self._load_queries(q, head, row)
-            shared = b.quotient(head, self.sharing)
+            self._head, self._top = head, row
             end: Index = self.keys
             if self.reach is not None:
                 end = b.max(b.min(b.add(row, self.rows + self.reach), self.keys), 1)
-            if self.keys <= KEYS:
-                self._block(k, v, head, shared, row, _Block(0, end, carried=False))
-            else:
-                self._start()
-                with b.for_(0, end, KEYS) as loop:
-                    count = b.min(b.sub(end, loop.index), KEYS)
-                    self._block(k, v, head, shared, row, _Block(loop.index, count, carried=True))
-            self._finish(y, head, row)
+            self._tile(q, k, v, y, b.quotient(head, self.sharing), end)
+
+    def _build_few(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
+        """All queries that read the same keys and values, which threads share."""
+        end = self.keys
+        if self.reach is not None:
+            end = max(min(self.query.rows + self.reach, self.keys), 1)
+        with self.b.parallel(self.query.count // self.sharing) as shared:
+            self._head, self._top = self.b.mul(shared, self.sharing), 0
+            self._tile(q, k, v, y, shared, end)
+
+    def _tile(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue, shared: Index, end: Index) -> None:
+        b = self.b
+        self._load_queries(q)
+        if self.keys <= KEYS:
+            self._block(k, v, shared, _Block(0, end, carried=False))
+        else:
+            self._start()
+            with b.for_(0, end, KEYS) as loop:
+                count = b.min(b.sub(end, loop.index), KEYS)
+                self._block(k, v, shared, _Block(loop.index, count, carried=True))
+        self._finish(y)
+
+    def _query(self, row: Index) -> tuple[Index, Index]:
+        """The head, and the query in it, of a row of the tile."""
+        b, queries = self.b, self.query.rows
+        if self.unpacked is None:
+            return self._head, b.add(self._top, row)
+        return b.add(self._head, b.quotient(row, queries)), b.remainder(row, queries)
 
     def _vectors(self, size: int) -> list[tuple[int, SSAValue | None]]:
         """Where vectors of a row of a known size start, and masks of their elements."""
@@ -284,11 +313,11 @@ class _Loops:
             (at, None if size - at >= step else self.b.mask(size - at, step)) for at in range(0, size, step)
         ]
 
-    def _load_queries(self, q: SSAValue, head: Index, row: Index) -> None:
+    def _load_queries(self, q: SSAValue) -> None:
         b = self.b
         with b.for_(0, self.rows) as loop:
             for at, mask in self._vectors(self.depth):
-                here = self.query.at(b, head, b.add(row, loop.index), at)
+                here = self.query.at(b, *self._query(loop.index), at)
                 value = b.load_row(q, here, mask, self.lanes * VECTORS)
                 b.store(value, self._queries, [loop.index, at])
 
@@ -301,8 +330,11 @@ class _Loops:
                 type = vector_of(self.lanes * VECTORS)
                 b.store(b.splat(0.0, type), self._total, [loop.index, at])
 
-    def _block(self, k: SSAValue, v: SSAValue, head: Index, shared: Index, row: Index, block: _Block) -> None:
+    def _block(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block) -> None:
         b = self.b
+        if self.unpacked is not None:
+            self._block_of_few(k, v, shared, block)
+            return
         panels = b.mul(shared, -(-self.keys // PANEL) * PANEL)
         first = b.add(panels, block.first)
 
@@ -315,7 +347,7 @@ class _Loops:
 
         self._columns(block.count, scores)
         with b.for_(0, self.rows) as loop:
-            self._softmax(loop.index, head, row, block)
+            self._softmax(loop.index, block)
 
         def values(column: Index, width: int) -> None:
             type = vector_of(self.rows, width)
@@ -329,6 +361,49 @@ class _Loops:
 
         self._columns(self.width, values)
 
+    def _block_of_few(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block) -> None:
+        """Keys and values are read once, row by row, at the speed of memory."""
+        assert self.unpacked is not None
+        b = self.b
+        keys, values = self.unpacked
+        width = self.lanes * VECTORS
+        type = vector_of(width)
+        with b.for_(0, block.count) as loop:
+            key = b.add(block.first, loop.index)
+            parts = [
+                (at, b.load_row(k, keys.at(b, shared, at, key), mask, width))
+                for at, mask in self._vectors(self.depth)
+            ]
+            for row in range(self.rows):
+                total: SSAValue | None = None
+                for at, part in parts:
+                    query = b.load(self._queries, [row, at], type)
+                    total = (
+                        mul(b, query, part) if total is None else b.value(vector.FMAOp(query, part, total))
+                    )
+                assert total is not None
+                score = _reduced(b, total, vector.CombiningKindFlag.ADD)
+                b.set_element(score, self._scores, [row, loop.index])
+        with b.for_(0, self.rows) as loop:
+            self._softmax(loop.index, block)
+        for at, mask in self._vectors(self.width):
+            for top in range(0, self.rows, TOGETHER):
+                rows = range(top, min(top + TOGETHER, self.rows))
+                starts = [
+                    b.load(self._total, [row, at], type) if block.carried else b.splat(0.0, type)
+                    for row in rows
+                ]
+                with b.for_(0, block.count, 1, starts) as loop:
+                    here = values.at(b, shared, b.add(block.first, loop.index), at)
+                    value = b.load_row(v, here, mask, width)
+                    weights = [b.broadcast(b.element(self._scores, [row, loop.index]), type) for row in rows]
+                    loop.next = [
+                        b.value(vector.FMAOp(weight, value, total))
+                        for weight, total in zip(weights, loop.args, strict=True)
+                    ]
+                for row, total in zip(rows, loop.results, strict=True):
+                    b.store(total, self._total, [row, at])
+
     def _columns(self, count: Index, visit: Callable[[Index, int], None]) -> None:
         """Visit groups of panels of a tile's width, then the panels that are left, which may be filled in part."""
         b = self.b
@@ -340,13 +415,13 @@ class _Loops:
             with b.for_(whole, count, PANEL) as loop:
                 visit(loop.index, PANEL)
 
-    def _softmax(self, row: Index, head: Index, top: Index, block: _Block) -> None:
+    def _softmax(self, row: Index, block: _Block) -> None:
         """Exponentials of the scores of one query in place, and what they change of its sums."""
         b = self.b
         width = self.lanes * VECTORS
         type = vector_of(width)
         lowest = b.splat(-inf, type)
-        places = self._places(head, b.add(top, row))
+        places = self._places(*self._query(row)) if self.attention.pointwise else []
 
         def largest(at: Index, carried: SSAValue) -> SSAValue:
             value = b.load(self._scores, [row, at], type)
@@ -393,7 +468,7 @@ class _Loops:
                 b.store(value, self._total, [row, at])
         b.store_first(total, self._sum, [row])
 
-    def _finish(self, y: SSAValue, head: Index, row: Index) -> None:
+    def _finish(self, y: SSAValue) -> None:
         """Divide by the sums."""
         b = self.b
         width = self.lanes * VECTORS
@@ -403,7 +478,7 @@ class _Loops:
             scale = b.widened(div(b, b.splat(1.0, vector_of(self.lanes)), total), width)
             for at, mask in self._vectors(self.width):
                 value = mul(b, b.load(self._total, [loop.index, at], type), scale)
-                there = self._at(self.result, head, b.add(row, loop.index), at)
+                there = self._at(self.result, *self._query(loop.index), at)
                 if mask is None:
                     b.store(value, y, there)
                 else:
@@ -462,13 +537,11 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
     result = Matrices.of(kernel.outputs[0])
     beside = [_beside(host, attention, one, outside[one]) for one in attention.beside]
     reach = _reach(host, attention, outside, query.rows)
-    operands = [
-        query.operand(host),
-        _panels(host, key),
-        _panels(host, value),
-        *beside,
-        result.operand(host),
-    ]
+    sharing = query.count // key.count
+    few = sharing * query.rows <= FEW and key.by_columns and not value.by_columns
+    unpacked = (key, value) if few else None
+    matrices = [one.operand(host) if few else _panels(host, one) for one in (key, value)]
+    operands = [query.operand(host), *matrices, *beside, result.operand(host)]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         q, k, v, *others, y = buffers
@@ -482,10 +555,11 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
             key.columns,
             key.rows,
             value.columns,
-            query.count // key.count,
-            tile_rows(query.rows, host),
+            sharing,
+            sharing * query.rows if few else tile_rows(query.rows, host),
             panel_columns(host),
             reach,
+            unpacked,
         )
         loops.build(q, k, v, y)
 

@@ -48,6 +48,8 @@ SHAPES = [
     pytest.param((1, 1, 3, 1), (1, 1, 1, 1), (1, 1, 1, 1), id="ones"),
     pytest.param((1, 1, 20, 16), (1, 1, 300, 16), (1, 1, 300, 16), id="blocks-of-keys"),
     pytest.param((1, 2, 15, 64), (1, 2, 513, 64), (1, 2, 513, 70), id="one-key-left"),
+    pytest.param((1, 2, 1, 70), (1, 2, 600, 70), (1, 2, 600, 90), id="one-query-of-many-keys"),
+    pytest.param((2, 1, 6, 33), (2, 1, 40, 33), (2, 1, 40, 65), id="few-queries"),
     pytest.param((3, 7, 5), (3, 9, 5), (3, 9, 3), id="without-heads"),
 ]
 
@@ -116,6 +118,17 @@ def test_grouped_queries() -> None:
     torch.manual_seed(0)
     q, k, v = torch.randn(2, 8, 19, 16), torch.randn(2, 2, 21, 16), torch.randn(2, 2, 21, 16)
     fused(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), q, k, v)
+
+
+@pytest.mark.parametrize("keys", [30, 300])
+def test_few_grouped_queries(keys: int) -> None:
+    """One query of each head of a group, with a mask for each query."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 6, 1, 16), torch.randn(2, 2, keys, 16), torch.randn(2, 2, keys, 16)
+    fused(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), q, k, v)
+    mask = torch.where(torch.rand(2, 1, 3, keys) < 0.3, -inf, torch.randn(2, 1, 3, keys))
+    q, k, v = torch.randn(2, 2, 3, 16), torch.randn(2, 2, keys, 16), torch.randn(2, 2, keys, 16)
+    fused(lambda q, k, v, m: torch.softmax(q @ k.mT + m, -1) @ v, q, k, v, mask)
 
 
 class Block(nn.Module):
