@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from xdsl.ir import SSAValue
@@ -25,7 +24,9 @@ from et_ir.backends.native.kernels.panels import (
     tile_rows,
 )
 from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul, operator_name
+from et_ir.backends.native.kernels.row_tiles import visit_rows
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import GetOp
@@ -49,12 +50,14 @@ PACKED_COLUMNS: Final = 384
 class Sizes:
     """A batch of products of matrices of `rows` by `inner` and `inner` by `columns`, and the tile of results."""
 
-    batch: int
-    rows: int
-    inner: int
-    columns: int
+    batch: Size
+    rows: Size
+    inner: Size
+    columns: Size
     tile_rows: int
     tile_columns: int
+    many_rows: bool = False
+    """Whether threads share blocks of rows, and not the columns."""
 
 
 class _Anchor:
@@ -77,11 +80,12 @@ class _Anchor:
         self.by_columns = self.name == "linear"
 
     def sizes(self, host: Host) -> Sizes:
-        result = tensor_type(self.op.results[0]).get_shape()
-        batch = result[0] if self.name == "bmm" else 1
-        rows = prod(result) // (batch * result[-1])
-        inner = tensor_type(self.left).get_shape()[-1]
-        return Sizes(batch, rows, inner, result[-1], tile_rows(rows, host), panel_columns(host))
+        result = shape_of(self.op.results[0])
+        batch, rows = (result[0], result[1]) if self.name == "bmm" else (1, product(result[:-1]))
+        inner = shape_of(self.left)[-1]
+        most = host.most(rows)
+        tile = tile_rows(most, host)
+        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most >= 2 * BLOCK_ROWS)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product and its bias, scaled."""
@@ -101,7 +105,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
     sizes = anchor.sizes(host)
     outside = kernel.outside()
     right = _right_operand(host, anchor, outside[anchor.right], sizes)
-    rows = sizes.batch * sizes.rows
+    rows = product((sizes.batch, sizes.rows))
     left = Operand(host.buffer(outside[anchor.left]), [rows, sizes.inner])
     tail_operands = [] if anchor.bias is None else [anchor.bias]
     epilogue = Epilogue(kernel, anchor.op, rows, sizes.columns, anchor.tail, tail_operands)
@@ -118,8 +122,9 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
 def right_argument(kernel: KernelOp) -> SSAValue | None:
     """The right matrix of a product, as the body has it, if it may be in memory by columns, as it is packed then."""
     anchor = _Anchor(anchor_of(kernel))
-    constant = isinstance(kernel.outside()[anchor.right].owner, GetOp)
-    return anchor.right if not constant and anchor.right.has_one_use() and not anchor.by_columns else None
+    value = kernel.outside()[anchor.right]
+    packs = not isinstance(value.owner, GetOp) and tensor_type(value).has_static_shape()
+    return anchor.right if packs and anchor.right.has_one_use() and not anchor.by_columns else None
 
 
 def _right_operand(host: Host, anchor: _Anchor, value: SSAValue, sizes: Sizes) -> Operand:
@@ -127,18 +132,21 @@ def _right_operand(host: Host, anchor: _Anchor, value: SSAValue, sizes: Sizes) -
     array = constant_array(host, value)
     if array is not None and array.ndim == 2:
         return packed_operand(panels_of(host, array.T if anchor.by_columns else array), sizes)
+    plain = Operand(host.buffer(value), [sizes.batch, sizes.inner, sizes.columns])
+    if not tensor_type(value).has_static_shape():
+        return plain
     matrices = Matrices.of(value)
-    strided = sizes.rows >= PACKED_ROWS and sizes.columns >= PACKED_COLUMNS
-    if not matrices.by_columns and not strided:
-        return Operand(host.buffer(value), [sizes.batch, sizes.inner, sizes.columns])
+    if not matrices.by_columns and (host.most(sizes.rows) < PACKED_ROWS or matrices.columns < PACKED_COLUMNS):
+        return plain
     panels = packed_matrices(host, matrices)
     if sizes.batch == 1:
         return packed_operand(panels, sizes)
-    return Operand(panels, [sizes.batch, -(-sizes.columns // PANEL), sizes.inner, PANEL], fixed=[3])
+    return Operand(panels, [sizes.batch, -(-matrices.columns // PANEL), sizes.inner, PANEL], fixed=[3])
 
 
 def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
     """Panels of a right matrix, as a kernel takes them."""
+    assert isinstance(sizes.columns, int)
     return Operand(panels, [-(-sizes.columns // PANEL), sizes.inner, PANEL], fixed=[2])
 
 
@@ -155,25 +163,27 @@ def build_product(
     def rows(
         start: Index, end: Index, column: Index, width: int, mask: SSAValue | None, number: Index
     ) -> None:
-        """Tiles of the rows from `start` to `end`. The last ends with them, and may repeat rows of the one before."""
-        last = b.sub(end, tile)
-        with b.for_(start, end, tile) as loop:
-            at = [b.min(loop.index, last), column]
-            total = _accumulate(b, x, w, at, tile, width, None if packed else number, mask)
+        """Tiles of the rows from `start` to `end`."""
+
+        def one(row: Index, height: int) -> None:
+            at = [row, column]
+            total = _accumulate(b, x, w, at, height, width, None if packed else number, mask)
             epilogue.store(b, total, y, at, mask)
+
+        visit_rows(b, start, end, tile, one, any_number=not isinstance(sizes.rows, int))
 
     def columns(visit: Callable[[Index, int, SSAValue | None], None]) -> None:
         column_groups(b, sizes, b.dim(y, 1), visit)
 
     count = b.dim(x, 0)
-    if sizes.batch > 1:
+    if sizes.batch != 1:
         each = b.quotient(count, b.dim(w, 0))
         with b.parallel(b.dim(w, 0)) as number:
             start = b.mul(number, each)
             columns(lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number))
-    elif packed and sizes.rows >= 2 * BLOCK_ROWS and sizes.inner > BLOCK_INNER:
+    elif packed and sizes.many_rows and _is_long(sizes):
         _build_blocks(b, sizes, epilogue, x, w, y)
-    elif sizes.rows >= 2 * BLOCK_ROWS:
+    elif sizes.many_rows:
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
@@ -188,6 +198,11 @@ def build_product(
         )
 
 
+def _is_long(sizes: Sizes) -> bool:
+    """Whether the shared dimension is worth blocks, and known, as are the rows that are left after whole tiles."""
+    return isinstance(sizes.rows, int) and isinstance(sizes.inner, int) and sizes.inner > BLOCK_INNER
+
+
 def _build_blocks(
     b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
 ) -> None:
@@ -197,10 +212,13 @@ def _build_blocks(
     blocks before are in the result; the last block finishes them.
     """
     tile = sizes.tile_rows
+    assert isinstance(sizes.rows, int)
+    assert isinstance(sizes.inner, int)
+    rest, inner = sizes.rows % tile, sizes.inner
     block = -(-BLOCK_ROWS // tile) * tile
     count = b.dim(x, 0)
     local = b.local(block, BLOCK_INNER)
-    end = (sizes.inner - 1) // BLOCK_INNER * BLOCK_INNER
+    end = (inner - 1) // BLOCK_INNER * BLOCK_INNER
     vectors = PANEL * 4
 
     def copy(first: Index, many: Index, start: Index, depth: int) -> None:
@@ -236,9 +254,9 @@ def _build_blocks(
             with b.for_(0, whole, tile) as loop:
                 tiles(loop.index, tile)
             # Rows are not computed twice here, as their sums are added to what is there.
-            if sizes.rows % tile:
+            if rest:
                 with b.if_(b.below(whole, many)):
-                    tiles(whole, sizes.rows % tile)
+                    tiles(whole, rest)
 
         column_groups(b, sizes, b.dim(y, 1), group)
 
@@ -247,7 +265,7 @@ def _build_blocks(
         step(first, many, 0, BLOCK_INNER, begins=True, ends=False)
         with b.for_(BLOCK_INNER, end, BLOCK_INNER) as loop:
             step(first, many, loop.index, BLOCK_INNER, begins=False, ends=False)
-        step(first, many, end, sizes.inner - end, begins=False, ends=True)
+        step(first, many, end, inner - end, begins=False, ends=True)
 
 
 def column_groups(
@@ -270,10 +288,17 @@ def column_groups(
     else:
         with b.for_(0, whole, width) as loop:
             visit(loop.index, width, None)
-    left = sizes.columns % width
+    left = sizes.columns % width if isinstance(sizes.columns, int) else width
 
     def rest() -> None:
         column = whole
+        if not isinstance(sizes.columns, int):
+            some = b.multiple_below(columns, PANEL)
+            with b.for_(whole, some, PANEL) as loop:
+                visit(loop.index, PANEL, None)
+            with b.if_(b.below(some, columns)):
+                visit(some, PANEL, b.mask(b.sub(columns, some), PANEL))
+            return
         for _ in range(left // PANEL):
             visit(column, PANEL, None)
             column = b.add(column, PANEL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import prod
 from typing import Final
 
 from xdsl.ir import SSAValue
@@ -12,6 +11,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.transposition import BLOCK, transpose_block
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
+from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.backends.orders import in_order, step
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp
@@ -28,7 +28,7 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     (source,), (result,) = kernel.inputs, kernel.outputs
     type = tensor_type(source)
     have, want = dim_order_of(type), dim_order_of(tensor_type(result))
-    sizes, permutation = _collapsed(in_order(type.get_shape(), have), step(have, want))
+    sizes, permutation = _collapsed(in_order(shape_of(source), have), step(have, want))
     made = [sizes[dim] for dim in permutation]
     last = len(sizes) - 1
     moves = permutation[-1] != last
@@ -92,10 +92,10 @@ def _build_blocks(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSA
     """Blocks of the dimension that is innermost in the result by the one that is innermost in the source."""
     rank = len(permutation)
     across, along = permutation[-1], rank - 1
-    rows, columns = b.static_dim(x, across), b.static_dim(x, along)
+    rows, columns = b.dim(x, across), b.dim(x, along)
     outer = [dim for dim in range(rank) if dim not in (across, along)]
     sizes = [b.dim(x, dim) for dim in outer]
-    groups = -(-rows // BLOCK)
+    groups = b.ceildiv(rows, BLOCK)
     with b.parallel(b.mul(_product(b, sizes), groups)) as number:
         others = dict(zip(outer, _places(b, b.quotient(number, groups), sizes), strict=True))
         top = b.mul(b.remainder(number, groups), BLOCK)
@@ -108,27 +108,36 @@ def _build_blocks(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSA
             place = here(row, column)
             return [place[dim] for dim in permutation]
 
+        def elements(column: Index) -> None:
+            with b.for_(top, b.min(b.add(top, BLOCK), rows)) as row, b.for_(column, columns) as place:
+                value = b.element(x, here(row.index, place.index))
+                b.set_element(value, y, there(row.index, place.index))
+
         def blocks(count: int) -> None:
             def block(column: Index, width: int) -> None:
                 transpose_block(b, lanes, (x, here), (y, there), (top, column), (count, width))
 
-            whole = columns // BLOCK * BLOCK
-            if whole:
-                with b.for_(0, whole, BLOCK) as loop:
-                    block(loop.index, BLOCK)
-            if columns > whole:
-                block(whole, columns - whole)
+            whole = b.multiple_below(columns, BLOCK)
+            with b.for_(0, whole, BLOCK) as loop:
+                block(loop.index, BLOCK)
+            if not isinstance(columns, int):
+                elements(whole)
+            elif columns % BLOCK:
+                block(whole, columns % BLOCK)
 
-        if rows < BLOCK or not rows % BLOCK:
+        if isinstance(rows, int) and (rows < BLOCK or not rows % BLOCK):
             blocks(min(rows, BLOCK))
-        else:
-            with b.if_(b.at_least(b.sub(rows, top), BLOCK)) as otherwise:
-                blocks(BLOCK)
-                with otherwise():
+            return
+        with b.if_(b.at_least(b.sub(rows, top), BLOCK)) as otherwise:
+            blocks(BLOCK)
+            with otherwise():
+                if isinstance(rows, int):
                     blocks(rows % BLOCK)
+                else:
+                    elements(0)
 
 
-def _collapsed(sizes: Sequence[int], permutation: Sequence[int]) -> tuple[list[int], list[int]]:
+def _collapsed(sizes: Sequence[Size], permutation: Sequence[int]) -> tuple[list[Size], list[int]]:
     """Sizes and permutation without dimensions of size one, and with those merged that stay neighbors."""
     moving = [dim for dim in permutation if sizes[dim] != 1]
     runs: list[list[int]] = []
@@ -140,7 +149,7 @@ def _collapsed(sizes: Sequence[int], permutation: Sequence[int]) -> tuple[list[i
         else:
             runs.append([dim])
     order = sorted(range(len(runs)), key=lambda run: runs[run][0])
-    merged = [prod(sizes[dim] for dim in runs[run]) for run in order]
+    merged = [product(sizes[dim] for dim in runs[run]) for run in order]
     places = {run: place for place, run in enumerate(order)}
     found = [places[run] for run in range(len(runs))]
     # Loops are over one dimension outside of the innermost at least.
