@@ -529,8 +529,12 @@ def _log_softmax(rows: _Rows) -> None:
     """x - max - log(sum of exp(x - max))."""
     b = rows.b
     most = rows.spread(rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input))
-    total = rows.spread(rows.sum(lambda x: exp_of_difference(b, sub(b, x, most))))
-    shift = b.value(math.LogOp(total))
+    total = rows.sum(lambda x: exp_of_difference(b, sub(b, x, most)))
+    if rows.along:
+        # One register of logarithms, and not as many as elements are computed of together.
+        shift = b.widened(b.value(math.LogOp(b.broadcast(total, vector_of(rows.lanes)))), rows.width)
+    else:
+        shift = b.value(math.LogOp(total))
     rows.write(lambda x, _: sub(b, sub(b, x, most), shift))
 
 

@@ -186,3 +186,51 @@ def test_softmax_far_below_the_largest(function: _Function) -> None:
     x = torch.linspace(-130, 0, 700).reshape(2, 350)
     check(function, x)
     check(lambda x: torch.log(function(x)[0, :70] + 1e-37), x, tolerance=1e-4)
+
+
+def _randomized(norm: nn.Module) -> nn.Module:
+    torch.manual_seed(1)
+    for one in (*norm.parameters(), *norm.buffers()):
+        if one.is_floating_point():
+            one.data = torch.rand(one.shape) + 0.5
+    return norm.eval()
+
+
+BATCH_NORMS = [
+    pytest.param(lambda: nn.BatchNorm2d(6), (2, 6, 5, 7), id="image"),
+    pytest.param(lambda: nn.BatchNorm2d(6, affine=False), (2, 6, 5, 7), id="without-weight"),
+    pytest.param(lambda: nn.BatchNorm1d(6), (3, 6), id="rows"),
+    pytest.param(lambda: nn.BatchNorm1d(6), (3, 6, 5), id="signal"),
+    pytest.param(
+        lambda: nn.Sequential(nn.ReLU(), nn.BatchNorm2d(6), nn.Conv2d(6, 4, 3)), (1, 6, 9, 9), id="before"
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "shape"), BATCH_NORMS)
+def test_batch_norm(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
+    norm = _randomized(make())
+    torch.manual_seed(0)
+    check(norm, torch.randn(shape), tolerance=5e-6)
+
+
+def _layer_norm(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.native_layer_norm(x, [5, 9], None, None, 1e-5)
+
+
+def _group_norm(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.native_group_norm(x, None, None, 2, 6, 45, 3, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x: _layer_norm(x)[1], id="mean"),
+        pytest.param(lambda x: _layer_norm(x)[2], id="deviation"),
+        pytest.param(lambda x: _layer_norm(x)[0] * _layer_norm(x)[2], id="with-the-norm"),
+        pytest.param(lambda x: _group_norm(x)[1] + _group_norm(x)[2], id="of-groups"),
+    ],
+)
+def test_statistics_of_norms(function: _Function) -> None:
+    torch.manual_seed(0)
+    check(function, torch.randn(2, 6, 5, 9), tolerance=5e-6)
