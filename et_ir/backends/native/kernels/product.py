@@ -215,7 +215,9 @@ def _build_blocks(
     assert isinstance(sizes.rows, int)
     assert isinstance(sizes.inner, int)
     rest, inner = sizes.rows % tile, sizes.inner
-    block = -(-BLOCK_ROWS // tile) * tile
+    # All panels are read for each block: where there are many, larger ones leave enough of them to threads.
+    many = 2 * BLOCK_ROWS if sizes.rows >= 8 * BLOCK_ROWS else BLOCK_ROWS
+    block = -(-many // tile) * tile
     count = b.dim(x, 0)
     local = b.local(block, BLOCK_INNER)
     end = (inner - 1) // BLOCK_INNER * BLOCK_INNER
@@ -244,6 +246,8 @@ def _build_blocks(
                 with b.for_(0, depth, 1, [total]) as loop:
                     left = b.column(local, [row, loop.index], 0, 1, vector_of(height))
                     right = b.panels(w, column, [b.add(start, loop.index)], width)
+                    if height >= PREFETCHING_ROWS:
+                        _prefetch(b, w, b.add(column, width), b.add(start, loop.index), width)
                     loop.next = [b.outer_product(left, right, loop.args[0])]
                 if ends:
                     epilogue.store(b, loop.results[0], y, at, None)
@@ -330,10 +334,7 @@ def _accumulate(
         if number is None:
             right = b.panels(w, column, [loop.index], width)
             if tile >= PREFETCHING_ROWS:
-                # While the first tile of rows reads a group of panels from memory, little else is done.
-                following = b.quotient(b.add(column, width), PANEL)
-                for panel in range(width // PANEL):
-                    b.prefetch(w, [b.add(following, panel), loop.index, 0])
+                _prefetch(b, w, b.add(column, width), loop.index, width)
         elif memref_type(w).get_num_dims() == 4:
             first = b.quotient(column, PANEL)
             places = [[number, b.add(first, panel), loop.index, 0] for panel in range(width // PANEL)]
@@ -342,3 +343,10 @@ def _accumulate(
             right = b.load_row(w, [number, loop.index, column], mask, width)
         loop.next = [b.outer_product(left, right, loop.args[0])]
     return loop.results[0]
+
+
+def _prefetch(b: LoopBuilder, w: SSAValue, column: Index, row: Index, width: int) -> None:
+    """Prefetch a row of the next panels: while the first tile of rows reads them from memory, little else is done."""
+    first = b.quotient(column, PANEL)
+    for panel in range(width // PANEL):
+        b.prefetch(w, [b.add(first, panel), row, 0])
