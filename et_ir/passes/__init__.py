@@ -22,6 +22,8 @@ PASSES: Final[dict[str, str]] = {
     "convolutions-to-products": "to_executorch.convolutions_to_products:ConvolutionsToProductsPass",
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
+    "fuse-attention": "et_ir.backends.native.passes.fuse_attention:FuseAttentionPass",
+    "fuse-normalization": "et_ir.backends.native.passes.fuse_normalization:FuseNormalizationPass",
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
     "choose-algorithms": "et_ir.backends.native.passes.choose_algorithms:ChooseAlgorithmsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",

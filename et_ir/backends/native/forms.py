@@ -13,7 +13,16 @@ from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 
-__all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "packed_argument"]
+__all__ = [
+    "BATCH_NORM",
+    "SPATIAL",
+    "VIEWS",
+    "form_of",
+    "has_expansion",
+    "is_comparison",
+    "is_depthwise",
+    "packed_argument",
+]
 
 VIEWS: Final = frozenset(
     {
@@ -32,6 +41,11 @@ VIEWS: Final = frozenset(
 
 SPATIAL: Final = frozenset({"convolution", "depthwise", "pool", "winograd_2", "winograd_4"})
 """Forms of kernels that read and write images with channels innermost."""
+
+BATCH_NORM: Final = "_native_batch_norm_legit_no_training"
+
+_STATISTICS: Final = ("native_group_norm", "native_layer_norm")
+"""Operators whose second and third results are means and reciprocals of deviations."""
 
 _PRODUCTS: Final = frozenset({"addmm", "bmm", "linear", "mm"})
 _POOLS: Final = frozenset({"avg_pool2d", "max_pool2d_with_indices"})
@@ -53,10 +67,20 @@ def form_of(op: SchemaOp) -> str | None:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
     if name in MOVES and _is_step_of_one(op):
         return "move"
-    # Statistics that a normalization has beside its result are not made.
-    if name in ROWS and not any(result.uses for result in op.results[1:]):
+    if name == BATCH_NORM and has_expansion(op):
+        return "pointwise"
+    # Statistics that a normalization has beside its result are made by other kernels.
+    if name in ROWS and (has_expansion(op) or not any(result.uses for result in op.results[1:])):
         return "rows"
     return None
+
+
+def has_expansion(op: SchemaOp) -> bool:
+    """Whether other ops take the place of a normalization before kernels are formed, or make its statistics."""
+    name = operator_name(op)
+    if name == BATCH_NORM:
+        return not any(result.uses for result in op.results[1:])
+    return name in _STATISTICS and tensor_type(op.operands[0]).has_static_shape()
 
 
 def is_comparison(op: SchemaOp) -> bool:

@@ -22,11 +22,11 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.dialects.memref import DimOp, LoadOp, StoreOp
+from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.native import ConcatOp, OuterProductOp, StridedLoadOp
-from et_ir.dialects.native.types import float_splat, memref_type
+from et_ir.dialects.native import ConcatOp, OuterProductOp, PrefetchOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native.types import float_splat, memref_type, vector_type
 from et_ops.sizes import Expression
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
@@ -311,9 +311,30 @@ class LoopBuilder:
         """A mask of the first `count` lanes."""
         return self.value(vector.CreateMaskOp([self.index(count)], vector_of(lanes, element=i1)))
 
+    def select(self, mask: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """Elements of the one vector where a mask is set, of the other elsewhere."""
+        return self.value(SelectOp(mask, yes, no))
+
+    def widened(self, value: SSAValue, width: int) -> SSAValue:
+        """A vector repeated up to a width."""
+        return self.concat([value] * (width // vector_type(value).get_shape()[0]))
+
+    def store_first(self, value: SSAValue, base: SSAValue, at: Sequence[Index]) -> None:
+        """Write the first element of a vector."""
+        self.masked_store(value, base, at, self.mask(1, vector_type(value).get_shape()[0]))
+
     def element(self, base: SSAValue, at: Sequence[Index]) -> SSAValue:
         """One element of a buffer."""
         return self.value(LoadOp.get(base, [self.index(one) for one in at]))
+
+    def local(self, *shape: int) -> SSAValue:
+        """A small buffer of f32 of the thread's own, on its stack, for the whole kernel."""
+        made = AllocaOp.get(f32, 64, shape)
+        if self._entry.first_op is not None:
+            self._entry.insert_op_before(made, self._entry.first_op)
+        else:
+            self._entry.add_op(made)
+        return made.memref
 
     def set_element(self, value: SSAValue, base: SSAValue, at: Sequence[Index]) -> None:
         """Write one element of a buffer."""
@@ -332,6 +353,10 @@ class LoopBuilder:
     def concat(self, parts: Sequence[SSAValue]) -> SSAValue:
         """One vector of several."""
         return parts[0] if len(parts) == 1 else self.value(ConcatOp(parts))
+
+    def prefetch(self, base: SSAValue, at: Sequence[Index]) -> None:
+        """Say that a place of a buffer is read soon."""
+        self.add_op(PrefetchOp(base, [self.index(one) for one in at]))
 
     def outer_product(self, column: SSAValue, row: SSAValue, accumulator: SSAValue) -> SSAValue:
         """`accumulator + column ⊗ row`."""

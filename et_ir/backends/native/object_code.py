@@ -225,6 +225,10 @@ def _translate(op: Operation, builder: Any, values: dict[SSAValue, Any], blocks:
             values[op.result] = builder.select(values[op.mask], values[op.lhs], values[op.rhs])
         case llvm.VectorReduceFAddOp() | llvm.VectorReduceFMulOp():
             _reduce(op, builder, values)
+        case llvm.AllocaOp():
+            # llvmlite gives it a pointer with a type, unlike all others.
+            convert_op(op, builder, values, blocks)
+            values[op.res].type = _llvm("ir").PointerType()
         case _:
             convert_op(op, builder, values, blocks)
 

@@ -29,6 +29,8 @@ from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
+from et_ir.backends.native.passes.fuse_attention import FuseAttentionPass
+from et_ir.backends.native.passes.fuse_normalization import FuseNormalizationPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.data import Blob
@@ -94,6 +96,8 @@ def compile_partition(
     The objects define a function named as `mark` says for the memory that they need.
     """
     context = Context()
+    FuseAttentionPass().apply(context, module)
+    FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)
     ChooseAlgorithmsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)

@@ -2,7 +2,7 @@
 
 `native.kernel` holds the edge ops that become one kernel. The kernels themselves are `func`, `scf`, `memref`, `arith`
 and `vector`; here are a strided load, an outer product,
-comparison and selection of vectors, and a barrier between threads.
+comparison and selection of vectors, a prefetch, and a barrier between threads.
 """
 
 from xdsl.ir import Dialect
@@ -13,6 +13,7 @@ from et_ir.dialects.native.ops import (
     ConcatOp,
     KernelOp,
     OuterProductOp,
+    PrefetchOp,
     SelectOp,
     StridedLoadOp,
     ViewOp,
@@ -26,6 +27,7 @@ __all__ = [
     "KernelOp",
     "Native",
     "OuterProductOp",
+    "PrefetchOp",
     "SelectOp",
     "StridedLoadOp",
     "ViewOp",
@@ -34,6 +36,17 @@ __all__ = [
 
 Native = Dialect(
     "native",
-    [KernelOp, YieldOp, ViewOp, StridedLoadOp, OuterProductOp, ConcatOp, CompareOp, SelectOp, BarrierOp],
+    [
+        KernelOp,
+        YieldOp,
+        ViewOp,
+        StridedLoadOp,
+        OuterProductOp,
+        ConcatOp,
+        CompareOp,
+        SelectOp,
+        PrefetchOp,
+        BarrierOp,
+    ],
     [],
 )

@@ -50,6 +50,7 @@ __all__ = [
     "ConcatOp",
     "KernelOp",
     "OuterProductOp",
+    "PrefetchOp",
     "SelectOp",
     "StridedLoadOp",
     "ViewOp",
@@ -398,6 +399,36 @@ class SelectOp(IRDLOperation):
         mask, type = vector_type(self.mask), vector_type(self.result)
         if mask.element_type != i1 or mask.get_shape() != type.get_shape():
             raise VerifyException(f"[select_c1] {mask} does not select elements of {type}")
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """A hint that a place of a buffer is read soon: it is brought into the second cache.
+
+    The place may be beyond the end of the buffer.
+
+    ```mlir
+    native.prefetch %w[%i, %k] : memref<?x?xf32>
+    ```
+
+    Rule: `prefetch_c1` there is an index for each dimension.
+    """
+
+    name = "native.prefetch"
+    base = operand_def(MemRefType)
+    """The buffer."""
+    indices = var_operand_def(IndexType)
+    """The place, an index for each dimension."""
+    traits = traits_def()
+    assembly_format = "$base `[` $indices `]` attr-dict `:` type($base)"
+
+    def __init__(self, base: SSAValue, indices: Sequence[SSAValue]):
+        super().__init__(operands=[base, indices])
+
+    def verify_(self) -> None:
+        rank = memref_type(self.base).get_num_dims()
+        if len(self.indices) != rank:
+            raise VerifyException(f"[prefetch_c1] {len(self.indices)} indices for {rank} dimensions")
 
 
 @irdl_op_definition

@@ -66,6 +66,20 @@ class Rows(nn.Module):
         return rows.amax(-1).sum() + torch.softmax(x, 0).mean((0, 1)) * torch.log1p(y.abs())
 
 
+class Attention(nn.Module):
+    """Weighted sums of values, of sizes that fill no vector, tile or block."""
+
+    def forward(self, k: torch.Tensor, q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(q @ k.mT, -1) @ v + 1
+
+
+class Transposed(nn.Module):
+    """A product with a transposed matrix, in blocks of the shared dimension, whose result is transposed."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.relu(y @ x.t()).t().reshape(-1) * 2
+
+
 def image(*layers: nn.Module) -> nn.Module:
     return nn.Sequential(*layers, nn.ReLU())
 
@@ -82,6 +96,10 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
     (Rows(), [(1, 2, 1), (1,)]),
     (Matrices(), [(2, 3, 5), (2, 5, 7)]),
     (Matrices(), [(3, 13, 9), (3, 9, 33)]),
+    (Attention(), [(2, 19, 5), (2, 17, 5), (2, 19, 3)]),
+    (Attention(), [(1, 2, 300, 70), (1, 2, 33, 70), (1, 2, 300, 7)]),
+    (Attention(), [(2, 290, 5), (2, 3, 5), (2, 290, 9)]),
+    (Transposed(), [(19, 300), (197, 300)]),
     (image(nn.Conv2d(3, 17, 3, 2, 1), nn.Conv2d(17, 17, 3, padding=1, groups=17)), [(1, 3, 9, 7)]),
     (image(nn.Conv2d(5, 7, (3, 2), (1, 2), (2, 0)), nn.MaxPool2d(2)), [(2, 5, 6, 9)]),
     (image(nn.Conv2d(6, 10, 1), nn.AvgPool2d(3, 2, 1)), [(1, 6, 8, 11)]),

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.matrices import Matrices, packed_matrices
 from et_ir.backends.native.kernels.panels import (
     PANEL,
     constant_array,
@@ -27,12 +28,22 @@ from et_ir.backends.native.kernels.row_tiles import visit_rows
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native.types import memref_type
+from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["build_product", "column_groups", "packed_operand", "product_kernel"]
+__all__ = ["build_product", "column_groups", "packed_operand", "product_kernel", "right_argument"]
 
 BLOCK_ROWS: Final = 96
 """Rows that a thread computes of all panels before the next: their part of the left matrix stays in the L2 cache."""
+BLOCK_INNER: Final = 256
+"""Steps of the shared dimension after which sums are stored: as many rows of two panels stay in the first cache."""
+PREFETCHING_ROWS: Final = 8
+"""Rows of a tile from which on the next panels are prefetched: with fewer, memory is waited for anyway."""
+PACKED_ROWS: Final = 32
+PACKED_COLUMNS: Final = 384
+"""Right matrices of as many columns that are no constants are packed, if they meet as many rows."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +109,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
     anchor = _Anchor(anchor_of(kernel))
     sizes = anchor.sizes(host)
     outside = kernel.outside()
-    matrix = constant_array(host, outside[anchor.right])
-    if matrix is not None and matrix.ndim == 2:
-        right = packed_operand(panels_of(host, matrix.T if anchor.by_columns else matrix), sizes)
-    else:
-        right = Operand(host.buffer(outside[anchor.right]), [sizes.batch, sizes.inner, sizes.columns])
+    right = _right_operand(host, anchor, outside[anchor.right], sizes)
     rows = product((sizes.batch, sizes.rows))
     left = Operand(host.buffer(outside[anchor.left]), [rows, sizes.inner])
     tail_operands = [] if anchor.bias is None else [anchor.bias]
@@ -117,6 +124,31 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
     host.call("product", [left, right, *epilogue.operands(host), result], build)
 
 
+def right_argument(kernel: KernelOp) -> SSAValue | None:
+    """The right matrix of a product, as the body has it, if it may be in memory by columns, as it is packed then."""
+    anchor = _Anchor(anchor_of(kernel))
+    value = kernel.outside()[anchor.right]
+    packs = not isinstance(value.owner, GetOp) and tensor_type(value).has_static_shape()
+    return anchor.right if packs and anchor.right.has_one_use() and not anchor.by_columns else None
+
+
+def _right_operand(host: Host, anchor: _Anchor, value: SSAValue, sizes: Sizes) -> Operand:
+    """The right matrix: packed when compiled or by a kernel, or as it is where that is as fast."""
+    array = constant_array(host, value)
+    if array is not None and array.ndim == 2:
+        return packed_operand(panels_of(host, array.T if anchor.by_columns else array), sizes)
+    plain = Operand(host.buffer(value), [sizes.batch, sizes.inner, sizes.columns])
+    if not tensor_type(value).has_static_shape():
+        return plain
+    matrices = Matrices.of(value)
+    if not matrices.by_columns and (host.most(sizes.rows) < PACKED_ROWS or matrices.columns < PACKED_COLUMNS):
+        return plain
+    panels = packed_matrices(host, matrices)
+    if sizes.batch == 1:
+        return packed_operand(panels, sizes)
+    return Operand(panels, [sizes.batch, -(-matrices.columns // PANEL), sizes.inner, PANEL], fixed=[3])
+
+
 def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
     """Panels of a right matrix, as a kernel takes them."""
     assert isinstance(sizes.columns, int)
@@ -126,7 +158,10 @@ def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
 def build_product(
     b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
 ) -> None:
-    """Loops of a product of `x`, `[row][inner]`, with `w`, `[panel][inner][16]` or `[batch][inner][column]`."""
+    """Loops of a product of `x`, `[row][inner]`, with `w`: in panels, or `[batch][inner][column]`.
+
+    Panels are `[panel][inner][16]`, after a batch if there is one.
+    """
     packed = sizes.batch == 1 and b.static_dim(w, 2) == PANEL
     tile = sizes.tile_rows
 
@@ -151,6 +186,8 @@ def build_product(
         with b.parallel(b.dim(w, 0)) as number:
             start = b.mul(number, each)
             columns(lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number))
+    elif packed and sizes.many_rows and _is_long(sizes):
+        _build_blocks(b, sizes, epilogue, x, w, y)
     elif sizes.many_rows:
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
@@ -212,6 +249,80 @@ def _last_columns(
         visit(column, PANEL, b.mask(b.sub(columns, column), PANEL))
 
 
+def _is_long(sizes: Sizes) -> bool:
+    """Whether the shared dimension is worth blocks, and known, as are the rows that are left after whole tiles."""
+    return isinstance(sizes.rows, int) and isinstance(sizes.inner, int) and sizes.inner > BLOCK_INNER
+
+
+def _build_blocks(
+    b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+) -> None:
+    """Loops of a product whose shared dimension is too long for the first cache: in blocks of it.
+
+    A block of the left matrix is copied, as its rows may be so far apart that they meet in the cache. The sums of the
+    blocks before are in the result; the last block finishes them.
+    """
+    tile = sizes.tile_rows
+    assert isinstance(sizes.rows, int)
+    assert isinstance(sizes.inner, int)
+    rest, inner = sizes.rows % tile, sizes.inner
+    # All panels are read for each block: where there are many, larger ones leave enough of them to threads.
+    many = 2 * BLOCK_ROWS if sizes.rows >= 8 * BLOCK_ROWS else BLOCK_ROWS
+    block = -(-many // tile) * tile
+    count = b.dim(x, 0)
+    local = b.local(block, BLOCK_INNER)
+    end = (inner - 1) // BLOCK_INNER * BLOCK_INNER
+    vectors = PANEL * 4
+
+    def copy(first: Index, many: Index, start: Index, depth: int) -> None:
+        with b.for_(0, many) as row:
+            for place in range(0, depth, vectors):
+                mask = None if depth - place >= vectors else b.mask(depth - place, vectors)
+                here = [b.add(first, row.index), b.add(start, place)]
+                b.store(b.load_row(x, here, mask, vectors), local, [row.index, place])
+
+    def step(first: Index, many: Index, start: Index, depth: int, *, begins: bool, ends: bool) -> None:
+        copy(first, many, start, depth)
+
+        def group(column: Index, width: int, mask: SSAValue | None) -> None:
+            def tiles(row: Index, height: int) -> None:
+                at = [b.add(first, row), column]
+                type = vector_of(height, width)
+                if mask is not None:
+                    # Its sums would be loaded with a mask: the few columns are computed at once.
+                    if ends:
+                        epilogue.store(b, _accumulate(b, x, w, at, height, width, None, mask), y, at, mask)
+                    return
+                total = b.splat(0.0, type) if begins else b.load(y, at, type)
+                with b.for_(0, depth, 1, [total]) as loop:
+                    left = b.column(local, [row, loop.index], 0, 1, vector_of(height))
+                    right = b.panels(w, column, [b.add(start, loop.index)], width)
+                    if height >= PREFETCHING_ROWS:
+                        _prefetch(b, w, b.add(column, width), b.add(start, loop.index), width)
+                    loop.next = [b.outer_product(left, right, loop.args[0])]
+                if ends:
+                    epilogue.store(b, loop.results[0], y, at, None)
+                else:
+                    b.store(loop.results[0], y, at)
+
+            whole = b.multiple_below(many, tile)
+            with b.for_(0, whole, tile) as loop:
+                tiles(loop.index, tile)
+            # Rows are not computed twice here, as their sums are added to what is there.
+            if rest:
+                with b.if_(b.below(whole, many)):
+                    tiles(whole, rest)
+
+        column_groups(b, sizes, b.dim(y, 1), group)
+
+    with b.parallel(count, block) as first:
+        many = b.min(b.sub(count, first), block)
+        step(first, many, 0, BLOCK_INNER, begins=True, ends=False)
+        with b.for_(BLOCK_INNER, end, BLOCK_INNER) as loop:
+            step(first, many, loop.index, BLOCK_INNER, begins=False, ends=False)
+        step(first, many, end, inner - end, begins=False, ends=True)
+
+
 def column_groups(
     b: LoopBuilder,
     sizes: Sizes,
@@ -268,7 +379,20 @@ def _accumulate(
         left = b.column(x, [row, loop.index], 0, 1, vector_of(tile))
         if number is None:
             right = b.panels(w, column, [loop.index], width)
+            if tile >= PREFETCHING_ROWS:
+                _prefetch(b, w, b.add(column, width), loop.index, width)
+        elif memref_type(w).get_num_dims() == 4:
+            first = b.quotient(column, PANEL)
+            places = [[number, b.add(first, panel), loop.index, 0] for panel in range(width // PANEL)]
+            right = b.concat([b.load(w, place, vector_of(PANEL)) for place in places])
         else:
             right = b.load_row(w, [number, loop.index, column], mask, width)
         loop.next = [b.outer_product(left, right, loop.args[0])]
     return loop.results[0]
+
+
+def _prefetch(b: LoopBuilder, w: SSAValue, column: Index, row: Index, width: int) -> None:
+    """Prefetch a row of the next panels: while the first tile of rows reads them from memory, little else is done."""
+    first = b.quotient(column, PANEL)
+    for panel in range(width // PANEL):
+        b.prefetch(w, [b.add(first, panel), row, 0])

@@ -16,6 +16,7 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.kernels.exponential import exp_of_difference
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import (
     add,
@@ -142,7 +143,7 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
     what = fused.anchor
     shapes = [what.operand_shape(value) for value in inputs]
     shapes += [what.result_shape(value) for value in fused.beside]
-    shapes.append(what.result_shape(yielded))
+    shapes.append(what.operand_shape(yielded) if fused.spread else what.result_shape(yielded))
     order = _order(what, [outside[value] for value in inputs])
     runs = _runs(
         [what.shape[dim] for dim in order],
@@ -179,7 +180,7 @@ def reads_in_order(kernel: KernelOp, order: Order) -> bool:
     """Whether a kernel of rows can read its input in an order of dimensions as it is."""
     anchor = next(op for op in kernel.body.ops if isinstance(op, SchemaOp) and operator_name(op) in ROWS)
     what = _Anchor(anchor)
-    if what.normalizes:
+    if what.normalizes or tensor_type(kernel.outputs[0]).get_shape() == what.shape:
         return False
     kept = [dim for dim in order if dim not in what.dims and what.shape[dim] != 1]
     inputs = [value for value, _ in kernel.tensors()]
@@ -211,16 +212,20 @@ class _Fused:
         after: Sequence[SchemaOp],
         yielded: SSAValue,
     ):
-        self.anchor, self.before, self.after, self.yielded = anchor, before, after, yielded
+        self.anchor, self.before, self.yielded = anchor, before, yielded
+        reduced = tensor_type(anchor.op.results[0]).get_shape()
+        self.after = [op for op in after if tensor_type(op.results[0]).get_shape() == reduced]
+        self.spread = [op for op in after if op not in self.after]
+        """Ops on the elements of the row again, which read the result."""
         made = {result for op in (*before, *after, anchor.op) for result in op.results}
 
         def read(ops: Sequence[SchemaOp]) -> list[SSAValue]:
             found = dict.fromkeys(operand for op in ops for operand in op.operands if is_tensor(operand.type))
             return [value for value in found if value not in made]
 
-        self.inputs = read([*before, anchor.op])
+        self.inputs = read([*before, anchor.op, *self.spread])
         """Operands with elements for those of a row."""
-        self.beside = read(after)
+        self.beside = read(self.after)
         """Operands with elements for those of the result."""
 
 
@@ -459,8 +464,11 @@ class _Rows:
         self.sweep(step, [])
 
     def finish(self, total: SSAValue) -> None:
-        """Store a total, after the fused ops."""
+        """Store a total, after the fused ops; or what is made of it and the elements of the row."""
         b = self.b
+        if self.fused.spread:
+            self._spread(total)
+            return
         if self.along:
             self.type = vector_of(self.lanes)
             tile = _Tile(self._outside, b.mask(1, self.lanes))
@@ -468,11 +476,28 @@ class _Rows:
             tile = _Tile(self._outside, self._mask)
         self._store(self._finished(self.spread(total), tile), tile)
 
-    def _finished(self, value: SSAValue, tile: _Tile) -> SSAValue:
-        """What the fused ops make of a result."""
+    def _spread(self, total: SSAValue) -> None:
+        fused = self.fused
+        known = self._after(self.spread(total), _Tile(self._outside, None if self.along else self._mask))
+        wanted = {operand for op in fused.spread for operand in op.operands}
+
+        def step(tile: _Tile, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            loaded = {
+                value: self._load(place, tile) for value, place in self._inputs.items() if value in wanted
+            }
+            self._store(evaluate(self.b, fused.spread, {**known, **loaded})[fused.yielded], tile)
+            return carried
+
+        self.sweep(step, [])
+
+    def _after(self, value: SSAValue, tile: _Tile) -> dict[SSAValue, SSAValue]:
+        """What the fused ops make of a result, and what they make it of."""
         known = {other: self._load(place, tile) for other, place in self._beside.items()}
         known[self.fused.anchor.op.results[0]] = value
-        return evaluate(self.b, self.fused.after, known)[self.fused.yielded]
+        return evaluate(self.b, self.fused.after, known)
+
+    def _finished(self, value: SSAValue, tile: _Tile) -> SSAValue:
+        return self._after(value, tile)[self.fused.yielded]
 
 
 # -- rules
@@ -495,7 +520,7 @@ def _softmax(rows: _Rows) -> None:
     """exp(x - max) over its sum. A NaN in a row is in the sum, and so in all results."""
     b = rows.b
     most = rows.spread(rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input))
-    total = rows.sum(lambda x: b.value(math.ExpOp(sub(b, x, most))), keep=True)
+    total = rows.sum(lambda x: exp_of_difference(b, sub(b, x, most)), keep=True)
     scale = rows.spread(div(b, b.number(1.0, total.type), total))
     rows.write(lambda x, _: mul(b, x, scale))
 
@@ -504,8 +529,12 @@ def _log_softmax(rows: _Rows) -> None:
     """x - max - log(sum of exp(x - max))."""
     b = rows.b
     most = rows.spread(rows.reduce(_larger, vector.CombiningKindFlag.MAXNUMF, -inf, keep=rows.keeps_input))
-    total = rows.spread(rows.sum(lambda x: b.value(math.ExpOp(sub(b, x, most)))))
-    shift = b.value(math.LogOp(total))
+    total = rows.sum(lambda x: exp_of_difference(b, sub(b, x, most)))
+    if rows.along:
+        # One register of logarithms, and not as many as elements are computed of together.
+        shift = b.widened(b.value(math.LogOp(b.broadcast(total, vector_of(rows.lanes)))), rows.width)
+    else:
+        shift = b.value(math.LogOp(total))
     rows.write(lambda x, _: sub(b, sub(b, x, most), shift))
 
 

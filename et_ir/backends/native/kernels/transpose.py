@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand
-from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.kernels.transposition import BLOCK, transpose_block
+from et_ir.backends.native.loop_builder import Index, LoopBuilder
 from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.backends.orders import in_order, step
 from et_ir.dialects.edge.attributes import dim_order_of
@@ -16,6 +18,9 @@ from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["transpose_kernel"]
+
+VECTORS: Final = 4
+"""Vector registers that are copied at a time."""
 
 
 def transpose_kernel(host: Host, kernel: KernelOp) -> None:
@@ -25,46 +30,111 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     have, want = dim_order_of(type), dim_order_of(tensor_type(result))
     sizes, permutation = _collapsed(in_order(shape_of(source), have), step(have, want))
     made = [sizes[dim] for dim in permutation]
-    operands = [Operand(host.buffer(source), sizes), Operand(host.buffer(result), made)]
+    last = len(sizes) - 1
+    moves = permutation[-1] != last
+    # Blocks at the ends of the innermost dimensions are of sizes that the code knows.
+    inner = [permutation[-1], last] if moves else []
+    operands = [
+        Operand(host.buffer(source), sizes, fixed=inner),
+        Operand(host.buffer(result), made, fixed=[permutation.index(dim) for dim in inner]),
+    ]
     lanes = host.lanes
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        _build(b, permutation, lanes, *buffers)
+        if moves:
+            _build_blocks(b, permutation, lanes, *buffers)
+        else:
+            _build_rows(b, permutation, lanes, *buffers)
 
     host.call("transpose", operands, build)
 
 
-def _build(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAValue, y: SSAValue) -> None:
-    """Loops over the result; dimension `k` of it is dimension `permutation[k]` of the source."""
+def _places(b: LoopBuilder, number: Index, sizes: Sequence[Index]) -> list[Index]:
+    """The place of each of some dimensions, from a number that counts all places."""
+    found: list[Index] = []
+    for size in reversed(sizes[1:]):
+        found.append(b.remainder(number, size))
+        number = b.quotient(number, size)
+    return [number, *reversed(found)] if sizes else []
+
+
+def _product(b: LoopBuilder, sizes: Sequence[Index]) -> Index:
+    total: Index = 1
+    for size in sizes:
+        total = b.mul(total, size)
+    return total
+
+
+def _build_rows(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAValue, y: SSAValue) -> None:
+    """Copies of rows, as what is innermost stays so; dimension `k` of the result is `permutation[k]` of the source."""
+    sizes = [b.dim(y, dim) for dim in range(len(permutation))]
+    width = lanes * VECTORS
+    with b.parallel(_product(b, sizes[:-1])) as row:
+        target = _places(b, row, sizes[:-1])
+
+        def move(index: Index, mask: SSAValue | None, width: int) -> None:
+            there = [*target, index]
+            here = [there[permutation.index(dim)] for dim in range(len(permutation))]
+            value = b.load_row(x, here, mask, width)
+            if mask is None:
+                b.store(value, y, there)
+            else:
+                b.masked_store(value, y, there, mask)
+
+        whole = b.multiple_below(sizes[-1], width)
+        with b.for_(0, whole, width) as loop:
+            move(loop.index, None, width)
+        with b.for_(whole, sizes[-1], lanes) as loop:
+            move(loop.index, b.mask(b.sub(sizes[-1], loop.index), lanes), lanes)
+
+
+def _build_blocks(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAValue, y: SSAValue) -> None:
+    """Blocks of the dimension that is innermost in the result by the one that is innermost in the source."""
     rank = len(permutation)
-    sizes = [b.dim(y, dim) for dim in range(rank)]
-    outer: Index = 1
-    for size in sizes[:-1]:
-        outer = b.mul(outer, size)
-    with b.parallel(outer) as row:
-        at: list[Index] = []
-        rest: Index = row
-        for size in reversed(sizes[1:-1]):
-            at.append(b.remainder(rest, size))
-            rest = b.quotient(rest, size)
-        target = [rest, *reversed(at)]
+    across, along = permutation[-1], rank - 1
+    rows, columns = b.dim(x, across), b.dim(x, along)
+    outer = [dim for dim in range(rank) if dim not in (across, along)]
+    sizes = [b.dim(x, dim) for dim in outer]
+    groups = b.ceildiv(rows, BLOCK)
+    with b.parallel(b.mul(_product(b, sizes), groups)) as number:
+        others = dict(zip(outer, _places(b, b.quotient(number, groups), sizes), strict=True))
+        top = b.mul(b.remainder(number, groups), BLOCK)
 
-        def source(index: Index) -> list[Index]:
-            found: list[Index] = [0] * rank
-            for dim, place in zip(permutation, [*target, index], strict=True):
-                found[dim] = place
-            return found
+        def here(row: Index, column: Index) -> list[Index]:
+            at = {**others, across: row, along: column}
+            return [at[dim] for dim in range(rank)]
 
-        if permutation[-1] == rank - 1:
-            # What is innermost stays so.
-            with b.for_(0, sizes[-1], lanes) as loop:
-                mask = b.mask(b.sub(sizes[-1], loop.index), lanes)
-                zero = b.splat(0.0, vector_of(lanes))
-                value = b.masked_load(x, source(loop.index), mask, zero)
-                b.masked_store(value, y, [*target, loop.index], mask)
+        def there(row: Index, column: Index) -> list[Index]:
+            place = here(row, column)
+            return [place[dim] for dim in permutation]
+
+        def elements(column: Index) -> None:
+            with b.for_(top, b.min(b.add(top, BLOCK), rows)) as row, b.for_(column, columns) as place:
+                value = b.element(x, here(row.index, place.index))
+                b.set_element(value, y, there(row.index, place.index))
+
+        def blocks(count: int) -> None:
+            def block(column: Index, width: int) -> None:
+                transpose_block(b, lanes, (x, here), (y, there), (top, column), (count, width))
+
+            whole = b.multiple_below(columns, BLOCK)
+            with b.for_(0, whole, BLOCK) as loop:
+                block(loop.index, BLOCK)
+            if not isinstance(columns, int):
+                elements(whole)
+            elif columns % BLOCK:
+                block(whole, columns % BLOCK)
+
+        if isinstance(rows, int) and (rows < BLOCK or not rows % BLOCK):
+            blocks(min(rows, BLOCK))
             return
-        with b.for_(0, sizes[-1]) as loop:
-            b.set_element(b.element(x, source(loop.index)), y, [*target, loop.index])
+        with b.if_(b.at_least(b.sub(rows, top), BLOCK)) as otherwise:
+            blocks(BLOCK)
+            with otherwise():
+                if isinstance(rows, int):
+                    blocks(rows % BLOCK)
+                else:
+                    elements(0)
 
 
 def _collapsed(sizes: Sequence[Size], permutation: Sequence[int]) -> tuple[list[Size], list[int]]:

@@ -18,7 +18,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from et_ir.backends.native.forms import SPATIAL, VIEWS
+from et_ir.backends.native.kernels.attention import attention_matrices
+from et_ir.backends.native.kernels.matrices import rows_or_columns
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.product import right_argument
 from et_ir.backends.native.kernels.rows import reads_in_order
 from et_ir.backends.native.sizes import Size, count_of, representative, shape_of
 from et_ir.backends.orders import NHWC, Order, permuted_order, reshaped_order, straight
@@ -86,6 +89,9 @@ class _Layouts:
                     pass
 
     def _kernel(self, op: KernelOp) -> None:
+        if op.form.data == "attention":
+            self._attention(op)
+            return
         order = self._order_of(op)
         shape = tensor_type(op.outputs[0]).get_shape()
         for number, value in enumerate(op.inputs):
@@ -96,12 +102,40 @@ class _Layouts:
             if packed and tensor_type(value).get_shape() != shape:
                 continue
             rank = tensor_type(value).get_num_dims()
+            if op.form.data == "product" and op.body.block.args[number] is right_argument(op):
+                op.operands[number] = self._in_order(value, self._readable(value), op)
+                continue
             wanted = order if rank == len(order) else straight(rank)
             op.operands[number] = self._in_order(value, wanted, op)
         for result in op.outputs:
             type = tensor_type(result)
             if type.get_num_dims() == len(order):
                 Rewriter.replace_value_with_new_type(result, with_dim_order(type, order))
+
+    def _attention(self, op: KernelOp) -> None:
+        """Matrices are read in any order in which their rows or columns are together; masks are straight.
+
+        The result is written as what alone reads it permutes it.
+        """
+        matrices = {id(value) for value in attention_matrices(op)}
+        for number, (value, inside) in enumerate(zip(op.inputs, op.body.block.args, strict=True)):
+            order = straight(tensor_type(value).get_num_dims())
+            if id(inside) in matrices:
+                order = self._readable(value)
+            op.operands[number] = self._in_order(value, order, op)
+        (result,) = op.outputs
+        type = tensor_type(result)
+        users = [use.operation for use in result.uses]
+        if len(users) == 1 and isinstance(users[0], SchemaOp) and operator_name(users[0]) == "permute_copy":
+            rank = type.get_num_dims()
+            order = tuple(int(dim) % rank for dim in users[0].arg("dims"))
+            if order[-1] == rank - 1:
+                Rewriter.replace_value_with_new_type(result, with_dim_order(type, order))
+
+    def _readable(self, value: SSAValue) -> Order:
+        """An order in which matrices are there, or else the straight one, in which vectors of them can be loaded."""
+        order = straight(tensor_type(value).get_num_dims())
+        return next((one for one in self._orders(value) if rows_or_columns(value, one)), order)
 
     def _order_of(self, op: KernelOp) -> Order:
         """The order in which a kernel writes its result, and reads what has its rank."""

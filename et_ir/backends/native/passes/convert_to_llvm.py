@@ -9,6 +9,7 @@ from collections import ChainMap
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import Final, TypeAlias, cast
 
 from xdsl.context import Context
@@ -33,7 +34,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.backends.native.kernels.host import PREPARATION
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
+from et_ir.dialects.native import BarrierOp, CompareOp, PrefetchOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY, PREPARE
 
@@ -323,6 +324,8 @@ class _Conversion:
                 self._values[op.result] = self._index(self._dim(op))
             case memref.ViewOp() | memref.ReinterpretCastOp() | memref.CastOp():
                 self._view(op)
+            case memref.AllocaOp():
+                self._local(op)
             case memref.LoadOp():
                 self._load(op, self._address(op.memref, op.indices))
             case memref.StoreOp():
@@ -341,12 +344,21 @@ class _Conversion:
                 self._mask(op)
             case vector.BroadcastOp():
                 self._broadcast(op)
+            case vector.ShuffleOp():
+                places = DenseArrayBase.from_list(i32, list(op.mask.get_values()))
+                one, other = self._value(op.v1), self._value(op.v2)
+                self._define(op, llvm.ShuffleVectorOp(one, other, places, vector_type(op.result)))
             case vector.ReductionOp():
                 self._reduction(op)
             case scf.ForOp():
                 self._for(op)
             case scf.IfOp():
                 self._if(op)
+            case PrefetchOp():
+                # For reading, into the second cache, of data.
+                hints = [self._number_of(number, i32) for number in (0, 2, 1)]
+                address = self._address(op.base, op.indices)
+                self._add(llvm.CallIntrinsicOp("llvm.prefetch.p0", [address, *hints], []))
             case BarrierOp():
                 threads = self._entry.args[-1]
                 self._call(BARRIER, [self._context, threads])
@@ -432,6 +444,14 @@ class _Conversion:
             if known < 0
         ]
         return [buffer.pointer, *dynamic]
+
+    def _local(self, op: memref.AllocaOp) -> None:
+        """A buffer on the stack; aligned as vectors are."""
+        type = memref_type(op.memref)
+        sizes = type.get_shape()
+        count = self._number_of(prod(sizes), i64)
+        made = self._made(llvm.AllocaOp(count, type.element_type, alignment=64))
+        self._buffers[op.memref] = _Buffer(made, sizes, type.element_type)
 
     def _dim(self, op: memref.DimOp) -> _Index:
         owner = op.index.owner

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.forms import packed_argument
+from et_ir.backends.native.kernels.attention import attention_kernel
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.host import Host, Packed
@@ -44,6 +45,7 @@ from et_ir.dialects.schema.tensors import is_tensor
 __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 
 FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
+    "attention": attention_kernel,
     "pointwise": pointwise_kernel,
     "convolution": convolution_kernel,
     "depthwise": depthwise_kernel,

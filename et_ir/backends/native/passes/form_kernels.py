@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.forms import SPATIAL, form_of, is_comparison
+from et_ir.backends.native.passes.expand_norms import expand_norms
 from et_ir.backends.native.sizes import product, shape_of
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
@@ -51,6 +52,7 @@ class FormKernelsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
+                expand_norms(function.body.block)
                 _split_masks(function.body.block)
                 for group in _groups(function.body.block):
                     _outline(group)

@@ -170,6 +170,10 @@ class _Lowering:
                 self._parts[op.result] = [part for value in op.parts for part in self._parts[value]]
             case OuterProductOp():
                 self._outer_product(op)
+            case vector.ShuffleOp() if all(len(self._parts[value]) == 1 for value in op.operands):
+                one, other = map(self._one, op.operands)
+                made = vector.ShuffleOp(one, other, op.mask, result_type=vector_type(op.result))
+                self._parts[op.result] = (self._value(made),)
             case _ if isinstance(op, _ELEMENTWISE):
                 self._elementwise(op)
             case _:

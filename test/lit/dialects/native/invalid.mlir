@@ -94,6 +94,14 @@ func.func @compare_c2(%a: vector<3xf32>) {
 
 // -----
 
+func.func @prefetch_c1(%x: memref<?x?xf32>, %i: index) {
+  // expected-error@+1 {{[prefetch_c1] 1 indices for 2 dimensions}}
+  native.prefetch %x[%i] : memref<?x?xf32>
+  func.return
+}
+
+// -----
+
 func.func @select_c1(%m: vector<4xi1>, %a: vector<3xf32>) {
   // expected-error@+1 {{[select_c1] vector<4xi1> does not select elements of vector<3xf32>}}
   %0 = native.select %m, %a, %a : vector<4xi1>, vector<3xf32>

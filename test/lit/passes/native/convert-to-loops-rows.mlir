@@ -18,7 +18,9 @@
 // CHECK:           scf.for
 // CHECK-NEXT:        {{.*}}vector.load %2[
 // CHECK-NEXT:        {{.*}}arith.subf
-// CHECK-NEXT:        {{.*}}math.exp
+// CHECK:             arith.shli
+// CHECK:             native.compare "olt"
+// CHECK-NEXT:        {{.*}}native.select
 // CHECK-NEXT:        vector.store %{{[0-9]+}}, %2[
 // CHECK-NEXT:        {{.*}}arith.addf
 // CHECK:           vector.reduction <add>

@@ -151,3 +151,86 @@ def test_nan_and_infinities(function: _Function) -> None:
 def test_a_long_sum_is_accurate() -> None:
     torch.manual_seed(0)
     check(lambda x: x.mean(), torch.rand(1_000_003), tolerance=1e-5)
+
+
+def _rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
+
+
+SPREAD = [
+    pytest.param(_rms_norm, (3, 5, 37), (37,), id="rms-norm"),
+    pytest.param(_rms_norm, (2, 300), (300,), id="rms-norm-of-long-rows"),
+    pytest.param(_rms_norm, (2, 3, 4, 64), (64,), id="rms-norm-of-heads"),
+    pytest.param(lambda x, y: (x - x.mean(0, keepdim=True)) * y, (7, 21), (7, 1), id="columns"),
+    pytest.param(lambda x, y: x / (x.norm(dim=-1, keepdim=True) + y), (7, 130), (7, 1), id="length"),
+    pytest.param(
+        lambda x, y: torch.relu(x * 2).amax(1, keepdim=True) - y, (3, 7, 5), (3, 7, 5), id="of-another"
+    ),
+    pytest.param(lambda x, y: y * x.sum((1, 2), keepdim=True) + x, (3, 7, 5), (5,), id="two-dimensions"),
+    pytest.param(lambda x, y: x - x.mean((2, 3), keepdim=True) * y, (1, 3, 6, 7), (3, 1, 1), id="image"),
+    pytest.param(lambda x, y: x * x.sum(-1, keepdim=True) + y, (5, 1), (5, 1), id="rows-of-one"),
+]
+
+
+@pytest.mark.parametrize(("function", "rows", "other"), SPREAD)
+def test_rows_scaled_by_a_reduction(
+    function: _Function, rows: tuple[int, ...], other: tuple[int, ...]
+) -> None:
+    torch.manual_seed(0)
+    check(function, torch.randn(rows), torch.randn(other), tolerance=5e-6)
+
+
+@pytest.mark.parametrize("function", [lambda x: torch.softmax(x, -1), lambda x: torch.softmax(x, 0)])
+def test_softmax_far_below_the_largest(function: _Function) -> None:
+    """Exponentials of differences are right up to where they vanish."""
+    x = torch.linspace(-130, 0, 700).reshape(2, 350)
+    check(function, x)
+    check(lambda x: torch.log(function(x)[0, :70] + 1e-37), x, tolerance=1e-4)
+
+
+def _randomized(norm: nn.Module) -> nn.Module:
+    torch.manual_seed(1)
+    for one in (*norm.parameters(), *norm.buffers()):
+        if one.is_floating_point():
+            one.data = torch.rand(one.shape) + 0.5
+    return norm.eval()
+
+
+BATCH_NORMS = [
+    pytest.param(lambda: nn.BatchNorm2d(6), (2, 6, 5, 7), id="image"),
+    pytest.param(lambda: nn.BatchNorm2d(6, affine=False), (2, 6, 5, 7), id="without-weight"),
+    pytest.param(lambda: nn.BatchNorm1d(6), (3, 6), id="rows"),
+    pytest.param(lambda: nn.BatchNorm1d(6), (3, 6, 5), id="signal"),
+    pytest.param(
+        lambda: nn.Sequential(nn.ReLU(), nn.BatchNorm2d(6), nn.Conv2d(6, 4, 3)), (1, 6, 9, 9), id="before"
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "shape"), BATCH_NORMS)
+def test_batch_norm(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
+    norm = _randomized(make())
+    torch.manual_seed(0)
+    check(norm, torch.randn(shape), tolerance=5e-6)
+
+
+def _layer_norm(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.native_layer_norm(x, [5, 9], None, None, 1e-5)
+
+
+def _group_norm(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.native_group_norm(x, None, None, 2, 6, 45, 3, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x: _layer_norm(x)[1], id="mean"),
+        pytest.param(lambda x: _layer_norm(x)[2], id="deviation"),
+        pytest.param(lambda x: _layer_norm(x)[0] * _layer_norm(x)[2], id="with-the-norm"),
+        pytest.param(lambda x: _group_norm(x)[1] + _group_norm(x)[2], id="of-groups"),
+    ],
+)
+def test_statistics_of_norms(function: _Function) -> None:
+    torch.manual_seed(0)
+    check(function, torch.randn(2, 6, 5, 9), tolerance=5e-6)

@@ -1,0 +1,64 @@
+"""Products of matrices of the native backend against torch, on every instruction set of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from native_modules import check
+from torch import nn
+
+_Function = Callable[..., torch.Tensor]
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"),
+    [
+        pytest.param(195, 257, 48, id="one-step-left"),
+        pytest.param(200, 600, 37, id="columns-left"),
+        pytest.param(311, 513, 5, id="less-than-a-panel"),
+        pytest.param(196, 1030, 17, id="more-than-a-panel"),
+    ],
+)
+def test_long_products(rows: int, inner: int, columns: int) -> None:
+    """Sums of blocks of the shared dimension are stored in between, and finished with the last."""
+    torch.manual_seed(0)
+    check(nn.Sequential(nn.Linear(inner, columns), nn.GELU()), torch.randn(rows, inner), tolerance=5e-6)
+
+
+PRODUCTS = [
+    pytest.param(lambda x, y: x @ y.t(), (7, 19), (21, 19), id="transposed"),
+    pytest.param(lambda x, y: x @ y.t(), (1, 64), (100, 64), id="transposed-of-one-row"),
+    pytest.param(lambda x, y: x @ y, (40, 9), (9, 500), id="wide"),
+    pytest.param(lambda x, y: x @ y.t(), (200, 300), (33, 300), id="transposed-in-blocks"),
+    pytest.param(lambda x, y: x @ y.mT, (3, 7, 19), (3, 21, 19), id="transposed-batch"),
+    pytest.param(lambda x, y: x @ y, (2, 33, 9), (2, 9, 401), id="wide-batch"),
+    pytest.param(lambda x, y: x.mT @ y, (3, 19, 7), (3, 19, 21), id="left-transposed"),
+    pytest.param(lambda x, y: x @ y.permute(1, 2, 0), (3, 7, 9), (21, 3, 9), id="rows-of-a-batch-apart"),
+    pytest.param(lambda x, y: torch.relu(x @ y.mT - 1), (2, 5, 16), (2, 16, 16), id="followed"),
+]
+
+
+@pytest.mark.parametrize(("function", "left", "right"), PRODUCTS)
+def test_computed_matrices(function: _Function, left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    check(function, torch.randn(left), torch.randn(right), tolerance=5e-6)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (16, 16), (17, 33), (40, 15), (1, 30), (64, 1)])
+def test_transpositions(shape: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    check(lambda x: (x * 2).t().reshape(-1) + 1, torch.randn(shape))
+
+
+@pytest.mark.parametrize("dims", [(2, 0, 1), (1, 0, 2), (0, 2, 1), (2, 1, 0)])
+def test_permutations(dims: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    check(lambda x: (x * 2).permute(dims).reshape(-1) + 1, torch.randn(3, 18, 35))
+
+
+def test_square_of_a_matrix() -> None:
+    """One matrix on both sides is read as it is."""
+    torch.manual_seed(0)
+    check(lambda x: x.t() @ x.t(), torch.randn(9, 9), tolerance=5e-6)
