@@ -163,7 +163,7 @@ def column_groups(
     *,
     shared: bool = False,
 ) -> None:
-    """Visit groups of columns of a tile's width, then panels, then what is left with a mask.
+    """Visit groups of columns of a tile's width, then what is left, with a mask where it is no whole panel.
 
     With `shared`, threads share them.
     """
@@ -178,12 +178,9 @@ def column_groups(
     left = sizes.columns % width
 
     def rest() -> None:
-        column = whole
-        for _ in range(left // PANEL):
-            visit(column, PANEL, None)
-            column = b.add(column, PANEL)
-        if left % PANEL:
-            visit(column, PANEL, b.mask(b.sub(columns, column), PANEL))
+        # One tile, masked: each element of the left matrix is read once for all of its panels.
+        some = -(-left // PANEL) * PANEL
+        visit(whole, some, b.mask(b.sub(columns, whole), some) if left % PANEL else None)
 
     if left and shared:
         # One iteration, so that one thread computes it.
