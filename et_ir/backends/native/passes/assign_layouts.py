@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from et_ir.backends.native.forms import SPATIAL, VIEWS
+from et_ir.backends.native.kernels.convolution import reads_planes
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.rows import reads_in_order
 from et_ir.backends.orders import NHWC, Order, permuted_order, reshaped_order, straight
@@ -93,6 +94,8 @@ class _Layouts:
                 continue
             rank = tensor_type(value).get_num_dims()
             wanted = order if rank == len(order) else straight(rank)
+            if rank == len(NHWC) and straight(rank) in self._orders(value) and reads_planes(op, value):
+                wanted = straight(rank)
             op.operands[number] = self._in_order(value, wanted, op)
         for result in op.outputs:
             type = tensor_type(result)

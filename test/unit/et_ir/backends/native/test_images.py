@@ -19,7 +19,12 @@ def check(module: nn.Module, *shapes: tuple[int, ...]) -> None:
 
 CONVOLUTIONS = [
     pytest.param(lambda: nn.Conv2d(3, 16, 3, 2, 1), (1, 3, 15, 17), id="stem"),
+    pytest.param(
+        lambda: nn.Conv2d(2, 40, (3, 5), (2, 1), (1, 2), (1, 2)), (2, 2, 9, 11), id="planes-dilated"
+    ),
+    pytest.param(lambda: nn.Conv2d(4, 24, 3), (2, 4, 6, 7), id="planes-without-border"),
     pytest.param(lambda: nn.Conv2d(8, 24, 1), (2, 8, 5, 7), id="point"),
+    pytest.param(lambda: nn.Conv2d(8, 56, 1), (1, 8, 3, 5), id="point-with-tail"),
     pytest.param(lambda: nn.Conv2d(8, 33, 1, bias=False), (1, 8, 1, 1), id="one-pixel"),
     pytest.param(lambda: nn.Conv2d(16, 40, 1, stride=2), (1, 16, 9, 9), id="point-strided"),
     pytest.param(lambda: nn.Conv2d(5, 7, (3, 2), (1, 2), (2, 0)), (2, 5, 6, 9), id="oblong"),
