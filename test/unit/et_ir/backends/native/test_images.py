@@ -35,6 +35,13 @@ CONVOLUTIONS = [
         lambda: nn.Conv2d(19, 19, 5, 2, 2, groups=19, bias=False), (1, 19, 11, 10), id="depthwise-5"
     ),
     pytest.param(
+        lambda: nn.Conv2d(16, 16, 7, 1, 3, groups=16), (1, 16, 9, 37), id="depthwise-tiles-of-each-kind"
+    ),
+    pytest.param(lambda: nn.Conv2d(18, 18, 3, (1, 2), 1, groups=18), (2, 18, 6, 50), id="depthwise-strided"),
+    pytest.param(
+        lambda: nn.Conv2d(16, 16, 3, padding=12, dilation=12, groups=16), (1, 16, 5, 9), id="depthwise-border"
+    ),
+    pytest.param(
         lambda: nn.Conv2d(17, 17, 3, padding=2, dilation=2, groups=17), (1, 17, 6, 5), id="depthwise-dilated"
     ),
 ]
