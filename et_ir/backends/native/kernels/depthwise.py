@@ -98,8 +98,8 @@ def build_row(
 ) -> None:
     """Loops of one row of the result, from pixel `first` of the buffer for it on.
 
-    Its windows start at row `top` of the image, which may be above it. `line_of` says in which line of the buffer a row of
-    the image is.
+    Its windows start at row `top` of the image, which may be above it. `line_of` says which line of the buffer has a row
+    of the image.
     """
     window, tile = row.window, row.tile
     lines = b.steps_within(top, window.height, window.apart_y, window.in_height)
