@@ -22,6 +22,7 @@ PASSES: Final[dict[str, str]] = {
     "convolutions-to-products": "to_executorch.convolutions_to_products:ConvolutionsToProductsPass",
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
+    "fuse-bands": "et_ir.backends.native.passes.fuse_bands:FuseBandsPass",
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",
     "plan-buffers": "et_ir.backends.native.passes.plan_buffers:PlanBuffersPass",

@@ -29,10 +29,13 @@ from et_schema.native import (
 )
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["INSTRUCTION_SETS_SPEC", "NativeBackend"]
+__all__ = ["BANDS_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
 
 INSTRUCTION_SETS_SPEC: Final = "instruction_sets"
 """The compile spec with the names of instruction sets, `+` between them."""
+
+BANDS_SPEC: Final = "bands"
+"""The compile spec with the bytes of an image from which on convolutions are fused by bands, or `off`."""
 
 
 class NativeBackend(BackendDetails):
@@ -42,13 +45,14 @@ class NativeBackend(BackendDetails):
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
         settings = {spec.key: spec.value.decode() for spec in compile_specs}
         names = tuple(settings[INSTRUCTION_SETS_SPEC].split("+"))
+        bands = settings[BANDS_SPEC]
         run_pipeline(edge_program, "canonicalize,dce")
         method = next(op for op in edge_program.body.block.ops if isinstance(op, FuncOp))
         inputs = [_tensor(value) for value in method.body.block.args]
         end = method.body.block.last_op
         assert isinstance(end, ReturnOp)
         outputs = [_tensor(value) for value in end.arguments]
-        compiled = compile_partition(edge_program, names)
+        compiled = compile_partition(edge_program, names, None if bands == "off" else int(bands))
         store = NamedDataStore()
         for key, blob in compiled.constants:
             store.add_named_data(key, blob, ALIGNMENT)

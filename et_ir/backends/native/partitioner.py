@@ -9,10 +9,11 @@ from xdsl.dialects.builtin import f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.backend import BANDS_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
 from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
+from et_ir.backends.native.passes.fuse_bands import CACHE
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
@@ -77,7 +78,8 @@ class NativePartitioner(CapabilityPartitioner):
     """Takes what the native backend has rules for.
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
-    `only`, no other operators than these; without those of `without`.
+    `only`, no other operators than these; without those of `without`. Images of more than `bands` bytes between a
+    depthwise convolution and 1x1 convolutions are not written to memory; None to write all of them.
 
     Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
@@ -89,6 +91,7 @@ class NativePartitioner(CapabilityPartitioner):
         only: Sequence[str] = (),
         without: Sequence[str] = (),
         min_ops: int = 1,
+        bands: int | None = CACHE,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -97,7 +100,10 @@ class NativePartitioner(CapabilityPartitioner):
         if not instruction_sets:
             raise ValueError("no instruction set")
         require_llvm()  # before anything is lowered
-        specs = (CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),)
+        specs = (
+            CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),
+            CompileSpec(BANDS_SPEC, b"off" if bands is None else str(bands).encode()),
+        )
         super().__init__(DelegationSpec(NativeBackend.backend_id, specs))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
@@ -137,13 +143,21 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         require_llvm()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
-    check_options(options, ("for", "only", "without", "min"))
+    check_options(options, ("for", "only", "without", "min", "bands"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),
+        bands=_bands_option(options),
     )
+
+
+def _bands_option(options: Mapping[str, str]) -> int | None:
+    given = options.get("bands", str(CACHE))
+    if given != "off" and not given.isdecimal():
+        raise ValueError(f"bands={given}: expected a number of bytes, or off")
+    return None if given == "off" else int(given)
 
 
 BACKEND: Final = Backend("native", NativeBackend, _partitioner)

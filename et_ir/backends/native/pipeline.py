@@ -20,6 +20,7 @@ from et_ir.backends.native.passes.convert_to_loops import loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
+from et_ir.backends.native.passes.fuse_bands import CACHE, FuseBandsPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.data import Blob
@@ -64,10 +65,17 @@ def machine_passes(lanes: int) -> list[ModulePass]:
     return [DistributeLoopsPass(), ExpandMathPass(), LowerVectorsPass(lanes), ConvertToLlvmPass()]
 
 
-def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Compiled:
-    """Compile a module of edge ops with one method, which becomes kernels."""
+def compile_partition(
+    module: ModuleOp, instruction_sets: tuple[str, ...], bands: int | None = CACHE
+) -> Compiled:
+    """Compile a module of edge ops with one method, which becomes kernels.
+
+    Images of more than `bands` bytes between convolutions are fused by bands; None for no fusion.
+    """
     context = Context()
     FormKernelsPass().apply(context, module)
+    if bands is not None:
+        FuseBandsPass(bands).apply(context, module)
     AssignLayoutsPass().apply(context, module)
     objects: dict[str, bytes] = {}
     arena = 0

@@ -13,6 +13,7 @@ from et_ir.dialects.native.ops import (
     ConcatOp,
     KernelOp,
     OuterProductOp,
+    PartOp,
     SelectOp,
     StridedLoadOp,
     ViewOp,
@@ -26,6 +27,7 @@ __all__ = [
     "KernelOp",
     "Native",
     "OuterProductOp",
+    "PartOp",
     "SelectOp",
     "StridedLoadOp",
     "ViewOp",
@@ -34,6 +36,17 @@ __all__ = [
 
 Native = Dialect(
     "native",
-    [KernelOp, YieldOp, ViewOp, StridedLoadOp, OuterProductOp, ConcatOp, CompareOp, SelectOp, BarrierOp],
+    [
+        KernelOp,
+        YieldOp,
+        ViewOp,
+        StridedLoadOp,
+        OuterProductOp,
+        ConcatOp,
+        CompareOp,
+        SelectOp,
+        PartOp,
+        BarrierOp,
+    ],
     [],
 )

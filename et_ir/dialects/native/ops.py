@@ -50,6 +50,7 @@ __all__ = [
     "ConcatOp",
     "KernelOp",
     "OuterProductOp",
+    "PartOp",
     "SelectOp",
     "StridedLoadOp",
     "ViewOp",
@@ -362,6 +363,41 @@ class SelectOp(IRDLOperation):
         mask, type = vector_type(self.mask), vector_type(self.result)
         if mask.element_type != i1 or mask.get_shape() != type.get_shape():
             raise VerifyException(f"[select_c1] {mask} does not select elements of {type}")
+
+
+@irdl_op_definition
+class PartOp(IRDLOperation):
+    """The part of a thread of a loop's iterations from 0, and a number that no other thread with a part has.
+
+    For loops that keep something from one iteration to the next, in memory of the thread. Iterations are shared by at
+    most `most` threads.
+
+    ```mlir
+    %first, %last, %number = native.part %count most 8
+    ```
+
+    Rule: `part_c1` the number of threads is positive.
+    """
+
+    name = "native.part"
+    count = operand_def(IndexType)
+    most = prop_def(IntegerAttr.constr(i64))
+    first = result_def(IndexType)
+    last = result_def(IndexType)
+    number = result_def(IndexType)
+    traits = traits_def(Pure())
+    assembly_format = "$count `most` $most attr-dict"
+
+    def __init__(self, count: SSAValue, most: int):
+        super().__init__(
+            operands=[count],
+            properties={"most": IntegerAttr(most, i64)},
+            result_types=[IndexType(), IndexType(), IndexType()],
+        )
+
+    def verify_(self) -> None:
+        if self.most.value.data < 1:
+            raise VerifyException(f"[part_c1] {self.most.value.data} threads")
 
 
 @irdl_op_definition

@@ -16,7 +16,7 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.epilogue import Epilogue
+from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.padding import padded
 from et_ir.backends.native.kernels.panels import (
@@ -25,7 +25,7 @@ from et_ir.backends.native.kernels.panels import (
     panels_of,
     tile_rows,
 )
-from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.kernels.product import Sizes, build_product, column_groups, packed_operand
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
@@ -83,16 +83,8 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     planar = dim_order_of(tensor_type(outside[anchor.arg("input")])) != NHWC
     order = (1, 2, 3, 0) if planar else (2, 3, 1, 0)
     panels = panels_of(host, filters.transpose(order).reshape(-1, columns))
-    bias: SSAValue | None = anchor.arg("bias")
     rows = window.batch * window.out_height * window.out_width
-    epilogue = Epilogue(
-        kernel,
-        anchor,
-        rows,
-        columns,
-        lambda b, total, values: total if bias is None else add(b, total, values[bias]),
-        [] if bias is None else [bias],
-    )
+    epilogue = convolution_epilogue(kernel, anchor)
     image = host.buffer(outside[anchor.arg("input")])
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
     if window.is_point:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.epilogue import Epilogue
+from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
-from et_ir.backends.native.kernels.panels import PANEL, array_constant, constant_array
-from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of
+from et_ir.backends.native.kernels.panels import PANEL, Array, array_constant, constant_array
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
 
-__all__ = ["DepthwiseRow", "build_row", "depthwise_kernel", "tile_pixels"]
+__all__ = ["DepthwiseRow", "build_row", "depthwise_kernel", "filter_operand", "tile_pixels"]
 
 
 def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
@@ -32,22 +32,13 @@ def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
     filters = constant_array(host, outside[anchor.arg("weight")])
     assert filters is not None
     channels = filters.shape[0]
-    weights = array_constant(host, filters[:, 0].transpose(1, 2, 0))
-    bias: SSAValue | None = anchor.arg("bias")
     rows = window.batch * window.out_height * window.out_width
-    epilogue = Epilogue(
-        kernel,
-        anchor,
-        rows,
-        channels,
-        lambda b, total, values: total if bias is None else add(b, total, values[bias]),
-        [] if bias is None else [bias],
-    )
+    epilogue = convolution_epilogue(kernel, anchor)
     image = Operand(
         host.buffer(outside[anchor.arg("input")]),
         [window.batch * window.in_height, window.in_width, channels],
     )
-    packed = Operand(weights, [window.height, window.width, channels])
+    packed = filter_operand(host, filters)
     result = Operand(host.buffer(kernel.outputs[0]), [rows, channels])
     size = tile_pixels(window, host)
 
@@ -67,6 +58,12 @@ def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
             )
 
     host.call("depthwise", [image, packed, *epilogue.operands(host), result], build)
+
+
+def filter_operand(host: Host, filters: Array) -> Operand:
+    """Filters, `[row][column][channel]`, as a kernel takes them."""
+    made = filters[:, 0].transpose(1, 2, 0)
+    return Operand(array_constant(host, made), made.shape)
 
 
 def tile_pixels(window: Window, host: Host) -> int:
@@ -98,8 +95,8 @@ def build_row(
 ) -> None:
     """Loops of one row of the result, from pixel `first` of the buffer for it on.
 
-    Its windows start at row `top` of the image, which may be above it. `line_of` says which line of the buffer has a row
-    of the image.
+    Its windows start at row `top` of the image, which may be above it. `line_of` gives the line of the buffer where a
+    row of the image is.
     """
     window, tile = row.window, row.tile
     lines = b.steps_within(top, window.height, window.apart_y, window.in_height)

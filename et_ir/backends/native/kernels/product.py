@@ -29,7 +29,14 @@ from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["build_product", "column_groups", "packed_operand", "product_kernel"]
+__all__ = [
+    "Sizes",
+    "build_product",
+    "build_sequential_product",
+    "column_groups",
+    "packed_operand",
+    "product_kernel",
+]
 
 BLOCK_ROWS: Final = 96
 """Rows that a thread computes of all panels before the next: their part of the left matrix stays in the L2 cache."""
@@ -118,18 +125,14 @@ def build_product(
     b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
 ) -> None:
     """Loops of a product of `x`, `[row][inner]`, with `w`, `[panel][inner][16]` or `[batch][inner][column]`."""
-    packed = sizes.batch == 1 and b.static_dim(w, 2) == PANEL
     tile = sizes.tile_rows
+    packed = sizes.batch == 1 and b.static_dim(w, 2) == PANEL
+    matrix = None if packed else 0
 
     def rows(
-        start: Index, end: Index, column: Index, width: int, mask: SSAValue | None, number: Index
+        start: Index, end: Index, column: Index, width: int, mask: SSAValue | None, number: Index | None
     ) -> None:
-        """Tiles of the rows from `start` to `end`. The last ends with them, and may repeat rows of the one before."""
-        last = b.sub(end, tile)
-        with b.for_(start, end, tile) as loop:
-            at = [b.min(loop.index, last), column]
-            total = _accumulate(b, x, w, at, tile, width, None if packed else number, mask)
-            epilogue.store(b, total, y, at, mask)
+        _rows(b, sizes, epilogue, x, w, y, (start, end), (column, width, mask), number)
 
     def columns(visit: Callable[[Index, int, SSAValue | None], None]) -> None:
         column_groups(b, sizes, b.dim(y, 1), visit)
@@ -144,15 +147,53 @@ def build_product(
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
-            columns(lambda at, width, mask: rows(first, end, at, width, mask, 0))
+            columns(lambda at, width, mask: rows(first, end, at, width, mask, matrix))
     else:
         column_groups(
             b,
             sizes,
             b.dim(y, 1),
-            lambda at, width, mask: rows(0, count, at, width, mask, 0),
+            lambda at, width, mask: rows(0, count, at, width, mask, matrix),
             shared=True,
         )
+
+
+def build_sequential_product(
+    b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+) -> None:
+    """As `build_product`, of all rows by one thread, with packed panels."""
+    end = b.dim(x, 0)
+    column_groups(
+        b,
+        sizes,
+        b.dim(y, 1),
+        lambda at, width, mask: _rows(b, sizes, epilogue, x, w, y, (0, end), (at, width, mask), None),
+    )
+
+
+def _rows(
+    b: LoopBuilder,
+    sizes: Sizes,
+    epilogue: Epilogue,
+    x: SSAValue,
+    w: SSAValue,
+    y: SSAValue,
+    span: tuple[Index, Index],
+    columns: tuple[Index, int, SSAValue | None],
+    number: Index | None,
+) -> None:
+    """Tiles of a span of rows. The last ends with them, and may repeat rows of the one before.
+
+    `number` is that of the right matrix in a batch, None for packed panels.
+    """
+    start, end = span
+    column, width, mask = columns
+    tile = sizes.tile_rows
+    last = b.sub(end, tile)
+    with b.for_(start, end, tile) as loop:
+        at = [b.min(loop.index, last), column]
+        total = _accumulate(b, x, w, at, tile, width, number, mask)
+        epilogue.store(b, total, y, at, mask)
 
 
 def column_groups(

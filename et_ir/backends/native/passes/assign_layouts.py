@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from et_ir.backends.native.forms import SPATIAL, VIEWS
+from et_ir.backends.native.forms import SPATIAL, VIEWS, is_read_packed
 from et_ir.backends.native.kernels.convolution import reads_planes
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.rows import reads_in_order
@@ -86,11 +86,9 @@ class _Layouts:
 
     def _kernel(self, op: KernelOp) -> None:
         order = self._order_of(op)
-        shape = tensor_type(op.outputs[0]).get_shape()
         for number, value in enumerate(op.inputs):
             # Filters are packed, not read as they are.
-            packed = isinstance(value.owner, GetOp) and op.form.data in SPATIAL and number
-            if packed and tensor_type(value).get_shape() != shape:
+            if isinstance(value.owner, GetOp) and op.form.data in SPATIAL and is_read_packed(op, number):
                 continue
             rank = tensor_type(value).get_num_dims()
             wanted = order if rank == len(order) else straight(rank)
