@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,10 +14,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet, object_code
+from et_ir.backends.native.kernels.host import Packed
+from et_ir.backends.native.object_code import (
+    INSTRUCTION_SETS,
+    InstructionSet,
+    data_layout,
+    llvm_text,
+    object_code,
+)
 from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
-from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
-from et_ir.backends.native.passes.convert_to_loops import loops_of
+from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass, empty_function
+from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
@@ -55,6 +63,8 @@ class Compiled:
     """Object code of a partition, for each instruction set."""
 
     objects: dict[str, bytes]
+    calls: dict[str, list[tuple[str, int]]]
+    """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
     arena_size: int
     constants: list[tuple[str, Blob]]
     """Keys and bytes in the order of the arguments."""
@@ -66,34 +76,56 @@ def machine_passes(lanes: int) -> list[ModulePass]:
 
 
 def compile_partition(
-    module: ModuleOp, instruction_sets: tuple[str, ...], bands: int | None = CACHE
+    module: ModuleOp,
+    instruction_sets: tuple[str, ...],
+    mark: Callable[[int, list[tuple[str, Blob]]], str | None],
+    bands: int | None = CACHE,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
 
-    Images of more than `bands` bytes between convolutions are fused by bands; None for no fusion.
+    The objects define a function named as `mark` says for the size of the arena and the constants. Convolutions with an
+    image of more than `bands` bytes between them are fused by bands; None for no fusion.
     """
     context = Context()
     FormKernelsPass().apply(context, module)
     if bands is not None:
         FuseBandsPass(bands).apply(context, module)
     AssignLayoutsPass().apply(context, module)
-    objects: dict[str, bytes] = {}
+    for name in instruction_sets:
+        # LLVM serves one thread at a time: it is not asked for this while it compiles.
+        data_layout(INSTRUCTION_SETS[name])
     arena = 0
     constants: list[tuple[str, Blob]] = []
+    packed: Packed = {}
+    loops: dict[str, Loops] = {}
     for name in instruction_sets:
-        loops = loops_of(module, name)
-        for function in loops.module.body.block.ops:
+        made = loops[name] = loops_of(module, name, packed)
+        for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))
-        if constants and [key for key, _ in constants] != [key for key, _ in loops.host.constants]:
+        if constants and [key for key, _ in constants] != [key for key, _ in made.host.constants]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
-        constants = loops.host.constants
+        constants = made.host.constants
+    with ThreadPoolExecutor(1) as executor:
+        objects = _compiled(context, loops, mark(arena, constants), executor)
+    calls = {name: made.calls for name, made in loops.items()}
+    return Compiled(objects, calls, arena, constants)
+
+
+def _compiled(
+    context: Context, loops: dict[str, Loops], mark: str | None, executor: Executor
+) -> dict[str, bytes]:
+    """Lower loops for each instruction set. LLVM compiles one in a thread while passes lower the next."""
+    objects: dict[str, Future[bytes]] = {}
+    for name, made in loops.items():
         target = INSTRUCTION_SETS[name]
-        _reached("loops", target, loops.module)
+        _reached("loops", target, made.module)
         for one in machine_passes(target.lanes):
-            one.apply(context, loops.module)
+            one.apply(context, made.module)
             if isinstance(one, LowerVectorsPass):
-                _reached("vector", target, loops.module)
-        _reached("llvm", target, loops.module)
-        objects[name] = object_code(loops.module, target)
-    return Compiled(objects, arena, constants)
+                _reached("vector", target, made.module)
+        if mark is not None:
+            made.module.body.block.add_op(empty_function(mark))
+        _reached("llvm", target, made.module)
+        objects[name] = executor.submit(object_code, llvm_text(made.module, target), target)
+    return {name: future.result() for name, future in objects.items()}

@@ -23,6 +23,7 @@ from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.kernels.product import Sizes, build_sequential_product, packed_operand
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
+from et_ir.backends.native.sizes import Size
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import memref_type
 
@@ -66,7 +67,7 @@ def bands_kernel(host: Host, kernel: KernelOp) -> None:
     host.call("bands", operands, bands.build)
 
 
-def _fixed(buffer: SSAValue, sizes: Sequence[int]) -> Operand:
+def _fixed(buffer: SSAValue, sizes: Sequence[Size]) -> Operand:
     """A buffer of the sizes that the kernel is for."""
     return Operand(buffer, sizes, fixed=range(len(sizes)))
 
@@ -99,7 +100,7 @@ class _Point(_Stage):
     def __init__(self, host: Host, outer: KernelOp, kernel: KernelOp, pixels: int):
         """Of at least so many pixels at once."""
         filters = _filters_of(host, outer, kernel)
-        columns, channels = filters.shape[:2]
+        self.columns, self.channels = columns, channels = filters.shape[:2]
         self.sizes = Sizes(1, pixels, channels, columns, tile_rows(pixels, host), panel_columns(host))
         panels = panels_of(host, filters[:, :, 0, 0].T)
         super().__init__(host, kernel, packed_operand(panels, self.sizes))
@@ -150,12 +151,12 @@ class _Bands:
 
     @property
     def in_channels(self) -> int:
-        return self.depthwise.channels if self.expand is None else self.expand.sizes.inner
+        return self.depthwise.channels if self.expand is None else self.expand.channels
 
     @property
     def columns(self) -> int:
         """Channels of the result."""
-        return self.depthwise.channels if self.project is None else self.project.sizes.columns
+        return self.depthwise.channels if self.project is None else self.project.columns
 
     @property
     def _ring_lines(self) -> int:

@@ -26,7 +26,13 @@ from et_ir.backends.native.kernels.panels import (
     tile_rows,
 )
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of
-from et_ir.backends.native.kernels.product import Sizes, build_product, column_groups, packed_operand
+from et_ir.backends.native.kernels.product import (
+    BLOCK_ROWS,
+    Sizes,
+    build_product,
+    column_groups,
+    packed_operand,
+)
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.backends.orders import NHWC
@@ -82,14 +88,14 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     columns, channels = filters.shape[:2]
     planar = dim_order_of(tensor_type(outside[anchor.arg("input")])) != NHWC
     order = (1, 2, 3, 0) if planar else (2, 3, 1, 0)
-    panels = panels_of(host, filters.transpose(order).reshape(-1, columns))
+    panels = panels_of(host, filters.transpose(order))
     rows = window.batch * window.out_height * window.out_width
     epilogue = convolution_epilogue(kernel, anchor)
     image = host.buffer(outside[anchor.arg("input")])
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
     if window.is_point:
         tile = tile_rows(rows, host)
-        sizes = Sizes(1, rows, channels, columns, tile, panel_columns(host))
+        sizes = Sizes(1, rows, channels, columns, tile, panel_columns(host), rows >= 2 * BLOCK_ROWS)
         left = Operand(image, [rows, channels])
 
         def build_point(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from xdsl.ir import SSAValue
@@ -24,12 +23,14 @@ from et_ir.backends.native.kernels.panels import (
     tile_rows,
 )
 from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul, operator_name
+from et_ir.backends.native.kernels.row_tiles import visit_rows
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = [
+    "BLOCK_ROWS",
     "Sizes",
     "build_product",
     "build_sequential_product",
@@ -46,12 +47,14 @@ BLOCK_ROWS: Final = 96
 class Sizes:
     """A batch of products of matrices of `rows` by `inner` and `inner` by `columns`, and the tile of results."""
 
-    batch: int
-    rows: int
-    inner: int
-    columns: int
+    batch: Size
+    rows: Size
+    inner: Size
+    columns: Size
     tile_rows: int
     tile_columns: int
+    many_rows: bool = False
+    """Whether threads share blocks of rows, and not the columns."""
 
 
 class _Anchor:
@@ -74,11 +77,12 @@ class _Anchor:
         self.by_columns = self.name == "linear"
 
     def sizes(self, host: Host) -> Sizes:
-        result = tensor_type(self.op.results[0]).get_shape()
-        batch = result[0] if self.name == "bmm" else 1
-        rows = prod(result) // (batch * result[-1])
-        inner = tensor_type(self.left).get_shape()[-1]
-        return Sizes(batch, rows, inner, result[-1], tile_rows(rows, host), panel_columns(host))
+        result = shape_of(self.op.results[0])
+        batch, rows = (result[0], result[1]) if self.name == "bmm" else (1, product(result[:-1]))
+        inner = shape_of(self.left)[-1]
+        most = host.most(rows)
+        tile = tile_rows(most, host)
+        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most >= 2 * BLOCK_ROWS)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product and its bias, scaled."""
@@ -102,7 +106,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
         right = packed_operand(panels_of(host, matrix.T if anchor.by_columns else matrix), sizes)
     else:
         right = Operand(host.buffer(outside[anchor.right]), [sizes.batch, sizes.inner, sizes.columns])
-    rows = sizes.batch * sizes.rows
+    rows = product((sizes.batch, sizes.rows))
     left = Operand(host.buffer(outside[anchor.left]), [rows, sizes.inner])
     tail_operands = [] if anchor.bias is None else [anchor.bias]
     epilogue = Epilogue(kernel, anchor.op, rows, sizes.columns, anchor.tail, tail_operands)
@@ -118,6 +122,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
 
 def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
     """Panels of a right matrix, as a kernel takes them."""
+    assert isinstance(sizes.columns, int)
     return Operand(panels, [-(-sizes.columns // PANEL), sizes.inner, PANEL], fixed=[2])
 
 
@@ -138,12 +143,12 @@ def build_product(
         column_groups(b, sizes, b.dim(y, 1), visit)
 
     count = b.dim(x, 0)
-    if sizes.batch > 1:
+    if sizes.batch != 1:
         each = b.quotient(count, b.dim(w, 0))
         with b.parallel(b.dim(w, 0)) as number:
             start = b.mul(number, each)
             columns(lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number))
-    elif sizes.rows >= 2 * BLOCK_ROWS:
+    elif sizes.many_rows:
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
@@ -182,18 +187,14 @@ def _rows(
     columns: tuple[Index, int, SSAValue | None],
     number: Index | None,
 ) -> None:
-    """Tiles of a span of rows. The last ends with them, and may repeat rows of the one before.
-
-    `number` is that of the right matrix in a batch, None for packed panels.
-    """
-    start, end = span
+    """Tiles of a span of rows; `number` is that of the right matrix in a batch, None for packed panels."""
     column, width, mask = columns
-    tile = sizes.tile_rows
-    last = b.sub(end, tile)
-    with b.for_(start, end, tile) as loop:
-        at = [b.min(loop.index, last), column]
-        total = _accumulate(b, x, w, at, tile, width, number, mask)
-        epilogue.store(b, total, y, at, mask)
+
+    def one(row: Index, height: int) -> None:
+        total = _accumulate(b, x, w, [row, column], height, width, number, mask)
+        epilogue.store(b, total, y, [row, column], mask)
+
+    visit_rows(b, *span, sizes.tile_rows, one, any_number=not isinstance(sizes.rows, int))
 
 
 def column_groups(
@@ -216,12 +217,19 @@ def column_groups(
     else:
         with b.for_(0, whole, width) as loop:
             visit(loop.index, width, None)
-    left = sizes.columns % width
+    left = sizes.columns % width if isinstance(sizes.columns, int) else width
 
     def rest() -> None:
+        if not isinstance(sizes.columns, int):
+            some = b.multiple_below(columns, PANEL)
+            with b.for_(whole, some, PANEL) as loop:
+                visit(loop.index, PANEL, None)
+            with b.if_(b.below(some, columns)):
+                visit(some, PANEL, b.mask(b.sub(columns, some), PANEL))
+            return
         # One tile, masked: each element of the left matrix is read once for all of its panels.
-        some = -(-left // PANEL) * PANEL
-        visit(whole, some, b.mask(b.sub(columns, whole), some) if left % PANEL else None)
+        padded = -(-left // PANEL) * PANEL
+        visit(whole, padded, b.mask(b.sub(columns, whole), padded) if left % PANEL else None)
 
     if left and shared:
         # One iteration, so that one thread computes it.

@@ -5,7 +5,9 @@ Structured loops become blocks and branches, buffers become pointers, and places
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
@@ -34,10 +36,13 @@ from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY
 
-__all__ = ["BARRIER", "ConvertToLlvmPass"]
+__all__ = ["BARRIER", "MARK", "ConvertToLlvmPass", "empty_function"]
 
 BARRIER: Final = "native_barrier"
 """The function that a barrier calls, with the context of the call and the number of threads."""
+MARK: Final = "native_mark"
+"""The function that is called at the start of an entry point and after each of its calls, with the context and the
+number of the thread: it notes the time where somebody asks for times."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +78,25 @@ class ConvertToLlvmPass(ModulePass):
         for function in functions:
             if function.sym_visibility is None:
                 _check_entry(function)
-        barrier = any(isinstance(inner, BarrierOp) for one in functions for inner in one.walk())
         for function in functions:
             made = _Conversion().function(function)
             op.body.block.insert_op_before(made, function)
             op.body.block.erase_op(function)
             if function.sym_visibility is None:
                 op.body.block.add_op(_entry_point(made))
-        if barrier:
-            type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
-            op.body.block.add_op(llvm.FuncOp(BARRIER, type, linkage=llvm.LinkageAttr("external")))
+        called = {
+            inner.callee.string_value()
+            for inner in op.walk()
+            if isinstance(inner, llvm.CallOp) and inner.callee
+        }
+        for name in (BARRIER, MARK):
+            if name in called:
+                type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
+                op.body.block.add_op(llvm.FuncOp(name, type, linkage=llvm.LinkageAttr("external")))
 
 
 def _check_entry(function: FuncOp) -> None:
-    """A function that is called with addresses alone has buffers of known sizes, and the numbers of threads last."""
+    """The arguments of a function that is called from outside are numbers and buffers of known sizes."""
     types = function.function_type.inputs.data
     if len(types) < 2 or not all(isinstance(type, IndexType) for type in types[-2:]):
         raise PassReport(
@@ -100,28 +110,28 @@ def _check_entry(function: FuncOp) -> None:
             ],
         )
     for type in types[:-2]:
-        if not (isinstance(type, MemRefType) and type.has_static_shape()):
+        if not isinstance(type, IndexType) and not (isinstance(type, MemRefType) and type.has_static_shape()):
             raise PassReport(
                 "functions cannot be converted",
                 [
                     diagnose(
                         function,
                         f"'{function.sym_name.data}' has an argument of type {type}",
-                        "make it private, or its arguments buffers of known sizes",
+                        "make it private, or its arguments numbers and buffers of known sizes",
                     )
                 ],
             )
 
 
 def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
-    """A function that takes the addresses of all buffers in an array, and calls `function`."""
+    """A function that takes the numbers, and the addresses of all buffers, in an array, and calls `function`."""
     pointer = llvm.LLVMPointerType()
     block = Block(arg_types=[pointer, pointer, i64, i64])
     context, pointers, thread, threads = block.args
     arguments: list[SSAValue] = []
-    for number in range(len(function.function_type.inputs) - 3):
+    for number, type in enumerate(function.function_type.inputs.data[1:-2]):
         place = llvm.GEPOp(pointers, [number], pointer)
-        buffer = llvm.LoadOp(place.result, pointer, alignment=8)
+        buffer = llvm.LoadOp(place.result, type, alignment=8)
         block.add_ops([place, buffer])
         arguments.append(buffer.dereferenced_value)
     block.add_ops(
@@ -133,6 +143,13 @@ def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
         linkage=llvm.LinkageAttr("external"),
         body=Region(block),
     )
+
+
+def empty_function(name: str) -> llvm.FuncOp:
+    """A function that does nothing, and is there for its name."""
+    block = Block([llvm.ReturnOp()])
+    linkage = llvm.LinkageAttr("external")
+    return llvm.FuncOp(name, llvm.LLVMFunctionType([]), linkage=linkage, body=Region(block))
 
 
 _Index: TypeAlias = int | SSAValue
@@ -147,7 +164,15 @@ class _Buffer:
     element: Attribute
 
 
-_BINARY: Final[dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]]] = {
+_Kind: TypeAlias = tuple[object, ...]
+"""What ops that differ in their operands alone have in common."""
+
+_Binary: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
+
+_PREDICATES: Final = tuple(flag.value for flag in llvm.ICmpPredicateFlag)
+"""Predicates of `arith.cmpi`, by its numbers, which are those of `llvm.icmp`."""
+
+_BINARY: Final[dict[type[Operation], _Binary]] = {
     arith.AddiOp: llvm.AddOp,
     arith.SubiOp: llvm.SubOp,
     arith.MuliOp: llvm.MulOp,
@@ -211,6 +236,9 @@ class _Conversion:
         self._region = Region()
         self._block = self._entry = Block()
         self._last_constant: Operation | None = None
+        self._marks = False
+        self._numbered: ChainMap[tuple[_Kind, tuple[SSAValue, ...]], SSAValue] = ChainMap()
+        self._prototypes: dict[_Kind, Operation] = {}
 
     def function(self, function: FuncOp) -> llvm.FuncOp:
         """The function as one of `llvm`."""
@@ -237,8 +265,10 @@ class _Conversion:
                 self._buffers[argument] = _Buffer(value, sizes, type.element_type)
             else:
                 self._values[argument] = value
-        self._ops(block)
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        self._marks = not private and any(isinstance(op, CallOp) for op in block.ops)
+        self._mark()
+        self._ops(block)
         return llvm.FuncOp(
             function.sym_name.data,
             llvm.LLVMFunctionType(types),
@@ -252,24 +282,26 @@ class _Conversion:
 
     def _op(self, op: Operation) -> None:
         kind = type(op)
-        if kind in _BINARY:
-            self._define(op, _BINARY[kind](*map(self._value, op.operands)))
+        if kind in _BINARY and _added(op) is None:
+            self._values[op.results[0]] = self._binary(_BINARY[kind], *map(self._value, op.operands))
             return
         if kind in _INTRINSICS:
             self._intrinsic(op, _INTRINSICS[kind], list(map(self._value, op.operands)))
             return
         match op:
+            case arith.AddiOp() if _added(op) is not None:
+                pass  # made where a value is needed: addresses take the number apart
             case arith.ConstantOp():
                 self._values[op.result] = self._constant(op.value, op.result.type)
             case arith.NegfOp():
                 self._define(op, llvm.FNegOp(self._value(op.operand)))
             case math.FmaOp() | vector.FMAOp():
                 x, y, z = map(self._value, op.operands)
-                self._define(op, llvm.FMAOp(x, y, z))
+                made = self._like((llvm.FMAOp, x.type), (x, y, z), lambda: llvm.FMAOp(x, y, z))
+                self._values[op.results[0]] = self._made(made)
             case arith.CmpiOp():
-                flag = list(llvm.ICmpPredicateFlag)[op.predicate.value.data]
-                made = llvm.ICmpOp(self._value(op.lhs), self._value(op.rhs), IntegerAttr(flag.to_int(), i64))
-                self._define(op, made)
+                flag = _PREDICATES[op.predicate.value.data]
+                self._values[op.result] = self._icmp(flag, self._value(op.lhs), self._value(op.rhs))
             case arith.SelectOp():
                 self._define(op, llvm.SelectOp(*map(self._value, op.operands)))
             case CompareOp():
@@ -291,17 +323,13 @@ class _Conversion:
             case memref.ViewOp() | memref.ReinterpretCastOp() | memref.CastOp():
                 self._view(op)
             case memref.LoadOp():
-                address = self._address(op.memref, op.indices)
-                self._define(op, llvm.LoadOp(address, op.res.type, alignment=4))
+                self._load(op, self._address(op.memref, op.indices))
             case memref.StoreOp():
-                address = self._address(op.memref, op.indices)
-                self._add(llvm.StoreOp(self._value(op.value), address, alignment=4))
+                self._store(self._value(op.value), self._address(op.memref, op.indices))
             case vector.LoadOp():
-                address = self._address(op.base, op.indices)
-                self._define(op, llvm.LoadOp(address, op.result.type, alignment=4))
+                self._load(op, self._address(op.base, op.indices))
             case vector.StoreOp():
-                address = self._address(op.base, op.indices)
-                self._add(llvm.StoreOp(self._value(op.vector), address, alignment=4))
+                self._store(self._value(op.vector), self._address(op.base, op.indices))
             case vector.MaskedLoadOp():
                 self._masked_load(op)
             case vector.MaskedStoreOp():
@@ -326,6 +354,7 @@ class _Conversion:
                 for value in op.arguments:
                     arguments += self._arguments(value)
                 self._call(op.callee.string_value(), arguments)
+                self._mark()
             case ReturnOp():
                 self._add(llvm.ReturnOp())
             case _:
@@ -348,13 +377,14 @@ class _Conversion:
         self._continue(body)
         last = op.body.block.last_op
         assert isinstance(last, scf.YieldOp)
-        for inner in op.body.block.ops:
-            if inner is not last:
-                self._op(inner)
-        yielded = [self._value(value) for value in last.operands]
-        following = self._made(llvm.AddOp(body.args[0], step))
-        again = self._icmp("slt", following, upper)
-        self._add(llvm.CondBrOp(again, body, [following, *yielded], after, yielded))
+        with self._dominated():
+            for inner in op.body.block.ops:
+                if inner is not last:
+                    self._op(inner)
+            yielded = [self._value(value) for value in last.operands]
+            following = self._binary(llvm.AddOp, body.args[0], step)
+            again = self._icmp("slt", following, upper)
+            self._add(llvm.CondBrOp(again, body, [following, *yielded], after, yielded))
         self._continue(after)
         self._values.update(zip(op.results, after.args, strict=True))
 
@@ -368,9 +398,10 @@ class _Conversion:
             self._continue(block)
             last = region.block.last_op
             assert isinstance(last, scf.YieldOp)
-            for inner in region.block.ops:
-                if inner is not last:
-                    self._op(inner)
+            with self._dominated():
+                for inner in region.block.ops:
+                    if inner is not last:
+                        self._op(inner)
             self._add(llvm.BrOp(after, *map(self._value, last.operands)))
         self._continue(after)
         self._values.update(zip(op.results, after.args, strict=True))
@@ -378,6 +409,11 @@ class _Conversion:
     def _continue(self, block: Block) -> None:
         self._region.add_block(block)
         self._block = block
+
+    def _mark(self) -> None:
+        """Note the time, in the function of a partition."""
+        if self._marks:
+            self._call(MARK, [self._context, self._entry.args[-2]])
 
     def _call(self, name: str, arguments: Sequence[SSAValue]) -> None:
         self._add(llvm.CallOp(name, *arguments))
@@ -426,17 +462,40 @@ class _Conversion:
         self._buffers[op.results[0]] = _Buffer(pointer, known, type.element_type)
 
     def _address(self, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        """The address of an element: a sum of indices times strides, by Horner's rule."""
+        """The address of an element: a sum of indices times strides, by Horner's rule.
+
+        What is added to indices is added last, so that neighbors share the rest.
+        """
         buffer = self._buffers[base]
         place: _Index = 0
+        beyond: _Index = 0
         for index, size in zip(indices, buffer.sizes, strict=True):
-            place = self._plus(self._times(place, size), self._number(index))
-        return self._offset(buffer.pointer, place, buffer.element)
+            start, more = _added(index.owner) or (index, 0)
+            place = self._plus(self._times(place, size), self._number(start))
+            beyond = self._plus(self._times(beyond, size), more)
+        return self._offset(self._offset(buffer.pointer, place, buffer.element), beyond, buffer.element)
 
     def _offset(self, pointer: SSAValue, place: _Index, element: Attribute) -> SSAValue:
         if place == 0:
             return pointer
-        return self._made(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], element, [self._index(place)]))
+        constant = [place if isinstance(place, int) else llvm.GEP_USE_SSA_VAL]
+        dynamic = [] if isinstance(place, int) else [place]
+        return self._once_like(
+            (llvm.GEPOp, element, *constant),
+            (pointer, *dynamic),
+            lambda: llvm.GEPOp(pointer, constant, element, dynamic),
+        )
+
+    def _load(self, op: Operation, address: SSAValue) -> None:
+        """Define the result of an op as what is in memory from an address on."""
+        type = op.results[0].type
+        made = self._like((llvm.LoadOp, type), (address,), lambda: llvm.LoadOp(address, type, alignment=4))
+        self._define(op, made)
+
+    def _store(self, value: SSAValue, address: SSAValue) -> None:
+        self._add(
+            self._like((llvm.StoreOp,), (value, address), lambda: llvm.StoreOp(value, address, alignment=4))
+        )
 
     def _masked_load(self, op: vector.MaskedLoadOp) -> None:
         address = self._address(op.base, op.indices)
@@ -462,10 +521,14 @@ class _Conversion:
         if isinstance(source.type, VectorType):
             self._values[op.vector] = source
             return
-        undefined = self._made(llvm.UndefOp(type))
-        first = self._made(llvm.InsertElementOp(undefined, source, self._number_of(0, i64)))
-        zeros = DenseArrayBase.from_list(i32, [0] * type.get_shape()[0])
-        self._define(op, llvm.ShuffleVectorOp(first, first, zeros, type))
+
+        def splat() -> Operation:
+            undefined = self._made(llvm.UndefOp(type))
+            first = self._made(llvm.InsertElementOp(undefined, source, self._number_of(0, i64)))
+            zeros = DenseArrayBase.from_list(i32, [0] * type.get_shape()[0])
+            return llvm.ShuffleVectorOp(first, first, zeros, type)
+
+        self._values[op.vector] = self._once((vector.BroadcastOp, type), (source,), splat)
 
     def _reduction(self, op: vector.ReductionOp) -> None:
         parts, kind = self._value(op.vector), op.kind.data
@@ -490,15 +553,51 @@ class _Conversion:
         self._define(op, llvm.CallIntrinsicOp(f"{name}.{_suffix(type)}", operands, [type]))
 
     def _icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        flag = llvm.ICmpPredicateFlag(predicate)
-        return self._made(llvm.ICmpOp(lhs, rhs, IntegerAttr(flag.to_int(), i64)))
+        flag = IntegerAttr(llvm.ICmpPredicateFlag(predicate).to_int(), i64)
+        kind = (llvm.ICmpOp, predicate, lhs.type)
+        return self._once_like(kind, (lhs, rhs), lambda: llvm.ICmpOp(lhs, rhs, flag))
+
+    def _binary(self, kind: _Binary, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        return self._once_like((kind, lhs.type), (lhs, rhs), lambda: kind(lhs, rhs))
+
+    def _once(self, kind: _Kind, operands: tuple[SSAValue, ...], make: Callable[[], Operation]) -> SSAValue:
+        """The result of an op without effects: of an equal one that dominates this place, where there is one."""
+        key = (kind, operands)
+        found = self._numbered.get(key)
+        if found is None:
+            found = self._numbered[key] = self._made(make())
+        return found
+
+    def _once_like(
+        self, kind: _Kind, operands: tuple[SSAValue, ...], make: Callable[[], Operation]
+    ) -> SSAValue:
+        return self._once(kind, operands, lambda: self._like(kind, operands, make))
+
+    def _like(self, kind: _Kind, operands: tuple[SSAValue, ...], make: Callable[[], Operation]) -> Operation:
+        """An op of a kind, which says all of it but the operands: a copy of the first, as constructors take long."""
+        first = self._prototypes.get(kind)
+        if first is None:
+            first = self._prototypes[kind] = make()
+            return first
+        return first.create(
+            operands=operands,
+            result_types=[result.type for result in first.results],
+            properties=first.properties.copy(),
+        )
+
+    @contextmanager
+    def _dominated(self) -> Generator[None]:
+        """What is made within is known within only: its blocks do not dominate those after them."""
+        self._numbered = self._numbered.new_child()
+        yield
+        self._numbered = self._numbered.parents
 
     def _plus(self, a: _Index, b: _Index) -> _Index:
         if isinstance(a, int) and isinstance(b, int):
             return a + b
         if a == 0 or b == 0:
             return b if a == 0 else a
-        return self._made(llvm.AddOp(self._index(a), self._index(b)))
+        return self._binary(llvm.AddOp, self._index(a), self._index(b))
 
     def _times(self, a: _Index, b: _Index) -> _Index:
         if isinstance(a, int) and isinstance(b, int):
@@ -507,7 +606,7 @@ class _Conversion:
             return 0
         if a == 1 or b == 1:
             return b if a == 1 else a
-        return self._made(llvm.MulOp(self._index(a), self._index(b)))
+        return self._binary(llvm.MulOp, self._index(a), self._index(b))
 
     def _number(self, value: SSAValue) -> _Index:
         """An index: a number where it is a constant."""
@@ -542,7 +641,11 @@ class _Conversion:
         return found
 
     def _value(self, value: SSAValue) -> SSAValue:
-        return self._values[value]
+        sum = None if value in self._values else _added(value.owner)
+        if sum is None:
+            return self._values[value]
+        start, number = sum
+        return self._binary(llvm.AddOp, self._value(start), self._number_of(number, i64))
 
     def _add(self, op: Operation) -> None:
         self._block.add_op(op)
@@ -553,6 +656,15 @@ class _Conversion:
 
     def _define(self, before: Operation, after: Operation) -> None:
         self._values[before.results[0]] = self._made(after)
+
+
+def _added(op: Operation | Block) -> tuple[SSAValue, int] | None:
+    """A place and the number that an op adds to it; None for other ops."""
+    if isinstance(op, arith.AddiOp) and isinstance(op.rhs.owner, arith.ConstantOp):
+        value = op.rhs.owner.value
+        if isinstance(op.result.type, IndexType) and isinstance(value, IntegerAttr):
+            return op.lhs, value.value.data
+    return None
 
 
 def _argument_types(type: Attribute) -> list[Attribute]:

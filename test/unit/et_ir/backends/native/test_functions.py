@@ -156,6 +156,12 @@ def test_pointwise_after_a_product() -> None:
     check(Activated(), torch.randn(5, 9), torch.randn(5, 1))
 
 
+def test_a_linear_layer_of_a_computed_matrix() -> None:
+    torch.manual_seed(0)
+    check(F.linear, torch.randn(2, 5, 7), torch.randn(39, 7), torch.randn(39))
+    check(F.linear, torch.randn(5, 8), torch.randn(8, 8))
+
+
 LEFT: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
     "mask-returned": (lambda x: x > 0, "edge.gt.Scalar"),
     "mask-given": (lambda x: torch.where(torch.logical_not(x > 0), x, 1.0), "edge.where.self"),
