@@ -24,6 +24,7 @@ PASSES: Final[dict[str, str]] = {
     "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
     "fuse-attention": "et_ir.backends.native.passes.fuse_attention:FuseAttentionPass",
     "fuse-normalization": "et_ir.backends.native.passes.fuse_normalization:FuseNormalizationPass",
+    "fuse-bands": "et_ir.backends.native.passes.fuse_bands:FuseBandsPass",
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
     "choose-algorithms": "et_ir.backends.native.passes.choose_algorithms:ChooseAlgorithmsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",

@@ -40,13 +40,16 @@ from et_schema.native import (
 )
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["FALLBACK_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
+__all__ = ["BANDS_SPEC", "FALLBACK_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
 
 FALLBACK_SPEC: Final = "fallback"
 """The compile spec, `1` if the partition's portable program is to be in the blob too."""
 
 INSTRUCTION_SETS_SPEC: Final = "instruction_sets"
 """The compile spec with the names of instruction sets, `+` between them."""
+
+BANDS_SPEC: Final = "bands"
+"""The compile spec with the bytes of an image from which on convolutions are fused by bands, or `off`."""
 
 
 class NativeBackend(BackendDetails):
@@ -56,6 +59,7 @@ class NativeBackend(BackendDetails):
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
         settings = {spec.key: spec.value.decode() for spec in compile_specs}
         names = tuple(settings[INSTRUCTION_SETS_SPEC].split("+"))
+        bands = settings[BANDS_SPEC]
         run_pipeline(edge_program, "canonicalize,dce")
         method = next(op for op in edge_program.body.block.ops if isinstance(op, FuncOp))
         store = NamedDataStore()
@@ -88,11 +92,11 @@ class NativeBackend(BackendDetails):
             program.derived = memory.derived
             return interface_symbol(program)
 
-        compiled = compile_partition(edge_program, names, mark)
+        compiled = compile_partition(edge_program, names, mark, None if bands == "off" else int(bands))
         mapping = DelegateMappingBuilder(generated_identifiers=True)
         for op in method.body.block.ops:
             if isinstance(op, KernelOp):
-                mapping.insert_delegate_mapping_entry(list(op.body.block.ops))
+                mapping.insert_delegate_mapping_entry(list(op.body.walk()))
         for key, blob in compiled.memory.constants:
             store.add_named_data(key, blob, ALIGNMENT)
         program.objects = [

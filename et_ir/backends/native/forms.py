@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
 from et_ir.backends.native.kernels.rows import ROWS
+from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import sizes_of, tensor_type
@@ -21,6 +22,7 @@ __all__ = [
     "has_expansion",
     "is_comparison",
     "is_depthwise",
+    "is_read_packed",
     "packed_argument",
 ]
 
@@ -39,7 +41,7 @@ VIEWS: Final = frozenset(
 )
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
-SPATIAL: Final = frozenset({"convolution", "depthwise", "pool", "winograd_2", "winograd_4"})
+SPATIAL: Final = frozenset({"bands", "convolution", "depthwise", "pool", "winograd_2", "winograd_4"})
 """Forms of kernels that read and write images with channels innermost."""
 
 BATCH_NORM: Final = "_native_batch_norm_legit_no_training"
@@ -111,6 +113,16 @@ def packed_argument(op: SchemaOp) -> SSAValue | None:
             return op.arg("weight")
         case _:
             return None
+
+
+def is_read_packed(kernel: KernelOp, number: int) -> bool:
+    """Whether a kernel reads an input packed only, if it is a constant: a matrix or filters."""
+    argument = kernel.body.block.args[number]
+    return all(
+        (isinstance(use.operation, SchemaOp) and packed_argument(use.operation) is argument)
+        or (isinstance(use.operation, KernelOp) and is_read_packed(use.operation, use.index))
+        for use in argument.uses
+    )
 
 
 def is_depthwise(op: SchemaOp) -> bool:

@@ -12,20 +12,30 @@ from typing import TypeAlias, TypeVar, cast
 
 from xdsl.dialects import arith, scf, vector
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyFloat,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
+    MemRefType,
     VectorType,
     f32,
     i1,
     i64,
 )
-from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, StoreOp
+from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from et_ir.dialects.native import ConcatOp, OuterProductOp, PrefetchOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native import (
+    BarrierOp,
+    ConcatOp,
+    OuterProductOp,
+    PartOp,
+    PrefetchOp,
+    SelectOp,
+    StridedLoadOp,
+)
 from et_ir.dialects.native.types import float_splat, memref_type, vector_type
 from et_ops.sizes import Expression
 
@@ -204,6 +214,23 @@ class LoopBuilder:
         size = memref_type(base).get_shape()[dim]
         return size if size >= 0 else self.value(DimOp(base, self.index(dim)))
 
+    def view(self, base: SSAValue, start: Index, sizes: Sequence[Index]) -> SSAValue:
+        """The elements of a buffer from a place on, as a buffer of other sizes."""
+        shape = [size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes]
+        strides: list[Index] = [1]
+        for size in reversed(sizes[1:]):
+            strides.insert(0, self.mul(strides[0], size))
+        type = MemRefType(memref_type(base).element_type, shape)
+        return self.value(ReinterpretCastOp.from_dynamic(base, [start], sizes, strides, type))
+
+    def rows(self, base: SSAValue, first: Index, count: Index) -> SSAValue:
+        """Some rows of a buffer: neighbors of its first dimension."""
+        sizes = [self.dim(base, dim) for dim in range(1, memref_type(base).get_num_dims())]
+        start = first
+        for size in sizes:
+            start = self.mul(start, size)
+        return self.view(base, start, [count, *sizes])
+
     def static_dim(self, base: SSAValue, dim: int) -> int:
         """A size that the type of a buffer says; -1 for one that it does not."""
         return memref_type(base).get_shape()[dim]
@@ -241,6 +268,16 @@ class LoopBuilder:
         self._block.add_op(scf.ReduceOp())
         self._block = outside
         self.add_op(scf.ParallelOp(bounds[:1], bounds[1:2], bounds[2:], Region(body)))
+
+    @contextmanager
+    def part(self, end: Index, most: int) -> Generator[tuple[SSAValue, SSAValue, SSAValue]]:
+        """The bounds of a thread's part of a loop from 0, and its number, below `most`; within, the loop is appended.
+
+        Threads wait for each other after it.
+        """
+        op = self.add_op(PartOp(self.index(end), most))
+        yield op.first, op.last, op.number
+        self.add_op(BarrierOp())
 
     @contextmanager
     def if_(self, condition: SSAValue) -> Generator[Callable[[], AbstractContextManager[None]]]:

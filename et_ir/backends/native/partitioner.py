@@ -9,10 +9,11 @@ from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.backend import FALLBACK_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.backend import BANDS_SPEC, FALLBACK_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
 from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
+from et_ir.backends.native.passes.fuse_bands import CACHE
 from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
 from et_ir.backends.native.state_updates import updates_state
 from et_ir.delegation.backends_by_name import Backend
@@ -113,7 +114,9 @@ class NativePartitioner(CapabilityPartitioner):
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
     `only`, no other operators than these; without those of `without`. With `fallback`, partitions are in the file as
-    portable programs too, which run where the code is not allowed or a processor lacks a feature.
+    portable programs too, which run where the code is not allowed or a processor lacks a feature. Images of more than
+    `bands` bytes between a depthwise convolution and 1x1 convolutions are not written to memory; None to write all of
+    them.
 
     Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
@@ -126,6 +129,7 @@ class NativePartitioner(CapabilityPartitioner):
         without: Sequence[str] = (),
         min_ops: int = 1,
         fallback: bool = False,
+        bands: int | None = CACHE,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -134,7 +138,10 @@ class NativePartitioner(CapabilityPartitioner):
         if not instruction_sets:
             raise ValueError("no instruction set")
         require_llvm()  # before anything is lowered
-        specs = [CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode())]
+        specs = [
+            CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),
+            CompileSpec(BANDS_SPEC, b"off" if bands is None else str(bands).encode()),
+        ]
         if fallback:
             specs.append(CompileSpec(FALLBACK_SPEC, b"1"))
         super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
@@ -225,14 +232,22 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
     if options.get("fallback", "0") not in ("0", "1"):
         raise ValueError(f"fallback={options['fallback']}: expected 0 or 1")
-    check_options(options, ("for", "only", "without", "min", "fallback"))
+    check_options(options, ("for", "only", "without", "min", "fallback", "bands"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),
         fallback=options.get("fallback") == "1",
+        bands=_bands_option(options),
     )
+
+
+def _bands_option(options: Mapping[str, str]) -> int | None:
+    given = options.get("bands", str(CACHE))
+    if given != "off" and not given.isdecimal():
+        raise ValueError(f"bands={given}: expected a number of bytes, or off")
+    return None if given == "off" else int(given)
 
 
 BACKEND: Final = Backend("native", NativeBackend, _partitioner)

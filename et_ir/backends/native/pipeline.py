@@ -30,6 +30,7 @@ from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
 from et_ir.backends.native.passes.fuse_attention import FuseAttentionPass
+from et_ir.backends.native.passes.fuse_bands import CACHE, FuseBandsPass
 from et_ir.backends.native.passes.fuse_normalization import FuseNormalizationPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
@@ -90,15 +91,19 @@ def compile_partition(
     module: ModuleOp,
     instruction_sets: tuple[str, ...],
     mark: Callable[[Memory], str],
+    bands: int | None = CACHE,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
 
-    The objects define a function named as `mark` says for the memory that they need.
+    The objects define a function named as `mark` says for the memory that they need. Convolutions with an image of more
+    than `bands` bytes between them are fused by bands; None for no fusion.
     """
     context = Context()
     FuseAttentionPass().apply(context, module)
     FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)
+    if bands is not None:
+        FuseBandsPass(bands).apply(context, module)
     ChooseAlgorithmsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:

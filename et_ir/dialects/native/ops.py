@@ -50,6 +50,7 @@ __all__ = [
     "ConcatOp",
     "KernelOp",
     "OuterProductOp",
+    "PartOp",
     "PrefetchOp",
     "SelectOp",
     "StridedLoadOp",
@@ -429,6 +430,46 @@ class PrefetchOp(IRDLOperation):
         rank = memref_type(self.base).get_num_dims()
         if len(self.indices) != rank:
             raise VerifyException(f"[prefetch_c1] {len(self.indices)} indices for {rank} dimensions")
+
+
+@irdl_op_definition
+class PartOp(IRDLOperation):
+    """The part of a thread of a loop's iterations from 0, and a number that no other thread with a part has.
+
+    For loops that keep something from one iteration to the next, in memory of the thread. Iterations are shared by at
+    most `most` threads.
+
+    ```mlir
+    %first, %last, %number = native.part %count most 8
+    ```
+
+    Rule: `part_c1` the number of threads is positive.
+    """
+
+    name = "native.part"
+    count = operand_def(IndexType)
+    """Iterations of the loop."""
+    most = prop_def(IntegerAttr.constr(i64))
+    """Threads that share them at most."""
+    first = result_def(IndexType)
+    """The first iteration of the thread."""
+    last = result_def(IndexType)
+    """The end of its iterations."""
+    number = result_def(IndexType)
+    """The number of the thread, below `most` if it has iterations."""
+    traits = traits_def(Pure())
+    assembly_format = "$count `most` $most attr-dict"
+
+    def __init__(self, count: SSAValue, most: int):
+        super().__init__(
+            operands=[count],
+            properties={"most": IntegerAttr(most, i64)},
+            result_types=[IndexType(), IndexType(), IndexType()],
+        )
+
+    def verify_(self) -> None:
+        if self.most.value.data < 1:
+            raise VerifyException(f"[part_c1] {self.most.value.data} threads")
 
 
 @irdl_op_definition

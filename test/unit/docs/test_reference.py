@@ -42,6 +42,7 @@ TYPES = {
     "xnnpack.output": {"1": "!xnnpack.value<fp32, [4]>"},
     "native.view": {"0": "tensor<1x8x4x4xf32, #edge.dim_order<0, 2, 3, 1>>"},
     "native.strided_load": {"x": "memref<?x?xf32>", "i": "index", "k": "index"},
+    "native.part": {"count": "index"},
     "native.outer_product": {"a": "vector<12xf32>", "b": "vector<32xf32>", "c": "vector<12x32xf32>"},
     "native.concat": {"b0": "vector<16xf32>", "b1": "vector<16xf32>"},
     "native.compare": {"a": "vector<16xf32>", "b": "vector<16xf32>"},

@@ -104,6 +104,10 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
     (image(nn.Conv2d(5, 7, (3, 2), (1, 2), (2, 0)), nn.MaxPool2d(2)), [(2, 5, 6, 9)]),
     (image(nn.Conv2d(6, 10, 1), nn.AvgPool2d(3, 2, 1)), [(1, 6, 8, 11)]),
     (image(nn.Conv2d(33, 20, 3, padding=1), nn.Conv2d(20, 35, 3)), [(2, 33, 13, 10)]),
+    (
+        image(nn.Conv2d(5, 18, 1), nn.Conv2d(18, 18, 3, 2, 1, groups=18), nn.Conv2d(18, 7, 1)),
+        [(2, 5, 9, 37)],
+    ),
 ]
 
 
@@ -157,7 +161,7 @@ def blobs(name: str) -> Iterator[tuple[str, NativeProgram, dict[str, memoryview]
         torch.manual_seed(number)
         inputs = tuple(torch.randn(shape) for shape in runs[0])
         exported = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic)
-        edge = to_edge(exported).to_backend(NativePartitioner(instruction_sets=[name]))
+        edge = to_edge(exported).to_backend(NativePartitioner(instruction_sets=[name], bands=0))
         pte = read_pte(memoryview(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer))
         (plan,) = pte.program.execution_plan
         (delegate,) = plan.delegates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,10 +33,12 @@ def as_module(function: Callable[..., torch.Tensor]) -> nn.Module:
     return function.eval() if isinstance(function, nn.Module) else Function(function)
 
 
-def compiled(module: nn.Module, arguments: tuple[torch.Tensor, ...], name: str) -> bytes:
-    """A file with one partition, and nothing outside of it."""
+def compiled(module: nn.Module, arguments: tuple[torch.Tensor, ...], name: str, **options: Any) -> bytes:
+    """A file with one partition, and nothing outside of it; `options` are the partitioner's."""
     program = torch.export.export(module, arguments)
-    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=[name]))
+    edge = to_edge_transform_and_lower(
+        program, partitioner=NativePartitioner(instruction_sets=[name], **options)
+    )
     calls = [op.name for op in edge.module.walk() if op.name == "backend.call" or op.name.startswith("edge.")]
     assert calls == ["backend.call"]
     return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
@@ -47,7 +50,12 @@ def run(file: bytes, arguments: tuple[torch.Tensor, ...], threads: int = 1) -> n
     return np.array(program.load_method("forward").execute([one.numpy() for one in arguments])[0])
 
 
-def check(function: Callable[..., torch.Tensor], *arguments: torch.Tensor, tolerance: float = 2e-6) -> None:
+def check(
+    function: Callable[..., torch.Tensor],
+    *arguments: torch.Tensor,
+    tolerance: float = 2e-6,
+    **options: Any,
+) -> None:
     """What torch computes, within a tolerance relative to the largest number; NaN and infinities in their places."""
     module = as_module(function)
     with torch.no_grad():
@@ -55,7 +63,7 @@ def check(function: Callable[..., torch.Tensor], *arguments: torch.Tensor, toler
     finite = np.abs(expected[np.isfinite(expected)])
     margin = tolerance * max(float(finite.max(initial=0.0)), 1e-6)
     for name in SETS:
-        file = compiled(module, arguments, name)
+        file = compiled(module, arguments, name, **options)
         for threads in (1, 2):
             found = run(file, arguments, threads)
             assert found.shape == expected.shape

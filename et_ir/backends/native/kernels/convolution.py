@@ -3,17 +3,20 @@
 A tile is of neighboring pixels of one row of the result by panels of channels. It is accumulated over the rows of the
 filter and the run of elements under each: with channels innermost these follow each other, so that the loop is that of
 a product whose left matrix has overlapping rows. A border of zeros is added to the image before.
+
+An image of few channels whose order is contiguous, such as the input of a network, is read as it is: its channels are
+images of one channel, and rows of the filter are those of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.epilogue import Epilogue
+from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.padding import padded
 from et_ir.backends.native.kernels.panels import (
@@ -22,16 +25,28 @@ from et_ir.backends.native.kernels.panels import (
     panels_of,
     tile_rows,
 )
-from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of
-from et_ir.backends.native.kernels.product import Sizes, build_product, column_groups, packed_operand
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of
+from et_ir.backends.native.kernels.product import (
+    BLOCK_ROWS,
+    Sizes,
+    build_product,
+    column_groups,
+    packed_operand,
+)
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.orders import NHWC
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp
+from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["LARGE_FILTERS", "convolution_kernel"]
+__all__ = ["LARGE_FILTERS", "convolution_kernel", "reads_planes"]
 
 LARGE_FILTERS: Final = 1 << 18
 """Bytes of filters from which on each panel of them is applied to the whole image before the next."""
+
+FEW_CHANNELS: Final = 4
+"""Channels up to which rows of each are read one after the other, if the image is there in that order."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +54,27 @@ class _Shape:
     """What the code of a kernel depends on."""
 
     window: Window
+    planes: int
+    """Images of one batch that a pixel of the result is computed from, one after the other in memory."""
+    channels: int
+    """Channels of each: all of them, or one."""
     sizes: Sizes
     rows_outside: bool
     """Whether threads share rows of the image, not groups of channels."""
+
+
+def reads_planes(kernel: KernelOp, value: SSAValue) -> bool:
+    """Whether a kernel can read an image whose channels follow each other, not its pixels."""
+    if kernel.form.data != "convolution" or tensor_type(value).get_shape()[1] > FEW_CHANNELS:
+        return False
+    anchor = anchor_of(kernel)
+    image = anchor.operands[0]
+    return (
+        [kernel.outside()[one] for one in kernel.body.block.args].count(value) == 1
+        and kernel.outside().get(image) is value
+        and image.has_one_use()
+        and not window_of(anchor).is_point
+    )
 
 
 def convolution_kernel(host: Host, kernel: KernelOp) -> None:
@@ -53,22 +86,16 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     filters = constant_array(host, outside[anchor.arg("weight")])
     assert filters is not None
     columns, channels = filters.shape[:2]
-    panels = panels_of(host, filters.transpose(2, 3, 1, 0))
-    bias: SSAValue | None = anchor.arg("bias")
+    planar = dim_order_of(tensor_type(outside[anchor.arg("input")])) != NHWC
+    order = (1, 2, 3, 0) if planar else (2, 3, 1, 0)
+    panels = panels_of(host, filters.transpose(order))
     rows = window.batch * window.out_height * window.out_width
-    epilogue = Epilogue(
-        kernel,
-        anchor,
-        rows,
-        columns,
-        lambda b, total, values: total if bias is None else add(b, total, values[bias]),
-        [] if bias is None else [bias],
-    )
+    epilogue = convolution_epilogue(kernel, anchor)
     image = host.buffer(outside[anchor.arg("input")])
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
     if window.is_point:
         tile = tile_rows(rows, host)
-        sizes = Sizes(1, rows, channels, columns, tile, panel_columns(host))
+        sizes = Sizes(1, rows, channels, columns, tile, panel_columns(host), rows >= 2 * BLOCK_ROWS)
         left = Operand(image, [rows, channels])
 
         def build_point(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -82,15 +109,17 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     inner = window.height * window.width * channels
     tile = tile_rows(window.out_width, host)
     sizes = Sizes(1, window.out_width, inner, columns, tile, panel_columns(host))
-    shape = _Shape(window, sizes, inner * columns * 4 < LARGE_FILTERS)
-    source = padded(host, image, window, channels, 0.0)
+    planes, channels = (channels, 1) if planar else (1, channels)
+    shape = _Shape(window, planes, channels, sizes, inner * columns * 4 < LARGE_FILTERS)
+    images = replace(window, batch=window.batch * planes)
+    source = padded(host, image, images, channels, 0.0)
     height, width = window.padded_height, window.padded_width
-    left = Operand(source, [window.batch, height, width * channels])
+    left = Operand(source, [images.batch, height, width * channels])
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, w, *others, y = buffers
         epilogue.bind(others)
-        _build(b, shape, channels, epilogue, x, w, y)
+        _build(b, shape, epilogue, x, w, y)
 
     right = packed_operand(panels, sizes)
     host.call("convolution", [left, right, *epilogue.operands(host), result], build)
@@ -99,25 +128,24 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
 def _build(
     b: LoopBuilder,
     shape: _Shape,
-    channels: int,
     epilogue: Epilogue,
     x: SSAValue,
     w: SSAValue,
     y: SSAValue,
 ) -> None:
     window, sizes = shape.window, shape.sizes
-    tile, step = sizes.tile_rows, window.step_x * channels
+    tile, step = sizes.tile_rows, window.step_x * shape.channels
 
     def pixels(row: Index, column: Index, width: int, mask: SSAValue | None) -> None:
         """All pixels of a row of the result, for some channels."""
-        number = b.quotient(row, window.out_height)
+        number = b.mul(b.quotient(row, window.out_height), shape.planes)
         top = b.mul(b.remainder(row, window.out_height), window.step_y)
         first = b.mul(row, window.out_width)
         last = window.out_width - tile
         with b.for_(0, window.out_width, tile) as loop:
             left = b.min(loop.index, last)
             start = b.mul(left, step)
-            total = _accumulate(b, window, channels, x, w, [number, top, start], column, tile, width)
+            total = _accumulate(b, shape, x, w, [number, top, start], column, width)
             epilogue.store(b, total, y, [b.add(first, left), column], mask)
 
     rows = window.batch * window.out_height
@@ -135,17 +163,16 @@ def _build(
 
 def _accumulate(
     b: LoopBuilder,
-    window: Window,
-    channels: int,
+    shape: _Shape,
     x: SSAValue,
     w: SSAValue,
     at: Sequence[Index],
     column: Index,
-    tile: int,
     width: int,
 ) -> SSAValue:
     """A tile from the pixels under the window at a place of the padded image."""
     number, top, start = at
+    window, channels, tile = shape.window, shape.channels, shape.sizes.tile_rows
     step = window.step_x * channels
     # Neighbors under the filter follow each other in memory, unless they are apart.
     runs = (
@@ -153,14 +180,16 @@ def _accumulate(
     )
     run = window.width * channels if window.apart_x == 1 else channels
     zero = b.splat(0.0, vector_of(tile, width))
-    with b.for_(0, window.height, 1, [zero]) as rows:
+    with b.for_(0, shape.planes * window.height, 1, [zero]) as rows:
         total = rows.args[0]
-        line = b.add(top, b.mul(rows.index, window.apart_y))
+        plane = b.add(number, b.quotient(rows.index, window.height)) if shape.planes > 1 else number
+        inside = b.remainder(rows.index, window.height) if shape.planes > 1 else rows.index
+        line = b.add(top, b.mul(inside, window.apart_y))
         for place, offset in enumerate(runs):
             base = b.add(start, offset)
             first = b.add(b.mul(rows.index, window.width * channels), place * channels)
             with b.for_(0, run, 1, [total]) as loop:
-                left = b.column(x, [number, line, b.add(base, loop.index)], 2, step, vector_of(tile))
+                left = b.column(x, [plane, line, b.add(base, loop.index)], 2, step, vector_of(tile))
                 right = b.panels(w, column, [b.add(first, loop.index)], width)
                 loop.next = [b.outer_product(left, right, loop.args[0])]
             total = loop.results[0]

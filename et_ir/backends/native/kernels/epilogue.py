@@ -12,15 +12,15 @@ from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand
-from et_ir.backends.native.kernels.pointwise_rules import evaluate
+from et_ir.backends.native.kernels.pointwise_rules import add, evaluate
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.backends.native.sizes import Size, count_of, product
+from et_ir.backends.native.sizes import Size, count_of, product, shape_of
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["Epilogue", "Tail"]
+__all__ = ["Epilogue", "Tail", "convolution_epilogue"]
 
 Tail = Callable[[LoopBuilder, SSAValue, Mapping[SSAValue, SSAValue]], SSAValue]
 """Arithmetic of the anchor itself on what its loops have accumulated, such as adding a bias."""
@@ -114,3 +114,17 @@ class Epilogue:
                 return b.load(buffer, at, type)
             case _:
                 return b.load_row(buffer, at, mask, width)
+
+
+def convolution_epilogue(kernel: KernelOp, anchor: SchemaOp) -> Epilogue:
+    """The epilogue of a kernel whose anchor is a convolution: its bias, then what is computed of the result."""
+    bias: SSAValue | None = anchor.arg("bias")
+    batch, channels, *pixels = shape_of(anchor.results[0])
+    return Epilogue(
+        kernel,
+        anchor,
+        product((batch, *pixels)),
+        channels,
+        lambda b, total, values: total if bias is None else add(b, total, values[bias]),
+        [] if bias is None else [bias],
+    )

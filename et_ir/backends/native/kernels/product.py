@@ -33,7 +33,16 @@ from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["build_product", "column_groups", "packed_operand", "product_kernel", "right_argument"]
+__all__ = [
+    "BLOCK_ROWS",
+    "Sizes",
+    "build_product",
+    "build_sequential_product",
+    "column_groups",
+    "packed_operand",
+    "product_kernel",
+    "right_argument",
+]
 
 BLOCK_ROWS: Final = 96
 """Rows that a thread computes of all panels before the next: their part of the left matrix stays in the L2 cache."""
@@ -162,20 +171,14 @@ def build_product(
 
     Panels are `[panel][inner][16]`, after a batch if there is one.
     """
-    packed = sizes.batch == 1 and b.static_dim(w, 2) == PANEL
     tile = sizes.tile_rows
+    packed = sizes.batch == 1 and b.static_dim(w, 2) == PANEL
+    matrix = None if packed else 0
 
     def rows(
-        start: Index, end: Index, column: Index, width: int, mask: SSAValue | None, number: Index
+        start: Index, end: Index, column: Index, width: int, mask: SSAValue | None, number: Index | None
     ) -> None:
-        """Tiles of the rows from `start` to `end`."""
-
-        def one(row: Index, height: int) -> None:
-            at = [row, column]
-            total = _accumulate(b, x, w, at, height, width, None if packed else number, mask)
-            epilogue.store(b, total, y, at, mask)
-
-        visit_rows(b, start, end, tile, one, any_number=not isinstance(sizes.rows, int))
+        _rows(b, sizes, epilogue, x, w, y, (start, end), (column, width, mask), number)
 
     def columns(visit: Callable[[Index, int, SSAValue | None], None]) -> None:
         column_groups(b, sizes, b.dim(y, 1), visit)
@@ -192,12 +195,12 @@ def build_product(
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
-            columns(lambda at, width, mask: rows(first, end, at, width, mask, 0))
+            columns(lambda at, width, mask: rows(first, end, at, width, mask, matrix))
     elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
 
         def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
             first = b.mul(number, tile)
-            rows(first, b.min(b.add(first, tile), count), column, width, mask, 0)
+            rows(first, b.min(b.add(first, tile), count), column, width, mask, matrix)
 
         _shared_tiles(b, sizes, b.dim(y, 1), b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:
@@ -205,7 +208,7 @@ def build_product(
             b,
             sizes,
             b.dim(y, 1),
-            lambda at, width, mask: rows(0, count, at, width, mask, 0),
+            lambda at, width, mask: rows(0, count, at, width, mask, matrix),
             shared=True,
         )
 
@@ -239,14 +242,12 @@ def _last_columns(
     whole: Index,
     visit: Callable[[Index, int, SSAValue | None], None],
 ) -> None:
-    """Visit panels after whole groups of columns, whose number is known, then what is left with a mask."""
+    """Visit the columns after whole groups, whose number is known, with a mask where they are no whole panel."""
     assert isinstance(sizes.columns, int)
-    column, left = whole, sizes.columns % sizes.tile_columns
-    for _ in range(left // PANEL):
-        visit(column, PANEL, None)
-        column = b.add(column, PANEL)
-    if left % PANEL:
-        visit(column, PANEL, b.mask(b.sub(columns, column), PANEL))
+    # One tile, masked: each element of the left matrix is read once for all of its panels.
+    left = sizes.columns % sizes.tile_columns
+    padded = -(-left // PANEL) * PANEL
+    visit(whole, padded, b.mask(b.sub(columns, whole), padded) if left % PANEL else None)
 
 
 def _is_long(sizes: Sizes) -> bool:
@@ -323,6 +324,40 @@ def _build_blocks(
         step(first, many, end, inner - end, begins=False, ends=True)
 
 
+def build_sequential_product(
+    b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+) -> None:
+    """As `build_product`, of all rows by one thread, with packed panels."""
+    end = b.dim(x, 0)
+    column_groups(
+        b,
+        sizes,
+        b.dim(y, 1),
+        lambda at, width, mask: _rows(b, sizes, epilogue, x, w, y, (0, end), (at, width, mask), None),
+    )
+
+
+def _rows(
+    b: LoopBuilder,
+    sizes: Sizes,
+    epilogue: Epilogue,
+    x: SSAValue,
+    w: SSAValue,
+    y: SSAValue,
+    span: tuple[Index, Index],
+    columns: tuple[Index, int, SSAValue | None],
+    number: Index | None,
+) -> None:
+    """Tiles of a span of rows; `number` is that of the right matrix in a batch, None for packed panels."""
+    column, width, mask = columns
+
+    def one(row: Index, height: int) -> None:
+        total = _accumulate(b, x, w, [row, column], height, width, number, mask)
+        epilogue.store(b, total, y, [row, column], mask)
+
+    visit_rows(b, *span, sizes.tile_rows, one, any_number=not isinstance(sizes.rows, int))
+
+
 def column_groups(
     b: LoopBuilder,
     sizes: Sizes,
@@ -331,7 +366,7 @@ def column_groups(
     *,
     shared: bool = False,
 ) -> None:
-    """Visit groups of columns of a tile's width, then panels, then what is left with a mask.
+    """Visit groups of columns of a tile's width, then what is left, with a mask where it is no whole panel.
 
     With `shared`, threads share them.
     """

@@ -17,8 +17,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from et_ir.backends.native.forms import SPATIAL, VIEWS
+from et_ir.backends.native.forms import SPATIAL, VIEWS, is_read_packed
 from et_ir.backends.native.kernels.attention import attention_matrices
+from et_ir.backends.native.kernels.convolution import reads_planes
 from et_ir.backends.native.kernels.matrices import rows_or_columns
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.product import right_argument
@@ -93,19 +94,19 @@ class _Layouts:
             self._attention(op)
             return
         order = self._order_of(op)
-        shape = tensor_type(op.outputs[0]).get_shape()
         for number, value in enumerate(op.inputs):
             if not is_tensor(value.type):
                 continue
             # Filters are packed, not read as they are.
-            packed = isinstance(value.owner, GetOp) and op.form.data in SPATIAL and number
-            if packed and tensor_type(value).get_shape() != shape:
+            if isinstance(value.owner, GetOp) and op.form.data in SPATIAL and is_read_packed(op, number):
                 continue
             rank = tensor_type(value).get_num_dims()
             if op.form.data == "product" and op.body.block.args[number] is right_argument(op):
                 op.operands[number] = self._in_order(value, self._readable(value), op)
                 continue
             wanted = order if rank == len(order) else straight(rank)
+            if rank == len(NHWC) and straight(rank) in self._orders(value) and reads_planes(op, value):
+                wanted = straight(rank)
             op.operands[number] = self._in_order(value, wanted, op)
         for result in op.outputs:
             type = tensor_type(result)

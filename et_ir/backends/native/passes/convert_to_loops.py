@@ -15,8 +15,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import packed_argument
+from et_ir.backends.native.forms import is_read_packed
 from et_ir.backends.native.kernels.attention import attention_kernel
+from et_ir.backends.native.kernels.bands import bands_kernel
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.host import Host, Packed
@@ -38,7 +39,6 @@ from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import KernelOp, ViewOp
 from et_ir.dialects.program import DataAttr, GetOp
-from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor
 
@@ -47,6 +47,7 @@ __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "attention": attention_kernel,
     "pointwise": pointwise_kernel,
+    "bands": bands_kernel,
     "convolution": convolution_kernel,
     "depthwise": depthwise_kernel,
     "move": move_kernel,
@@ -188,7 +189,8 @@ def _convert(host: Host, op: Operation) -> None:
 def _constant(host: Host, op: GetOp) -> None:
     """A constant as it is in the program: packed ones are asked for by the kernels that read them."""
     if all(
-        isinstance(use.operation, KernelOp) and _packs(use.operation, use.index) for use in op.result.uses
+        isinstance(use.operation, KernelOp) and is_read_packed(use.operation, use.index)
+        for use in op.result.uses
     ):
         return
     symbol = host.symbols.constant_of(op.result)
@@ -196,12 +198,3 @@ def _constant(host: Host, op: GetOp) -> None:
     assert isinstance(symbol.value, DataAttr)
     count = host.most(count_of(op.result))
     host.hold(op.result, host.constant(symbol.value.blob, count))
-
-
-def _packs(kernel: KernelOp, number: int) -> bool:
-    """Whether a kernel reads a constant input packed only: a matrix or filters."""
-    argument = kernel.body.block.args[number]
-    return all(
-        isinstance(use.operation, SchemaOp) and packed_argument(use.operation) is argument
-        for use in argument.uses
-    )

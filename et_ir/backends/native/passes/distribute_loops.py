@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from et_ir.dialects.native import BarrierOp
+from et_ir.dialects.native import BarrierOp, PartOp
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["DistributeLoopsPass"]
@@ -56,7 +56,7 @@ class DistributeLoopsPass(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
                 _add_arguments(function)
-        rewrite(op, [_PassThreads(), _Distribute()], recursive=False)
+        rewrite(op, [_PassThreads(), _Distribute(), _Part()], recursive=False)
 
 
 def _add_arguments(function: FuncOp) -> None:
@@ -111,3 +111,20 @@ class _Distribute(RewritePattern):
         assert isinstance(reduce, scf.ReduceOp)
         rewriter.replace(reduce, scf.YieldOp())
         rewriter.replace(op, [scf.ForOp(lower, upper, step, [], op.detach_region(op.body)), BarrierOp()])
+
+
+class _Part(RewritePattern):
+    """The bounds of this thread's iterations; a thread beyond those that share them has none."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: PartOp, rewriter: PatternRewriter) -> None:
+        thread, threads = _thread_arguments(op.parent)
+        with ImplicitBuilder(Builder(InsertPoint.before(op))):
+            one = arith.ConstantOp(IntegerAttr.from_index_int_value(1)).result
+            most = arith.ConstantOp(IntegerAttr.from_index_int_value(op.most.value.data)).result
+            sharing = arith.MinSIOp(threads, most).result
+            number = arith.MinSIOp(thread, sharing).result
+            after = arith.MinSIOp(arith.AddiOp(thread, one).result, sharing).result
+            first = arith.DivUIOp(arith.MuliOp(op.count, number).result, sharing).result
+            last = arith.DivUIOp(arith.MuliOp(op.count, after).result, sharing).result
+        rewriter.replace(op, [], [first, last, number])

@@ -107,3 +107,11 @@ func.func @select_c1(%m: vector<4xi1>, %a: vector<3xf32>) {
   %0 = native.select %m, %a, %a : vector<4xi1>, vector<3xf32>
   func.return
 }
+
+// -----
+
+func.func @part_c1(%n: index) {
+  // expected-error@+1 {{[part_c1] 0 threads}}
+  %first, %last, %number = native.part %n most 0
+  func.return
+}

@@ -31,3 +31,16 @@ func.func @matrix(%x: tensor<2x6xf32>) -> tensor<3x4xf32> {
   %1 = edge.relu %0 : tensor<3x4xf32>
   func.return %1 : tensor<3x4xf32>
 }
+
+// -----
+
+// A convolution reads few channels in contiguous order, one after the other; its result has channels innermost.
+// CHECK-LABEL: func.func @stem
+// CHECK-NOT:     native.kernel "transpose"
+// CHECK:         %0 = native.kernel "convolution"(%x, %w) : (tensor<1x3x4x5xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x2x3xf32, #edge.dim_order<0, 2, 3, 1>>
+program.parameter @w : tensor<6x3x3x3xf32> = #program.data<f32, 162, "w", "0000000000000000000000000000000000000000000000000000000000000000">
+func.func @stem(%x: tensor<1x3x4x5xf32>) -> tensor<1x6x2x3xf32> {
+  %w = program.get @w : tensor<6x3x3x3xf32>
+  %0 = edge.convolution %x, %w {stride = [1, 1], padding = [0, 0], dilation = [1, 1], transposed = false, output_padding = [0, 0], groups = 1} : (tensor<1x3x4x5xf32>, tensor<6x3x3x3xf32>) -> tensor<1x6x2x3xf32>
+  func.return %0 : tensor<1x6x2x3xf32>
+}

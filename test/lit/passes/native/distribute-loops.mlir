@@ -31,3 +31,22 @@ func.func @forward(%x: memref<?xf32>) {
   func.call @fill(%x) : (memref<?xf32>) -> ()
   func.return
 }
+
+// A part is of the threads that share a loop; the other threads have an empty one.
+// CHECK:      func.func private @part(%n: index, %x: memref<?xf32>, %thread: index, %threads: index) {
+// CHECK:        %[[SHARING:.*]] = arith.minsi %threads, %{{.*}} : index
+// CHECK-NEXT:   %[[NUMBER:.*]] = arith.minsi %thread, %[[SHARING]] : index
+// CHECK:        %[[MINE:.*]] = arith.muli %n, %[[NUMBER]] : index
+// CHECK-NEXT:   %[[FIRST:.*]] = arith.divui %[[MINE]], %[[SHARING]] : index
+// CHECK:        scf.for %i = %[[FIRST]] to %{{.*}} step %c1 {
+// CHECK-NOT:    native.part
+func.func private @part(%n: index, %x: memref<?xf32>) {
+  %c1 = arith.constant 1 : index
+  %v = arith.constant dense<1.0> : vector<8xf32>
+  %first, %last, %number = native.part %n most 4
+  scf.for %i = %first to %last step %c1 {
+    vector.store %v, %x[%number] : memref<?xf32>, vector<8xf32>
+  }
+  native.barrier
+  func.return
+}

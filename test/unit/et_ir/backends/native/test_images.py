@@ -19,7 +19,12 @@ def check(module: nn.Module, *shapes: tuple[int, ...]) -> None:
 
 CONVOLUTIONS = [
     pytest.param(lambda: nn.Conv2d(3, 16, 3, 2, 1), (1, 3, 15, 17), id="stem"),
+    pytest.param(
+        lambda: nn.Conv2d(2, 40, (3, 5), (2, 1), (1, 2), (1, 2)), (2, 2, 9, 11), id="planes-dilated"
+    ),
+    pytest.param(lambda: nn.Conv2d(4, 24, 3), (2, 4, 6, 7), id="planes-without-border"),
     pytest.param(lambda: nn.Conv2d(8, 24, 1), (2, 8, 5, 7), id="point"),
+    pytest.param(lambda: nn.Conv2d(8, 56, 1), (1, 8, 3, 5), id="point-with-tail"),
     pytest.param(lambda: nn.Conv2d(8, 33, 1, bias=False), (1, 8, 1, 1), id="one-pixel"),
     pytest.param(lambda: nn.Conv2d(16, 40, 1, stride=2), (1, 16, 9, 9), id="point-strided"),
     pytest.param(lambda: nn.Conv2d(5, 7, (3, 2), (1, 2), (2, 0)), (2, 5, 6, 9), id="oblong"),
@@ -28,6 +33,13 @@ CONVOLUTIONS = [
     pytest.param(lambda: nn.Conv2d(24, 24, 3, padding=1, groups=24), (2, 24, 7, 9), id="depthwise"),
     pytest.param(
         lambda: nn.Conv2d(19, 19, 5, 2, 2, groups=19, bias=False), (1, 19, 11, 10), id="depthwise-5"
+    ),
+    pytest.param(
+        lambda: nn.Conv2d(16, 16, 7, 1, 3, groups=16), (1, 16, 9, 37), id="depthwise-tiles-of-each-kind"
+    ),
+    pytest.param(lambda: nn.Conv2d(18, 18, 3, (1, 2), 1, groups=18), (2, 18, 6, 50), id="depthwise-strided"),
+    pytest.param(
+        lambda: nn.Conv2d(16, 16, 3, padding=12, dilation=12, groups=16), (1, 16, 5, 9), id="depthwise-border"
     ),
     pytest.param(
         lambda: nn.Conv2d(17, 17, 3, padding=2, dilation=2, groups=17), (1, 17, 6, 5), id="depthwise-dilated"
