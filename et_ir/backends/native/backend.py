@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.backends.native.passes.fuse_bands import CACHE
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
 from et_ir.backends.native.pipeline import Memory, compile_partition
 from et_ir.backends.native.sizes import Known, Size, shape_of
@@ -59,7 +60,7 @@ class NativeBackend(BackendDetails):
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
         settings = {spec.key: spec.value.decode() for spec in compile_specs}
         names = tuple(settings[INSTRUCTION_SETS_SPEC].split("+"))
-        bands = settings[BANDS_SPEC]
+        bands = settings.get(BANDS_SPEC, str(CACHE))
         run_pipeline(edge_program, "canonicalize,dce")
         method = next(op for op in edge_program.body.block.ops if isinstance(op, FuncOp))
         store = NamedDataStore()
