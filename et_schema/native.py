@@ -3,7 +3,8 @@
     native_entry(context, pointers, thread, threads)
 
 `pointers` are the addresses of the inputs, outputs and constants, each in the order of its table, and of the arena.
-Every thread calls the function, with a number of its own below `threads`; the context is that of the call.
+Every thread calls the function, with a number of its own below `threads`; the context is that of the call. An invalid
+argument, such as an index that is out of range, is reported in the context by the number of a message.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ __all__ = [
     "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
+    "NO_REPORT",
+    "REPORT_AT",
     "VERSION",
     "NativeConstant",
+    "NativeMessage",
     "NativeObject",
     "NativeProgram",
     "NativeTensor",
@@ -29,9 +33,13 @@ __all__ = [
 ]
 
 FILE_IDENTIFIER = b"ETN1"
-VERSION = 1
+VERSION = 2
 ENTRY = "native_entry"
 """The symbol of the function that runs the program."""
+REPORT_AT = 192
+"""Where the context of a call has the least number that the code has reported, an i32."""
+NO_REPORT = 0xFFFFFFFF
+"""What is there before a call."""
 MAX_ALIGNMENT = 4096
 MAX_RANK = 16
 
@@ -51,6 +59,13 @@ class NativeConstant:
 
     key: str = ""
     nbytes: UInt64 = 0
+
+
+@table
+class NativeMessage:
+    """What the report of an invalid argument of a call means: the operator, and what is wrong."""
+
+    text: str = ""
 
 
 @table
@@ -74,6 +89,8 @@ class NativeProgram:
     arena_size: UInt64 = 0
     arena_alignment: UInt32 = 0
     objects: list[NativeObject] = []
+    # Of invalid arguments of a call, by the number that the code reports.
+    messages: list[NativeMessage] = []
 
 
 def read_native(buffer: Source) -> NativeProgram:

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.elements import scalar_type
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
 from et_ir.backends.native.pipeline import compile_partition
@@ -22,12 +23,12 @@ from et_ir.driver.stages import run_pipeline
 from et_schema.native import (
     VERSION,
     NativeConstant,
+    NativeMessage,
     NativeObject,
     NativeProgram,
     NativeTensor,
     serialize_native,
 )
-from et_schema.scalar_type import ScalarType
 
 __all__ = ["INSTRUCTION_SETS_SPEC", "NativeBackend"]
 
@@ -59,6 +60,7 @@ class NativeBackend(BackendDetails):
             constants=[NativeConstant(key, blob.nbytes) for key, blob in compiled.constants],
             arena_size=compiled.arena_size,
             arena_alignment=ALIGNMENT,
+            messages=[NativeMessage(text) for text in compiled.messages],
             objects=[
                 NativeObject(name, " ".join(INSTRUCTION_SETS[name].cpu_flags), code)
                 for name, code in compiled.objects.items()
@@ -73,4 +75,4 @@ class NativeBackend(BackendDetails):
 
 def _tensor(value: SSAValue) -> NativeTensor:
     type = tensor_type(value)
-    return NativeTensor(ScalarType.FLOAT, list(type.get_shape()), bytes(dim_order_of(type)))
+    return NativeTensor(scalar_type(type.element_type), list(type.get_shape()), bytes(dim_order_of(type)))

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.elements import ELEMENTS, element_of
 from et_ir.backends.native.kernels.moves import MOVES
-from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
+from et_ir.backends.native.kernels.pointwise_rules import is_pointwise, operator_name, rule_of
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.literals import element_type_name
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
-__all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "packed_argument"]
+__all__ = [
+    "SPATIAL",
+    "VIEWS",
+    "element_refusal",
+    "form_of",
+    "form_of_operator",
+    "is_depthwise",
+    "packed_argument",
+]
 
 VIEWS: Final = frozenset(
     {
@@ -39,10 +50,31 @@ _POOLS: Final = frozenset({"avg_pool2d", "max_pool2d_with_indices"})
 
 def form_of(op: SchemaOp) -> str | None:
     """The form of a kernel that computes an op, None for `VIEWS` and what there is no code for."""
+    form = form_of_operator(op)
+    return None if form is None or element_refusal(op, form) else form
+
+
+def element_refusal(op: SchemaOp, form: str | None) -> str | None:
+    """Why an op is not computed for the element types that it has, in the form that its operator has."""
+    read = [value for value in op.operands if is_tensor(value.type)]
+    used = [result for result in op.results if result.uses] or [op.results[0]]
+    takes = (f32,) if form in ("convolution", "depthwise", "pool", "product", "rows") else ELEMENTS
+    for value in (*read, *used):
+        element = element_of(value)
+        if element not in takes:
+            return f"{element_type_name(element)}, it takes {', '.join(map(element_type_name, takes))}"
+    if form == "pointwise" and rule_of(op) is None:
+        given = ", ".join(element_type_name(element_of(value)) for value in read)
+        return f"no rule for {given}"
+    return None
+
+
+def form_of_operator(op: SchemaOp) -> str | None:
+    """The form of kernels of an operator, whatever the element types."""
     name = operator_name(op)
     if name == "pow.Scalar" and float(op.arg("self")) <= 0:
         return None
-    if name in POINTWISE or (is_comparison(op) and _only_selects(op)):
+    if is_pointwise(op):
         return "pointwise"
     if name in _PRODUCTS:
         return "product"
@@ -56,23 +88,6 @@ def form_of(op: SchemaOp) -> str | None:
     if name in ROWS and not any(result.uses for result in op.results[1:]):
         return "rows"
     return None
-
-
-def is_comparison(op: SchemaOp) -> bool:
-    """Whether the result is a mask, which no buffer holds."""
-    return operator_name(op) in COMPARISONS
-
-
-def _only_selects(op: SchemaOp) -> bool:
-    """Whether a mask is read by selections of its own shape alone, in whose kernels it is computed."""
-    shape = tensor_type(op.results[0]).get_shape()
-    return all(
-        isinstance(use.operation, SchemaOp)
-        and operator_name(use.operation) == "where.self"
-        and use.index == 0
-        and tensor_type(use.operation.results[0]).get_shape() == shape
-        for use in op.results[0].uses
-    )
 
 
 def packed_argument(op: SchemaOp) -> SSAValue | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
-from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
+from et_ir.backends.native.forms import VIEWS, element_refusal, form_of_operator
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.delegation.backends_by_name import Backend
@@ -22,7 +21,6 @@ from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
 class NativeSupport(OperatorSupport):
-    """Ops of f32 tensors of fixed sizes that there is a rule for."""
+    """Ops of tensors of fixed sizes that there is a rule for."""
 
     def __init__(self, only: frozenset[str], without: frozenset[str]):
         self._only, self._without = only, without
@@ -48,29 +46,22 @@ class NativeSupport(OperatorSupport):
         name = operator_name(op)
         if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
             return Diagnostic("left out by the user", name)
-        if form_of(op) is None and name not in VIEWS:
+        form = form_of_operator(op)
+        if form is None and name not in VIEWS:
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
-        if is_comparison(op):
-            used = []
-        read = list(op.operands)
-        if name == "where.self":
-            mask = read.pop(0).owner
-            if not isinstance(mask, SchemaOp) or not is_comparison(mask) or self.refusal(mask) is not None:
-                return Diagnostic("the condition is not a comparison of the partition", name)
-        for value in (*read, *used):
+        for value in (*op.operands, *used):
             if not is_tensor(value.type):
                 return Diagnostic("an argument is known only at run time", str(value.type))
             type = value.type
-            if type.element_type != f32:
-                return Diagnostic("element type", f"{element_type_name(type.element_type)}, it takes f32")
             if not type.has_static_shape():
                 return Diagnostic("dynamic size", str(type))
             if 0 in type.get_shape():
                 return Diagnostic("empty tensor", str(type))
             if tuple(dim_order_of(type)) != tuple(range(type.get_num_dims())):
                 return Diagnostic("memory format", str(type))
-        return None
+        reason = element_refusal(op, form)
+        return None if reason is None else Diagnostic("element type", reason)
 
 
 class NativePartitioner(CapabilityPartitioner):
@@ -113,23 +104,7 @@ class NativePartitioner(CapabilityPartitioner):
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and operator_name(op) in VIEWS for op in ops):
             return Diagnostic("the partition computes nothing", "it only moves elements")
-        inside = set(ops)
-        if any(
-            isinstance(op, SchemaOp) and is_comparison(op) and not _users(op) <= inside for op in ops
-        ) or any(
-            isinstance(op, SchemaOp)
-            and operator_name(op) == "where.self"
-            and op.operands[0].owner not in inside
-            for op in ops
-        ):
-            return Diagnostic(
-                "a mask passes from one partition to another", "kernels keep masks in registers"
-            )
         return super().refuse_partition(ops)
-
-
-def _users(op: Operation) -> set[Operation]:
-    return {use.operation for result in op.results for use in result.uses}
 
 
 def _partitioner(options: Mapping[str, str]) -> NativePartitioner:

@@ -57,6 +57,8 @@ class Compiled:
     arena_size: int
     constants: list[tuple[str, Blob]]
     """Keys and bytes in the order of the arguments."""
+    messages: list[str]
+    """What the code reports, by number."""
 
 
 def machine_passes(lanes: int) -> list[ModulePass]:
@@ -72,6 +74,7 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
     objects: dict[str, bytes] = {}
     arena = 0
     constants: list[tuple[str, Blob]] = []
+    messages: list[str] = []
     for name in instruction_sets:
         loops = loops_of(module, name)
         for function in loops.module.body.block.ops:
@@ -79,7 +82,7 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
                 arena = max(arena, plan_buffers(function))
         if constants and [key for key, _ in constants] != [key for key, _ in loops.host.constants]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
-        constants = loops.host.constants
+        constants, messages = loops.host.constants, loops.host.messages
         target = INSTRUCTION_SETS[name]
         _reached("loops", target, loops.module)
         for one in machine_passes(target.lanes):
@@ -88,4 +91,4 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
                 _reached("vector", target, loops.module)
         _reached("llvm", target, loops.module)
         objects[name] = object_code(loops.module, target)
-    return Compiled(objects, arena, constants)
+    return Compiled(objects, arena, constants, messages)

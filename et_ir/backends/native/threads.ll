@@ -4,6 +4,7 @@
 ;   byte 0    how many threads have reached the barrier
 ;   byte 64   the generation of the barrier: counts barriers
 ;   byte 128  the function with which a waiting thread gives up its time (sched_yield), a pointer
+;   byte 192  the least number of a report, without a sign
 
 ; Waits until all of %threads have called it.
 define hidden void @native_barrier(ptr %context, i64 %threads) noinline nounwind {
@@ -48,6 +49,14 @@ give:
   br label %wait
 
 done:
+  ret void
+}
+
+; Reports an invalid argument of the call. Of the reports of all threads the least number stays.
+define hidden void @native_report(ptr %context, i64 %number) noinline nounwind {
+  %at = getelementptr i8, ptr %context, i64 192
+  %word = trunc i64 %number to i32
+  %before = atomicrmw umin ptr %at, i32 %word monotonic, align 4
   ret void
 }
 

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.native import ENTRY, NativeObject, NativeProgram, NativeTensor, read_native
+from et_schema.native import (
+    ENTRY,
+    NO_REPORT,
+    REPORT_AT,
+    NativeObject,
+    NativeProgram,
+    NativeTensor,
+    read_native,
+)
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
@@ -81,6 +89,8 @@ class _Delegate:
         address = ctypes.cast(libc.sched_yield, ctypes.c_void_p).value
         assert address is not None
         self._context[YIELD_AT : YIELD_AT + 8].view(np.uint64)[0] = address
+        self._report = self._context[REPORT_AT : REPORT_AT + 4].view(np.uint32)
+        self._messages = [one.text for one in program.messages]
         self._constants: list[Array] = []
         self.copied = 0
         for place, constant in enumerate(program.constants):
@@ -100,11 +110,22 @@ class _Delegate:
             self._bind(args)
         if self._poison:
             self.arena[:] = 0xFF
+        self._report[0] = NO_REPORT
         pointers, context = self._where
         if self._threads > 1:
             shared_pool().run(self._entry, context, pointers, self._threads)
         else:
             self._entry(context, pointers, 0, 1)
+        if self._messages:
+            self._check_report()
+
+    def _check_report(self) -> None:
+        """Raise the error that the code has reported, if there is one."""
+        number = int(self._report[0])
+        if number != NO_REPORT:
+            known = number < len(self._messages)
+            text = self._messages[number] if known else f"the code reports {number}, which has no message"
+            raise ExecutorchError(Error.InvalidArgument, text)
 
     def _bind(self, args: Sequence[object]) -> None:
         """Note the addresses of the tensors; they stay as long as the versions of the tensors do."""
@@ -168,7 +189,7 @@ def _checked(arg: object, expected: NativeTensor, place: int) -> int:
             f"argument {place} is {arg}; the code is for {expected.scalar_type.name.lower()} of sizes {sizes}",
         )
     address = _address(arg.storage)
-    if address % 4:
+    if address % min(expected.scalar_type.itemsize, 4):
         raise ExecutorchError(Error.InvalidArgument, f"argument {place} is at an odd address")
     return address
 

@@ -13,11 +13,13 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, MemRefType, ModuleOp, StringAttr, f32
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.printer import Printer
 
+from et_ir.backends.native.elements import element_of, in_memory
 from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.data import Blob
+from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -42,7 +44,7 @@ class Operand:
     def type(self) -> MemRefType:
         """The type of the kernel's argument."""
         shape = [size if dim in self.fixed else DYNAMIC_INDEX for dim, size in enumerate(self.sizes)]
-        return MemRefType(f32, shape)
+        return MemRefType(memref_type(self.value).element_type, shape)
 
 
 class Host:
@@ -56,11 +58,13 @@ class Host:
         self.module = ModuleOp([])
         self.constants: list[tuple[str, Blob]] = []
         """Key and bytes of the constants, in the order of the arguments for them."""
+        self.messages: list[str] = []
+        """What reports of the code mean, by number."""
         self._name = name
         self._block = Block()
         self._b = LoopBuilder(self._block)
         self._buffers: dict[SSAValue, SSAValue] = {}
-        self._constants: dict[str, SSAValue] = {}
+        self._constants: dict[tuple[str, Attribute], SSAValue] = {}
         self._kernels: dict[str, str] = {}
         self._names: dict[str, int] = {}
 
@@ -82,29 +86,35 @@ class Host:
         """The buffer of a value: allocated when first asked for."""
         if value not in self._buffers:
             shape = tensor_type(value).get_shape()
-            made = self._b.add_op(AllocOp([], [], MemRefType(f32, [prod(shape)])))
+            made = self._b.add_op(AllocOp([], [], MemRefType(in_memory(element_of(value)), [prod(shape)])))
             made.memref.name_hint = value.name_hint
             self._buffers[value] = made.memref
         return self._buffers[value]
 
-    def scratch(self, elements: int) -> SSAValue:
+    def scratch(self, elements: int, element: Attribute = f32) -> SSAValue:
         """A buffer that only the next kernel uses."""
-        return self._b.add_op(AllocOp([], [], MemRefType(f32, [elements]))).memref
+        return self._b.add_op(AllocOp([], [], MemRefType(in_memory(element), [elements]))).memref
 
-    def constant(self, blob: Blob, elements: int) -> SSAValue:
+    def constant(self, blob: Blob, elements: int, element: Attribute = f32) -> SSAValue:
         """A buffer of constant data."""
         key = f"sha256:{blob.sha256}"
-        if key not in self._constants:
-            self._constants[key] = self.argument(None, MemRefType(f32, [elements]))
+        held = in_memory(element)
+        if (key, held) not in self._constants:
+            self._constants[key, held] = self.argument(None, MemRefType(held, [elements]))
             self.constants.append((key, blob))
-        return self._constants[key]
+        return self._constants[key, held]
+
+    def message(self, text: str) -> int:
+        """The number of a new message that code reports, in the order of kernels."""
+        self.messages.append(text)
+        return len(self.messages) - 1
 
     # -- kernels
 
     def call(self, name: str, operands: Sequence[Operand], build: Build) -> None:
         """Call a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
-        builder = LoopBuilder(block)
+        builder = LoopBuilder(block, self.message)
         build(builder, block.args)
         builder.add_op(ReturnOp())
         text = _text(block)

@@ -16,6 +16,7 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.elements import element_of, in_registers
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import (
     add,
@@ -244,6 +245,7 @@ class _Rows:
         self._inputs = dict(zip(fused.inputs, range(count), strict=True))
         self._beside = dict(zip(fused.beside, range(count, count + len(fused.beside)), strict=True))
         self._result = len(buffers) - 1
+        self._elements = [in_registers(element_of(value)) for value in (*fused.inputs, *fused.beside)]
         self._buffers = buffers
         self.along = runs[-1].reduced
         """Whether vectors go along the row."""
@@ -328,11 +330,14 @@ class _Rows:
         b = self.b
         steps = [run.steps[operand] for run in self.runs]
         at = [tile.at[number] for number, moves in enumerate(steps) if moves]
+        type = self.type
+        if operand != self._result:
+            type = vector_of(*type.get_shape(), element=self._elements[operand])
         if not steps[-1]:
-            return b.broadcast(b.element(self._buffers[operand], at), self.type)
+            return b.broadcast(b.element(self._buffers[operand], at), type)
         if tile.mask is None:
-            return b.load(self._buffers[operand], at, self.type)
-        return b.masked_load(self._buffers[operand], at, tile.mask, b.splat(0.0, self.type))
+            return b.load(self._buffers[operand], at, type)
+        return b.masked_load(self._buffers[operand], at, tile.mask, b.splat(0.0, type))
 
     def _store(self, value: SSAValue, tile: _Tile) -> None:
         steps = [run.steps[self._result] for run in self.runs]

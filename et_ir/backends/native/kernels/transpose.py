@@ -59,7 +59,7 @@ def _build(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAValue, 
             # What is innermost stays so.
             with b.for_(0, sizes[-1], lanes) as loop:
                 mask = b.mask(b.sub(sizes[-1], loop.index), lanes)
-                zero = b.splat(0.0, vector_of(lanes))
+                zero = b.splat(0.0, vector_of(lanes, element=b.element_type(x)))
                 value = b.masked_load(x, source(loop.index), mask, zero)
                 b.masked_store(value, y, [*target, loop.index], mask)
             return

@@ -29,15 +29,19 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_ir.backends.native.elements import nbytes
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
+from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, ReportOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY
 
-__all__ = ["BARRIER", "ConvertToLlvmPass"]
+__all__ = ["BARRIER", "REPORT", "ConvertToLlvmPass"]
 
 BARRIER: Final = "native_barrier"
 """The function that a barrier calls, with the context of the call and the number of threads."""
+
+REPORT: Final = "native_report"
+"""The function that a report calls, with the context of the call and the number of the message."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +77,17 @@ class ConvertToLlvmPass(ModulePass):
         for function in functions:
             if function.sym_visibility is None:
                 _check_entry(function)
-        barrier = any(isinstance(inner, BarrierOp) for one in functions for inner in one.walk())
+        kinds = {type(inner) for one in functions for inner in one.walk()}
         for function in functions:
             made = _Conversion().function(function)
             op.body.block.insert_op_before(made, function)
             op.body.block.erase_op(function)
             if function.sym_visibility is None:
                 op.body.block.add_op(_entry_point(made))
-        if barrier:
-            type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
-            op.body.block.add_op(llvm.FuncOp(BARRIER, type, linkage=llvm.LinkageAttr("external")))
+        for kind, name in ((BarrierOp, BARRIER), (ReportOp, REPORT)):
+            if kind in kinds:
+                signature = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
+                op.body.block.add_op(llvm.FuncOp(name, signature, linkage=llvm.LinkageAttr("external")))
 
 
 def _check_entry(function: FuncOp) -> None:
@@ -154,6 +159,7 @@ _BINARY: Final[dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]]]
     arith.DivUIOp: llvm.UDivOp,
     arith.DivSIOp: llvm.SDivOp,
     arith.RemUIOp: llvm.URemOp,
+    arith.RemSIOp: llvm.SRemOp,
     arith.AndIOp: llvm.AndOp,
     arith.OrIOp: llvm.OrOp,
     arith.XOrIOp: llvm.XOrOp,
@@ -191,6 +197,15 @@ _REDUCTIONS: Final = {
     vector.CombiningKindFlag.MINIMUMF: "llvm.vector.reduce.fminimum",
     vector.CombiningKindFlag.MAXNUMF: "llvm.vector.reduce.fmax",
     vector.CombiningKindFlag.MINNUMF: "llvm.vector.reduce.fmin",
+    vector.CombiningKindFlag.MAXSI: "llvm.vector.reduce.smax",
+    vector.CombiningKindFlag.MINSI: "llvm.vector.reduce.smin",
+    vector.CombiningKindFlag.AND: "llvm.vector.reduce.and",
+    vector.CombiningKindFlag.OR: "llvm.vector.reduce.or",
+}
+
+_INTEGER_REDUCTIONS: Final = {
+    vector.CombiningKindFlag.ADD: "llvm.vector.reduce.add",
+    vector.CombiningKindFlag.MUL: "llvm.vector.reduce.mul",
 }
 
 
@@ -280,6 +295,18 @@ class _Conversion:
                 self._values[op.result] = self._value(op.input)
             case arith.SIToFPOp():
                 self._define(op, llvm.SIToFPOp(self._value(op.input), op.result.type))
+            case arith.ExtSIOp():
+                self._define(op, llvm.SExtOp(self._value(op.input), op.result.type))
+            case ConvertOp() if op.kind.data == "fptosi":
+                # Saturating: LLVM says nothing of what is out of range for its instruction.
+                source, result = self._value(op.source), vector_type(op.result)
+                name = f"llvm.fptosi.sat.{_suffix(result)}.{_suffix(source.type)}"
+                self._define(op, llvm.CallIntrinsicOp(name, [source], [result]))
+            case ConvertOp():
+                element = vector_type(op.result).element_type
+                self._define(op, ConvertOp(op.kind.data, self._value(op.source), element))
+            case ReportOp():
+                self._call(REPORT, [self._context, self._number_of(op.number.value.data, i64)])
             case arith.ExtFOp():
                 self._define(op, llvm.FPExtOp(self._value(op.input), op.result.type))
             case arith.TruncFOp():
@@ -292,22 +319,22 @@ class _Conversion:
                 self._view(op)
             case memref.LoadOp():
                 address = self._address(op.memref, op.indices)
-                self._define(op, llvm.LoadOp(address, op.res.type, alignment=4))
+                self._define(op, llvm.LoadOp(address, op.res.type, alignment=_alignment(op.memref)))
             case memref.StoreOp():
                 address = self._address(op.memref, op.indices)
-                self._add(llvm.StoreOp(self._value(op.value), address, alignment=4))
+                self._add(llvm.StoreOp(self._value(op.value), address, alignment=_alignment(op.memref)))
             case vector.LoadOp():
                 address = self._address(op.base, op.indices)
-                self._define(op, llvm.LoadOp(address, op.result.type, alignment=4))
+                self._define(op, llvm.LoadOp(address, op.result.type, alignment=_alignment(op.base)))
             case vector.StoreOp():
                 address = self._address(op.base, op.indices)
-                self._add(llvm.StoreOp(self._value(op.vector), address, alignment=4))
+                self._add(llvm.StoreOp(self._value(op.vector), address, alignment=_alignment(op.base)))
             case vector.MaskedLoadOp():
                 self._masked_load(op)
             case vector.MaskedStoreOp():
                 address = self._address(op.base, op.indices)
                 mask, value = self._value(op.mask), self._value(op.value_to_store)
-                self._add(llvm.MaskedStoreOp(value, address, mask, alignment=4))
+                self._add(llvm.MaskedStoreOp(value, address, mask, alignment=_alignment(op.base)))
             case vector.CreateMaskOp():
                 self._mask(op)
             case vector.BroadcastOp():
@@ -440,7 +467,8 @@ class _Conversion:
 
     def _masked_load(self, op: vector.MaskedLoadOp) -> None:
         address = self._address(op.base, op.indices)
-        arguments = [address, self._number_of(4, i32), self._value(op.mask), self._value(op.pass_thru)]
+        alignment = self._number_of(_alignment(op.base), i32)
+        arguments = [address, alignment, self._value(op.mask), self._value(op.pass_thru)]
         name = f"llvm.masked.load.{_suffix(op.result.type)}.p0"
         self._define(op, llvm.CallIntrinsicOp(name, arguments, [op.result.type]))
 
@@ -474,8 +502,11 @@ class _Conversion:
                 "functions cannot be converted",
                 [diagnose(op, "the reduction has an accumulator", "combine it with the result")],
             )
-        if kind in _REDUCTIONS:
-            name = f"{_REDUCTIONS[kind]}.{_suffix(parts.type)}"
+        integers = isinstance(op.dest.type, IntegerType)
+        name = _INTEGER_REDUCTIONS.get(kind) if integers else None
+        name = name or _REDUCTIONS.get(kind)
+        if name is not None:
+            name = f"{name}.{_suffix(parts.type)}"
             self._define(op, llvm.CallIntrinsicOp(name, [parts], [op.dest.type]))
             return
         reduce, neutral = _SUMS[kind]
@@ -559,6 +590,11 @@ def _argument_types(type: Attribute) -> list[Attribute]:
     if isinstance(type, MemRefType):
         return [llvm.LLVMPointerType(), *(i64 for size in type.get_shape() if size < 0)]
     return [i64 if isinstance(type, IndexType) else type]
+
+
+def _alignment(base: SSAValue) -> int:
+    """Of the elements of a buffer, in bytes: tensors start at multiples of four at least where elements are longer."""
+    return min(nbytes(memref_type(base).element_type), 4)
 
 
 def _suffix(type: Attribute) -> str:

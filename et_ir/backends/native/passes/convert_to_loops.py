@@ -11,11 +11,12 @@ from math import prod
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp, f32
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from et_ir.backends.native.elements import element_of, in_memory
 from et_ir.backends.native.forms import packed_argument
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
@@ -148,7 +149,7 @@ def _constant(host: Host, op: GetOp) -> None:
     assert symbol is not None
     assert isinstance(symbol.value, DataAttr)
     count = prod(tensor_type(op.result).get_shape())
-    host.hold(op.result, host.constant(symbol.value.blob, count))
+    host.hold(op.result, host.constant(symbol.value.blob, count, element_of(op.result)))
 
 
 def _packs(kernel: KernelOp, number: int) -> bool:
@@ -161,4 +162,4 @@ def _packs(kernel: KernelOp, number: int) -> bool:
 
 
 def _buffer_type(value: SSAValue) -> MemRefType:
-    return MemRefType(f32, [prod(tensor_type(value).get_shape())])
+    return MemRefType(in_memory(element_of(value)), [prod(tensor_type(value).get_shape())])

@@ -14,14 +14,21 @@ from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, ModuleOp, VectorType
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    VectorType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import LoadOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import CompareOp, ConcatOp, OuterProductOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native import CompareOp, ConcatOp, ConvertOp, OuterProductOp, SelectOp, StridedLoadOp
 from et_ir.dialects.native.types import resized_splat, vector_type
 
 __all__ = ["LowerVectorsPass"]
@@ -74,6 +81,7 @@ _ELEMENTWISE: Final = (
     vector.FMAOp,
     vector.BitcastOp,
     CompareOp,
+    ConvertOp,
     SelectOp,
 )
 """Ops whose result has at each place what they compute of the operands there."""
@@ -281,7 +289,9 @@ class _Lowering:
         self._parts[op.result] = list(self._parts[op.vector])[row * count : (row + 1) * count]
 
     def _reduction(self, op: vector.ReductionOp) -> None:
-        combine = _COMBINING[op.kind.data]
+        kind = op.kind.data
+        integers = isinstance(op.dest.type, IntegerType)
+        combine = _COMBINING_INTEGERS[kind] if integers else _COMBINING[kind]
         parts = list(self._parts[op.vector])
         # In pairs, so that the chain of dependences is short.
         while len(parts) > 1:
@@ -395,6 +405,15 @@ _COMBINING: Final = {
     vector.CombiningKindFlag.MINIMUMF: arith.MinimumfOp,
     vector.CombiningKindFlag.MAXNUMF: arith.MaxnumfOp,
     vector.CombiningKindFlag.MINNUMF: arith.MinnumfOp,
+}
+
+_COMBINING_INTEGERS: Final = {
+    vector.CombiningKindFlag.ADD: arith.AddiOp,
+    vector.CombiningKindFlag.AND: arith.AndIOp,
+    vector.CombiningKindFlag.MAXSI: arith.MaxSIOp,
+    vector.CombiningKindFlag.MINSI: arith.MinSIOp,
+    vector.CombiningKindFlag.MUL: arith.MuliOp,
+    vector.CombiningKindFlag.OR: arith.OrIOp,
 }
 
 
