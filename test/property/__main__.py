@@ -4,9 +4,11 @@
     python -m property --count 100000 --state FILE       go on where FILE says the last run was, with progress
     python -m property --first 1234 --count 1            one program, with all that is checked of any
     python -m property --first 1234 --count 1 --print    the program
+    python -m property --native --count 2000             each as machine code, too
 
 Each program is compiled and run by the VM; by their seeds some are also compiled again, run with torch's kernels and by
-the stock runtime, compiled with random parts delegated, exported by torch, or verified after each pass. A failure is
+the stock runtime, compiled with random parts delegated or to machine code, exported by torch, or verified after each
+pass. A failure is
 printed as the smallest program that fails in the same way, with its seed, and written to the folder of `--save`.
 The exit code is 1 when there were any.
 """
@@ -21,24 +23,37 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-EVERY: Final = {"again": 2, "delegated": 2, "every_pass": 5, "aten": 4, "stock": 10, "exported": 25}
+EVERY: Final = {
+    "again": 2,
+    "delegated": 2,
+    "every_pass": 5,
+    "aten": 4,
+    "stock": 10,
+    "native": 4,
+    "exported": 25,
+}
 """Of how many programs one has which further check."""
 
 LIMIT: Final = 5
 """A run with more failures ends: making each small takes its time."""
 
 
-def checks_of(seed: int, stock: Any, *, everything: bool) -> Any:
-    """The checks of the program of a seed."""
+def checks_of(seed: int, stock: Any, *, everything: bool, native: bool = False) -> Any:
+    """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed."""
+    from et_ir.backends.native.object_code import INSTRUCTION_SETS
+    from et_vm.backends.native.cpu import cpu_features
     from property.check import Checks
 
     wanted = {name: everything or seed % every == every - 1 for name, every in EVERY.items()}
+    wanted["native"] |= native
+    sets = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
     return Checks(
         again=wanted["again"],
         every_pass=wanted["every_pass"],
         aten=wanted["aten"],
         delegated=seed if wanted["delegated"] else None,
         stock=stock if wanted["stock"] else None,
+        native=sets[seed // EVERY["native"] % len(sets)] if wanted["native"] else None,
         exported=wanted["exported"],
     )
 
@@ -53,7 +68,7 @@ def show(seed: int) -> None:
     print(HEADER, python(program), mlir(program), sep="\n\n")
 
 
-def run(seeds: range, *, state: Path | None, save: Path | None, quiet: bool) -> int:
+def run(seeds: range, *, state: Path | None, save: Path | None, quiet: bool, native: bool) -> int:
     """Check the programs of some seeds; returns the exit code."""
     from stock import StockRuntime
 
@@ -66,7 +81,7 @@ def run(seeds: range, *, state: Path | None, save: Path | None, quiet: bool) -> 
     started = shown = time.monotonic()
     with StockRuntime() as stock:
         for seed in seeds:
-            checks = checks_of(seed, stock, everything=len(seeds) == 1)
+            checks = checks_of(seed, stock, everything=len(seeds) == 1, native=native)
             program = generate(seed)
             try:
                 outcomes[check(program, checks)] += 1
@@ -107,6 +122,7 @@ def main() -> int:
         "--state", type=Path, help="continue from the seed in this file, and keep it up to date"
     )
     parser.add_argument("--save", type=Path, metavar="DIR", help="where the reports of failures go")
+    parser.add_argument("--native", action="store_true", help="compile each program to machine code, too")
     parser.add_argument("--print", action="store_true", help="print the programs instead")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     args = parser.parse_args()
@@ -120,7 +136,7 @@ def main() -> int:
         for seed in seeds:
             show(seed)
         return 0
-    return run(seeds, state=args.state, save=args.save, quiet=args.quiet)
+    return run(seeds, state=args.state, save=args.save, quiet=args.quiet, native=args.native)
 
 
 if __name__ == "__main__":

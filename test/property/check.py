@@ -43,7 +43,7 @@ from et_schema.pte import read_pte
 from et_tools.reading import compiler_context
 from et_vm.runtime import Runtime
 from property.build import build
-from property.delegated import compile_delegated
+from property.delegated import compile_delegated, compile_native
 from property.eager import Run, Unsteady, draw_inputs, eager_runs, model
 from property.programs import Extent, Program
 from property.source import python
@@ -81,6 +81,8 @@ class Checks:
     """The stock runtime, if it is run there."""
     delegated: int | None = None
     """The seed by which parts of it are delegated, to run in programs of their own; None for none."""
+    native: str | None = None
+    """The instruction set for which what the native backend takes of it is compiled; None for none."""
     exported: bool = False
     """Whether it is exported by torch, too, and what that gives compiled and run."""
 
@@ -111,6 +113,12 @@ def check(program: Program, checks: Checks) -> str:
         for kernels in ("portable", "aten") if checks.aten else ("portable",):
             with _stage(f"delegated, run with {kernels} kernels, poisoned"):
                 _run(program, runs, data, kernels, poison=True, reset=False)
+    if checks.native is not None:
+        with _stage("native"):
+            data = compile_native(build(program), checks.native)
+        for threads in (1, 2):
+            with _stage(f"native, run with {threads} threads, poisoned"):
+                _run(program, runs, data, "portable", poison=True, reset=False, threads=threads)
     outcome = "with n" if program.sizes else "fixed sizes"
     if not checks.exported:
         return outcome
@@ -223,9 +231,18 @@ def _run_all(program: Program, runs: Sequence[Run], data: bytes, checks: Checks,
 
 
 def _run(
-    program: Program, runs: Sequence[Run], data: bytes, kernels: str, *, poison: bool, reset: bool = True
+    program: Program,
+    runs: Sequence[Run],
+    data: bytes,
+    kernels: str,
+    *,
+    poison: bool,
+    reset: bool = True,
+    threads: int = 1,
 ) -> None:
-    loaded = Runtime.get().load_program(data, kernels=kernels, poison=poison, instruction_limit=20_000)
+    loaded = Runtime(threads=threads).load_program(
+        data, kernels=kernels, poison=poison, instruction_limit=20_000, allow_native=True
+    )
     method = loaded.load_method("forward")
     for at, run in enumerate(runs):
         outputs = method.execute([each.clone() for each in run.inputs])

@@ -1,4 +1,4 @@
-"""Programs of which random parts are delegated: partitions can always be run as one, and compute the same."""
+"""Programs of which random parts are delegated, or all that the native backend takes: they compute the same."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.backends import Diagnostic, OperatorSupport, delegate_module, partition_module
+from et_ir.backends.native import NativePartitioner
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.schema import SchemaOp
@@ -26,7 +27,7 @@ from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import write
 from et_ir.verification import verify_module
 
-__all__ = ["compile_delegated"]
+__all__ = ["compile_delegated", "compile_native"]
 
 
 class _Some(OperatorSupport):
@@ -91,6 +92,18 @@ def compile_delegated(module: ModuleOp, random: Random) -> bytes:
         # Passes look into regions as into everything else.
         run_pipeline(regions, "canonicalize,constant-fold,cse,dce,lower-partitions")
         module = regions
+    return _file(module)
+
+
+def compile_native(module: ModuleOp, instruction_set: str) -> bytes:
+    """Lower a module of the aten level, which changes, with what the native backend takes as machine code."""
+    run_passes(module, [*aten_passes(), *core_aten_passes(), *edge_passes()])
+    delegate_module(module, [NativePartitioner(instruction_sets=[instruction_set])])
+    return _file(module)
+
+
+def _file(module: ModuleOp) -> bytes:
+    """The file of a module whose parts are delegated."""
     verify_module(module)
     run_passes(module, [*backend_passes(), *executorch_passes(ExecutorchBackendConfig(target="et-vm"))])
     verify_module(module)

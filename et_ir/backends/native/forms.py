@@ -77,7 +77,8 @@ def form_of_operator(op: SchemaOp) -> str | None:
     if is_pointwise(op):
         return "pointwise"
     if name in _PRODUCTS:
-        return "product"
+        # Panels are packed from constants; what reads a matrix by columns otherwise is a view and a product.
+        return "product" if name != "linear" or _is_constant(op.arg("weight")) else None
     if name == "convolution" and _is_taken(op):
         return "depthwise" if is_depthwise(op) else "convolution"
     if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:

@@ -18,7 +18,15 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.dialects.native import CompareOp, ConvertOp, SelectOp
 
-__all__ = ["INSTRUCTION_SETS", "InstructionSet", "assembly", "llvm_text", "object_code", "require_llvm"]
+__all__ = [
+    "INSTRUCTION_SETS",
+    "InstructionSet",
+    "assembly",
+    "data_layout",
+    "llvm_text",
+    "object_code",
+    "require_llvm",
+]
 
 
 @dataclass(frozen=True)
@@ -64,23 +72,26 @@ def llvm_text(module: ModuleOp, target: InstructionSet) -> str:
     return str(_translated(module, target))
 
 
-def object_code(module: ModuleOp, target: InstructionSet) -> bytes:
-    """A relocatable ELF object of a module of the `llvm` dialect; the same bytes each time."""
-    machine, code = _optimized(module, target)
+def object_code(text: str, target: InstructionSet) -> bytes:
+    """A relocatable ELF object of a module as LLVM assembly; the same bytes each time.
+
+    LLVM runs beside Python: the interpreter's lock is free meanwhile.
+    """
+    machine, code = _optimized(text, target)
     return machine.emit_object(code)
 
 
 def assembly(module: ModuleOp, target: InstructionSet) -> str:
-    """The object as assembly text."""
-    machine, code = _optimized(module, target)
+    """The object of a module of the `llvm` dialect as assembly text."""
+    machine, code = _optimized(llvm_text(module, target), target)
     return machine.emit_assembly(code)
 
 
-def _optimized(module: ModuleOp, target: InstructionSet) -> tuple[Any, Any]:
+def _optimized(text: str, target: InstructionSet) -> tuple[Any, Any]:
     machine = _machine(target)
     binding = _llvm("binding")
 
-    code = binding.parse_assembly(llvm_text(module, target))
+    code = binding.parse_assembly(text)
     code.link_in(binding.parse_assembly(_runtime_text(target)))
     options = binding.create_pipeline_tuning_options(speed_level=1)
     builder = binding.create_pass_builder(machine, options)
@@ -107,6 +118,12 @@ def _machine(target: InstructionSet) -> Any:
     return binding.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
     )
+
+
+@cache
+def data_layout(target: InstructionSet) -> str:
+    """Sizes and alignments of the types, as LLVM has them."""
+    return str(_machine(target).target_data)
 
 
 @cache
@@ -147,8 +164,7 @@ def _translated(module: ModuleOp, target: InstructionSet) -> Any:
 
     made = ir.Module(name="native")
     made.triple = target.triple
-    machine = _machine(target)
-    made.data_layout = str(machine.target_data)
+    made.data_layout = data_layout(target)
     functions = [op for op in module.body.block.ops if isinstance(op, llvm.FuncOp)]
     for function in functions:
         _declare(function, made)

@@ -20,6 +20,7 @@ from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.edge.attributes import dim_order_of
+from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 
@@ -99,12 +100,19 @@ class NativePartitioner(CapabilityPartitioner):
     def ops_to_not_decompose(
         self,
     ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], None
+        return [name for name in KEPT if name not in self._without], _is_kept
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and operator_name(op) in VIEWS for op in ops):
             return Diagnostic("the partition computes nothing", "it only moves elements")
         return super().refuse_partition(ops)
+
+
+def _is_kept(op: Operation) -> bool:
+    """Whether there is one kernel for an operator of `KEPT`: a linear layer needs a constant matrix."""
+    if op.name != "aten.linear" or not isinstance(op, SchemaOp):
+        return True
+    return isinstance(op.arg("weight").owner, GetOp)
 
 
 def _partitioner(options: Mapping[str, str]) -> NativePartitioner:

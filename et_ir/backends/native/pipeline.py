@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,7 +14,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet, object_code
+from et_ir.backends.native.object_code import (
+    INSTRUCTION_SETS,
+    InstructionSet,
+    data_layout,
+    llvm_text,
+    object_code,
+)
 from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
 from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
 from et_ir.backends.native.passes.convert_to_loops import loops_of
@@ -71,7 +78,19 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
     context = Context()
     FormKernelsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
-    objects: dict[str, bytes] = {}
+    for name in instruction_sets:
+        data_layout(
+            INSTRUCTION_SETS[name]
+        )  # LLVM, which serves one thread at a time, is not asked for it later
+    with ThreadPoolExecutor(1) as executor:
+        return _compiled(context, module, instruction_sets, executor)
+
+
+def _compiled(
+    context: Context, module: ModuleOp, instruction_sets: tuple[str, ...], executor: Executor
+) -> Compiled:
+    """Lower kernels for each instruction set. LLVM compiles one in a thread while passes lower the next."""
+    objects: dict[str, Future[bytes]] = {}
     arena = 0
     constants: list[tuple[str, Blob]] = []
     messages: list[str] = []
@@ -90,5 +109,5 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
             if isinstance(one, LowerVectorsPass):
                 _reached("vector", target, loops.module)
         _reached("llvm", target, loops.module)
-        objects[name] = object_code(loops.module, target)
-    return Compiled(objects, arena, constants, messages)
+        objects[name] = executor.submit(object_code, llvm_text(loops.module, target), target)
+    return Compiled({name: made.result() for name, made in objects.items()}, arena, constants, messages)

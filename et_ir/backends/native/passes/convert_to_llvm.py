@@ -5,7 +5,9 @@ Structured loops become blocks and branches, buffers become pointers, and places
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
@@ -152,7 +154,15 @@ class _Buffer:
     element: Attribute
 
 
-_BINARY: Final[dict[type[Operation], Callable[[SSAValue, SSAValue], Operation]]] = {
+_Kind: TypeAlias = tuple[object, ...]
+"""What ops that differ in their operands alone have in common."""
+
+_Binary: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
+
+_PREDICATES: Final = tuple(flag.value for flag in llvm.ICmpPredicateFlag)
+"""Predicates of `arith.cmpi`, by its numbers, which are those of `llvm.icmp`."""
+
+_BINARY: Final[dict[type[Operation], _Binary]] = {
     arith.AddiOp: llvm.AddOp,
     arith.SubiOp: llvm.SubOp,
     arith.MuliOp: llvm.MulOp,
@@ -226,6 +236,8 @@ class _Conversion:
         self._region = Region()
         self._block = self._entry = Block()
         self._last_constant: Operation | None = None
+        self._numbered: ChainMap[tuple[_Kind, tuple[SSAValue, ...]], SSAValue] = ChainMap()
+        self._prototypes: dict[_Kind, Operation] = {}
 
     def function(self, function: FuncOp) -> llvm.FuncOp:
         """The function as one of `llvm`."""
@@ -267,24 +279,26 @@ class _Conversion:
 
     def _op(self, op: Operation) -> None:
         kind = type(op)
-        if kind in _BINARY:
-            self._define(op, _BINARY[kind](*map(self._value, op.operands)))
+        if kind in _BINARY and _added(op) is None:
+            self._values[op.results[0]] = self._binary(_BINARY[kind], *map(self._value, op.operands))
             return
         if kind in _INTRINSICS:
             self._intrinsic(op, _INTRINSICS[kind], list(map(self._value, op.operands)))
             return
         match op:
+            case arith.AddiOp() if _added(op) is not None:
+                pass  # made where a value is needed: addresses take the number apart
             case arith.ConstantOp():
                 self._values[op.result] = self._constant(op.value, op.result.type)
             case arith.NegfOp():
                 self._define(op, llvm.FNegOp(self._value(op.operand)))
             case math.FmaOp() | vector.FMAOp():
                 x, y, z = map(self._value, op.operands)
-                self._define(op, llvm.FMAOp(x, y, z))
+                made = self._like((llvm.FMAOp, x.type), (x, y, z), lambda: llvm.FMAOp(x, y, z))
+                self._values[op.results[0]] = self._made(made)
             case arith.CmpiOp():
-                flag = list(llvm.ICmpPredicateFlag)[op.predicate.value.data]
-                made = llvm.ICmpOp(self._value(op.lhs), self._value(op.rhs), IntegerAttr(flag.to_int(), i64))
-                self._define(op, made)
+                flag = _PREDICATES[op.predicate.value.data]
+                self._values[op.result] = self._icmp(flag, self._value(op.lhs), self._value(op.rhs))
             case arith.SelectOp():
                 self._define(op, llvm.SelectOp(*map(self._value, op.operands)))
             case CompareOp():
@@ -318,17 +332,13 @@ class _Conversion:
             case memref.ViewOp() | memref.ReinterpretCastOp() | memref.CastOp():
                 self._view(op)
             case memref.LoadOp():
-                address = self._address(op.memref, op.indices)
-                self._define(op, llvm.LoadOp(address, op.res.type, alignment=_alignment(op.memref)))
+                self._load(op, op.memref, op.indices)
             case memref.StoreOp():
-                address = self._address(op.memref, op.indices)
-                self._add(llvm.StoreOp(self._value(op.value), address, alignment=_alignment(op.memref)))
+                self._store(self._value(op.value), op.memref, op.indices)
             case vector.LoadOp():
-                address = self._address(op.base, op.indices)
-                self._define(op, llvm.LoadOp(address, op.result.type, alignment=_alignment(op.base)))
+                self._load(op, op.base, op.indices)
             case vector.StoreOp():
-                address = self._address(op.base, op.indices)
-                self._add(llvm.StoreOp(self._value(op.vector), address, alignment=_alignment(op.base)))
+                self._store(self._value(op.vector), op.base, op.indices)
             case vector.MaskedLoadOp():
                 self._masked_load(op)
             case vector.MaskedStoreOp():
@@ -375,13 +385,14 @@ class _Conversion:
         self._continue(body)
         last = op.body.block.last_op
         assert isinstance(last, scf.YieldOp)
-        for inner in op.body.block.ops:
-            if inner is not last:
-                self._op(inner)
-        yielded = [self._value(value) for value in last.operands]
-        following = self._made(llvm.AddOp(body.args[0], step))
-        again = self._icmp("slt", following, upper)
-        self._add(llvm.CondBrOp(again, body, [following, *yielded], after, yielded))
+        with self._dominated():
+            for inner in op.body.block.ops:
+                if inner is not last:
+                    self._op(inner)
+            yielded = [self._value(value) for value in last.operands]
+            following = self._binary(llvm.AddOp, body.args[0], step)
+            again = self._icmp("slt", following, upper)
+            self._add(llvm.CondBrOp(again, body, [following, *yielded], after, yielded))
         self._continue(after)
         self._values.update(zip(op.results, after.args, strict=True))
 
@@ -395,9 +406,10 @@ class _Conversion:
             self._continue(block)
             last = region.block.last_op
             assert isinstance(last, scf.YieldOp)
-            for inner in region.block.ops:
-                if inner is not last:
-                    self._op(inner)
+            with self._dominated():
+                for inner in region.block.ops:
+                    if inner is not last:
+                        self._op(inner)
             self._add(llvm.BrOp(after, *map(self._value, last.operands)))
         self._continue(after)
         self._values.update(zip(op.results, after.args, strict=True))
@@ -453,17 +465,42 @@ class _Conversion:
         self._buffers[op.results[0]] = _Buffer(pointer, known, type.element_type)
 
     def _address(self, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        """The address of an element: a sum of indices times strides, by Horner's rule."""
+        """The address of an element: a sum of indices times strides, by Horner's rule.
+
+        What is added to indices is added last, so that neighbors share the rest.
+        """
         buffer = self._buffers[base]
         place: _Index = 0
+        beyond: _Index = 0
         for index, size in zip(indices, buffer.sizes, strict=True):
-            place = self._plus(self._times(place, size), self._number(index))
-        return self._offset(buffer.pointer, place, buffer.element)
+            start, more = _added(index.owner) or (index, 0)
+            place = self._plus(self._times(place, size), self._number(start))
+            beyond = self._plus(self._times(beyond, size), more)
+        return self._offset(self._offset(buffer.pointer, place, buffer.element), beyond, buffer.element)
 
     def _offset(self, pointer: SSAValue, place: _Index, element: Attribute) -> SSAValue:
         if place == 0:
             return pointer
-        return self._made(llvm.GEPOp(pointer, [llvm.GEP_USE_SSA_VAL], element, [self._index(place)]))
+        constant = [place if isinstance(place, int) else llvm.GEP_USE_SSA_VAL]
+        dynamic = [] if isinstance(place, int) else [place]
+        return self._once_like(
+            (llvm.GEPOp, element, *constant),
+            (pointer, *dynamic),
+            lambda: llvm.GEPOp(pointer, constant, element, dynamic),
+        )
+
+    def _load(self, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
+        """Define the result of an op as what a buffer holds from a place on."""
+        type, address, alignment = op.results[0].type, self._address(base, indices), _alignment(base)
+        key = (llvm.LoadOp, type, alignment)
+        self._define(op, self._like(key, (address,), lambda: llvm.LoadOp(address, type, alignment=alignment)))
+
+    def _store(self, value: SSAValue, base: SSAValue, indices: Sequence[SSAValue]) -> None:
+        address, alignment = self._address(base, indices), _alignment(base)
+        key = (llvm.StoreOp, alignment)
+        self._add(
+            self._like(key, (value, address), lambda: llvm.StoreOp(value, address, alignment=alignment))
+        )
 
     def _masked_load(self, op: vector.MaskedLoadOp) -> None:
         address = self._address(op.base, op.indices)
@@ -490,10 +527,14 @@ class _Conversion:
         if isinstance(source.type, VectorType):
             self._values[op.vector] = source
             return
-        undefined = self._made(llvm.UndefOp(type))
-        first = self._made(llvm.InsertElementOp(undefined, source, self._number_of(0, i64)))
-        zeros = DenseArrayBase.from_list(i32, [0] * type.get_shape()[0])
-        self._define(op, llvm.ShuffleVectorOp(first, first, zeros, type))
+
+        def splat() -> Operation:
+            undefined = self._made(llvm.UndefOp(type))
+            first = self._made(llvm.InsertElementOp(undefined, source, self._number_of(0, i64)))
+            zeros = DenseArrayBase.from_list(i32, [0] * type.get_shape()[0])
+            return llvm.ShuffleVectorOp(first, first, zeros, type)
+
+        self._values[op.vector] = self._once((vector.BroadcastOp, type), (source,), splat)
 
     def _reduction(self, op: vector.ReductionOp) -> None:
         parts, kind = self._value(op.vector), op.kind.data
@@ -521,15 +562,51 @@ class _Conversion:
         self._define(op, llvm.CallIntrinsicOp(f"{name}.{_suffix(type)}", operands, [type]))
 
     def _icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        flag = llvm.ICmpPredicateFlag(predicate)
-        return self._made(llvm.ICmpOp(lhs, rhs, IntegerAttr(flag.to_int(), i64)))
+        flag = IntegerAttr(llvm.ICmpPredicateFlag(predicate).to_int(), i64)
+        kind = (llvm.ICmpOp, predicate, lhs.type)
+        return self._once_like(kind, (lhs, rhs), lambda: llvm.ICmpOp(lhs, rhs, flag))
+
+    def _binary(self, kind: _Binary, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        return self._once_like((kind, lhs.type), (lhs, rhs), lambda: kind(lhs, rhs))
+
+    def _once(self, kind: _Kind, operands: tuple[SSAValue, ...], make: Callable[[], Operation]) -> SSAValue:
+        """The result of an op without effects: of an equal one that dominates this place, where there is one."""
+        key = (kind, operands)
+        found = self._numbered.get(key)
+        if found is None:
+            found = self._numbered[key] = self._made(make())
+        return found
+
+    def _once_like(
+        self, kind: _Kind, operands: tuple[SSAValue, ...], make: Callable[[], Operation]
+    ) -> SSAValue:
+        return self._once(kind, operands, lambda: self._like(kind, operands, make))
+
+    def _like(self, kind: _Kind, operands: tuple[SSAValue, ...], make: Callable[[], Operation]) -> Operation:
+        """An op of a kind, which says all of it but the operands: a copy of the first, as constructors take long."""
+        first = self._prototypes.get(kind)
+        if first is None:
+            first = self._prototypes[kind] = make()
+            return first
+        return first.create(
+            operands=operands,
+            result_types=[result.type for result in first.results],
+            properties=first.properties.copy(),
+        )
+
+    @contextmanager
+    def _dominated(self) -> Generator[None]:
+        """What is made within is known within only: its blocks do not dominate those after them."""
+        self._numbered = self._numbered.new_child()
+        yield
+        self._numbered = self._numbered.parents
 
     def _plus(self, a: _Index, b: _Index) -> _Index:
         if isinstance(a, int) and isinstance(b, int):
             return a + b
         if a == 0 or b == 0:
             return b if a == 0 else a
-        return self._made(llvm.AddOp(self._index(a), self._index(b)))
+        return self._binary(llvm.AddOp, self._index(a), self._index(b))
 
     def _times(self, a: _Index, b: _Index) -> _Index:
         if isinstance(a, int) and isinstance(b, int):
@@ -538,7 +615,7 @@ class _Conversion:
             return 0
         if a == 1 or b == 1:
             return b if a == 1 else a
-        return self._made(llvm.MulOp(self._index(a), self._index(b)))
+        return self._binary(llvm.MulOp, self._index(a), self._index(b))
 
     def _number(self, value: SSAValue) -> _Index:
         """An index: a number where it is a constant."""
@@ -573,7 +650,11 @@ class _Conversion:
         return found
 
     def _value(self, value: SSAValue) -> SSAValue:
-        return self._values[value]
+        sum = None if value in self._values else _added(value.owner)
+        if sum is None:
+            return self._values[value]
+        start, number = sum
+        return self._binary(llvm.AddOp, self._value(start), self._number_of(number, i64))
 
     def _add(self, op: Operation) -> None:
         self._block.add_op(op)
@@ -584,6 +665,15 @@ class _Conversion:
 
     def _define(self, before: Operation, after: Operation) -> None:
         self._values[before.results[0]] = self._made(after)
+
+
+def _added(op: Operation | Block) -> tuple[SSAValue, int] | None:
+    """A place and the number that an op adds to it; None for other ops."""
+    if isinstance(op, arith.AddiOp) and isinstance(op.rhs.owner, arith.ConstantOp):
+        value = op.rhs.owner.value
+        if isinstance(op.result.type, IndexType) and isinstance(value, IntegerAttr):
+            return op.lhs, value.value.data
+    return None
 
 
 def _argument_types(type: Attribute) -> list[Attribute]:

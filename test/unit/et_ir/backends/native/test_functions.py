@@ -156,10 +156,25 @@ def test_pointwise_after_a_product() -> None:
     check(Activated(), torch.randn(5, 9), torch.randn(5, 1))
 
 
+def test_a_linear_layer_of_a_computed_matrix() -> None:
+    torch.manual_seed(0)
+    check(F.linear, torch.randn(2, 5, 7), torch.randn(39, 7), torch.randn(39))
+    check(F.linear, torch.randn(5, 8), torch.randn(8, 8))
+
+
+MASKS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "returned": lambda x: x > 0,
+    "inverted": lambda x: torch.where(torch.logical_not(x > 0), x, 1.0),
+    "broadcast": lambda x: torch.where(x[:, :1] > 0, x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(name: str) -> None:
+    check(MASKS[name], torch.randn(3, 8), tolerance=0)
+
+
 LEFT: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
-    "mask-returned": (lambda x: x > 0, "edge.gt.Scalar"),
-    "mask-given": (lambda x: torch.where(torch.logical_not(x > 0), x, 1.0), "edge.where.self"),
-    "mask-broadcast": (lambda x: torch.where(x[:, :1] > 0, x, 1.0), "edge.where.self"),
     "negative-base": (lambda x: (-2.0) ** x, "edge.pow.Scalar"),
     "statistics": (lambda x: torch.native_layer_norm(x, (8,), None, None, 1e-5)[1], "edge.native_layer_norm"),
 }
