@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.elements import ELEMENTS, element_of
+from et_ir.backends.native.kernels.gathers import GATHERS, SCATTERS, is_taken
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import is_pointwise, operator_name, rule_of
 from et_ir.backends.native.kernels.rows import ROWS
@@ -85,6 +86,8 @@ def form_of_operator(op: SchemaOp) -> str | None:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
     if name in MOVES and _is_step_of_one(op):
         return "move"
+    if (name in GATHERS or name in SCATTERS) and is_taken(op):
+        return "gather" if name in GATHERS else "scatter"
     # Statistics that a normalization has beside its result are not made.
     if name in ROWS and not any(result.uses for result in op.results[1:]):
         return "rows"

@@ -20,6 +20,7 @@ from et_ir.backends.native.elements import element_of, in_memory
 from et_ir.backends.native.forms import packed_argument
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
+from et_ir.backends.native.kernels.gathers import gather_kernel, scatter_kernel
 from et_ir.backends.native.kernels.host import Host
 from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
@@ -40,11 +41,13 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pointwise": pointwise_kernel,
     "convolution": convolution_kernel,
     "depthwise": depthwise_kernel,
+    "gather": gather_kernel,
     "move": move_kernel,
     "pool": pool_kernel,
     "product": product_kernel,
     "transpose": transpose_kernel,
     "rows": rows_kernel,
+    "scatter": scatter_kernel,
 }
 """What makes the loops of kernels of each form."""
 
