@@ -11,7 +11,9 @@ from et_ir.backends.native.elements import ELEMENTS, element_of
 from et_ir.backends.native.kernels.gathers import GATHERS, SCATTERS, is_taken
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import is_pointwise, operator_name, rule_of
-from et_ir.backends.native.kernels.rows import ROWS
+from et_ir.backends.native.kernels.rows import ROWS, takes_elements
+from et_ir.backends.native.kernels.scans import SCANS
+from et_ir.backends.native.kernels.scans import is_taken as is_scan_taken
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
@@ -59,12 +61,16 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     """Why an op is not computed for the element types that it has, in the form that its operator has."""
     read = [value for value in op.operands if is_tensor(value.type)]
     used = [result for result in op.results if result.uses] or [op.results[0]]
-    takes = (f32,) if form in ("convolution", "depthwise", "pool", "product", "rows") else ELEMENTS
+    takes = (f32,) if form in ("convolution", "depthwise", "pool", "product") else ELEMENTS
     for value in (*read, *used):
         element = element_of(value)
         if element not in takes:
             return f"{element_type_name(element)}, it takes {', '.join(map(element_type_name, takes))}"
-    if form == "pointwise" and rule_of(op) is None:
+    if (
+        (form == "pointwise" and rule_of(op) is None)
+        or (form == "rows" and not takes_elements(op))
+        or (form == "scan" and not is_scan_taken(op))
+    ):
         given = ", ".join(element_type_name(element_of(value)) for value in read)
         return f"no rule for {given}"
     return None
@@ -88,6 +94,8 @@ def form_of_operator(op: SchemaOp) -> str | None:
         return "move"
     if (name in GATHERS or name in SCATTERS) and is_taken(op):
         return "gather" if name in GATHERS else "scatter"
+    if name in SCANS:
+        return "scan"
     # Statistics that a normalization has beside its result are not made.
     if name in ROWS and not any(result.uses for result in op.results[1:]):
         return "rows"

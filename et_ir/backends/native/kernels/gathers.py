@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i1, i32, i64
@@ -227,7 +227,8 @@ def is_taken(op: SchemaOp) -> bool:
     known = ["start", "end", "step", "shifts", *(["index"] if name == "select_scatter" else [])]
     for arg in known:
         given: object = op.arg(arg) if arg in op.schema().by_name else None
-        if any(isinstance(one, SSAValue) for one in (given if isinstance(given, Sequence) else [given])):
+        numbers = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
+        if any(isinstance(one, SSAValue) for one in numbers):
             return False
     if not all(is_tensor(value.type) and tensor_type(value).has_static_shape() for value in op.operands):
         return False

@@ -27,6 +27,7 @@ from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kerne
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
+from et_ir.backends.native.kernels.scans import scan_kernel
 from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.diagnostics import PassReport, diagnose
@@ -47,6 +48,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "product": product_kernel,
     "transpose": transpose_kernel,
     "rows": rows_kernel,
+    "scan": scan_kernel,
     "scatter": scatter_kernel,
 }
 """What makes the loops of kernels of each form."""

@@ -194,6 +194,48 @@ def test_selection(dtype: torch.dtype):
     exact(torch.where, numbers(torch.bool, 67), numbers(dtype, 67), numbers(dtype, 67, seed=2))
 
 
+@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), None], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.float32], ids=str)
+def test_any_and_all(dtype: torch.dtype, dims: tuple[int, ...] | None):
+    for shape in ((3, 5, 67), (2, 70, 1)):
+        x = numbers(dtype, *shape)
+        exact(lambda x: torch.any(x, dims), x & (torch.rand(shape) > 0.9) if dtype == torch.bool else x)
+        exact(lambda x: torch.all(x, dims, keepdim=dims is not None), x)
+
+
+def test_any_of_a_comparison():
+    exact(lambda x: (x > 2.5).any(-1) & (x < 9).all(-1), numbers(torch.float32, 40, 33))
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, (0, 2)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int32, torch.int64], ids=str)
+def test_reductions(dtype: torch.dtype, dim: int | tuple[int, ...]):
+    x = numbers(dtype, 3, 5, 67)
+    exact(lambda x: x.sum(dim), x)
+    if dtype != torch.bool:
+        exact(lambda x: torch.stack([x.amax(dim), x.amin(dim)]), x)
+    if isinstance(dim, int):
+        exact(lambda x: x.prod(dim), x)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.int64, torch.float32], ids=str)
+def test_cumulative(dtype: torch.dtype, dim: int):
+    x = numbers(dtype, 3, 5, 37) if dtype != torch.float32 else torch.randn(3, 5, 37)
+    check(lambda x: x.cumsum(dim), x, tolerance=2e-7)
+    check(lambda x: x.cumprod(dim), x, tolerance=2e-7)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, None])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.float32], ids=str)
+def test_places_of_extremes(dtype: torch.dtype, dim: int | None):
+    x = numbers(dtype, 3, 5, 37)
+    exact(lambda x: torch.stack([x.argmax(dim), x.argmin(dim)]), x)
+    if dim is not None:
+        exact(lambda x: x.max(dim)[0] + x.min(dim)[1], x)
+        exact(lambda x: torch.max(x, dim)[1], x)
+
+
 def test_numbers_that_are_not():
     x = numbers(torch.float32, 67)
     exact(lambda x: torch.isnan(x) | torch.isinf(x), x)
