@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import LoadOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
@@ -129,6 +129,8 @@ class _Lowering:
         match op:
             case scf.ForOp():
                 self._for(op)
+            case scf.IfOp():
+                self._if(op)
             case scf.YieldOp():
                 self._add(scf.YieldOp(*(part for value in op.operands for part in self._parts[value])))
             case _ if not _has_vectors(op):
@@ -206,6 +208,33 @@ class _Lowering:
             count = len(self._parts[value])
             self._parts[result] = made.results[at : at + count]
             at += count
+
+    def _if(self, op: scf.IfOp) -> None:
+        """A branch; each of its results becomes one or more."""
+        regions: list[Region] = []
+        for old in op.regions:
+            region = Region()
+            for inner in old.blocks:
+                block = Block()
+                outside, self._block = self._block, block
+                self._ops(inner)
+                self._block = outside
+                region.add_block(block)
+            regions.append(region)
+        types: list[list[Attribute]] = []
+        for result in op.results:
+            if isinstance(result.type, VectorType):
+                type = vector_type(result)
+                row = [self._part(type, column) for column in self._columns(type)]
+                types.append(list(row * _rows(type)))
+            else:
+                types.append([result.type])
+        made = scf.IfOp(self._one(op.cond), [one for of in types for one in of], regions[0], regions[1])
+        self._add(made)
+        at = 0
+        for result, of in zip(op.results, types, strict=True):
+            self._parts[result] = made.results[at : at + len(of)]
+            at += len(of)
 
     def _clone(self, op: Operation) -> None:
         """The same op, with what is in its regions lowered."""
