@@ -174,6 +174,40 @@ def _repeat(op: SchemaOp) -> _Rows:
     return _mapped(result, padded, moved, lambda b, dim, index: b.remainder(index, padded[dim]))
 
 
+def _strided(op: SchemaOp) -> _Rows:
+    """Elements at places that are sums of strides."""
+    sizes, strides = [[int(one) for one in op.arg(name)] for name in ("size", "stride")]
+    offset = int(op.arg("storage_offset") or 0)
+    return _Rows(sizes or [1], 1, lambda b, at, _: _sum_of(b, at, strides, offset))
+
+
+def _diagonal(op: SchemaOp) -> _Rows:
+    shape = tensor_type(op.operands[0]).get_shape()
+    one, other = (int(op.arg(name)) % len(shape) for name in ("dim1", "dim2"))
+    offset = int(op.arg("offset"))
+    strides = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    kept = [strides[dim] for dim in range(len(shape)) if dim not in (one, other)]
+    start = offset * strides[other] if offset >= 0 else -offset * strides[one]
+    steps = [*kept, strides[one] + strides[other]]
+    sizes = tensor_type(op.results[0]).get_shape()
+    return _Rows(sizes, 1, lambda b, at, _: _sum_of(b, at, steps, start))
+
+
+def _sum_of(b: LoopBuilder, at: Sequence[Index], strides: Sequence[int], start: int) -> Index:
+    place: Index = start
+    for index, stride in zip(at, strides, strict=False):
+        place = b.add(place, b.mul(index, stride))
+    return place
+
+
+def _is_inside(op: SchemaOp) -> bool:
+    """Whether all places of an `as_strided_copy` are in its source."""
+    sizes, strides = [[int(one) for one in op.arg(name)] for name in ("size", "stride")]
+    first = int(op.arg("storage_offset") or 0)
+    last = first + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    return min(strides, default=0) >= 0 <= first and last < prod(tensor_type(op.operands[0]).get_shape())
+
+
 def _start(op: SchemaOp, size: int) -> int:
     start = 0 if op.arg("start") is None else int(op.arg("start"))
     return min(max(start + size if start < 0 else start, 0), size)
@@ -199,6 +233,8 @@ def _select(op: SchemaOp) -> _Rows:
 
 
 GATHERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
+    "as_strided_copy": _strided,
+    "diagonal_copy": _diagonal,
     "embedding": _embedding,
     "flip": _flip,
     "gather": _by_elements,
@@ -224,7 +260,16 @@ SCATTERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
 def is_taken(op: SchemaOp) -> bool:
     """Whether there is code for the arguments of an operator of `GATHERS` or `SCATTERS`."""
     name = operator_name(op)
-    known = ["start", "end", "step", "shifts", *(["index"] if name == "select_scatter" else [])]
+    known = [
+        "start",
+        "end",
+        "step",
+        "shifts",
+        "size",
+        "stride",
+        "storage_offset",
+        *(["index"] if name == "select_scatter" else []),
+    ]
     for arg in known:
         given: object = op.arg(arg) if arg in op.schema().by_name else None
         numbers = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
@@ -233,6 +278,8 @@ def is_taken(op: SchemaOp) -> bool:
     if not all(is_tensor(value.type) and tensor_type(value).has_static_shape() for value in op.operands):
         return False
     if not tensor_type(op.operands[0]).get_shape() and name not in ("gather", "scatter.src", "scatter.value"):
+        return False
+    if name == "as_strided_copy" and not _is_inside(op):
         return False
     if not all(element_of(value) in (i32, i64) for value in _rows(op).indices):
         return False

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import f32, i1, i32
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.backends.native.elements import ELEMENTS, element_of, is_float, is_integer, promoted
+from et_ir.backends.native.kernels.float_rules import FLOATS
 from et_ir.backends.native.kernels.integer_rules import (
     INTEGERS,
     MASKS,
@@ -386,6 +387,7 @@ def _same(_: LoopBuilder, __: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
 
 
 POINTWISE: Final[dict[str, Rule]] = {
+    **FLOATS,
     "abs": _unary(math.AbsFOp),
     "acos": _unary(math.AcosOp),
     "add.Scalar": _scaled(add),

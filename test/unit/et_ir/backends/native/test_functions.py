@@ -41,8 +41,11 @@ def errors(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
     "acos": (np.arccos, 1.5),
+    "acosh": (np.arccosh, 2.5),
     "asin": (np.arcsin, 2.0),
+    "asinh": (np.arcsinh, 2.5),
     "atan": (np.arctan, 1.5),
+    "atanh": (np.arctanh, 2.5),
     "cos": (np.cos, 1.5),
     "cosh": (np.cosh, 1.5),
     "erf": (np.vectorize(erf, otypes=[np.float64]), 1.25),
@@ -186,3 +189,36 @@ def test_left_to_other_kernels(name: str) -> None:
     program = torch.export.export(as_module(function), (torch.randn(3, 8),))
     edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=SETS[:1]))
     assert operator in [op.name for op in edge.module.walk()]
+
+
+def remainder_numbers() -> tuple[torch.Tensor, torch.Tensor]:
+    """Pairs of numbers of all exponents, of near ones, and special ones."""
+    random = np.random.default_rng(3)
+    bits = random.integers(0, 2**32, (2, 1 << 14), dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = random.uniform(-50, 50, (2, 1 << 14)).astype(np.float32)
+    whole = random.integers(-50, 50, (2, 1 << 14)).astype(np.float32)
+    special = np.array([(x, y) for x in SPECIAL for y in SPECIAL], np.float32).T
+    x, y = np.concatenate([bits, near, whole, special], 1)
+    return torch.from_numpy(x.copy()), torch.from_numpy(y.copy())
+
+
+DIVISIONS: dict[str, Callable[..., torch.Tensor]] = {
+    "floor": lambda x, y: torch.div(x, y, rounding_mode="floor"),
+    "trunc": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+}
+
+
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_divisions(name: str) -> None:
+    check(DIVISIONS[name], *remainder_numbers(), tolerance=0)
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder"])
+def test_remainders(name: str) -> None:
+    """As those of C, which are exact; of quotients beyond f32 torch's are NaN."""
+    x, y = remainder_numbers()
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x.numpy(), y.numpy())
+    for one in SETS:
+        found = run(compiled(as_module(getattr(torch, name)), (x, y), one), (x, y))
+        np.testing.assert_array_equal(found, expected)
