@@ -11,9 +11,8 @@ from typing import Final, cast
 from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.dialects.schema.literals import element_type_name, ui8
+from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import tensor_type
-from et_schema.scalar_type import ScalarType
 
 __all__ = [
     "ELEMENTS",
@@ -24,7 +23,6 @@ __all__ = [
     "is_integer",
     "nbytes",
     "promoted",
-    "scalar_type",
     "width_of",
 ]
 
@@ -75,8 +73,3 @@ def promoted(elements: list[Attribute]) -> Attribute:
     if ui8 in elements and i8 in elements:
         elements = [*elements, i16]
     return max(elements, key=ELEMENTS.index)
-
-
-def scalar_type(element: Attribute) -> ScalarType:
-    """An element type, as files say it."""
-    return ScalarType.from_mlir(element_type_name(element))

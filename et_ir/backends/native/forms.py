@@ -139,11 +139,8 @@ def _is_taken(op: SchemaOp) -> bool:
 
 
 def _is_step_of_one(op: SchemaOp) -> bool:
-    """Whether an op that moves elements takes neighbors, from a place that is known."""
-    if operator_name(op) == "slice_copy.Tensor":
-        bounds = [op.arg(name) for name in ("start", "end", "step")]
-        return op.arg("step") == 1 and not any(isinstance(one, SSAValue) for one in bounds)
-    return operator_name(op) != "select_copy.int" or not isinstance(op.arg("index"), SSAValue)
+    """Whether an op that moves elements takes neighbors."""
+    return operator_name(op) != "slice_copy.Tensor" or op.arg("step") == 1
 
 
 def _is_constant(value: SSAValue) -> bool:

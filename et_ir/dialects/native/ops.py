@@ -132,6 +132,11 @@ class KernelOp(IRDLOperation):
         """The inputs, by the arguments of the body that they are."""
         return dict(zip(self.body.block.args, self.inputs, strict=True))
 
+    def tensors(self) -> list[tuple[SSAValue, SSAValue]]:
+        """The inputs that are tensors, with the arguments of the body that they are. Others are sizes."""
+        pairs = zip(self.inputs, self.body.block.args, strict=True)
+        return [(value, argument) for value, argument in pairs if is_tensor(value.type)]
+
     def verify_(self) -> None:
         block = self.body.block
         if list(map(_logical, block.args)) != list(map(_logical, self.inputs)):

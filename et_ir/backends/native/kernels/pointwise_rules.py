@@ -26,6 +26,7 @@ from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.dialects.native import CompareOp, KernelOp, SelectOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["COMPARISONS", "POINTWISE", "Rule", "anchor_of", "evaluate", "is_pointwise", "rule_of"]
 
@@ -42,9 +43,10 @@ def evaluate(
         found = rule_of(op)
         assert found is not None
         rule, computed = found
+        operands = [operand for operand in op.operands if is_tensor(operand.type)]
         read = [
             converted(b, known[operand], element_of(operand), element)
-            for operand, element in zip(op.operands, _read_as(op, computed), strict=True)
+            for operand, element in zip(operands, _read_as(op, computed), strict=True)
         ]
         result = rule(b, op, read)
         made = i1 if element_of(op.results[0]) == i1 else computed
@@ -57,7 +59,7 @@ def rule_of(op: SchemaOp) -> tuple[Rule, Attribute] | None:
     name = operator_name(op)
     if not is_pointwise(op):
         return None
-    elements = [element_of(operand) for operand in op.operands]
+    elements = [element_of(operand) for operand in op.operands if is_tensor(operand.type)]
     result = element_of(op.results[0])
     if not set(ELEMENTS).issuperset([*elements, result]):
         return None
@@ -99,7 +101,7 @@ def _read_as(op: SchemaOp, computed: Attribute) -> list[Attribute]:
     name = operator_name(op)
     if name == "where.self":
         return [i1, computed, computed]
-    return [computed] * len(op.operands)
+    return [computed] * sum(is_tensor(operand.type) for operand in op.operands)
 
 
 def is_pointwise(op: SchemaOp) -> bool:
