@@ -54,7 +54,7 @@ def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
         return evaluate(b, ops, known)[yielded]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        elements = [in_registers(element_of(value)) for value in kernel.inputs]
+        elements = [in_registers(element_of(value)) for value in inputs]
         build_pointwise(b, host.lanes, steps, buffers, compute, elements)
 
     host.call("pointwise", operands, build)
