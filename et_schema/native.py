@@ -5,7 +5,8 @@
 `pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs, constants and derived
 constants, each in the order of its table, and of the arena. Sizes that are known at run time only are computed of the
 words.
-Every thread calls the function, with a number of its own below `threads`; the context is that of the call.
+Every thread calls the function, with a number of its own below `threads`; the context is that of the call. An invalid
+argument, such as an index that is out of range, is reported in the context by the number of a message.
 
 Derived constants are computed when a program is loaded: `native_prepare`, which is called alike, writes them from the
 constants, and reads nothing else.
@@ -28,11 +29,14 @@ __all__ = [
     "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
+    "NO_REPORT",
     "PREPARE",
+    "REPORT_AT",
     "SERVE",
     "VERSION",
     "NativeConstant",
     "NativeKernel",
+    "NativeMessage",
     "NativeObject",
     "NativeProgram",
     "NativeSize",
@@ -55,6 +59,10 @@ CALL = "native_call"
 """The symbol of the function that makes a call with the threads of a pool."""
 SERVE = "native_serve"
 """The symbol of the function in which a thread of a pool waits for calls."""
+REPORT_AT = 192
+"""Where the context of a call has the least number that the code has reported, an i32."""
+NO_REPORT = 0xFFFFFFFF
+"""What is there before a call."""
 MAX_ALIGNMENT = 4096
 MAX_RANK = 16
 MAX_SIZE: Final = 2**31 - 1
@@ -127,6 +135,13 @@ class NativeKernel:
 
 
 @table
+class NativeMessage:
+    """What the report of an invalid argument of a call means: the operator, and what is wrong."""
+
+    text: str = ""
+
+
+@table
 class NativeObject:
     """A relocatable ELF object for one instruction set."""
 
@@ -155,6 +170,8 @@ class NativeProgram:
     derived: list[UInt64] = []
     # A program that computes the same with kernels, for machines that cannot or may not run the code; else empty.
     fallback: Annotated[bytes, Aligned(32)] = b""
+    # Of invalid arguments of a call, by the number that the code reports.
+    messages: list[NativeMessage] = []
 
 
 def read_native(buffer: Source) -> NativeProgram:

@@ -30,6 +30,7 @@ from et_schema.native import (
     VERSION,
     NativeConstant,
     NativeKernel,
+    NativeMessage,
     NativeObject,
     NativeProgram,
     NativeSize,
@@ -100,6 +101,7 @@ class NativeBackend(BackendDetails):
                 mapping.insert_delegate_mapping_entry(list(op.body.walk()))
         for key, blob in compiled.memory.constants:
             store.add_named_data(key, blob, ALIGNMENT)
+        program.messages = [NativeMessage(text) for text in compiled.messages]
         program.objects = [
             NativeObject(
                 name,

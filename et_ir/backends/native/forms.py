@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from typing import Final
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.elements import ELEMENTS, element_of
+from et_ir.backends.native.kernels.gathers import GATHERS, SCATTERS, is_taken
 from et_ir.backends.native.kernels.moves import MOVES
-from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
-from et_ir.backends.native.kernels.rows import ROWS
+from et_ir.backends.native.kernels.pointwise_rules import is_pointwise, operator_name, rule_of
+from et_ir.backends.native.kernels.rows import ROWS, takes_elements
+from et_ir.backends.native.kernels.scans import SCANS
+from et_ir.backends.native.kernels.scans import is_taken as is_scan_taken
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import sizes_of, tensor_type
+from et_ir.dialects.schema.literals import element_type_name
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
     "BATCH_NORM",
     "SPATIAL",
     "VIEWS",
+    "element_refusal",
     "form_of",
+    "form_of_operator",
     "has_expansion",
-    "is_comparison",
     "is_depthwise",
     "is_read_packed",
     "packed_argument",
@@ -55,10 +62,37 @@ _POOLS: Final = frozenset({"avg_pool2d", "max_pool2d_with_indices"})
 
 def form_of(op: SchemaOp) -> str | None:
     """The form of a kernel that computes an op, None for `VIEWS` and what there is no code for."""
+    form = form_of_operator(op)
+    return None if form is None or element_refusal(op, form) else form
+
+
+def element_refusal(op: SchemaOp, form: str | None) -> str | None:
+    """Why an op is not computed for the element types that it has, in the form that its operator has."""
+    read = [value for value in op.operands if is_tensor(value.type)]
+    used = [result for result in op.results if result.uses] or [op.results[0]]
+    takes = ELEMENTS
+    if form in ("convolution", "depthwise", "pool", "product") or operator_name(op) == BATCH_NORM:
+        takes = (f32,)
+    for value in (*read, *used):
+        element = element_of(value)
+        if element not in takes:
+            return f"{element_type_name(element)}, it takes {', '.join(map(element_type_name, takes))}"
+    if (
+        (form == "pointwise" and rule_of(op) is None and operator_name(op) != BATCH_NORM)
+        or (form == "rows" and not takes_elements(op))
+        or (form == "scan" and not is_scan_taken(op))
+    ):
+        given = ", ".join(element_type_name(element_of(value)) for value in read)
+        return f"no rule for {given}"
+    return None
+
+
+def form_of_operator(op: SchemaOp) -> str | None:
+    """The form of kernels of an operator, whatever the element types."""
     name = operator_name(op)
     if name == "pow.Scalar" and float(op.arg("self")) <= 0:
         return None
-    if name in POINTWISE or (is_comparison(op) and _only_selects(op)):
+    if is_pointwise(op):
         return "pointwise"
     if name in _PRODUCTS:
         # Panels are packed from constants; what reads a matrix by columns otherwise is a view and a product.
@@ -71,6 +105,10 @@ def form_of(op: SchemaOp) -> str | None:
         return "move"
     if name == BATCH_NORM and has_expansion(op):
         return "pointwise"
+    if (name in GATHERS or name in SCATTERS) and is_taken(op):
+        return "gather" if name in GATHERS else "scatter"
+    if name in SCANS:
+        return "scan"
     # Statistics that a normalization has beside its result are made by other kernels.
     if name in ROWS and (has_expansion(op) or not any(result.uses for result in op.results[1:])):
         return "rows"
@@ -83,23 +121,6 @@ def has_expansion(op: SchemaOp) -> bool:
     if name == BATCH_NORM:
         return not any(result.uses for result in op.results[1:])
     return name in _STATISTICS and tensor_type(op.operands[0]).has_static_shape()
-
-
-def is_comparison(op: SchemaOp) -> bool:
-    """Whether the result is a mask, which no buffer holds."""
-    return operator_name(op) in COMPARISONS
-
-
-def _only_selects(op: SchemaOp) -> bool:
-    """Whether a mask is read by selections of its own shape alone, in whose kernels it is computed."""
-    shape = sizes_of(tensor_type(op.results[0]))
-    return all(
-        isinstance(use.operation, SchemaOp)
-        and operator_name(use.operation) == "where.self"
-        and use.index == 0
-        and sizes_of(tensor_type(use.operation.results[0])) == shape
-        for use in op.results[0].uses
-    )
 
 
 def packed_argument(op: SchemaOp) -> SSAValue | None:

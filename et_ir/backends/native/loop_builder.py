@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     VectorType,
     f32,
@@ -27,16 +28,20 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from et_ir.backends.native.elements import in_memory
 from et_ir.dialects.native import (
     BarrierOp,
+    CompareOp,
     ConcatOp,
+    ConvertOp,
     OuterProductOp,
     PartOp,
     PrefetchOp,
+    ReportOp,
     SelectOp,
     StridedLoadOp,
 )
-from et_ir.dialects.native.types import float_splat, memref_type, vector_type
+from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_type
 from et_ops.sizes import Expression
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
@@ -68,8 +73,12 @@ class Loop:
 class LoopBuilder:
     """Appends ops to a block; constants go to its function's entry, once each."""
 
-    def __init__(self, entry: Block):
+    def __init__(self, entry: Block, message: Callable[[str], int] | None = None):
+        """`message` numbers the messages of reports."""
         self._block = entry
+        self._message = message
+        self.active: SSAValue | None = None
+        """The lanes of vectors that have elements, where some have none."""
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self._entry = entry
         self._last_constant: Operation | None = None
@@ -300,36 +309,74 @@ class LoopBuilder:
     # -- vectors
 
     def splat(self, number: float, type: VectorType[Attribute]) -> SSAValue:
-        """A vector of equal constants."""
+        """A vector of equal constants; whole ones where its elements are integers or bits."""
+        if isinstance(type.element_type, IntegerType):
+            return self.constant(integer_splat(type, int(number)), type)
         return self.constant(float_splat(type, number), type)
 
     def number(self, number: float, type: Attribute) -> SSAValue:
         """A constant of the type of what it is combined with: a vector, or f32."""
         if isinstance(type, VectorType):
             return self.splat(number, cast("VectorType[Attribute]", type))
+        if isinstance(type, IntegerType):
+            element = cast("IntegerType", type)
+            return self.constant(IntegerAttr(int(number), element), element)
         return self.constant(FloatAttr(number, f32), f32)
 
+    def element_type(self, base: SSAValue) -> Attribute:
+        """The type of the elements of a buffer."""
+        return memref_type(base).element_type
+
+    def convert(self, kind: str, value: SSAValue, element: Attribute) -> SSAValue:
+        """A vector with its elements converted."""
+        return self.value(ConvertOp(kind, value, element))
+
+    def bits(self, bytes: SSAValue) -> SSAValue:
+        """Bits of a vector of bytes: those that are not zero."""
+        type = vector_type(bytes)
+        return self.value(CompareOp("ne", bytes, self.splat(0, type)))
+
     def load(self, base: SSAValue, at: Sequence[Index], type: VectorType[Attribute]) -> SSAValue:
-        """The elements of a buffer from a place on, as a vector."""
+        """The elements of a buffer from a place on, as a vector; bits of bytes."""
+        if type.element_type == i1:
+            wide = vector_of(*type.get_shape(), element=in_memory(i1))
+            return self.bits(self.load(base, at, wide))
         return self.value(vector.LoadOp(base, [self.index(one) for one in at], type))
 
     def masked_load(
         self, base: SSAValue, at: Sequence[Index], mask: SSAValue, otherwise: SSAValue
     ) -> SSAValue:
         """As `load`, with the lanes of `otherwise` where the mask is clear."""
+        if vector_type(otherwise).element_type == i1:
+            wide = self.convert("zext", otherwise, in_memory(i1))
+            return self.bits(self.masked_load(base, at, mask, wide))
         return self.value(vector.MaskedLoadOp(base, [self.index(one) for one in at], mask, otherwise))
 
     def store(self, value: SSAValue, base: SSAValue, at: Sequence[Index]) -> None:
         """Write a vector to a buffer from a place on; of rank 2, to rows of its last two dimensions."""
+        value = self._stored(value)
         self.add_op(vector.StoreOp(value, base, [self.index(one) for one in at]))
 
     def masked_store(self, value: SSAValue, base: SSAValue, at: Sequence[Index], mask: SSAValue) -> None:
         """As `store`, of rank 1, where the mask is set."""
+        value = self._stored(value)
         self.add_op(vector.MaskedStoreOp(base, [self.index(one) for one in at], mask, value))
 
-    def load_row(self, base: SSAValue, at: Sequence[Index], mask: SSAValue | None, width: int) -> SSAValue:
-        """A vector of rank 1; zeros where a mask is clear."""
-        type = vector_of(width)
+    def _stored(self, value: SSAValue) -> SSAValue:
+        """A vector as buffers hold it: bits as bytes."""
+        element = vector_type(value).element_type
+        return self.convert("zext", value, in_memory(element)) if element == i1 else value
+
+    def load_row(
+        self,
+        base: SSAValue,
+        at: Sequence[Index],
+        mask: SSAValue | None,
+        width: int,
+        element: Attribute | None = None,
+    ) -> SSAValue:
+        """A vector of rank 1, of what the buffer holds unless told otherwise; zeros where a mask is clear."""
+        type = vector_of(width, element=element or self.element_type(base))
         if mask is None:
             return self.load(base, at, type)
         return self.masked_load(base, at, mask, self.splat(0.0, type))
@@ -379,7 +426,24 @@ class LoopBuilder:
 
     def broadcast(self, value: SSAValue, type: VectorType[Attribute]) -> SSAValue:
         """A vector of equal elements, or of equal rows."""
-        return value if value.type == type else self.value(vector.BroadcastOp(value, type))
+        if value.type == type:
+            return value
+        if type.element_type == i1 and value.type == in_memory(i1):
+            return self.bits(self.broadcast(value, vector_of(*type.get_shape(), element=in_memory(i1))))
+        return self.value(vector.BroadcastOp(value, type))
+
+    def check(self, wrong: SSAValue, message: str) -> None:
+        """Report an invalid argument of the call where a condition holds, or that of a lane which has an element."""
+        assert self._message is not None
+        if isinstance(wrong.type, VectorType):
+            if self.active is not None:
+                wrong = self.both(wrong, self.active)
+            kind = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
+            wrong = self.value(
+                vector.ReductionOp.build(operands=[[wrong], []], properties={"kind": kind}, result_types=[i1])
+            )
+        with self.if_(wrong):
+            self.add_op(ReportOp(self._message(message)))
 
     def column(
         self, base: SSAValue, at: Sequence[Index], dim: int, stride: int, type: VectorType

@@ -16,7 +16,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from et_ir.dialects.native import CompareOp, SelectOp
+from et_ir.dialects.native import CompareOp, ConvertOp, SelectOp
 
 __all__ = [
     "INSTRUCTION_SETS",
@@ -218,11 +218,22 @@ def _translate(op: Operation, builder: Any, values: dict[SSAValue, Any], blocks:
     match op:
         case CompareOp():
             predicate = op.predicate.data
+            if predicate in _INTEGER_SYMBOLS:
+                symbol = _INTEGER_SYMBOLS[predicate]
+                values[op.result] = builder.icmp_signed(symbol, values[op.lhs], values[op.rhs])
+                return
             compare = builder.fcmp_ordered if predicate.startswith("o") else builder.fcmp_unordered
             symbol = _SYMBOLS.get(predicate[1:], predicate)
             values[op.result] = compare(symbol, values[op.lhs], values[op.rhs])
         case SelectOp():
             values[op.result] = builder.select(values[op.mask], values[op.lhs], values[op.rhs])
+        case ConvertOp():
+            from xdsl.backend.llvm.convert_type import convert_type
+
+            convert = getattr(builder, op.kind.data)
+            values[op.result] = convert(values[op.source], convert_type(op.result.type))
+        case llvm.MaskedStoreOp():
+            _masked_store(op, builder, values)
         case llvm.VectorReduceFAddOp() | llvm.VectorReduceFMulOp():
             _reduce(op, builder, values)
         case llvm.AllocaOp():
@@ -233,7 +244,21 @@ def _translate(op: Operation, builder: Any, values: dict[SSAValue, Any], blocks:
             convert_op(op, builder, values, blocks)
 
 
+_INTEGER_SYMBOLS: Final = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
 _SYMBOLS: Final = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "ne": "!="}
+
+
+def _masked_store(op: llvm.MaskedStoreOp, builder: Any, values: dict[SSAValue, Any]) -> None:
+    """A masked store by the intrinsic for its type, which xDSL's translation leaves out of the name."""
+    ir = _llvm("ir")
+
+    value, pointer, mask = values[op.value], values[op.data], values[op.mask]
+    alignment = ir.Constant(ir.IntType(32), op.alignment.value.data)
+    type = ir.FunctionType(ir.VoidType(), [value.type, pointer.type, alignment.type, mask.type])
+    element = {"float": "f32", "double": "f64"}.get(str(value.type.element), str(value.type.element))
+    name = f"llvm.masked.store.v{value.type.count}{element}.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, type, name=name)
+    builder.call(function, [value, pointer, alignment, mask])
 
 
 def _reduce(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.backends.native.backend import BANDS_SPEC, FALLBACK_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
-from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
+from et_ir.backends.native.forms import VIEWS, element_refusal, form_of_operator
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.passes.fuse_bands import CACHE
@@ -28,7 +28,6 @@ from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import size_of
-from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
@@ -52,11 +51,14 @@ NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
+FIXED_FORMS: Final = frozenset({"gather", "scan", "scatter"})
+"""Forms of kernels for sizes that are known when the program is compiled."""
+
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
 class NativeSupport(OperatorSupport):
-    """Ops of f32 tensors of fixed sizes that there is a rule for."""
+    """Ops of tensors of fixed sizes that there is a rule for."""
 
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
         self._ranges = method_ranges(method)
@@ -66,6 +68,8 @@ class NativeSupport(OperatorSupport):
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
         if not has_known_sizes(value):
             return Diagnostic("a size without an expression", str(value.type))
+        if form_of_operator(op) in FIXED_FORMS:
+            return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self._ranges) is None:
             return Diagnostic("unbounded size", str(value.type))
         return None
@@ -78,17 +82,11 @@ class NativeSupport(OperatorSupport):
             return Diagnostic("left out by the user", name)
         if updates_state(op):
             return Diagnostic("state is updated in place", name)
-        if form_of(op) is None and name not in VIEWS:
+        form = form_of_operator(op)
+        if form is None and name not in VIEWS:
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
-        if is_comparison(op):
-            used = []
-        read = list(op.operands)
-        if name == "where.self":
-            mask = read.pop(0).owner
-            if not isinstance(mask, SchemaOp) or not is_comparison(mask) or self.refusal(mask) is not None:
-                return Diagnostic("the condition is not a comparison of the partition", name)
-        for value in (*read, *used):
+        for value in (*op.operands, *used):
             if not is_tensor(value.type):
                 if name in NUMBERED and value.type == i64:
                     if name == "select_copy.int" and not _is_checked(op, value):
@@ -96,8 +94,6 @@ class NativeSupport(OperatorSupport):
                     continue
                 return Diagnostic("an argument is known only at run time", str(value.type))
             type = value.type
-            if type.element_type != f32:
-                return Diagnostic("element type", f"{element_type_name(type.element_type)}, it takes f32")
             if not type.has_static_shape():
                 refusal = self._dynamic_refusal(op, value)
                 if refusal is not None:
@@ -106,7 +102,8 @@ class NativeSupport(OperatorSupport):
                 return Diagnostic("empty tensor", str(type))
             if tuple(dim_order_of(type)) != tuple(range(type.get_num_dims())):
                 return Diagnostic("memory format", str(type))
-        return None
+        reason = element_refusal(op, form)
+        return None if reason is None else Diagnostic("element type", reason)
 
 
 class NativePartitioner(CapabilityPartitioner):
@@ -161,18 +158,6 @@ class NativePartitioner(CapabilityPartitioner):
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and operator_name(op) in VIEWS for op in ops):
             return Diagnostic("the partition computes nothing", "it only moves elements")
-        inside = set(ops)
-        if any(
-            isinstance(op, SchemaOp) and is_comparison(op) and not _users(op) <= inside for op in ops
-        ) or any(
-            isinstance(op, SchemaOp)
-            and operator_name(op) == "where.self"
-            and op.operands[0].owner not in inside
-            for op in ops
-        ):
-            return Diagnostic(
-                "a mask passes from one partition to another", "kernels keep masks in registers"
-            )
         return super().refuse_partition(ops) or _untold(ops)
 
 
@@ -219,10 +204,6 @@ def _is_kept(op: Operation) -> bool:
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):
         return True
     return isinstance(op.arg("weight").owner, GetOp)
-
-
-def _users(op: Operation) -> set[Operation]:
-    return {use.operation for result in op.results for use in result.uses}
 
 
 def _partitioner(options: Mapping[str, str]) -> NativePartitioner:

@@ -80,6 +80,8 @@ class Compiled:
     calls: dict[str, list[tuple[str, int]]]
     """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
     memory: Memory
+    messages: list[str]
+    """What the code reports, by number."""
 
 
 def machine_passes(lanes: int) -> list[ModulePass]:
@@ -126,7 +128,7 @@ def compile_partition(
     with ThreadPoolExecutor(1) as executor:
         objects = _compiled(context, loops, mark(memory), executor)
     calls = {name: made.calls for name, made in loops.items()}
-    return Compiled(objects, calls, memory)
+    return Compiled(objects, calls, memory, host.messages)
 
 
 def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Executor) -> dict[str, bytes]:

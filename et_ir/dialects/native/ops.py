@@ -7,6 +7,7 @@ from math import prod
 from typing import ClassVar, Final
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -48,10 +49,12 @@ __all__ = [
     "BarrierOp",
     "CompareOp",
     "ConcatOp",
+    "ConvertOp",
     "KernelOp",
     "OuterProductOp",
     "PartOp",
     "PrefetchOp",
+    "ReportOp",
     "SelectOp",
     "StridedLoadOp",
     "ViewOp",
@@ -75,6 +78,12 @@ PREDICATES: Final = (
     "uno",
 )
 """Predicates of comparisons of floats: `o` is false for a NaN, `u` true."""
+
+INTEGER_PREDICATES: Final = ("eq", "ne", "slt", "sle", "sgt", "sge")
+"""Predicates of comparisons of integers with a sign."""
+
+CONVERSIONS: Final = ("sext", "zext", "trunc", "sitofp", "uitofp", "fptosi")
+"""Kinds of conversions of elements: by LLVM's names."""
 
 
 @irdl_op_definition
@@ -328,9 +337,10 @@ class ConcatOp(IRDLOperation):
 
 @irdl_op_definition
 class CompareOp(IRDLOperation):
-    """Comparison of floats, element by element; xDSL's `arith` and `llvm` compare no vectors.
+    """Comparison element by element; xDSL's `arith` and `llvm` compare no vectors.
 
-    The predicates are those of `arith.cmpf`, as `olt` or `une`.
+    The predicates are those of `arith.cmpf` for floats, as `olt` or `une`, and those of `arith.cmpi` with a sign for
+    integers, as `slt` or `ne`.
 
     ```mlir
     %m = native.compare "olt", %a, %b : vector<16xf32>, vector<16xf32> -> vector<16xi1>
@@ -362,9 +372,10 @@ class CompareOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if self.predicate.data not in PREDICATES:
-            raise VerifyException(f"[compare_c1] '{self.predicate.data}' is none of {', '.join(PREDICATES)}")
         type, result = vector_type(self.lhs), vector_type(self.result)
+        known = PREDICATES if isinstance(type.element_type, AnyFloat) else INTEGER_PREDICATES
+        if self.predicate.data not in known:
+            raise VerifyException(f"[compare_c1] '{self.predicate.data}' is none of {', '.join(known)}")
         if self.rhs.type != type or result.element_type != i1 or result.get_shape() != type.get_shape():
             raise VerifyException(f"[compare_c2] {type} compared with {self.rhs.type} is no {result}")
 
@@ -470,6 +481,63 @@ class PartOp(IRDLOperation):
     def verify_(self) -> None:
         if self.most.value.data < 1:
             raise VerifyException(f"[part_c1] {self.most.value.data} threads")
+
+
+@irdl_op_definition
+class ConvertOp(IRDLOperation):
+    """Conversion element by element; xDSL's `arith` and `llvm` convert no vectors.
+
+    `sext` and `zext` widen integers with or without a sign, `trunc` narrows them; `sitofp` and `uitofp` make floats of
+    them, rounded to nearest; `fptosi` rounds floats toward zero, to the nearest integer there is where they are out of
+    range, and NaN to 0.
+
+    ```mlir
+    %b = native.convert "sitofp" %a : vector<16xi64> -> vector<16xf32>
+    ```
+
+    Rules: `convert_c1` the kind is one of a conversion; `convert_c2` the shapes agree.
+    """
+
+    name = "native.convert"
+    kind = prop_def(StringAttr)
+    source = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$kind $source attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, kind: str, source: SSAValue, element: Attribute):
+        super().__init__(
+            operands=[source],
+            properties={"kind": StringAttr(kind)},
+            result_types=[VectorType(element, vector_type(source).get_shape())],
+        )
+
+    def verify_(self) -> None:
+        if self.kind.data not in CONVERSIONS:
+            raise VerifyException(f"[convert_c1] '{self.kind.data}' is none of {', '.join(CONVERSIONS)}")
+        if vector_type(self.source).get_shape() != vector_type(self.result).get_shape():
+            raise VerifyException(f"[convert_c2] {self.source.type} is not converted to {self.result.type}")
+
+
+@irdl_op_definition
+class ReportOp(IRDLOperation):
+    """Report of an invalid argument of the call, such as an index that is out of range.
+
+    The code goes on, with what it may do safely. The number is that of a message which the runtime raises an error
+    with; of several reports, that with the least number counts.
+
+    ```mlir
+    native.report 3
+    ```
+    """
+
+    name = "native.report"
+    number = prop_def(IntegerAttr.constr(i64))
+    traits = traits_def()
+    assembly_format = "$number attr-dict"
+
+    def __init__(self, number: int):
+        super().__init__(properties={"number": IntegerAttr(number, i64)})
 
 
 @irdl_op_definition

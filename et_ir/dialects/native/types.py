@@ -5,10 +5,17 @@ from __future__ import annotations
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import AnyFloat, BytesAttr, DenseIntOrFPElementsAttr, MemRefType, VectorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    MemRefType,
+    VectorType,
+)
 from xdsl.ir import Attribute, SSAValue
 
-__all__ = ["float_splat", "memref_type", "resized_splat", "vector_type"]
+__all__ = ["float_splat", "integer_splat", "memref_type", "resized_splat", "vector_type"]
 
 
 def vector_type(value: SSAValue) -> VectorType[Attribute]:
@@ -26,6 +33,11 @@ def memref_type(value: SSAValue) -> MemRefType[Attribute]:
 def float_splat(type: VectorType[Attribute], number: float) -> DenseIntOrFPElementsAttr:
     """A constant vector of floats whose elements are all `number`."""
     return DenseIntOrFPElementsAttr.from_list(cast("VectorType[AnyFloat]", type), [number])
+
+
+def integer_splat(type: VectorType[Attribute], number: int) -> DenseIntOrFPElementsAttr:
+    """A constant vector of integers, or of bits, whose elements are all `number`."""
+    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type), [number])
 
 
 def resized_splat(type: VectorType[Attribute], splat: DenseIntOrFPElementsAttr) -> DenseIntOrFPElementsAttr:

@@ -14,7 +14,9 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.native import (
     ENTRY,
+    NO_REPORT,
     PREPARE,
+    REPORT_AT,
     NativeObject,
     NativeProgram,
     NativeTensor,
@@ -140,6 +142,8 @@ class _Delegate:
         self._kernels = list(chosen.kernels)
         self.derived = [_aligned(context, nbytes, program.arena_alignment) for nbytes in program.derived]
         self._constants += self.derived
+        self._report = self._context[REPORT_AT : REPORT_AT + 4].view(np.uint32)
+        self._messages = [one.text for one in program.messages]
         count = len(self._words) + len(self._inputs) + len(self._outputs)
         self._pointers = np.zeros(count + len(self._constants) + 1, np.uint64)
         self._pointers[count:-1] = [_address(one) for one in self._constants]
@@ -156,8 +160,19 @@ class _Delegate:
             self._bind(args)
         if self._poison:
             self.arena[:] = 0xFF
+        self._report[0] = NO_REPORT
         pointers, context = self._where
         shared_pool().run(self._functions, self._entry, context, pointers, self._threads)
+        if self._messages:
+            self._check_report()
+
+    def _check_report(self) -> None:
+        """Raise the error that the code has reported, if there is one."""
+        number = int(self._report[0])
+        if number != NO_REPORT:
+            known = number < len(self._messages)
+            text = self._messages[number] if known else f"the code reports {number}, which has no message"
+            raise ExecutorchError(Error.InvalidArgument, text)
 
     def execute_timed(self, args: Sequence[object], context: BackendExecuteContext) -> None:
         """As `execute`; tells the tracer what time each kernel took."""
@@ -281,7 +296,7 @@ def _checked(arg: object, expected: NativeTensor, sizes: tuple[int, ...], place:
             f"argument {place} is {arg}; the code is for {expected.scalar_type.name.lower()} of sizes {list(sizes)}",
         )
     address = _address(arg.storage)
-    if address % 4:
+    if address % min(expected.scalar_type.itemsize, 4):
         raise ExecutorchError(Error.InvalidArgument, f"argument {place} is at an odd address")
     return address
 

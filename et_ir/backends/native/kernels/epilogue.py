@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import vector
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute, SSAValue
 
+from et_ir.backends.native.elements import element_of, in_registers
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import add, evaluate
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
@@ -93,27 +95,37 @@ class Epilogue:
     def _finished(
         self, b: LoopBuilder, total: SSAValue, at: Sequence[Index], mask: SSAValue | None
     ) -> SSAValue:
-        values = {value: self._operand(b, buffer, at, mask, total) for value, buffer in self._buffers.items()}
+        shape = vector_type(total).get_shape()
+        values = {
+            value: self._operand(
+                b, buffer, at, mask, vector_of(*shape, element=in_registers(element_of(value)))
+            )
+            for value, buffer in self._buffers.items()
+        }
         values[self.anchor.results[0]] = self.tail(b, total, values)
         last = self.kernel.body.block.last_op
         assert isinstance(last, YieldOp)
         return evaluate(b, self._ops, values)[last.operands[0]]
 
     def _operand(
-        self, b: LoopBuilder, buffer: SSAValue, at: Sequence[Index], mask: SSAValue | None, like: SSAValue
+        self,
+        b: LoopBuilder,
+        buffer: SSAValue,
+        at: Sequence[Index],
+        mask: SSAValue | None,
+        type: VectorType[Attribute],
     ) -> SSAValue:
         """Elements of a buffer for a tile, or for a row of it."""
-        type = vector_type(like)
         width = type.get_shape()[-1]
         match memref_type(buffer).get_num_dims():
             case 0:
                 return b.broadcast(b.element(buffer, []), type)
             case 1:
-                return b.broadcast(b.load_row(buffer, [at[1]], mask, width), type)
+                return b.broadcast(b.load_row(buffer, [at[1]], mask, width, type.element_type), type)
             case _ if mask is None:
                 return b.load(buffer, at, type)
             case _:
-                return b.load_row(buffer, at, mask, width)
+                return b.load_row(buffer, at, mask, width, type.element_type)
 
 
 def convolution_epilogue(kernel: KernelOp, anchor: SchemaOp) -> Epilogue:

@@ -22,9 +22,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.printer import Printer
 
+from et_ir.backends.native.elements import element_of, in_memory
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
 from et_ir.backends.native.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
@@ -64,7 +65,7 @@ class Operand:
             size if dim in self.fixed and isinstance(size, int) else DYNAMIC_INDEX
             for dim, size in enumerate(self.sizes)
         ]
-        return MemRefType(f32, shape)
+        return MemRefType(memref_type(self.value).element_type, shape)
 
 
 class Number:
@@ -98,6 +99,8 @@ class Host:
         """Key and bytes of the constants, in the order of the arguments for them."""
         self.derived_sizes: list[int] = []
         """Bytes of the derived constants, in the order of the arguments for them, after the constants."""
+        self.messages: list[str] = []
+        """What reports of the code mean, by number."""
         self.called: list[str] = []
         """Names of the kernels, in the order of the calls."""
         self._packed = packed
@@ -109,7 +112,7 @@ class Host:
         self._block = Block()
         self._b = LoopBuilder(self._block)
         self._buffers: dict[SSAValue, SSAValue] = {}
-        self._constants: dict[str, SSAValue] = {}
+        self._constants: dict[tuple[str, Attribute], SSAValue] = {}
         self._kernels: dict[str, str] = {}
         self._names: dict[str, int] = {}
         self._known = known
@@ -187,19 +190,25 @@ class Host:
 
     def type_of(self, value: SSAValue) -> MemRefType:
         """The type of the buffer of a value, with room for as many elements as it can have."""
-        return MemRefType(f32, [self.most(count_of(value))])
+        return MemRefType(in_memory(element_of(value)), [self.most(count_of(value))])
 
-    def scratch(self, elements: Size) -> SSAValue:
+    def scratch(self, elements: Size, element: Attribute = f32) -> SSAValue:
         """A buffer that only the next kernel uses."""
-        return self._b.add_op(AllocOp([], [], MemRefType(f32, [self.most(elements)]))).memref
+        return self._b.add_op(AllocOp([], [], MemRefType(in_memory(element), [self.most(elements)]))).memref
 
-    def constant(self, blob: Blob, elements: int) -> SSAValue:
+    def constant(self, blob: Blob, elements: int, element: Attribute = f32) -> SSAValue:
         """A buffer of constant data."""
         key = f"sha256:{blob.sha256}"
-        if key not in self._constants:
-            self._constants[key] = self.argument(None, MemRefType(f32, [elements]))
+        held = in_memory(element)
+        if (key, held) not in self._constants:
+            self._constants[key, held] = self.argument(None, MemRefType(held, [elements]))
             self.constants.append((key, blob))
-        return self._constants[key]
+        return self._constants[key, held]
+
+    def message(self, text: str) -> int:
+        """The number of a new message that code reports, in the order of kernels."""
+        self.messages.append(text)
+        return len(self.messages) - 1
 
     def packed(self, source: Array, form: str, pack: Callable[[], Array]) -> Blob:
         """The bytes of an array in some form, which `pack` makes of it the first time."""
@@ -244,7 +253,7 @@ class Host:
     def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
         """The name of a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
-        builder = LoopBuilder(block)
+        builder = LoopBuilder(block, self.message)
         build(builder, block.args)
         builder.add_op(ReturnOp())
         text = _text(block)

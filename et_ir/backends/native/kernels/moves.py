@@ -130,7 +130,9 @@ def _copy(host: Host, one: _Copy, source: SSAValue, target: SSAValue, dim: int, 
         whole = b.multiple_below(count, width)
         with b.parallel(b.dim(y, 0)) as row:
             with b.for_(0, whole, width) as loop:
-                value = b.load(x, [row, b.add(loop.index, first)], vector_of(width))
+                value = b.load(
+                    x, [row, b.add(loop.index, first)], vector_of(width, element=b.element_type(x))
+                )
                 b.store(value, y, [row, b.add(loop.index, to)])
             with b.for_(whole, count, lanes) as loop:
                 mask = b.mask(b.sub(count, loop.index), lanes)

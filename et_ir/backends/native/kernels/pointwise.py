@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects.arith import CmpiOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from et_ir.backends.native.elements import element_of, in_registers
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import evaluate
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
@@ -53,7 +54,8 @@ def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
         return evaluate(b, ops, known)[yielded]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        build_pointwise(b, host.lanes, steps, buffers, compute)
+        elements = [in_registers(element_of(value)) for value in inputs]
+        build_pointwise(b, host.lanes, steps, buffers, compute, elements)
 
     host.call("pointwise", operands, build)
 
@@ -80,12 +82,15 @@ def build_pointwise(
     steps: Sequence[Steps],
     buffers: Sequence[SSAValue],
     compute: Callable[[LoopBuilder, Sequence[SSAValue]], SSAValue],
+    elements: Sequence[Attribute] | None = None,
 ) -> None:
     """Loops over the places of the last buffer, from what `compute` makes of the elements of the others there.
 
+    `elements` are the types of these in registers: as in memory unless given.
     Threads share all dimensions but the innermost, or blocks of it if there is no other.
     """
     *sources, target = buffers
+    types = elements or [b.element_type(source) for source in sources]
     rank = len(steps[0]) if steps else 1
     width = lanes * VECTORS
     sizes = [b.dim(target, dim) for dim in range(rank)]
@@ -94,9 +99,10 @@ def build_pointwise(
         return [index for index, moves in zip(place, of, strict=True) if moves]
 
     def tile(place: Sequence[Index], mask: SSAValue | None) -> None:
-        type = vector_of(width)
         values: list[SSAValue] = []
-        for source, of in zip(sources, steps, strict=True):
+        b.active = mask
+        for source, of, element in zip(sources, steps, types, strict=True):
+            type = vector_of(width, element=element)
             at = places(place, of)
             if not of[-1]:
                 values.append(b.broadcast(b.element(source, at), type))

@@ -11,14 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from xdsl.dialects import arith, math
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32, i1, i32
+from xdsl.ir import Attribute, SSAValue
 
+from et_ir.backends.native.elements import ELEMENTS, element_of, is_float, is_integer, promoted
+from et_ir.backends.native.kernels.float_rules import FLOATS
+from et_ir.backends.native.kernels.integer_rules import (
+    INTEGERS,
+    MASKS,
+    converted,
+    is_zero_divisor,
+)
 from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.dialects.native import CompareOp, KernelOp, SelectOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["COMPARISONS", "POINTWISE", "Rule", "anchor_of", "evaluate"]
+__all__ = ["COMPARISONS", "POINTWISE", "Rule", "anchor_of", "evaluate", "is_pointwise", "rule_of"]
 
 Rule: TypeAlias = Callable[[LoopBuilder, SchemaOp, Sequence[SSAValue]], SSAValue]
 """From the values of an op's operands, which have one type, to that of its result."""
@@ -27,15 +37,77 @@ Rule: TypeAlias = Callable[[LoopBuilder, SchemaOp, Sequence[SSAValue]], SSAValue
 def evaluate(
     b: LoopBuilder, ops: Sequence[SchemaOp], values: Mapping[SSAValue, SSAValue]
 ) -> dict[SSAValue, SSAValue]:
-    """The values of ops, which have rules, from those of what they read; all have one type."""
+    """The values of ops, which have rules, from those of what they read; all have one shape."""
     known = dict(values)
     for op in ops:
-        name = operator_name(op)
-        rule = POINTWISE.get(name) or COMPARISONS[name]
-        known[op.results[0]] = rule(
-            b, op, [known[operand] for operand in op.operands if is_tensor(operand.type)]
-        )
+        found = rule_of(op)
+        assert found is not None
+        rule, computed = found
+        operands = [operand for operand in op.operands if is_tensor(operand.type)]
+        read = [
+            converted(b, known[operand], element_of(operand), element)
+            for operand, element in zip(operands, _read_as(op, computed), strict=True)
+        ]
+        result = rule(b, op, read)
+        made = i1 if element_of(op.results[0]) == i1 else computed
+        known[op.results[0]] = converted(b, result, made, element_of(op.results[0]))
     return known
+
+
+def rule_of(op: SchemaOp) -> tuple[Rule, Attribute] | None:
+    """What an op computes, and the element type that it is computed in; None where there is no rule."""
+    name = operator_name(op)
+    if not is_pointwise(op):
+        return None
+    elements = [element_of(operand) for operand in op.operands if is_tensor(operand.type)]
+    result = element_of(op.results[0])
+    if not set(ELEMENTS).issuperset([*elements, result]):
+        return None
+    if name.startswith("logical_"):
+        computed = i1
+    elif name in COMPARISONS:
+        computed = promoted(elements)
+        if isinstance(op.arg("other") if name.endswith("Scalar") else None, float) and computed != f32:
+            computed = f32
+        elif computed == i1 and name not in MASKS:
+            computed = i32
+    else:
+        computed = result
+    # Bytes without a sign are computed in integers that hold them.
+    if computed == ui8 and name not in ("where.self", "expand_copy"):
+        computed = i32
+    if is_float(computed):
+        rule = POINTWISE.get(name) or COMPARISONS.get(name)
+    elif is_integer(computed):
+        rule = INTEGERS.get(name)
+        if rule is not None and (is_zero_divisor(op) or not _whole_numbers(op)):
+            return None
+    else:
+        rule = MASKS.get(name)
+    return None if rule is None else (rule, computed)
+
+
+def _whole_numbers(op: SchemaOp) -> bool:
+    """Whether the numbers of an op of integers are such, and exponents not negative."""
+    names = op.schema().by_name
+    given = [op.arg(name) for name in ("other", "alpha", "min", "max", "exponent") if name in names]
+    numbers_ = [one for one in given if isinstance(one, int | float)]
+    whole = all(isinstance(one, int) for one in numbers_)
+    return whole and not ("exponent" in names and (not numbers_ or numbers_[0] < 0))
+
+
+def _read_as(op: SchemaOp, computed: Attribute) -> list[Attribute]:
+    """The element type that each operand is converted to."""
+    name = operator_name(op)
+    if name == "where.self":
+        return [i1, computed, computed]
+    return [computed] * sum(is_tensor(operand.type) for operand in op.operands)
+
+
+def is_pointwise(op: SchemaOp) -> bool:
+    """Whether there are rules for an operator, for some element types."""
+    name = operator_name(op)
+    return name in POINTWISE or name in COMPARISONS or name in INTEGERS or name in MASKS
 
 
 def operator_name(op: SchemaOp) -> str:
@@ -45,9 +117,7 @@ def operator_name(op: SchemaOp) -> str:
 
 def anchor_of(kernel: KernelOp) -> SchemaOp:
     """The op of a kernel that has loops of its own. Pointwise ops may be before it, which do not read its result."""
-    return next(
-        op for op in kernel.body.block.ops if isinstance(op, SchemaOp) and operator_name(op) not in POINTWISE
-    )
+    return next(op for op in kernel.body.block.ops if isinstance(op, SchemaOp) and not is_pointwise(op))
 
 
 # -- arithmetic
@@ -311,7 +381,7 @@ COMPARISONS: Final[dict[str, Rule]] = {
     )
     for kind in ("Scalar", "Tensor")
 } | {"isinf": _is_infinite, "isnan": _is_nan}
-"""Rules of operators whose results are masks, which no buffer holds: a `where.self` in the same kernel reads them."""
+"""Rules of operators whose results are masks."""
 
 
 def _same(_: LoopBuilder, __: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
@@ -319,6 +389,7 @@ def _same(_: LoopBuilder, __: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
 
 
 POINTWISE: Final[dict[str, Rule]] = {
+    **FLOATS,
     "abs": _unary(math.AbsFOp),
     "acos": _unary(math.AcosOp),
     "add.Scalar": _scaled(add),
@@ -333,6 +404,8 @@ POINTWISE: Final[dict[str, Rule]] = {
     "cosh": _unary(math.CoshOp),
     "div.Scalar": _with_number(div),
     "div.Tensor": _binary(div),
+    "dim_order_ops._to_dim_order_copy": _same,
+    "_to_copy": _same,
     "elu": _elu,
     "erf": _unary(math.ErfOp),
     "exp": _unary(math.ExpOp),
@@ -375,4 +448,4 @@ POINTWISE: Final[dict[str, Rule]] = {
     "trunc": _unary(math.TruncOp),
     "where.self": _where,
 }
-"""Rules by operator."""
+"""Rules of operators that are computed in f32."""

@@ -13,11 +13,13 @@ from math import inf
 from typing import Final, TypeAlias
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.elements import element_of, in_registers, is_float, is_integer, width_of
 from et_ir.backends.native.kernels.exponential import exp_of_difference
 from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.integer_rules import converted
 from et_ir.backends.native.kernels.pointwise_rules import (
     add,
     choose,
@@ -34,9 +36,10 @@ from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp, SelectOp, YieldOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
-__all__ = ["ROWS", "is_normalization", "reads_in_order", "rows_kernel"]
+__all__ = ["ROWS", "is_normalization", "reads_in_order", "rows_kernel", "takes_elements"]
 
 VECTORS: Final = 4
 """Vector registers that accumulate: enough to hide the latency of an addition."""
@@ -252,13 +255,16 @@ class _Rows:
         self._inputs = dict(zip(fused.inputs, range(count), strict=True))
         self._beside = dict(zip(fused.beside, range(count, count + len(fused.beside)), strict=True))
         self._result = len(buffers) - 1
+        self._elements = [in_registers(element_of(value)) for value in (*fused.inputs, *fused.beside)]
         self._buffers = buffers
         self.along = runs[-1].reduced
         """Whether vectors go along the row."""
         size = runs[-1].size
         most = lanes * VECTORS
         self.width = min(most, -(-size // lanes) * lanes) if isinstance(size, int) else most
-        self.type = vector_of(self.width)
+        self.element = element_of(fused.anchor.op.results[0])
+        """The element type that rows are computed in."""
+        self.type = vector_of(self.width, element=in_registers(self.element))
         self._inside = [number for number, run in enumerate(runs) if run.reduced]
         self._outside: dict[int, Index] = {}
         self._mask: SSAValue | None = None
@@ -367,11 +373,14 @@ class _Rows:
         b = self.b
         steps = [run.steps[operand] for run in self.runs]
         at = [tile.at[number] for number, moves in enumerate(steps) if moves]
+        type = self.type
+        if operand != self._result:
+            type = vector_of(*type.get_shape(), element=self._elements[operand])
         if not steps[-1]:
-            return b.broadcast(b.element(self._buffers[operand], at), self.type)
+            return b.broadcast(b.element(self._buffers[operand], at), type)
         if tile.mask is None:
-            return b.load(self._buffers[operand], at, self.type)
-        return b.masked_load(self._buffers[operand], at, tile.mask, b.splat(0.0, self.type))
+            return b.load(self._buffers[operand], at, type)
+        return b.masked_load(self._buffers[operand], at, tile.mask, b.splat(0.0, type))
 
     def _store(self, value: SSAValue, tile: _Tile) -> None:
         steps = [run.steps[self._result] for run in self.runs]
@@ -391,7 +400,8 @@ class _Rows:
         before = self.fused.before
         wanted = [source] if not before else [operand for op in before for operand in op.operands]
         known = {value: self._load(self._inputs[value], tile) for value in wanted if value in self._inputs}
-        return evaluate(self.b, before, known)[source]
+        found = evaluate(self.b, before, known)[source]
+        return converted(self.b, found, element_of(source), self.element)
 
     def operand(self, value: SSAValue | None, tile: _Tile) -> SSAValue | None:
         """The elements of another operand of the anchor."""
@@ -438,7 +448,7 @@ class _Rows:
         made = vector.ReductionOp.build(
             operands=[[total], []],
             properties={"kind": vector.CombiningKindAttr(kind)},
-            result_types=[f32],
+            result_types=[self.type.element_type],
         )
         return b.value(made)
 
@@ -470,7 +480,7 @@ class _Rows:
             self._spread(total)
             return
         if self.along:
-            self.type = vector_of(self.lanes)
+            self.type = vector_of(self.lanes, element=self.type.element_type)
             tile = _Tile(self._outside, b.mask(1, self.lanes))
         else:
             tile = _Tile(self._outside, self._mask)
@@ -573,7 +583,26 @@ def _mean_of(rows: _Rows, total: SSAValue, less: float = 0.0) -> SSAValue:
 
 
 def _sum(rows: _Rows) -> None:
-    rows.finish(rows.sum())
+    if is_float(rows.element):
+        rows.finish(rows.sum())
+    else:
+        rows.finish(rows.reduce(_plus, vector.CombiningKindFlag.ADD, 0))
+
+
+def _plus(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.value(arith.AddiOp(x, y))
+
+
+def _times(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    return b.value(arith.MuliOp(x, y))
+
+
+def _any(rows: _Rows) -> None:
+    rows.finish(rows.reduce(lambda b, x, y: b.value(arith.OrIOp(x, y)), vector.CombiningKindFlag.OR, 0))
+
+
+def _all(rows: _Rows) -> None:
+    rows.finish(rows.reduce(lambda b, x, y: b.value(arith.AndIOp(x, y)), vector.CombiningKindFlag.AND, 1))
 
 
 def _mean(rows: _Rows) -> None:
@@ -581,15 +610,28 @@ def _mean(rows: _Rows) -> None:
 
 
 def _product(rows: _Rows) -> None:
-    rows.finish(rows.reduce(mul, vector.CombiningKindFlag.MUL, 1.0))
+    times = mul if is_float(rows.element) else _times
+    rows.finish(rows.reduce(times, vector.CombiningKindFlag.MUL, 1.0))
 
 
 def _amax(rows: _Rows) -> None:
-    rows.finish(rows.reduce(_maximum, vector.CombiningKindFlag.MAXIMUMF, -inf))
+    if is_float(rows.element):
+        rows.finish(rows.reduce(_maximum, vector.CombiningKindFlag.MAXIMUMF, -inf))
+        return
+    least = -(1 << width_of(rows.element) - 1)
+    rows.finish(
+        rows.reduce(lambda b, x, y: b.value(arith.MaxSIOp(x, y)), vector.CombiningKindFlag.MAXSI, least)
+    )
 
 
 def _amin(rows: _Rows) -> None:
-    rows.finish(rows.reduce(_minimum, vector.CombiningKindFlag.MINIMUMF, inf))
+    if is_float(rows.element):
+        rows.finish(rows.reduce(_minimum, vector.CombiningKindFlag.MINIMUMF, inf))
+        return
+    most = (1 << width_of(rows.element) - 1) - 1
+    rows.finish(
+        rows.reduce(lambda b, x, y: b.value(arith.MinSIOp(x, y)), vector.CombiningKindFlag.MINSI, most)
+    )
 
 
 def _variance(rows: _Rows) -> None:
@@ -613,8 +655,14 @@ _NORMALIZATIONS: Final[dict[str, Callable[[_Rows], None]]] = {
 
 ROWS: Final[dict[str, Callable[[_Rows], None]]] = {
     **_NORMALIZATIONS,
+    "all": _all,
+    "all.dim": _all,
+    "all.dims": _all,
     "amax": _amax,
     "amin": _amin,
+    "any": _any,
+    "any.dim": _any,
+    "any.dims": _any,
     "mean": _mean,
     "mean.dim": _mean,
     "prod": _product,
@@ -625,6 +673,19 @@ ROWS: Final[dict[str, Callable[[_Rows], None]]] = {
     "var.dim": _variance,
 }
 """Rules by operator."""
+
+
+def takes_elements(op: SchemaOp) -> bool:
+    """Whether an operator of `ROWS` is computed for the element types that it has."""
+    name, element = operator_name(op).partition(".")[0], element_of(op.results[0])
+    source = element_of(op.operands[0])
+    if name in ("all", "any"):
+        return element == i1
+    if name in ("amax", "amin"):
+        return source == element and (element == f32 or (is_integer(element) and element != ui8))
+    if name in ("prod", "sum"):
+        return element == f32 or (is_integer(element) and element != ui8 and not is_float(source))
+    return source == element == f32
 
 
 def is_normalization(op: SchemaOp) -> bool:

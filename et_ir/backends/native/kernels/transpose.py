@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand
@@ -32,8 +33,9 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     made = [sizes[dim] for dim in permutation]
     last = len(sizes) - 1
     moves = permutation[-1] != last
+    in_blocks = moves and type.element_type == f32
     # Blocks at the ends of the innermost dimensions are of sizes that the code knows.
-    inner = [permutation[-1], last] if moves else []
+    inner = [permutation[-1], last] if in_blocks else []
     operands = [
         Operand(host.buffer(source), sizes, fixed=inner),
         Operand(host.buffer(result), made, fixed=[permutation.index(dim) for dim in inner]),
@@ -41,8 +43,10 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     lanes = host.lanes
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        if moves:
+        if in_blocks:
             _build_blocks(b, permutation, lanes, *buffers)
+        elif moves:
+            _build_elements(b, permutation, *buffers)
         else:
             _build_rows(b, permutation, lanes, *buffers)
 
@@ -86,6 +90,15 @@ def _build_rows(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAVa
             move(loop.index, None, width)
         with b.for_(whole, sizes[-1], lanes) as loop:
             move(loop.index, b.mask(b.sub(sizes[-1], loop.index), lanes), lanes)
+
+
+def _build_elements(b: LoopBuilder, permutation: Sequence[int], x: SSAValue, y: SSAValue) -> None:
+    """Copies of elements of any type, in the order of the result."""
+    sizes = [b.dim(y, dim) for dim in range(len(permutation))]
+    with b.parallel(_product(b, sizes[:-1])) as row, b.for_(0, sizes[-1]) as loop:
+        there = [*_places(b, row, sizes[:-1]), loop.index]
+        here = [there[permutation.index(dim)] for dim in range(len(permutation))]
+        b.set_element(b.element(x, here), y, there)
 
 
 def _build_blocks(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAValue, y: SSAValue) -> None:

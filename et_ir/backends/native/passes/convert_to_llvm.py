@@ -32,19 +32,23 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_ir.backends.native.elements import nbytes
 from et_ir.backends.native.kernels.host import PREPARATION
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import BarrierOp, CompareOp, PrefetchOp, SelectOp
+from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, PrefetchOp, ReportOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY, PREPARE
 
-__all__ = ["BARRIER", "MARK", "ConvertToLlvmPass", "empty_function"]
+__all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
 
 BARRIER: Final = "native_barrier"
 """The function that a barrier calls, with the context of the call and the number of threads."""
 MARK: Final = "native_mark"
 """The function that is called at the start of an entry point and after each of its calls, with the context and the
 number of the thread: it notes the time where somebody asks for times."""
+
+REPORT: Final = "native_report"
+"""The function that a report calls, with the context of the call and the number of the message."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class ConvertToLlvmPass(ModulePass):
             for inner in op.walk()
             if isinstance(inner, llvm.CallOp) and inner.callee
         }
-        for name in (BARRIER, MARK):
+        for name in (BARRIER, MARK, REPORT):
             if name in called:
                 type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
                 op.body.block.add_op(llvm.FuncOp(name, type, linkage=llvm.LinkageAttr("external")))
@@ -181,6 +185,7 @@ _BINARY: Final[dict[type[Operation], _Binary]] = {
     arith.DivUIOp: llvm.UDivOp,
     arith.DivSIOp: llvm.SDivOp,
     arith.RemUIOp: llvm.URemOp,
+    arith.RemSIOp: llvm.SRemOp,
     arith.AndIOp: llvm.AndOp,
     arith.OrIOp: llvm.OrOp,
     arith.XOrIOp: llvm.XOrOp,
@@ -218,6 +223,15 @@ _REDUCTIONS: Final = {
     vector.CombiningKindFlag.MINIMUMF: "llvm.vector.reduce.fminimum",
     vector.CombiningKindFlag.MAXNUMF: "llvm.vector.reduce.fmax",
     vector.CombiningKindFlag.MINNUMF: "llvm.vector.reduce.fmin",
+    vector.CombiningKindFlag.MAXSI: "llvm.vector.reduce.smax",
+    vector.CombiningKindFlag.MINSI: "llvm.vector.reduce.smin",
+    vector.CombiningKindFlag.AND: "llvm.vector.reduce.and",
+    vector.CombiningKindFlag.OR: "llvm.vector.reduce.or",
+}
+
+_INTEGER_REDUCTIONS: Final = {
+    vector.CombiningKindFlag.ADD: "llvm.vector.reduce.add",
+    vector.CombiningKindFlag.MUL: "llvm.vector.reduce.mul",
 }
 
 
@@ -314,6 +328,18 @@ class _Conversion:
                 self._values[op.result] = self._value(op.input)
             case arith.SIToFPOp():
                 self._define(op, llvm.SIToFPOp(self._value(op.input), op.result.type))
+            case arith.ExtSIOp():
+                self._define(op, llvm.SExtOp(self._value(op.input), op.result.type))
+            case ConvertOp() if op.kind.data == "fptosi":
+                # Saturating: LLVM says nothing of what is out of range for its instruction.
+                source, result = self._value(op.source), vector_type(op.result)
+                name = f"llvm.fptosi.sat.{_suffix(result)}.{_suffix(source.type)}"
+                self._define(op, llvm.CallIntrinsicOp(name, [source], [result]))
+            case ConvertOp():
+                element = vector_type(op.result).element_type
+                self._define(op, ConvertOp(op.kind.data, self._value(op.source), element))
+            case ReportOp():
+                self._call(REPORT, [self._context, self._number_of(op.number.value.data, i64)])
             case arith.ExtFOp():
                 self._define(op, llvm.FPExtOp(self._value(op.input), op.result.type))
             case arith.TruncFOp():
@@ -327,19 +353,19 @@ class _Conversion:
             case memref.AllocaOp():
                 self._local(op)
             case memref.LoadOp():
-                self._load(op, self._address(op.memref, op.indices))
+                self._load(op, op.memref, op.indices)
             case memref.StoreOp():
-                self._store(self._value(op.value), self._address(op.memref, op.indices))
+                self._store(self._value(op.value), op.memref, op.indices)
             case vector.LoadOp():
-                self._load(op, self._address(op.base, op.indices))
+                self._load(op, op.base, op.indices)
             case vector.StoreOp():
-                self._store(self._value(op.vector), self._address(op.base, op.indices))
+                self._store(self._value(op.vector), op.base, op.indices)
             case vector.MaskedLoadOp():
                 self._masked_load(op)
             case vector.MaskedStoreOp():
                 address = self._address(op.base, op.indices)
                 mask, value = self._value(op.mask), self._value(op.value_to_store)
-                self._add(llvm.MaskedStoreOp(value, address, mask, alignment=4))
+                self._add(llvm.MaskedStoreOp(value, address, mask, alignment=_alignment(op.base)))
             case vector.CreateMaskOp():
                 self._mask(op)
             case vector.BroadcastOp():
@@ -507,20 +533,23 @@ class _Conversion:
             lambda: llvm.GEPOp(pointer, constant, element, dynamic),
         )
 
-    def _load(self, op: Operation, address: SSAValue) -> None:
-        """Define the result of an op as what is in memory from an address on."""
-        type = op.results[0].type
-        made = self._like((llvm.LoadOp, type), (address,), lambda: llvm.LoadOp(address, type, alignment=4))
-        self._define(op, made)
+    def _load(self, op: Operation, base: SSAValue, indices: Sequence[SSAValue]) -> None:
+        """Define the result of an op as what a buffer holds from a place on."""
+        type, address, alignment = op.results[0].type, self._address(base, indices), _alignment(base)
+        key = (llvm.LoadOp, type, alignment)
+        self._define(op, self._like(key, (address,), lambda: llvm.LoadOp(address, type, alignment=alignment)))
 
-    def _store(self, value: SSAValue, address: SSAValue) -> None:
+    def _store(self, value: SSAValue, base: SSAValue, indices: Sequence[SSAValue]) -> None:
+        address, alignment = self._address(base, indices), _alignment(base)
+        key = (llvm.StoreOp, alignment)
         self._add(
-            self._like((llvm.StoreOp,), (value, address), lambda: llvm.StoreOp(value, address, alignment=4))
+            self._like(key, (value, address), lambda: llvm.StoreOp(value, address, alignment=alignment))
         )
 
     def _masked_load(self, op: vector.MaskedLoadOp) -> None:
         address = self._address(op.base, op.indices)
-        arguments = [address, self._number_of(4, i32), self._value(op.mask), self._value(op.pass_thru)]
+        alignment = self._number_of(_alignment(op.base), i32)
+        arguments = [address, alignment, self._value(op.mask), self._value(op.pass_thru)]
         name = f"llvm.masked.load.{_suffix(op.result.type)}.p0"
         self._define(op, llvm.CallIntrinsicOp(name, arguments, [op.result.type]))
 
@@ -558,8 +587,11 @@ class _Conversion:
                 "functions cannot be converted",
                 [diagnose(op, "the reduction has an accumulator", "combine it with the result")],
             )
-        if kind in _REDUCTIONS:
-            name = f"{_REDUCTIONS[kind]}.{_suffix(parts.type)}"
+        integers = isinstance(op.dest.type, IntegerType)
+        name = _INTEGER_REDUCTIONS.get(kind) if integers else None
+        name = name or _REDUCTIONS.get(kind)
+        if name is not None:
+            name = f"{name}.{_suffix(parts.type)}"
             self._define(op, llvm.CallIntrinsicOp(name, [parts], [op.dest.type]))
             return
         reduce, neutral = _SUMS[kind]
@@ -692,6 +724,11 @@ def _argument_types(type: Attribute) -> list[Attribute]:
     if isinstance(type, MemRefType):
         return [llvm.LLVMPointerType(), *(i64 for size in type.get_shape() if size < 0)]
     return [i64 if isinstance(type, IndexType) else type]
+
+
+def _alignment(base: SSAValue) -> int:
+    """Of the elements of a buffer, in bytes: tensors start at multiples of four at least where elements are longer."""
+    return min(nbytes(memref_type(base).element_type), 4)
 
 
 def _suffix(type: Attribute) -> str:

@@ -15,17 +15,20 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from et_ir.backends.native.elements import element_of
 from et_ir.backends.native.forms import is_read_packed
 from et_ir.backends.native.kernels.attention import attention_kernel
 from et_ir.backends.native.kernels.bands import bands_kernel
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
+from et_ir.backends.native.kernels.gathers import gather_kernel, scatter_kernel
 from et_ir.backends.native.kernels.host import Host, Packed
 from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
+from et_ir.backends.native.kernels.scans import scan_kernel
 from et_ir.backends.native.kernels.sized_images import (
     sized_convolution_kernel,
     sized_depthwise_kernel,
@@ -50,6 +53,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "bands": bands_kernel,
     "convolution": convolution_kernel,
     "depthwise": depthwise_kernel,
+    "gather": gather_kernel,
     "move": move_kernel,
     "pool": pool_kernel,
     "product": product_kernel,
@@ -57,6 +61,8 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "rows": rows_kernel,
     "winograd_2": winograd_kernel,
     "winograd_4": winograd_kernel,
+    "scan": scan_kernel,
+    "scatter": scatter_kernel,
 }
 """What makes the loops of kernels of each form."""
 
@@ -197,4 +203,4 @@ def _constant(host: Host, op: GetOp) -> None:
     assert symbol is not None
     assert isinstance(symbol.value, DataAttr)
     count = host.most(count_of(op.result))
-    host.hold(op.result, host.constant(symbol.value.blob, count))
+    host.hold(op.result, host.constant(symbol.value.blob, count, element_of(op.result)))

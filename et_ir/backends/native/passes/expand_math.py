@@ -15,11 +15,12 @@ from math import factorial, inf, log, nan, pi
 from typing import Final, TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, VectorType, f32, f64, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import arith, math, scf, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, VectorType, f32, f64, i1, i32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.rewriter import InsertPoint
 
 from et_ir.dialects.native import CompareOp, SelectOp
 from et_ir.dialects.native.types import float_splat, vector_type
@@ -149,6 +150,13 @@ def _two_over_pi(bits: int) -> int:
     return (2 << (guard + bits)) // whole
 
 
+_HALF_PI: Final = (1.57079637050628662109375, -4.371139000186241e-08, -1.7151245100058819e-15)
+"""pi/2 as a sum of numbers of 24 bits. A small multiple of the first is subtracted exactly."""
+_REST_OF_HALF_PI: Final = 6.123233995736766e-17
+"""What the nearest f64 lacks of pi/2."""
+_FAR: Final = 2.0**15
+"""Up to here a sine is reduced by `_HALF_PI`."""
+
 _CHUNKS: Final = 8
 _TWO_OVER_PI: Final = tuple(
     ((_two_over_pi(24 * _CHUNKS) >> 24 * (_CHUNKS - 1 - number)) & 0xFFFFFF) * 2.0 ** (-24 * (number + 1))
@@ -164,14 +172,40 @@ class _Vectors:
 
     def __init__(self, rewriter: PatternRewriter, op: Operation):
         self._rewriter = rewriter
+        self._point: InsertPoint | None = None
         shape = vector_type(op.results[0]).get_shape()
         self.type = VectorType(f32, shape)
         self.wide = VectorType(f64, shape)
         self.ints = VectorType(i32, shape)
 
     def value(self, op: Operation) -> SSAValue:
-        self._rewriter.insert(op)
+        if self._point is None:
+            self._rewriter.insert(op)
+        else:
+            self._rewriter.insert(op, self._point)
         return op.results[0]
+
+    def branch(
+        self, mask: SSAValue, some: Callable[[], Sequence[SSAValue]], none: Callable[[], Sequence[SSAValue]]
+    ) -> Sequence[SSAValue]:
+        """What `some` makes if a bit of a mask is set, and what `none` does otherwise."""
+        kind = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
+        any_ = self.value(
+            vector.ReductionOp.build(operands=[[mask], []], properties={"kind": kind}, result_types=[i1])
+        )
+        regions: list[Region] = []
+        types: list[Attribute] = []
+        for make in (some, none):
+            block = Block()
+            before, self._point = self._point, InsertPoint.at_end(block)
+            made = make()
+            self._rewriter.insert(scf.YieldOp(*made), self._point)
+            self._point = before
+            regions.append(Region(block))
+            types = [value.type for value in made]
+        op = scf.IfOp(any_, types, regions[0], regions[1])
+        self.value(op)
+        return op.results
 
     def number(self, number: float, like: SSAValue | None = None) -> SSAValue:
         type = self.type if like is None else vector_type(like)
@@ -337,6 +371,38 @@ class _Vectors:
             n, r = self.add(n, turns), self.sub(r, turns)
         return n, self.mul(r, pi / 2)
 
+    def narrow_quadrant(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """As `quadrant`, in f32: by Cody and Waite's reduction if all of x is near enough."""
+
+        def far() -> Sequence[SSAValue]:
+            n, r = self.quadrant(x)
+            return self.narrow(n), self.narrow(r)
+
+        def near() -> Sequence[SSAValue]:
+            n = self.sub(self.fma(x, 2 / pi, _MAGIC), _MAGIC)
+            r = x
+            for part in _HALF_PI:
+                r = self.fma(n, -part, r)
+            return n, r
+
+        n, r = self.branch(self.is_far(x), far, near)
+        return n, r
+
+    def wide_quadrant(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """As `quadrant`, by Cody and Waite's reduction if all of x is near enough."""
+
+        def near() -> Sequence[SSAValue]:
+            wide = self.widen(x)
+            n = self.round(self.mul(wide, 2 / pi))
+            return n, self.fma(n, -_REST_OF_HALF_PI, self.fma(n, -pi / 2, wide))
+
+        n, r = self.branch(self.is_far(x), lambda: self.quadrant(x), near)
+        return n, r
+
+    def is_far(self, x: SSAValue) -> SSAValue:
+        """Whether a reduction takes all bits of pi that there are."""
+        return self.value(CompareOp("ogt", self.abs(x), self.number(_FAR, x)))
+
     def sine_and_cosine(self, r: SSAValue) -> tuple[SSAValue, SSAValue]:
         """For |r| up to pi/4."""
         square = self.mul(r, r)
@@ -346,9 +412,9 @@ class _Vectors:
 
     def circular(self, x: SSAValue, turns: float) -> SSAValue:
         """sin(x + turns pi/2)."""
-        n, r = self.quadrant(x)
-        n = self.add(self.narrow(n), turns)
-        sine, cosine = self.sine_and_cosine(self.narrow(r))
+        n, r = self.narrow_quadrant(x)
+        n = self.add(n, turns)
+        sine, cosine = self.sine_and_cosine(r)
         odd = self.fma(self.round(self.mul(n, 0.5)), -2.0, n)
         size = self.choose(odd, "une", 0.0, cosine, sine)
         shift = self.value(arith.ShLIOp(self.bits(self.add(n, _MAGIC)), self.integer(30)))
@@ -439,7 +505,7 @@ def _cos(v: _Vectors, x: SSAValue) -> SSAValue:
 
 def _tan(v: _Vectors, x: SSAValue) -> SSAValue:
     """sin(r) / cos(r), or -cos(r) / sin(r)."""
-    n, r = v.quadrant(x)
+    n, r = v.wide_quadrant(x)
     sine, cosine = v.sine_and_cosine(r)
     odd = v.fma(v.round(v.mul(n, 0.5)), -2.0, n)
     above = v.choose(odd, "une", 0.0, v.neg(cosine), sine)

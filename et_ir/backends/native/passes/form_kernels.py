@@ -14,7 +14,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import SPATIAL, form_of, is_comparison
+from et_ir.backends.native.forms import SPATIAL, form_of
+from et_ir.backends.native.kernels.integer_rules import is_checked
 from et_ir.backends.native.passes.expand_norms import expand_norms
 from et_ir.backends.native.sizes import product, shape_of
 from et_ir.dialects.native import KernelOp, YieldOp
@@ -53,7 +54,6 @@ class FormKernelsPass(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
                 expand_norms(function.body.block)
-                _split_masks(function.body.block)
                 for group in _groups(function.body.block):
                     _outline(group)
 
@@ -66,18 +66,6 @@ class _Group:
     form: str = "pointwise"
     before: set[Operation] = field(default_factory=set[Operation])
     """Of a row kernel, its anchor and the ops that are computed on the elements of a row."""
-
-
-def _split_masks(block: Block) -> None:
-    """A comparison for each of its users: masks are computed in the kernels that read them."""
-    for op in list(block.ops):
-        if not isinstance(op, SchemaOp) or not is_comparison(op):
-            continue
-        for use in list(op.results[0].uses)[1:]:
-            copy = op.clone()
-            copy.location = op.location
-            block.insert_op_before(copy, use.operation)
-            use.operation.operands[use.index] = copy.results[0]
 
 
 def _groups(block: Block) -> list[_Group]:
@@ -114,20 +102,24 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if len(users) != 1 or len([result for result in op.results if result.uses]) != 1:
         return None
     (group,) = users.values()
-    if group is None or "move" in (form, group.form):
+    if group is None or not {"gather", "move", "scan", "scatter"}.isdisjoint((form, group.form)):
         return None
     if form != "pointwise" and group.form != "pointwise":
         return None
-    if is_comparison(op):
-        return group
+    if (form, group.form) != ("pointwise", "pointwise") and any(map(is_checked, (op, *group.ops))):
+        # Rows and tiles do not say which of their lanes have elements.
+        return None
     if group.form == "rows":
         return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
     if form not in ("pointwise", "rows") and not all(_fits(one, form) for one in group.ops):
         return None
     if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, group.form)):
         return None
-    root = tensor_type(group.ops[0].results[0])
-    return group if tensor_type(op.results[0]) == root else None
+    root, type = tensor_type(group.ops[0].results[0]), tensor_type(op.results[0])
+    if form != "pointwise":
+        # Its loops write what they compute.
+        return group if type == root else None
+    return group if _same_shape(op.results[0], group.ops[0].results[0]) else None
 
 
 def _follows_anchor(op: SchemaOp, group: _Group) -> bool:
@@ -140,8 +132,7 @@ def _precedes_rows(op: SchemaOp, group: _Group) -> bool:
     """Whether an op is computed on the elements of a row, and for nothing else."""
     anchor = next(one for one in group.ops if form_of(one) == "rows")
     uses = list(op.results[0].uses)
-    same = op.results[0].type == anchor.operands[0].type or is_comparison(op)
-    return same and all(
+    return _same_shape(op.results[0], anchor.operands[0]) and all(
         use.operation in group.before and (use.operation is not anchor or use.index == 0) for use in uses
     )
 
@@ -150,7 +141,11 @@ def _follows_rows(op: SchemaOp, group: _Group) -> bool:
     """Whether an op is computed on the elements of the result, and not before them."""
     anchor = next(one for one in group.ops if form_of(one) == "rows")
     uses = [use.operation for use in op.results[0].uses]
-    return op.results[0].type == anchor.results[0].type and group.before.isdisjoint(uses)
+    return _same_shape(op.results[0], anchor.results[0]) and group.before.isdisjoint(uses)
+
+
+def _same_shape(value: SSAValue, other: SSAValue) -> bool:
+    return shape_of(value) == shape_of(other)
 
 
 def _fits(op: SchemaOp, form: str) -> bool:
@@ -164,10 +159,6 @@ def _fits(op: SchemaOp, form: str) -> bool:
         if not is_tensor(operand.type):
             continue
         other = shape_of(operand)
-        if isinstance(operand.owner, SchemaOp) and is_comparison(operand.owner):
-            if not _fits(operand.owner, form):
-                return False
-            continue
         if other == shape or product(other) == 1:
             continue
         padded = (1,) * (len(shape) - len(other)) + tuple(other)

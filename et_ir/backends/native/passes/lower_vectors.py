@@ -14,14 +14,21 @@ from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math, scf, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, ModuleOp, VectorType
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    VectorType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import LoadOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import CompareOp, ConcatOp, OuterProductOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native import CompareOp, ConcatOp, ConvertOp, OuterProductOp, SelectOp, StridedLoadOp
 from et_ir.dialects.native.types import resized_splat, vector_type
 
 __all__ = ["LowerVectorsPass"]
@@ -74,6 +81,7 @@ _ELEMENTWISE: Final = (
     vector.FMAOp,
     vector.BitcastOp,
     CompareOp,
+    ConvertOp,
     SelectOp,
 )
 """Ops whose result has at each place what they compute of the operands there."""
@@ -121,6 +129,8 @@ class _Lowering:
         match op:
             case scf.ForOp():
                 self._for(op)
+            case scf.IfOp():
+                self._if(op)
             case scf.YieldOp():
                 self._add(scf.YieldOp(*(part for value in op.operands for part in self._parts[value])))
             case _ if not _has_vectors(op):
@@ -202,6 +212,33 @@ class _Lowering:
             count = len(self._parts[value])
             self._parts[result] = made.results[at : at + count]
             at += count
+
+    def _if(self, op: scf.IfOp) -> None:
+        """A branch; each of its results becomes one or more."""
+        regions: list[Region] = []
+        for old in op.regions:
+            region = Region()
+            for inner in old.blocks:
+                block = Block()
+                outside, self._block = self._block, block
+                self._ops(inner)
+                self._block = outside
+                region.add_block(block)
+            regions.append(region)
+        types: list[list[Attribute]] = []
+        for result in op.results:
+            if isinstance(result.type, VectorType):
+                type = vector_type(result)
+                row = [self._part(type, column) for column in self._columns(type)]
+                types.append(list(row * _rows(type)))
+            else:
+                types.append([result.type])
+        made = scf.IfOp(self._one(op.cond), [one for of in types for one in of], regions[0], regions[1])
+        self._add(made)
+        at = 0
+        for result, of in zip(op.results, types, strict=True):
+            self._parts[result] = made.results[at : at + len(of)]
+            at += len(of)
 
     def _clone(self, op: Operation) -> None:
         """The same op, with what is in its regions lowered."""
@@ -285,7 +322,9 @@ class _Lowering:
         self._parts[op.result] = list(self._parts[op.vector])[row * count : (row + 1) * count]
 
     def _reduction(self, op: vector.ReductionOp) -> None:
-        combine = _COMBINING[op.kind.data]
+        kind = op.kind.data
+        integers = isinstance(op.dest.type, IntegerType)
+        combine = _COMBINING_INTEGERS[kind] if integers else _COMBINING[kind]
         parts = list(self._parts[op.vector])
         # In pairs, so that the chain of dependences is short.
         while len(parts) > 1:
@@ -399,6 +438,15 @@ _COMBINING: Final = {
     vector.CombiningKindFlag.MINIMUMF: arith.MinimumfOp,
     vector.CombiningKindFlag.MAXNUMF: arith.MaxnumfOp,
     vector.CombiningKindFlag.MINNUMF: arith.MinnumfOp,
+}
+
+_COMBINING_INTEGERS: Final = {
+    vector.CombiningKindFlag.ADD: arith.AddiOp,
+    vector.CombiningKindFlag.AND: arith.AndIOp,
+    vector.CombiningKindFlag.MAXSI: arith.MaxSIOp,
+    vector.CombiningKindFlag.MINSI: arith.MinSIOp,
+    vector.CombiningKindFlag.MUL: arith.MuliOp,
+    vector.CombiningKindFlag.OR: arith.OrIOp,
 }
 
 

@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from et_ir.backends.native.elements import nbytes
 from et_ir.planning import Buffer, plan_best
 
 __all__ = ["ALIGNMENT", "PlanBuffersPass", "plan_buffers"]
@@ -92,7 +93,7 @@ def _uses(value: SSAValue, numbers: dict[Operation, int]) -> list[int]:
 
 
 def _nbytes(type: MemRefType) -> int:
-    count = 4
+    count = nbytes(type.element_type)
     for size in type.get_shape():
         count *= size
     return count

@@ -41,8 +41,11 @@ def errors(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
 
 FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
     "acos": (np.arccos, 1.5),
+    "acosh": (np.arccosh, 2.5),
     "asin": (np.arcsin, 2.0),
+    "asinh": (np.arcsinh, 2.5),
     "atan": (np.arctan, 1.5),
+    "atanh": (np.arctanh, 2.5),
     "cos": (np.cos, 1.5),
     "cosh": (np.cosh, 1.5),
     "erf": (np.vectorize(erf, otypes=[np.float64]), 1.25),
@@ -162,10 +165,19 @@ def test_a_linear_layer_of_a_computed_matrix() -> None:
     check(F.linear, torch.randn(5, 8), torch.randn(8, 8))
 
 
+MASKS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "returned": lambda x: x > 0,
+    "inverted": lambda x: torch.where(torch.logical_not(x > 0), x, 1.0),
+    "broadcast": lambda x: torch.where(x[:, :1] > 0, x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(name: str) -> None:
+    check(MASKS[name], torch.randn(3, 8), tolerance=0)
+
+
 LEFT: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
-    "mask-returned": (lambda x: x > 0, "edge.gt.Scalar"),
-    "mask-given": (lambda x: torch.where(torch.logical_not(x > 0), x, 1.0), "edge.where.self"),
-    "mask-broadcast": (lambda x: torch.where(x[:, :1] > 0, x, 1.0), "edge.where.self"),
     "negative-base": (lambda x: (-2.0) ** x, "edge.pow.Scalar"),
     "statistics": (lambda x: torch.native_layer_norm(x, (8,), None, None, 1e-5)[1], "edge.native_layer_norm"),
 }
@@ -177,3 +189,36 @@ def test_left_to_other_kernels(name: str) -> None:
     program = torch.export.export(as_module(function), (torch.randn(3, 8),))
     edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=SETS[:1]))
     assert operator in [op.name for op in edge.module.walk()]
+
+
+def remainder_numbers() -> tuple[torch.Tensor, torch.Tensor]:
+    """Pairs of numbers of all exponents, of near ones, and special ones."""
+    random = np.random.default_rng(3)
+    bits = random.integers(0, 2**32, (2, 1 << 14), dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = random.uniform(-50, 50, (2, 1 << 14)).astype(np.float32)
+    whole = random.integers(-50, 50, (2, 1 << 14)).astype(np.float32)
+    special = np.array([(x, y) for x in SPECIAL for y in SPECIAL], np.float32).T
+    x, y = np.concatenate([bits, near, whole, special], 1)
+    return torch.from_numpy(x.copy()), torch.from_numpy(y.copy())
+
+
+DIVISIONS: dict[str, Callable[..., torch.Tensor]] = {
+    "floor": lambda x, y: torch.div(x, y, rounding_mode="floor"),
+    "trunc": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+}
+
+
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_divisions(name: str) -> None:
+    check(DIVISIONS[name], *remainder_numbers(), tolerance=0)
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder"])
+def test_remainders(name: str) -> None:
+    """As those of C, which are exact; of quotients beyond f32 torch's are NaN."""
+    x, y = remainder_numbers()
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x.numpy(), y.numpy())
+    for one in SETS:
+        found = run(compiled(as_module(getattr(torch, name)), (x, y), one), (x, y))
+        np.testing.assert_array_equal(found, expected)
