@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
+from et_ir.backends.native.kernels.resampling import RESAMPLING
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
@@ -30,7 +31,7 @@ VIEWS: Final = frozenset(
 )
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
-SPATIAL: Final = frozenset({"convolution", "depthwise", "pool"})
+SPATIAL: Final = frozenset({"convolution", "depthwise", "pool", "resample"})
 """Forms of kernels that read and write images with channels innermost."""
 
 _PRODUCTS: Final = frozenset({"addmm", "bmm", "linear", "mm"})
@@ -51,6 +52,8 @@ def form_of(op: SchemaOp) -> str | None:
         return "depthwise" if is_depthwise(op) else "convolution"
     if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
+    if name in RESAMPLING:
+        return "resample" if not any(result.uses for result in op.results[1:]) else None
     if name in MOVES and _is_step_of_one(op):
         return "move"
     # Statistics that a normalization has beside its result are not made.

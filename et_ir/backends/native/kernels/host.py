@@ -13,11 +13,12 @@ from math import prod
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, MemRefType, ModuleOp, StringAttr, f32
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.printer import Printer
 
 from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.data import Blob
+from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -42,7 +43,7 @@ class Operand:
     def type(self) -> MemRefType:
         """The type of the kernel's argument."""
         shape = [size if dim in self.fixed else DYNAMIC_INDEX for dim, size in enumerate(self.sizes)]
-        return MemRefType(f32, shape)
+        return MemRefType(memref_type(self.value).element_type, shape)
 
 
 class Host:
@@ -60,7 +61,7 @@ class Host:
         self._block = Block()
         self._b = LoopBuilder(self._block)
         self._buffers: dict[SSAValue, SSAValue] = {}
-        self._constants: dict[str, SSAValue] = {}
+        self._constants: dict[tuple[str, Attribute], SSAValue] = {}
         self._kernels: dict[str, str] = {}
         self._names: dict[str, int] = {}
 
@@ -91,13 +92,13 @@ class Host:
         """A buffer that only the next kernel uses."""
         return self._b.add_op(AllocOp([], [], MemRefType(f32, [elements]))).memref
 
-    def constant(self, blob: Blob, elements: int) -> SSAValue:
+    def constant(self, blob: Blob, elements: int, element: Attribute = f32) -> SSAValue:
         """A buffer of constant data."""
         key = f"sha256:{blob.sha256}"
-        if key not in self._constants:
-            self._constants[key] = self.argument(None, MemRefType(f32, [elements]))
+        if (key, element) not in self._constants:
+            self._constants[key, element] = self.argument(None, MemRefType(element, [elements]))
             self.constants.append((key, blob))
-        return self._constants[key]
+        return self._constants[key, element]
 
     # -- kernels
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host
 from et_ir.data import Blob
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["PANEL", "constant_array", "panel_columns", "panels_of", "tile_rows"]
+__all__ = ["PANEL", "constant_array", "integers_constant", "panel_columns", "panels_of", "tile_rows"]
 
 PANEL: Final = 16
 """Columns of a packed panel: one vector of AVX-512, two of AVX2, four of NEON."""
@@ -42,6 +43,12 @@ def array_constant(host: Host, array: Array) -> SSAValue:
     """A constant buffer with the elements of an array."""
     flat = np.ascontiguousarray(array, np.float32).reshape(-1)
     return host.constant(Blob.of("packed", flat.view(np.uint8).data), flat.size)
+
+
+def integers_constant(host: Host, array: np.ndarray[Any, np.dtype[np.int64]]) -> SSAValue:
+    """A constant buffer of i64 with the elements of an array."""
+    flat = np.ascontiguousarray(array, np.int64).reshape(-1)
+    return host.constant(Blob.of("packed", flat.view(np.uint8).data), flat.size, i64)
 
 
 def panel_columns(host: Host) -> int:

@@ -19,9 +19,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from et_ir.backends.native.forms import SPATIAL, VIEWS
-from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.images import channel_dim, channels_innermost
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.kernels.rows import reads_in_order
-from et_ir.backends.orders import NHWC, Order, permuted_order, reshaped_order, straight
+from et_ir.backends.orders import Order, permuted_order, reshaped_order, straight
 from et_ir.dialects.edge.attributes import dim_order_of, with_dim_order
 from et_ir.dialects.native import KernelOp, ViewOp, YieldOp
 from et_ir.dialects.program import GetOp
@@ -104,7 +105,7 @@ class _Layouts:
         type = tensor_type(op.outputs[0])
         rank = type.get_num_dims()
         if op.form.data in SPATIAL:
-            return NHWC
+            return channels_innermost(rank, channel_dim(anchor_of(op)))
         if op.form.data == "rows":
             return self._order_of_rows(op)
         if op.form.data == "move" and all(tensor_type(one).get_num_dims() == rank for one in op.inputs):

@@ -24,6 +24,7 @@ from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
+from et_ir.backends.native.kernels.resample import resample_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
@@ -42,6 +43,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "move": move_kernel,
     "pool": pool_kernel,
     "product": product_kernel,
+    "resample": resample_kernel,
     "transpose": transpose_kernel,
     "rows": rows_kernel,
 }

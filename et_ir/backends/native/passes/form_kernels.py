@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.forms import SPATIAL, form_of, is_comparison
+from et_ir.backends.native.kernels.images import channel_dim
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -120,17 +121,22 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
         return group
     if group.form == "rows":
         return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
-    if form not in ("pointwise", "rows") and not all(_fits(one, form) for one in group.ops):
+    if form not in ("pointwise", "rows") and not all(_fits(one, op) for one in group.ops):
         return None
-    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, group.form)):
+    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, _anchor(group))):
         return None
     root = tensor_type(group.ops[0].results[0])
     return group if tensor_type(op.results[0]) == root else None
 
 
+def _anchor(group: _Group) -> SchemaOp:
+    """The op of a group that has loops of its own."""
+    return next(one for one in group.ops if form_of(one) == group.form)
+
+
 def _follows_anchor(op: SchemaOp, group: _Group) -> bool:
     """Whether an op is computed beside the results of a group's loops, and not before them."""
-    anchor = next(one for one in group.ops if form_of(one) == group.form)
+    anchor = _anchor(group)
     return not any(use.operation is anchor for use in op.results[0].uses)
 
 
@@ -151,17 +157,17 @@ def _follows_rows(op: SchemaOp, group: _Group) -> bool:
     return op.results[0].type == anchor.results[0].type and group.before.isdisjoint(uses)
 
 
-def _fits(op: SchemaOp, form: str) -> bool:
+def _fits(op: SchemaOp, anchor: SchemaOp) -> bool:
     """Whether each operand has an element for each place of the result, for each of its columns, or one element.
 
     Columns are the last dimension, or the channels of images.
     """
     shape = tensor_type(op.results[0]).get_shape()
-    columns = 1 if form in SPATIAL else len(shape) - 1
+    columns = channel_dim(anchor) if form_of(anchor) in SPATIAL else len(shape) - 1
     for operand in op.operands:
         other = tensor_type(operand).get_shape()
         if isinstance(operand.owner, SchemaOp) and is_comparison(operand.owner):
-            if not _fits(operand.owner, form):
+            if not _fits(operand.owner, anchor):
                 return False
             continue
         if other == shape or prod(other) == 1:
