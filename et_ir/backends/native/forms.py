@@ -8,13 +8,13 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
-from et_ir.backends.native.kernels.resampling import RESAMPLING
+from et_ir.backends.native.kernels.resampling import RESAMPLING, takes_pixels
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "packed_argument"]
+__all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "is_index", "packed_argument"]
 
 VIEWS: Final = frozenset(
     {
@@ -52,7 +52,7 @@ def form_of(op: SchemaOp) -> str | None:
         return "depthwise" if is_depthwise(op) else "convolution"
     if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
-    if name in RESAMPLING:
+    if name in RESAMPLING or takes_pixels(op):
         return "resample" if not any(result.uses for result in op.results[1:]) else None
     if name in MOVES and _is_step_of_one(op):
         return "move"
@@ -90,6 +90,11 @@ def packed_argument(op: SchemaOp) -> SSAValue | None:
             return op.arg("weight")
         case _:
             return None
+
+
+def is_index(op: SchemaOp, number: int) -> bool:
+    """Whether an operand names places, which tables are made of when the program is compiled."""
+    return operator_name(op) == "index.Tensor" and number > 0
 
 
 def is_depthwise(op: SchemaOp) -> bool:

@@ -59,6 +59,8 @@ class NativeSupport(OperatorSupport):
             mask = read.pop(0).owner
             if not isinstance(mask, SchemaOp) or not is_comparison(mask) or self.refusal(mask) is not None:
                 return Diagnostic("the condition is not a comparison of the partition", name)
+        if name == "index.Tensor":
+            read = read[:1]  # indices are constants
         for value in (*read, *used):
             if not is_tensor(value.type):
                 return Diagnostic("an argument is known only at run time", str(value.type))

@@ -23,6 +23,8 @@ def spatial_rank(op: SchemaOp) -> int:
     name = operator_name(op)
     if name == "convolution":
         return tensor_type(op.arg("weight")).get_num_dims() - 2
+    if name == "index.Tensor":
+        return sum(one is not None for one in op.arg("indices"))
     found = re.search(r"(\d)d", name)
     if found is None:
         raise ValueError(f"no operator of images: {name}")

@@ -12,7 +12,7 @@ from et_ir.backends.native.kernels.host import Host
 from et_ir.data import Blob
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["PANEL", "constant_array", "integers_constant", "panel_columns", "panels_of", "tile_rows"]
+__all__ = ["PANEL", "constant_array", "constant_integers", "integers_constant", "panel_columns", "panels_of", "tile_rows"]
 
 PANEL: Final = 16
 """Columns of a packed panel: one vector of AVX-512, two of AVX2, four of NEON."""
@@ -26,6 +26,14 @@ def constant_array(host: Host, value: SSAValue) -> Array | None:
     if symbol is None or symbol.value is None:
         return None
     return np.frombuffer(symbol.value.blob.view(), np.float32).reshape(tensor_type(value).get_shape())
+
+
+def constant_integers(host: Host, value: SSAValue) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The elements of a constant of i64, in one dimension."""
+    symbol = host.symbols.constant_of(value)
+    assert symbol is not None
+    assert symbol.value is not None
+    return np.frombuffer(symbol.value.blob.view(), np.int64)
 
 
 def panels_of(host: Host, matrix: Array) -> SSAValue:

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.images import image_sizes
-from et_ir.backends.native.kernels.panels import PANEL, array_constant, integers_constant
+from et_ir.backends.native.kernels.panels import PANEL, array_constant, constant_integers, integers_constant
 from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, div, mul
 from et_ir.backends.native.kernels.resampling import Axis, axes_of, takes_maximum
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
@@ -29,11 +29,12 @@ __all__ = ["resample_kernel"]
 def resample_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is an operator of `RESAMPLING`."""
     anchor = anchor_of(kernel)
-    axes = axes_of(anchor)
+    outside = kernel.outside()
+    axes = axes_of(anchor, lambda value: constant_integers(host, outside[value]))
     source, target = anchor.operands[0], anchor.results[0]
     *outer, channels = image_sizes(anchor, target)
     epilogue = Epilogue(kernel, anchor, prod(outer), channels)
-    image = Operand(host.buffer(kernel.outside()[source]), image_sizes(anchor, source))
+    image = Operand(host.buffer(outside[source]), image_sizes(anchor, source))
     result = Operand(host.buffer(kernel.outputs[0]), [prod(outer), channels])
     tables = [operand for axis in axes for operand in _tables(host, axis)]
     shape = _Shape(

@@ -12,15 +12,22 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.images import image_sizes, spatial_rank
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["RESAMPLING", "Axis", "axes_of", "takes_maximum"]
+__all__ = ["RESAMPLING", "Axis", "Indices", "axes_of", "takes_maximum", "takes_pixels"]
 
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
+
+Indices: TypeAlias = Callable[[SSAValue], Integers]
+"""The elements of an operand that is a constant."""
 
 RESAMPLING: Final = frozenset(
     {
@@ -69,9 +76,40 @@ def takes_maximum(op: SchemaOp) -> bool:
     return "max_pool" in operator_name(op)
 
 
-def axes_of(op: SchemaOp) -> list[Axis]:
-    """The tables of an op of `RESAMPLING`, from its first spatial dimension to the last."""
+def takes_pixels(op: SchemaOp) -> bool:
+    """Whether an op takes elements at constant places of the last dimensions, of each of them apart.
+
+    It has a tensor of indices for each, which has the size of that dimension of the result and no other.
+    """
+    if operator_name(op) != "index.Tensor":
+        return False
+    given: Sequence[SSAValue | None] = op.arg("indices")
+    count = next((number for number, one in enumerate(given) if one is not None), 0)
+    indices = [one for one in given[count:] if one is not None]
+    if not count or len(given) != tensor_type(op.operands[0]).get_num_dims() or len(indices) < len(given) - count:
+        return False
+    return all(
+        isinstance(one.owner, GetOp)
+        and tensor_type(one).element_type == i64
+        and _only_dim(tensor_type(one).get_shape(), len(indices) - number)
+        for number, one in enumerate(indices)
+    )
+
+
+def _only_dim(shape: Sequence[int], place: int) -> bool:
+    """Whether all sizes but the one at a place from the end are 1, and the first is no other."""
+    return len(shape) == place and all(size == 1 for size in shape[1:])
+
+
+def axes_of(op: SchemaOp, indices: Indices) -> list[Axis]:
+    """The tables of an op of `RESAMPLING`, or one that `takes_pixels`, from its first spatial dimension to the last."""
     name = operator_name(op)
+    if name == "index.Tensor":
+        sizes = image_sizes(op, op.operands[0])[1:-1]
+        return [
+            Axis(np.where(places < 0, places + size, places)[:, None])
+            for size, places in zip(sizes, (indices(one) for one in op.operands[1:]), strict=True)
+        ]
     sources = image_sizes(op, op.operands[0])[1:-1]
     targets = image_sizes(op, op.results[0])[1:-1]
     if "adaptive" in name:

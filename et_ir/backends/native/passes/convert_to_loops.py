@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import packed_argument
+from et_ir.backends.native.forms import is_index, packed_argument
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.host import Host
@@ -154,10 +154,11 @@ def _constant(host: Host, op: GetOp) -> None:
 
 
 def _packs(kernel: KernelOp, number: int) -> bool:
-    """Whether a kernel reads a constant input packed only: a matrix or filters."""
+    """Whether a kernel reads a constant input packed only: a matrix, filters or indices."""
     argument = kernel.body.block.args[number]
     return all(
-        isinstance(use.operation, SchemaOp) and packed_argument(use.operation) is argument
+        isinstance(use.operation, SchemaOp)
+        and (packed_argument(use.operation) is argument or is_index(use.operation, use.index))
         for use in argument.uses
     )
 

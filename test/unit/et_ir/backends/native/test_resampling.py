@@ -47,6 +47,15 @@ FUNCTIONS = {
         lambda x: F.interpolate(x, scale_factor=(0.4, 1.5), mode="bicubic", antialias=True),
         (1, 17, 12, 9),
     ),
+    "nearest-3d": (lambda x: F.interpolate(x, scale_factor=1.5), (1, 5, 4, 3, 5)),
+    "nearest-exact": (lambda x: F.interpolate(x, size=(13, 17), mode="nearest-exact"), (1, 18, 5, 7)),
+    "linear-1d": (lambda x: F.interpolate(x, size=23, mode="linear"), (2, 5, 9)),
+    "trilinear": (lambda x: F.interpolate(x, scale_factor=2.0, mode="trilinear"), (1, 5, 3, 4, 3)),
+    "cubic": (lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic"), (1, 5, 6, 7)),
+    "cubic-corners": (
+        lambda x: F.interpolate(x, size=(5, 9), mode="bicubic", align_corners=True),
+        (1, 5, 6, 7),
+    ),
     "reflection-1d": (lambda x: F.pad(x, (3, 1), mode="reflect"), (2, 5, 9)),
     "reflection": (lambda x: F.pad(x, (1, 2, 3, 0), mode="reflect"), (2, 19, 5, 7)),
     "reflection-unbatched": (lambda x: F.pad(x, (1, 2, 3, 0), mode="reflect"), (19, 5, 7)),
@@ -109,7 +118,8 @@ class Pyramid(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.first(x)
         z = F.interpolate(self.second(y), size=y.shape[-2:], mode=self.mode)
-        return self.last(F.pad(torch.relu(z * self.first.bias[:, None, None] + y), (1, 1), mode="reflect"))
+        z = torch.relu(z * self.first.bias[:, None, None] + y)
+        return self.last(F.pad(z, (1, 1, 0, 2), mode="reflect"))
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear"])
