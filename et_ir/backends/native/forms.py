@@ -6,6 +6,8 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.kernels.channel_convolution import MOST_REPEATED
+from et_ir.backends.native.kernels.filters import is_plain
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
 from et_ir.backends.native.kernels.resampling import RESAMPLING, takes_pixels
@@ -31,7 +33,9 @@ VIEWS: Final = frozenset(
 )
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
-SPATIAL: Final = frozenset({"convolution", "depthwise", "pool", "resample"})
+SPATIAL: Final = frozenset(
+    {"channel_convolution", "convolution", "depthwise", "filter_convolution", "pool", "resample"}
+)
 """Forms of kernels that read and write images with channels innermost."""
 
 _PRODUCTS: Final = frozenset({"addmm", "bmm", "linear", "mm"})
@@ -50,6 +54,10 @@ def form_of(op: SchemaOp) -> str | None:
         return "product" if name != "linear" or _is_constant(op.arg("weight")) else None
     if name == "convolution" and _is_taken(op):
         return "depthwise" if is_depthwise(op) else "convolution"
+    if name == "convolution" and is_plain(op):
+        return "channel_convolution" if _repeats_channels(op) else "filter_convolution"
+    if name == "constant_pad_nd" and not isinstance(op.arg("value"), SSAValue):
+        return "pad" if not any(isinstance(one, SSAValue) for one in op.arg("pad")) else None
     if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
     if name in RESAMPLING or takes_pixels(op):
@@ -118,6 +126,14 @@ def _is_taken(op: SchemaOp) -> bool:
         and (op.arg("bias") is None or _is_constant(op.arg("bias")))
         and (int(op.arg("groups")) == 1 or is_depthwise(op))
     )
+
+
+def _repeats_channels(op: SchemaOp) -> bool:
+    """Whether a group of a convolution reads one channel, and makes few of it."""
+    groups = int(op.arg("groups"))
+    channels = tensor_type(op.arg("input")).get_shape()[1]
+    columns = tensor_type(op.results[0]).get_shape()[1]
+    return groups == channels > 1 and columns // groups <= MOST_REPEATED
 
 
 def _is_step_of_one(op: SchemaOp) -> bool:

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from et_ir.backends.native.forms import SPATIAL, VIEWS
+from et_ir.backends.native.forms import SPATIAL, VIEWS, packed_argument
 from et_ir.backends.native.kernels.images import channel_dim, channels_innermost
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.kernels.rows import reads_in_order
@@ -86,11 +86,9 @@ class _Layouts:
 
     def _kernel(self, op: KernelOp) -> None:
         order = self._order_of(op)
-        shape = tensor_type(op.outputs[0]).get_shape()
         for number, value in enumerate(op.inputs):
             # Filters are packed, not read as they are.
-            packed = isinstance(value.owner, GetOp) and op.form.data in SPATIAL and number
-            if packed and tensor_type(value).get_shape() != shape:
+            if isinstance(value.owner, GetOp) and op.form.data in SPATIAL and _is_packed(op, number):
                 continue
             rank = tensor_type(value).get_num_dims()
             wanted = order if rank == len(order) else straight(rank)
@@ -108,7 +106,7 @@ class _Layouts:
             return channels_innermost(rank, channel_dim(anchor_of(op)))
         if op.form.data == "rows":
             return self._order_of_rows(op)
-        if op.form.data == "move" and all(tensor_type(one).get_num_dims() == rank for one in op.inputs):
+        if op.form.data in ("move", "pad") and all(tensor_type(one).get_num_dims() == rank for one in op.inputs):
             # Whatever order there is: the first one's.
             return next(iter(self._orders(op.inputs[0])))
         if op.form.data != "pointwise":
@@ -207,3 +205,9 @@ class _Layouts:
         self._block.insert_op_before(kernel, before)
         held[order] = kernel.outputs[0]
         return held[order]
+
+
+def _is_packed(op: KernelOp, number: int) -> bool:
+    """Whether an input of a kernel is read by its anchor alone, which packs it."""
+    argument, anchor = op.body.block.args[number], anchor_of(op)
+    return packed_argument(anchor) is argument and argument.has_one_use()

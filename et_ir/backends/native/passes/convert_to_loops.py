@@ -17,8 +17,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.forms import is_index, packed_argument
+from et_ir.backends.native.kernels.channel_convolution import channel_convolution_kernel
+from et_ir.backends.native.kernels.constant_pad import constant_pad_kernel
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
+from et_ir.backends.native.kernels.filter_convolution import filter_convolution_kernel
 from et_ir.backends.native.kernels.host import Host
 from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
@@ -38,9 +41,12 @@ __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 
 FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pointwise": pointwise_kernel,
+    "channel_convolution": channel_convolution_kernel,
     "convolution": convolution_kernel,
     "depthwise": depthwise_kernel,
+    "filter_convolution": filter_convolution_kernel,
     "move": move_kernel,
+    "pad": constant_pad_kernel,
     "pool": pool_kernel,
     "product": product_kernel,
     "resample": resample_kernel,

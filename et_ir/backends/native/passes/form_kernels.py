@@ -113,7 +113,7 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if len(users) != 1 or len([result for result in op.results if result.uses]) != 1:
         return None
     (group,) = users.values()
-    if group is None or "move" in (form, group.form):
+    if group is None or not {"move", "pad"}.isdisjoint((form, group.form)):
         return None
     if form != "pointwise" and group.form != "pointwise":
         return None
