@@ -25,12 +25,18 @@ SCALE: Final = "BENCH_SCALE"
 
 
 def take_turns(
-    candidates: Mapping[str, Callable[[], object]], rounds: int, warmup: int = 1
+    candidates: Mapping[str, Callable[[], object]],
+    rounds: int,
+    warmup: int = 1,
+    *,
+    pause: float = 0.0,
+    before: int = 0,
 ) -> dict[str, Seconds]:
     """Seconds of each candidate in each of `rounds` rounds, after `warmup` rounds that do not count.
 
     Each run starts with the garbage of the others collected. What was there before is not looked through for any:
-    a walk over all that torch holds leaves the caches of the processor to the next run as empty as they get.
+    a walk over all that torch holds leaves the caches of the processor to the next run as empty as they get. Before
+    that, the process pauses for some seconds, and after it, the candidate runs `before` times without being timed.
     """
     seconds: dict[str, Seconds] = {name: [] for name in candidates}
     gc.collect()
@@ -38,7 +44,10 @@ def take_turns(
     try:
         for round_ in range(-warmup, rounds):
             for name, run in candidates.items():
+                time.sleep(pause)
                 gc.collect()
+                for _ in range(before):
+                    run()
                 start = time.perf_counter()
                 run()
                 elapsed = time.perf_counter() - start

@@ -21,6 +21,7 @@ from xdsl.irdl import (
     ParamAttrConstraint,
     RangeLengthConstraint,
     RangeOf,
+    VarConstraint,
     VariadicDef,
 )
 from xdsl.traits import HasParent, OpTrait, SingleBlockImplicitTerminator
@@ -37,6 +38,7 @@ from et_ir.dialects.control import Control
 from et_ir.dialects.discardable import DISCARDABLE
 from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch
+from et_ir.dialects.native import Native
 from et_ir.dialects.program import Program
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.xnnpack import NodeOp, Xnnpack
@@ -46,7 +48,7 @@ from et_schema.xnnpack_nodes import roles_of
 
 __all__ = ["DIALECTS", "dialect_page", "operators_page"]
 
-DIALECTS = {dialect.name: dialect for dialect in (Program, Control, Backend, Executorch, Xnnpack)}
+DIALECTS = {dialect.name: dialect for dialect in (Program, Control, Backend, Executorch, Xnnpack, Native)}
 """Dialects whose operations are written by hand. Those of `aten` and `edge` are made from operator records."""
 
 _SEGMENTS = frozenset({"operandSegmentSizes", "resultSegmentSizes"})
@@ -252,6 +254,8 @@ def _constraint(constraint: object) -> str:
             return _class(constraint.attr)
         case EqAttrConstraint():
             return f"`{constraint.attr}`"
+        case VarConstraint():
+            return f"{_constraint(constraint.constraint)}, the same for all `{constraint.name}`"
         case RangeLengthConstraint():
             return _constraint(constraint.constraint)
         case RangeOf():

@@ -191,6 +191,12 @@ class Expression:
                 terms[product] = terms.get(product, 0) + a * b
         return Expression(terms)
 
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __rsub__(self, other: Expression | int) -> Expression:
+        return -self + other
+
     def __floordiv__(self, other: Expression | int) -> Expression:
         other = Expression.of(other)
         by = other.constant
@@ -248,11 +254,11 @@ class Expression:
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The number for numbers in the place of the symbols. Raises `KeyError` and `ZeroDivisionError`."""
-        return self._folded(values.__getitem__, int, _computed)
+        return self.folded(values.__getitem__, int, _computed)
 
     def interval(self, ranges: Ranges) -> Interval:
         """The range of the expression; a symbol without a range can be anything."""
-        return self._folded(
+        return self.folded(
             lambda name: ranges.get(name, ANY),
             lambda number: Interval(number, number),
             computed,
@@ -260,9 +266,9 @@ class Expression:
 
     def substituted(self, values: Mapping[str, Expression]) -> Expression:
         """The expression with others in the place of its symbols. Raises `KeyError` and `Undecided`."""
-        return self._folded(values.__getitem__, Expression.of, _computed)
+        return self.folded(values.__getitem__, Expression.of, _computed)
 
-    def _folded(
+    def folded(
         self, symbol: Callable[[str], Any], number: Callable[[int], Any], apply: Callable[..., Any]
     ) -> Any:
         """The value for those of symbols and numbers, given what functions of such values are."""
@@ -270,7 +276,7 @@ class Expression:
         def atom(found: _Atom) -> Any:
             if isinstance(found, str):
                 return symbol(found)
-            operands = (operand._folded(symbol, number, apply) for operand in found.operands)
+            operands = (operand.folded(symbol, number, apply) for operand in found.operands)
             return reduce(lambda a, b: apply(found.function, a, b), operands)
 
         total = number(0)

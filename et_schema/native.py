@@ -2,47 +2,105 @@
 
     native_entry(context, pointers, thread, threads)
 
-`pointers` are the addresses of the inputs, outputs and constants, each in the order of its table, and of the arena.
+`pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs and constants, each in the
+order of its table, and of the arena. Sizes that are known at run time only are computed of the words.
 Every thread calls the function, with a number of its own below `threads`; the context is that of the call.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from enum import IntEnum
+from hashlib import sha256
+from typing import Annotated, Final
 
-from et_schema.errors import Error, InvalidFile
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.reader import Reader, Source
 from et_schema.scalar_type import ScalarType
-from et_schema.tables import Aligned, Int32, UInt32, UInt64, table
+from et_schema.tables import Aligned, Int32, Int64, UInt32, UInt64, table
 
 __all__ = [
+    "CALL",
     "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
+    "SERVE",
     "VERSION",
     "NativeConstant",
+    "NativeKernel",
     "NativeObject",
     "NativeProgram",
+    "NativeSize",
     "NativeTensor",
+    "NativeWord",
+    "SizeFunction",
+    "evaluate_size",
+    "interface_symbol",
     "read_native",
     "serialize_native",
 ]
 
 FILE_IDENTIFIER = b"ETN1"
-VERSION = 1
+VERSION = 2
 ENTRY = "native_entry"
 """The symbol of the function that runs the program."""
+CALL = "native_call"
+"""The symbol of the function that makes a call with the threads of a pool."""
+SERVE = "native_serve"
+"""The symbol of the function in which a thread of a pool waits for calls."""
 MAX_ALIGNMENT = 4096
 MAX_RANK = 16
+MAX_SIZE: Final = 2**31 - 1
+MAX_SIZE_CODE: Final = 1024
+
+
+class SizeFunction(IntEnum):
+    """What an instruction of a size does; all but the first two take the two numbers on top of the stack."""
+
+    NUMBER = 0
+    WORD = 1
+    ADD = 2
+    MUL = 3
+    FLOORDIV = 4
+    MOD = 5
+    MAX = 6
+    MIN = 7
 
 
 @table
 class NativeTensor:
-    """An input or output. Its elements are in memory in the order of dimensions, without gaps."""
+    """An input or output: a tensor, or an integer if `is_number` is set.
+
+    The elements of a tensor are in memory in the order of dimensions, without gaps.
+    """
 
     scalar_type: ScalarType = ScalarType.FLOAT
+    # A negative number is the complement of the place of a size in `NativeProgram.sizes`.
     sizes: list[Int32] = []
     dim_order: bytes = b""
+    is_number: bool = False
+
+
+@table
+class NativeWord:
+    """A number that the code is told, between bounds that it is compiled for: the size of a dimension of an input, or
+    the input itself if that is a number.
+    """
+
+    input: UInt32 = 0
+    dim: UInt32 = 0
+    least: Int64 = 0
+    most: Int64 = 0
+
+
+@table
+class NativeSize:
+    """A size that is computed of the words, as instructions of a stack machine.
+
+    An instruction is a pair: a function of `SizeFunction`, and what `NUMBER` and `WORD` push.
+    """
+
+    code: list[Int64] = []
 
 
 @table
@@ -54,6 +112,14 @@ class NativeConstant:
 
 
 @table
+class NativeKernel:
+    """A call of a function of the object: its name, and the identifier that the debug map has for what it computes."""
+
+    name: str = ""
+    identifier: UInt32 = 0
+
+
+@table
 class NativeObject:
     """A relocatable ELF object for one instruction set."""
 
@@ -61,6 +127,8 @@ class NativeObject:
     # Of the processor, as Linux names them, with spaces between.
     cpu_features: str = ""
     code: Annotated[bytes, Aligned(16)] = b""
+    # In the order of the calls.
+    kernels: list[NativeKernel] = []
 
 
 @table
@@ -74,6 +142,8 @@ class NativeProgram:
     arena_size: UInt64 = 0
     arena_alignment: UInt32 = 0
     objects: list[NativeObject] = []
+    words: list[NativeWord] = []
+    sizes: list[NativeSize] = []
 
 
 def read_native(buffer: Source) -> NativeProgram:
@@ -116,9 +186,95 @@ def _check(program: NativeProgram) -> None:
         for number, tensor in enumerate(tensors):
             where = f"{name}[{number}]"
             rank = len(tensor.sizes)
-            if rank > MAX_RANK or any(size < 0 for size in tensor.sizes):
+            if rank > MAX_RANK or any(~size >= len(program.sizes) for size in tensor.sizes):
                 raise InvalidFile(f"sizes {list(tensor.sizes)}", where=f"{where}.sizes")
             if sorted(tensor.dim_order) != list(range(rank)):
                 raise InvalidFile(
                     f"dim order {list(tensor.dim_order)} of {rank} dimensions", where=f"{where}.dim_order"
                 )
+    for number, word in enumerate(program.words):
+        where = f"words[{number}]"
+        source = program.inputs[word.input] if word.input < len(program.inputs) else None
+        if source is None or not (source.is_number or word.dim < len(source.sizes)):
+            raise InvalidFile(f"the size of dimension {word.dim} of input {word.input}", where=where)
+        bounds = (-_MOST, _MOST) if source.is_number else (0, MAX_SIZE)
+        if not bounds[0] <= word.least <= word.most <= bounds[1]:
+            raise InvalidFile(f"sizes from {word.least} to {word.most}", where=where)
+    for number, size in enumerate(program.sizes):
+        _check_code(size.code, len(program.words), f"sizes[{number}].code")
+
+
+def _check_code(code: Sequence[int], words: int, where: str) -> None:
+    """Each instruction finds its operands, and one number is left."""
+    depth = 0
+    valid = 0 < len(code) <= MAX_SIZE_CODE and len(code) % 2 == 0
+    for function, operand in zip(code[::2], code[1::2], strict=False):
+        if function == SizeFunction.NUMBER or (function == SizeFunction.WORD and 0 <= operand < words):
+            depth += 1
+        elif SizeFunction.ADD <= function <= SizeFunction.MIN and depth >= 2:
+            depth -= 1
+        else:
+            valid = False
+    if not valid or depth != 1:
+        raise InvalidFile("instructions that compute no size", where=where)
+
+
+def evaluate_size(size: NativeSize, words: Sequence[int]) -> int:
+    """The size for numbers in the place of the words.
+
+    Raises ExecutorchError(InvalidArgument) where it is no size: negative, larger than `MAX_SIZE`, or divided by zero.
+    """
+    stack: list[int] = []
+    for function, operand in zip(size.code[::2], size.code[1::2], strict=True):
+        if function == SizeFunction.NUMBER:
+            stack.append(operand)
+            continue
+        if function == SizeFunction.WORD:
+            stack.append(words[operand])
+            continue
+        b, a = stack.pop(), stack.pop()
+        if function in (SizeFunction.FLOORDIV, SizeFunction.MOD) and b <= 0:
+            raise ExecutorchError(Error.InvalidArgument, f"a size is divided by {b}")
+        found = _applied(SizeFunction(function), a, b)
+        if abs(found) > _MOST:
+            raise ExecutorchError(Error.InvalidArgument, "a size is out of range")
+        stack.append(found)
+    (found,) = stack
+    if not 0 <= found <= MAX_SIZE:
+        raise ExecutorchError(Error.InvalidArgument, f"a size of {found}")
+    return found
+
+
+_MOST: Final = 2**62
+
+
+def _applied(function: SizeFunction, a: int, b: int) -> int:
+    match function:
+        case SizeFunction.ADD:
+            return a + b
+        case SizeFunction.MUL:
+            return a * b
+        case SizeFunction.FLOORDIV:
+            return a // b
+        case SizeFunction.MOD:
+            return a % b
+        case SizeFunction.MAX:
+            return max(a, b)
+        case _:
+            return min(a, b)
+
+
+def interface_symbol(program: NativeProgram) -> str:
+    """The name of a function that code for sizes known at run time defines, and other code does not.
+
+    It stands for the tables that the code is compiled for: bounds of sizes, and the arena that is planned for them.
+    """
+    facts = [
+        [(one.scalar_type.value, list(one.sizes), bytes(one.dim_order), one.is_number) for one in tensors]
+        for tensors in (program.inputs, program.outputs)
+    ]
+    words = [(one.input, one.dim, one.least, one.most) for one in program.words]
+    sizes = [list(map(int, one.code)) for one in program.sizes]
+    constants = [one.nbytes for one in program.constants]
+    text = repr((facts, words, sizes, constants, program.arena_size, program.arena_alignment))
+    return f"native_interface_{sha256(text.encode()).hexdigest()[:16]}"

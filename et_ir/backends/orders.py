@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final
+from typing import Final, TypeVar
 
 __all__ = ["NHWC", "Order", "in_order", "permuted_order", "reshaped_order", "step", "straight"]
 
 Order = tuple[int, ...]
+_T = TypeVar("_T")
 
 NHWC: Final[Order] = (0, 2, 3, 1)
 
@@ -22,7 +23,7 @@ def straight(rank: int) -> Order:
     return tuple(range(rank))
 
 
-def in_order(sizes: Sequence[int], order: Order) -> list[int]:
+def in_order(sizes: Sequence[_T], order: Order) -> list[_T]:
     """The sizes of a tensor as they follow each other in memory."""
     return [sizes[dim] for dim in order]
 

@@ -34,6 +34,8 @@ class CapabilityPartitioner(Partitioner):
     """Whether the backend runs `control` ops whose regions have only what it takes."""
     takes_state: bool = False
     """Whether a partition may own a mutable buffer that nothing else uses."""
+    takes_numbers: bool = False
+    """Whether a partition may have inputs that are numbers."""
     min_ops: int = 1
     """Smaller partitions are not worth a call."""
 
@@ -122,11 +124,11 @@ class _Finder:
         if isinstance(op, OverwriteOp):
             return Diagnostic("writes to an input")
         if isinstance(op, ControlOp):
-            numbers = number_refusal(op)
+            numbers = number_refusal(op, takes_numbers=self.partitioner.takes_numbers)
             if not self.partitioner.takes_control_flow:
                 return Diagnostic("control flow")
             return numbers or supports_what_is_in(self.support, op)
-        numbers = number_refusal(op)
+        numbers = number_refusal(op, takes_numbers=self.partitioner.takes_numbers)
         if numbers is not None:
             return numbers
         return None if op in self.in_pattern else self._asked(op)

@@ -280,5 +280,13 @@ def _root(owner: Operation | Block, inside: set[Operation]) -> bool:
     return False
 
 
-def _is_used_outside(result: SSAValue, inside: set[Operation]) -> bool:
-    return any(not _root(use.operation, inside) for use in result.uses)
+def _is_used_outside(value: SSAValue, inside: set[Operation]) -> bool:
+    """Whether a value is used outside of a set of ops, by more than what only computes sizes for these."""
+    for use in value.uses:
+        op = use.operation
+        if is_copied(op):
+            if any(_is_used_outside(result, inside) for result in op.results):
+                return True
+        elif not _root(op, inside):
+            return True
+    return False

@@ -143,15 +143,17 @@ def supports_what_is_in(support: OperatorSupport, op: ControlOp) -> Diagnostic |
     return None
 
 
-def number_refusal(op: Operation) -> Diagnostic | None:
+def number_refusal(op: Operation, *, takes_numbers: bool = False) -> Diagnostic | None:
     """Why an op cannot be in a partition because of the numbers it uses or makes: only tensors go in and out, and
-    a partition computes sizes, but nothing that a tensor holds.
+    a partition computes sizes, but nothing that a tensor holds. With `takes_numbers`, numbers go in as well.
     """
     from et_ir.delegation.dependences import is_copied
 
     for result in op.results:
         if not is_tensor(result.type):
             return Diagnostic("returns a scalar", f"its result is {result.type}")
+    if takes_numbers:
+        return None
     pending = [value for value in outer_operands(op) if not is_tensor(value.type)]
     while pending:
         value = pending.pop()

@@ -137,7 +137,7 @@ def expand(self: Meta, size: Sequence[int], implicit: bool = False) -> Meta:
             shape.append(own)
         elif wanted == UNKNOWN:
             shape.append(own if own > 1 else UNKNOWN)
-        elif wanted < 0 or (own not in (1, wanted) and own >= 0):
+        elif wanted < 0 or (own not in (wanted, 1) and own >= 0):
             raise Mismatch("size", f"a shape that {list(self.shape)} expands to", list(size))
         else:
             shape.append(wanted)

@@ -12,11 +12,15 @@ from torch import Tensor
 from whole_copies import whole_copies
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
+from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.targets.lookup import DEFAULT
+from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 from examples.models.cached_llama import CachedLlama, Step, greedy, methods
 from examples.models.weights import initialise, seeded
 
+SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
 TOKENS = 64
 WINDOWS = {"cache": (None, 17), "ring": (16, 7)}
 """The window of each kind of cache, and how long a prompt is."""
@@ -120,3 +124,16 @@ def test_a_session_is_begun_anew(decoder: Decoder) -> None:
     program.load_method("decode").state.reset()
     assert program.load_method("prefill").state["position"].tolist() == [-1] * len(decoder.model.position)
     assert greedy(on(program), decoder.prompt, TOKENS) == decoder.expected
+
+
+@pytest.mark.parametrize("instruction_set", SETS)
+def test_with_machine_code(decoder: Decoder, instruction_set: str) -> None:
+    """Partitions around the cache, which is written in place by kernels."""
+    edge = decoder.edge.to_backend(NativePartitioner(instruction_sets=[instruction_set]))
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm"))
+    for threads in (1, 2):
+        runtime = Runtime(threads=threads)
+        program = runtime.load_program(file.buffer, allow_native=True, poison=True)
+        assert greedy(on(program), decoder.prompt, TOKENS) == decoder.expected
+    for method in ("prefill", "decode"):
+        assert whole_copies(file.module, method, least=decoder.cache_bytes) == []

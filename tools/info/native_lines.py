@@ -29,10 +29,16 @@ def _lines(blob: memoryview) -> Iterator[str]:
         needed = f", needs {one.cpu_features}" if one.cpu_features else ""
         yield f"code for {one.instruction_set}: {len(one.code):,} bytes{needed}"
     yield f"inputs: {_tensors(program.inputs)}; outputs: {_tensors(program.outputs)}"
+    for word in program.words:
+        yield f"input {word.input}, dimension {word.dim}: {word.least} to {word.most}"
     nbytes = sum(constant.nbytes for constant in program.constants)
     yield f"arena: {program.arena_size:,} bytes"
     yield f"{count(len(program.constants), 'constant')}: {nbytes:,} bytes of named data of the program"
 
 
 def _tensors(tensors: list[NativeTensor]) -> str:
-    return ", ".join(f"{one.scalar_type.name.lower()} {list(one.sizes)}" for one in tensors) or "none"
+    return ", ".join(f"{one.scalar_type.name.lower()} {_sizes(one)}" for one in tensors) or "none"
+
+
+def _sizes(tensor: NativeTensor) -> str:
+    return f"[{', '.join('?' if size < 0 else str(size) for size in tensor.sizes)}]"

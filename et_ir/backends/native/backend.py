@@ -12,19 +12,30 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
 from et_ir.backends.native.pipeline import compile_partition
+from et_ir.backends.native.sizes import Known, Size, shape_of
+from et_ir.data import Blob
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.native import KernelOp
+from et_ir.dialects.schema.sizes import method_ranges
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.driver.stages import run_pipeline
+from et_ops.sizes import Expression
 from et_schema.native import (
     VERSION,
     NativeConstant,
+    NativeKernel,
     NativeObject,
     NativeProgram,
+    NativeSize,
     NativeTensor,
+    NativeWord,
+    SizeFunction,
+    interface_symbol,
     serialize_native,
 )
 from et_schema.scalar_type import ScalarType
@@ -44,33 +55,89 @@ class NativeBackend(BackendDetails):
         names = tuple(settings[INSTRUCTION_SETS_SPEC].split("+"))
         run_pipeline(edge_program, "canonicalize,dce")
         method = next(op for op in edge_program.body.block.ops if isinstance(op, FuncOp))
-        inputs = [_tensor(value) for value in method.body.block.args]
+        arguments = method.body.block.args
+        known = Known(arguments)
+        sizes = Sizes(known)
+        inputs = [sizes.tensor(value) for value in arguments]
         end = method.body.block.last_op
         assert isinstance(end, ReturnOp)
-        outputs = [_tensor(value) for value in end.arguments]
-        compiled = compile_partition(edge_program, names)
-        store = NamedDataStore()
-        for key, blob in compiled.constants:
-            store.add_named_data(key, blob, ALIGNMENT)
+        outputs = [sizes.tensor(value) for value in end.arguments]
+        bounds = known.ranges(arguments, method_ranges(method))
         program = NativeProgram(
             version=VERSION,
             inputs=inputs,
             outputs=outputs,
-            constants=[NativeConstant(key, blob.nbytes) for key, blob in compiled.constants],
-            arena_size=compiled.arena_size,
             arena_alignment=ALIGNMENT,
-            objects=[
-                NativeObject(name, " ".join(INSTRUCTION_SETS[name].cpu_flags), code)
-                for name, code in compiled.objects.items()
+            words=[
+                NativeWord(number, dim or 0, *bounds[name]) for name, (number, dim) in known.words.items()
             ],
+            sizes=sizes.made,
         )
+
+        def mark(arena: int, constants: list[tuple[str, Blob]]) -> str | None:
+            program.arena_size = arena
+            program.constants = [NativeConstant(key, blob.nbytes) for key, blob in constants]
+            return interface_symbol(program) if program.words else None
+
+        compiled = compile_partition(edge_program, names, mark)
+        mapping = DelegateMappingBuilder(generated_identifiers=True)
+        for op in method.body.block.ops:
+            if isinstance(op, KernelOp):
+                mapping.insert_delegate_mapping_entry(list(op.body.block.ops))
+        store = NamedDataStore()
+        for key, blob in compiled.constants:
+            store.add_named_data(key, blob, ALIGNMENT)
+        program.objects = [
+            NativeObject(
+                name,
+                " ".join(INSTRUCTION_SETS[name].cpu_flags),
+                code,
+                [NativeKernel(symbol, number) for symbol, number in compiled.calls[name]],
+            )
+            for name, code in compiled.objects.items()
+        ]
         return PreprocessResult(
             serialize_native(program),
-            DelegateMappingBuilder(generated_identifiers=True).get_delegate_mapping(),
+            mapping.get_delegate_mapping(),
             store.get_named_data_store_output(),
         )
 
 
-def _tensor(value: SSAValue) -> NativeTensor:
-    type = tensor_type(value)
-    return NativeTensor(ScalarType.FLOAT, list(type.get_shape()), bytes(dim_order_of(type)))
+class Sizes:
+    """The sizes of tensors in the tables of a blob; those that are known at run time only are computed of its words."""
+
+    def __init__(self, known: Known):
+        self._known = known
+        self._places: dict[Size, int] = {}
+        self.made: list[NativeSize] = []
+
+    def tensor(self, value: SSAValue) -> NativeTensor:
+        """An input or output."""
+        if not is_tensor(value.type):
+            return NativeTensor(ScalarType.LONG, is_number=True)
+        sizes = [self._size(size) for size in shape_of(value)]
+        type = tensor_type(value)
+        # A tensor that is read for its sizes alone may be of any element type.
+        return NativeTensor(scalar_type(type.element_type), sizes, bytes(dim_order_of(type)))
+
+    def _size(self, size: Size) -> int:
+        told = self._known.told(size)
+        if isinstance(told, int):
+            return told
+        if told not in self._places:
+            self._places[told] = len(self.made)
+            self.made.append(NativeSize(_code(told, list(self._known.words))))
+        return ~self._places[told]
+
+
+def _code(size: Expression, words: Sequence[str]) -> list[int]:
+    """The instructions that compute a size."""
+
+    def apply(function: str, a: list[int], b: list[int]) -> list[int]:
+        return [*a, *b, int(SizeFunction[function.upper()]), 0]
+
+    return size.folded(
+        lambda name: [int(SizeFunction.WORD), words.index(name)],
+        lambda number: [int(SizeFunction.NUMBER), number],
+        apply,
+    )

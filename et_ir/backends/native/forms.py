@@ -14,7 +14,7 @@ from et_ir.backends.native.kernels.resampling import RESAMPLING, takes_pixels
 from et_ir.backends.native.kernels.rows import ROWS
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 
 __all__ = ["SPATIAL", "VIEWS", "form_of", "is_comparison", "is_depthwise", "is_index", "packed_argument"]
 
@@ -77,12 +77,12 @@ def is_comparison(op: SchemaOp) -> bool:
 
 def _only_selects(op: SchemaOp) -> bool:
     """Whether a mask is read by selections of its own shape alone, in whose kernels it is computed."""
-    shape = tensor_type(op.results[0]).get_shape()
+    shape = sizes_of(tensor_type(op.results[0]))
     return all(
         isinstance(use.operation, SchemaOp)
         and operator_name(use.operation) == "where.self"
         and use.index == 0
-        and tensor_type(use.operation.results[0]).get_shape() == shape
+        and sizes_of(tensor_type(use.operation.results[0])) == shape
         for use in op.results[0].uses
     )
 
@@ -137,11 +137,8 @@ def _repeats_channels(op: SchemaOp) -> bool:
 
 
 def _is_step_of_one(op: SchemaOp) -> bool:
-    """Whether an op that moves elements takes neighbors, from a place that is known."""
-    if operator_name(op) == "slice_copy.Tensor":
-        bounds = [op.arg(name) for name in ("start", "end", "step")]
-        return op.arg("step") == 1 and not any(isinstance(one, SSAValue) for one in bounds)
-    return operator_name(op) != "select_copy.int" or not isinstance(op.arg("index"), SSAValue)
+    """Whether an op that moves elements takes neighbors."""
+    return operator_name(op) != "slice_copy.Tensor" or op.arg("step") == 1
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -5,7 +5,7 @@ Kernels are made with it. Index arithmetic on Python integers is folded, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar, cast
@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.dialects.native import ConcatOp, OuterProductOp, StridedLoadOp
 from et_ir.dialects.native.types import float_splat, memref_type
+from et_ops.sizes import Expression
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
 
@@ -140,6 +141,26 @@ class LoopBuilder:
             return a % b
         return self.value(arith.RemUIOp(self.index(a), self.index(b)))
 
+    def expression(self, size: Expression, symbols: Mapping[str, Index]) -> Index:
+        """A size, of which the operands of each division are not negative."""
+
+        def apply(function: str, a: Index, b: Index) -> Index:
+            match function:
+                case "add":
+                    return self.add(a, b)
+                case "mul":
+                    return self.mul(a, b)
+                case "floordiv":
+                    return self.quotient(a, b)
+                case "mod":
+                    return self.remainder(a, b)
+                case "max":
+                    return self.max(a, b)
+                case _:
+                    return self.min(a, b)
+
+        return size.folded(symbols.__getitem__, int, apply)
+
     def ceildiv(self, a: Index, b: int) -> Index:
         return self.floordiv(self.add(a, b - 1), b)
 
@@ -159,6 +180,10 @@ class LoopBuilder:
     def at_least(self, a: Index, b: Index) -> SSAValue:
         """Whether a >= b."""
         return self.value(arith.CmpiOp(self.index(a), self.index(b), "sge"))
+
+    def choose(self, condition: SSAValue, a: Index, b: Index) -> Index:
+        """`a` where the condition holds, else `b`."""
+        return self.value(arith.SelectOp(condition, self.index(a), self.index(b)))
 
     def both(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """Whether two conditions hold."""

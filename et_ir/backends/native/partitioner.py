@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
-from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
+from et_ir.backends.native.forms import SPATIAL, VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
+from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
+from et_ir.backends.native.state_updates import updates_state
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.dependences import is_copied
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
@@ -23,8 +26,10 @@ from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.inference import size_of
 from et_ir.dialects.schema.literals import element_type_name
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.sizes import method_ranges
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -34,14 +39,40 @@ __all__ = ["BACKEND", "KEPT", "NativePartitioner"]
 KEPT: Final = ("hardswish", "linear", "silu")
 """Operators that there is one kernel for, and that would else be decomposed."""
 
+NUMBERED: Final = frozenset(
+    {
+        "expand_copy",
+        "native_group_norm",
+        "native_layer_norm",
+        "select_copy.int",
+        "slice_copy.Tensor",
+        "view_copy",
+    }
+)
+"""Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
+"""
+FIXED_FORMS: Final = SPATIAL | {"pad"}
+"""Forms of kernels for sizes that are known when the program is compiled."""
+
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
 class NativeSupport(OperatorSupport):
     """Ops of f32 tensors of fixed sizes that there is a rule for."""
 
-    def __init__(self, only: frozenset[str], without: frozenset[str]):
+    def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
+        self._ranges = method_ranges(method)
         self._only, self._without = only, without
+
+    def _dynamic_refusal(self, op: SchemaOp, value: SSAValue) -> Diagnostic | None:
+        """Why an op with a tensor whose sizes are known at run time only is not taken."""
+        if not has_known_sizes(value):
+            return Diagnostic("a size without an expression", str(value.type))
+        if form_of(op) in FIXED_FORMS:
+            return Diagnostic("dynamic size", str(value.type))
+        if largest(count_of(value), self._ranges) is None:
+            return Diagnostic("unbounded size", str(value.type))
+        return None
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         if not isinstance(op, SchemaOp):
@@ -49,6 +80,8 @@ class NativeSupport(OperatorSupport):
         name = operator_name(op)
         if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
             return Diagnostic("left out by the user", name)
+        if updates_state(op):
+            return Diagnostic("state is updated in place", name)
         if form_of(op) is None and name not in VIEWS:
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
@@ -63,12 +96,18 @@ class NativeSupport(OperatorSupport):
             read = read[:1]  # indices are constants
         for value in (*read, *used):
             if not is_tensor(value.type):
+                if name in NUMBERED and value.type == i64:
+                    if name == "select_copy.int" and not _is_checked(op, value):
+                        return Diagnostic("an index is computed of data", str(value.type))
+                    continue
                 return Diagnostic("an argument is known only at run time", str(value.type))
             type = value.type
             if type.element_type != f32:
                 return Diagnostic("element type", f"{element_type_name(type.element_type)}, it takes f32")
             if not type.has_static_shape():
-                return Diagnostic("dynamic size", str(type))
+                refusal = self._dynamic_refusal(op, value)
+                if refusal is not None:
+                    return refusal
             if 0 in type.get_shape():
                 return Diagnostic("empty tensor", str(type))
             if tuple(dim_order_of(type)) != tuple(range(type.get_num_dims())):
@@ -105,8 +144,10 @@ class NativePartitioner(CapabilityPartitioner):
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
 
+    takes_numbers = True
+
     def support(self, method: FuncOp) -> OperatorSupport:
-        return NativeSupport(self._only, self._without)
+        return NativeSupport(method, self._only, self._without)
 
     def ops_to_not_decompose(
         self,
@@ -128,7 +169,45 @@ class NativePartitioner(CapabilityPartitioner):
             return Diagnostic(
                 "a mask passes from one partition to another", "kernels keep masks in registers"
             )
-        return super().refuse_partition(ops)
+        return super().refuse_partition(ops) or _untold(ops)
+
+
+def _is_checked(op: SchemaOp, index: SSAValue) -> bool:
+    """Whether an index is one of sizes, or an integer that is checked when the partition is called."""
+    if size_of(index) is not None:
+        return True
+    source = tensor_type(op.operands[0])
+    computed = isinstance(index.owner, Operation) and is_copied(index.owner)
+    return not computed and source.get_shape()[int(op.arg("dim")) % source.get_num_dims()] >= 0
+
+
+def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
+    """Why a partition would not know the sizes of its tensors: it is told those of its inputs."""
+    inside = set(ops)
+    inputs: dict[SSAValue, None] = {}
+    pending = [operand for op in ops for operand in op.operands]
+    while pending:
+        value = pending.pop(0)
+        owner = value.owner
+        if isinstance(owner, Operation) and is_copied(owner):
+            pending += owner.operands
+        elif owner not in inside:
+            inputs.setdefault(value)
+    for value in inputs:
+        if not is_tensor(value.type) and value.type != i64:
+            return Diagnostic("takes a number that is no integer", str(value.type))
+    known = Known(list(inputs))
+    for op in ops:
+        for operand in op.operands:
+            if not is_tensor(operand.type) and number_of(operand, known.numbers) is None:
+                return Diagnostic("a number is not known at run time", str(operand.type))
+        for result in op.results:
+            try:
+                for size in shape_of(result):
+                    known.told(size)
+            except ValueError as error:
+                return Diagnostic("a size is not known at run time", str(error))
+    return None
 
 
 def _is_kept(op: Operation) -> bool:

@@ -22,8 +22,8 @@ from et_ir.backends.native.object_code import (
     object_code,
 )
 from et_ir.backends.native.passes.assign_layouts import AssignLayoutsPass
-from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
-from et_ir.backends.native.passes.convert_to_loops import loops_of
+from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass, empty_function
+from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
 from et_ir.backends.native.passes.distribute_loops import DistributeLoopsPass
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
@@ -61,6 +61,8 @@ class Compiled:
     """Object code of a partition, for each instruction set."""
 
     objects: dict[str, bytes]
+    calls: dict[str, list[tuple[str, int]]]
+    """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
     arena_size: int
     constants: list[tuple[str, Blob]]
     """Keys and bytes in the order of the arguments."""
@@ -71,8 +73,15 @@ def machine_passes(lanes: int) -> list[ModulePass]:
     return [DistributeLoopsPass(), ExpandMathPass(), LowerVectorsPass(lanes), ConvertToLlvmPass()]
 
 
-def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Compiled:
-    """Compile a module of edge ops with one method, which becomes kernels."""
+def compile_partition(
+    module: ModuleOp,
+    instruction_sets: tuple[str, ...],
+    mark: Callable[[int, list[tuple[str, Blob]]], str | None],
+) -> Compiled:
+    """Compile a module of edge ops with one method, which becomes kernels.
+
+    The objects define a function named as `mark` says for the size of the arena and the constants.
+    """
     context = Context()
     FormKernelsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
@@ -80,31 +89,37 @@ def compile_partition(module: ModuleOp, instruction_sets: tuple[str, ...]) -> Co
         data_layout(
             INSTRUCTION_SETS[name]
         )  # LLVM, which serves one thread at a time, is not asked for it later
+    arena = 0
+    constants: list[tuple[str, Blob]] = []
+    loops: dict[str, Loops] = {}
+    for name in instruction_sets:
+        made = loops[name] = loops_of(module, name)
+        for function in made.module.body.block.ops:
+            if isinstance(function, FuncOp) and function.sym_visibility is None:
+                arena = max(arena, plan_buffers(function))
+        if constants and [key for key, _ in constants] != [key for key, _ in made.host.constants]:
+            raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
+        constants = made.host.constants
     with ThreadPoolExecutor(1) as executor:
-        return _compiled(context, module, instruction_sets, executor)
+        objects = _compiled(context, loops, mark(arena, constants), executor)
+    calls = {name: made.calls for name, made in loops.items()}
+    return Compiled(objects, calls, arena, constants)
 
 
 def _compiled(
-    context: Context, module: ModuleOp, instruction_sets: tuple[str, ...], executor: Executor
-) -> Compiled:
-    """Lower kernels for each instruction set. LLVM compiles one in a thread while passes lower the next."""
+    context: Context, loops: dict[str, Loops], mark: str | None, executor: Executor
+) -> dict[str, bytes]:
+    """Lower loops for each instruction set. LLVM compiles one in a thread while passes lower the next."""
     objects: dict[str, Future[bytes]] = {}
-    arena = 0
-    constants: list[tuple[str, Blob]] = []
-    for name in instruction_sets:
-        loops = loops_of(module, name)
-        for function in loops.module.body.block.ops:
-            if isinstance(function, FuncOp) and function.sym_visibility is None:
-                arena = max(arena, plan_buffers(function))
-        if constants and [key for key, _ in constants] != [key for key, _ in loops.host.constants]:
-            raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
-        constants = loops.host.constants
+    for name, made in loops.items():
         target = INSTRUCTION_SETS[name]
-        _reached("loops", target, loops.module)
+        _reached("loops", target, made.module)
         for one in machine_passes(target.lanes):
-            one.apply(context, loops.module)
+            one.apply(context, made.module)
             if isinstance(one, LowerVectorsPass):
-                _reached("vector", target, loops.module)
-        _reached("llvm", target, loops.module)
-        objects[name] = executor.submit(object_code, llvm_text(loops.module, target), target)
-    return Compiled({name: made.result() for name, made in objects.items()}, arena, constants)
+                _reached("vector", target, made.module)
+        if mark is not None:
+            made.module.body.block.add_op(empty_function(mark))
+        _reached("llvm", target, made.module)
+        objects[name] = executor.submit(object_code, llvm_text(made.module, target), target)
+    return {name: future.result() for name, future in objects.items()}

@@ -134,9 +134,10 @@ def size_of(number: SSAValue) -> Expression | None:
         return _read_size(owner)
     if isinstance(owner, Block) or number.type != i64:
         return None
-    constant = ConstantLike.get_constant_value(number)
-    if isinstance(constant, IntegerAttr):
-        return Expression.of(constant.value.data)
+    if owner.has_trait(ConstantLike):
+        # xDSL's own way to the value of a constant needs a folder, which ops of numbers have none of.
+        constant = owner.properties.get("value")
+        return Expression.of(constant.value.data) if isinstance(constant, IntegerAttr) else None
     computes = owner.get_trait(ComputesSize)
     operands = [] if computes is None else [size_of(operand) for operand in owner.operands]
     if computes is None or None in operands:

@@ -5,7 +5,6 @@ Machine code in a file can do whatever the process can, so it runs only where th
 
 from __future__ import annotations
 
-import ctypes
 import platform as host
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,11 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.native import ENTRY, NativeObject, NativeProgram, NativeTensor, read_native
+from et_schema.native import (
+    ENTRY,
+    NativeObject,
+    NativeProgram,
+    NativeTensor,
+    NativeWord,
+    evaluate_size,
+    interface_symbol,
+    read_native,
+)
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
-from et_vm.backends.native.threads import shared_pool
+from et_vm.backends.native.threads import Code, function_address, shared_pool
 from et_vm.platform import ALIGNMENT
 from et_vm.values import Array, Tensor
 
@@ -27,10 +35,10 @@ if TYPE_CHECKING:
 __all__ = ["NativeBackend"]
 
 CONTEXT_BYTES = 256
-YIELD_AT = 128
-"""Where the context of a call has the address of `sched_yield`."""
-
-_ENTRY_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+YIELD_AT, TIMES_AT, CLOCK_AT = 128, 136, 152
+"""Where the context of a call has the addresses of `sched_yield`, of memory for times and its end, and of
+`clock_gettime`.
+"""
 
 
 class NativeBackend(Backend):
@@ -52,9 +60,11 @@ class NativeBackend(Backend):
         return delegate
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        del context
         assert isinstance(handle, _Delegate)
-        handle.execute(args)
+        if context.tracer is None:
+            handle.execute(args)
+        else:
+            handle.execute_timed(args, context)
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, _Delegate)
@@ -74,25 +84,35 @@ class _Delegate:
         assert number is not None
         self.code = load_object(memoryview(chosen.code), number)
         self._reservation = context.platform.reserve(self.code.nbytes)
-        self._entry = _ENTRY_TYPE(self.code.address(ENTRY))
+        if program.words and not self.code.defines(interface_symbol(program)):
+            raise InvalidFile(
+                "the code is for other sizes, or for another arena, than the tables say",
+                code=Error.DelegateInvalidCompatibility,
+                where="words",
+                hint="the file is damaged: compile the program again",
+            )
+        self._words = list(program.words)
+        self._sizes = list(program.sizes)
+        self._entry = self.code.address(ENTRY)
+        self._functions = Code(self.code)
         self.arena = _aligned(context, program.arena_size, program.arena_alignment)
         self._context = context.platform.allocate(CONTEXT_BYTES)
-        libc = ctypes.CDLL(None)
-        address = ctypes.cast(libc.sched_yield, ctypes.c_void_p).value
-        assert address is not None
-        self._context[YIELD_AT : YIELD_AT + 8].view(np.uint64)[0] = address
+        self._shared = self._context.view(np.uint64)
+        self._shared[YIELD_AT // 8] = function_address("sched_yield")
+        self._shared[CLOCK_AT // 8] = function_address("clock_gettime")
+        self._kernels = list(chosen.kernels)
         self._constants: list[Array] = []
         self.copied = 0
         for place, constant in enumerate(program.constants):
             self._constants.append(
                 self._constant(context, constant.key, constant.nbytes, f"constants[{place}]")
             )
-        count = len(self._inputs) + len(self._outputs)
+        count = len(self._words) + len(self._inputs) + len(self._outputs)
         self._pointers = np.zeros(count + len(self._constants) + 1, np.uint64)
         self._pointers[count:-1] = [_address(one) for one in self._constants]
         self._pointers[-1] = _address(self.arena)
         self._where = _address(self._pointers), _address(self._context)
-        self._bound: tuple[int, ...] = ()
+        self._bound: tuple[object, ...] = ()
 
     def execute(self, args: Sequence[object]) -> None:
         """Run the code on the tensors of a call. Raises ExecutorchError(InvalidArgument) for others than it is for."""
@@ -101,10 +121,22 @@ class _Delegate:
         if self._poison:
             self.arena[:] = 0xFF
         pointers, context = self._where
-        if self._threads > 1:
-            shared_pool().run(self._entry, context, pointers, self._threads)
-        else:
-            self._entry(context, pointers, 0, 1)
+        shared_pool().run(self._functions, self._entry, context, pointers, self._threads)
+
+    def execute_timed(self, args: Sequence[object], context: BackendExecuteContext) -> None:
+        """As `execute`; tells the tracer what time each kernel took."""
+        # One time before the first kernel, and one after each.
+        times = np.zeros(len(self._kernels) + 1, np.int64)
+        start = context.platform.ticks()
+        place = TIMES_AT // 8
+        self._shared[place : place + 2] = _address(times), _address(times) + times.nbytes
+        try:
+            self.execute(args)
+        finally:
+            self._shared[place : place + 2] = 0
+        since: list[int] = (times - times[0] + start).tolist()
+        for kernel, before, after in zip(self._kernels, since, since[1:], strict=False):
+            context.log(kernel.identifier, kernel.name, before, after)
 
     def _bind(self, args: Sequence[object]) -> None:
         """Note the addresses of the tensors; they stay as long as the versions of the tensors do."""
@@ -114,11 +146,39 @@ class _Delegate:
             raise ExecutorchError(
                 Error.InvalidArgument, f"the call has {len(args)} arguments, the code takes {len(tensors)}"
             )
+        words = self._told(args)
+        sizes = [evaluate_size(size, words) for size in self._sizes]
+        self._pointers[: len(words)].view(np.int64)[:] = words
         for place, (arg, expected) in enumerate(zip(args, tensors, strict=True)):
+            if expected.is_number:
+                continue  # It is a word, and has no address.
+            wanted = tuple([size if size >= 0 else sizes[~size] for size in expected.sizes])
             if isinstance(arg, Tensor) and place >= len(self._inputs):
-                arg.resize(expected.sizes)
-            self._pointers[place] = _checked(arg, expected, place)
+                arg.resize(wanted)
+            self._pointers[len(words) + place] = _checked(arg, expected, wanted, place)
         self._bound = _versions(args)
+
+    def _told(self, args: Sequence[object]) -> list[int]:
+        """The sizes of inputs that the code is told, each within its bounds."""
+        found: list[int] = []
+        for word in self._words:
+            arg = args[word.input]
+            if self._inputs[word.input].is_number:
+                found.append(_number(arg, word, word.input))
+                continue
+            if not isinstance(arg, Tensor) or word.dim >= len(arg.sizes):
+                raise ExecutorchError(
+                    Error.InvalidArgument, f"argument {word.input} has no dimension {word.dim}: {arg!r}"
+                )
+            size = arg.sizes[word.dim]
+            if not word.least <= size <= word.most:
+                raise ExecutorchError(
+                    Error.InvalidArgument,
+                    f"argument {word.input} is {arg}; the code is for {word.least} to {word.most} "
+                    f"in dimension {word.dim}",
+                )
+            found.append(size)
+        return found
 
     def _constant(self, context: BackendInitContext, key: str, nbytes: int, where: str) -> Array:
         data = context.named_data.get(key)
@@ -153,19 +213,28 @@ def _chosen(objects: Sequence[NativeObject]) -> NativeObject:
     )
 
 
-def _checked(arg: object, expected: NativeTensor, place: int) -> int:
+def _number(arg: object, word: NativeWord, place: int) -> int:
+    """An argument that is an integer, within its bounds."""
+    if not isinstance(arg, int) or not word.least <= arg <= word.most:
+        raise ExecutorchError(
+            Error.InvalidArgument,
+            f"argument {place} is {arg!r}; the code is for integers from {word.least} to {word.most}",
+        )
+    return arg
+
+
+def _checked(arg: object, expected: NativeTensor, sizes: tuple[int, ...], place: int) -> int:
     """The address of an argument, which is as the code expects it."""
     if not isinstance(arg, Tensor) or arg.storage is None:
         raise ExecutorchError(Error.InvalidArgument, f"argument {place} is no tensor with data: {arg!r}")
     if (
         arg.scalar_type != expected.scalar_type
-        or arg.sizes != tuple(expected.sizes)
+        or arg.sizes != sizes
         or arg.dim_order != tuple(expected.dim_order)
     ):
-        sizes = list(expected.sizes)
         raise ExecutorchError(
             Error.InvalidArgument,
-            f"argument {place} is {arg}; the code is for {expected.scalar_type.name.lower()} of sizes {sizes}",
+            f"argument {place} is {arg}; the code is for {expected.scalar_type.name.lower()} of sizes {list(sizes)}",
         )
     address = _address(arg.storage)
     if address % 4:
@@ -186,5 +255,6 @@ def _address(array: Array) -> int:
     return place
 
 
-def _versions(args: Sequence[object]) -> tuple[int, ...]:
-    return tuple([arg.version if isinstance(arg, Tensor) else 0 for arg in args])
+def _versions(args: Sequence[object]) -> tuple[object, ...]:
+    """What changes with the arguments: versions of tensors, and numbers as they are."""
+    return tuple([arg.version if isinstance(arg, Tensor) else arg for arg in args])

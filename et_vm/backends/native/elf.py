@@ -83,6 +83,10 @@ class LoadedObject:
         """The address of a function. Raises InvalidFile for one that the code does not define."""
         return self._base + self._image.place(function)
 
+    def defines(self, function: str) -> bool:
+        """Whether the code defines a function."""
+        return function in self._image.functions
+
 
 def machine_of(data: memoryview) -> int:
     """ELF's number of the architecture that an object is for; 0 for what is too short to say."""

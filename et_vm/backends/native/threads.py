@@ -1,68 +1,137 @@
-"""Threads that share the work of machine code: a pool of the process, which lives as long as it."""
+"""Threads that share the work of machine code: a pool of the process, which lives as long as it.
+
+Between calls the threads wait in machine code, so that neither a call nor its end passes through the interpreter: each
+object defines `native_call` and `native_serve` for that, and the memory of the pool is what they agree on.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import platform
 import threading
-from collections.abc import Callable
-from queue import SimpleQueue
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Final
 
-__all__ = ["ThreadPool", "shared_pool"]
+import numpy as np
 
-Entry = Callable[[int, int, int, int], None]
+from et_schema.native import CALL, SERVE
+from et_vm.backend import MAX_THREADS
+from et_vm.backends.native.elf import LoadedObject
+from et_vm.values import Array
+
+__all__ = ["LINGER", "REST", "Code", "ThreadPool", "function_address", "shared_pool"]
+
+LINGER: Final = 500_000
+"""Nanoseconds in which a thread looks for the next call before it sleeps."""
+REST: Final = 1
+"""Seconds that a thread sleeps in the code of a program before it leaves it, and sleeps on outside."""
+
+_SLOT = 256
+_DONE = 128
+_ASLEEP = 132
+_FUTEX: Final = {"x86_64": 202, "AMD64": 202, "aarch64": 98, "arm64": 98}
+_FUTEX_WAIT_PRIVATE = 128
+
+_CALL_TYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
+_WAIT_TYPE = ctypes.CFUNCTYPE(
+    ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_void_p
+)
+_SERVE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
-class _Job(NamedTuple):
-    """A call that each thread makes with a number of its own."""
+class Code:
+    """Functions of an object with which threads call it. Whoever is in one of them holds the object in memory."""
 
-    function: Entry
-    context: int
-    pointers: int
-    threads: int
-    done: threading.Semaphore
+    def __init__(self, loaded: LoadedObject):
+        self._loaded = loaded
+        self.call: Final = _CALL_TYPE(loaded.address(CALL))
+        self.serve: Final = _SERVE_TYPE(loaded.address(SERVE))
 
 
 class ThreadPool:
-    """Waiting threads, one for each number from 1: the caller of `run` is number 0.
-
-    Jobs are put into all queues in the same order, so that threads which wait for each other in machine code are all
-    there, also if several callers share the pool.
-    """
+    """Waiting threads, one for each number from 1: the caller of `run` is number 0."""
 
     def __init__(self) -> None:
-        self._queues: list[SimpleQueue[_Job]] = []
         self._lock = threading.Lock()
+        self._memory = _memory()
+        self._threads = 0
+        self._code: Code | None = None
+        words = self._memory.view(np.uint64)
+        words[0] = function_address("sched_yield")
+        words[1] = function_address("syscall")
+        words[2] = function_address("clock_gettime")
+        words[3:7] = _FUTEX.get(platform.machine(), 0), LINGER, REST, 0
+        for place, name in enumerate(("sched_getcpu", "sched_getaffinity", "sched_setaffinity"), 7):
+            words[place] = function_address(name)
+        words[10] = len(os.sched_getaffinity(0))
 
-    def run(self, function: Entry, context: int, pointers: int, threads: int) -> None:
-        """Call `function(context, pointers, thread, threads)` with each number of a thread; returns when all have."""
-        done = threading.Semaphore(0)
-        job = _Job(function, context, pointers, threads, done)
-        with self._lock:
-            while len(self._queues) < threads - 1:
+    def run(self, code: Code, function: int, context: int, pointers: int, threads: int) -> None:
+        """Call `function(context, pointers, thread, threads)` with each number of a thread; returns when all have.
+
+        `function` is the address of code of any program. While another caller uses the pool, one thread does all of
+        the work.
+        """
+        if threads == 1 or not self._lock.acquire(blocking=False):
+            code.call(_address(self._memory), function, context, pointers, 1)
+            return
+        try:
+            self._code = code
+            while self._threads < threads - 1:
                 self._start()
-            for queue in self._queues[: threads - 1]:
-                queue.put(job)
-        function(context, pointers, 0, threads)
-        for _ in range(threads - 1):
-            done.acquire()
+            code.call(_address(self._memory), function, context, pointers, threads)
+        finally:
+            self._code = None
+            self._lock.release()
 
     def _start(self) -> None:
-        queue: SimpleQueue[_Job] = SimpleQueue()
-        number = len(self._queues) + 1
-        self._queues.append(queue)
-        threading.Thread(target=_work, args=(queue, number), name=f"et-vm {number}", daemon=True).start()
+        number = self._threads + 1
+        slot = self._memory[number * _SLOT : (number + 1) * _SLOT].view(np.int32)
+        slot[_ASLEEP // 4] = 1
+        threading.Thread(target=self._work, args=(number, slot), name=f"et-vm {number}", daemon=True).start()
+        self._threads = number
+
+    def _work(self, number: int, slot: Array) -> None:
+        """Serve calls in the code of the program that makes one, and sleep outside of it when none have come."""
+        pool, address = _address(self._memory), _address(slot)
+        wait = _WAIT_TYPE(function_address("syscall"))
+        futex = _FUTEX[platform.machine()]
+        while True:
+            given = int(slot[0])
+            if given == slot[_DONE // 4]:
+                wait(futex, address, _FUTEX_WAIT_PRIVATE, given, None)
+                continue
+            code = self._code
+            assert code is not None, "a call is done before its code is forgotten"
+            code.serve(pool, number)
+            del code
 
 
-def _work(queue: SimpleQueue[_Job], number: int) -> None:
-    while True:
-        job = queue.get()
-        job.function(job.context, job.pointers, number, job.threads)
-        job.done.release()
+def _memory() -> Array:
+    """Zeroed memory for the most threads that there may be, at the start of a slot."""
+    nbytes = _SLOT * MAX_THREADS
+    raw = np.zeros(nbytes + _SLOT, np.uint8)
+    start = -_address(raw) % _SLOT
+    return raw[start : start + nbytes]
 
 
-_POOL: Final = ThreadPool()
+def function_address(name: str) -> int:
+    """The address of a function of the C library."""
+    address = ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value
+    assert address is not None
+    return address
 
 
+def _address(array: Array) -> int:
+    place: int = array.__array_interface__["data"][0]
+    return place
+
+
+@cache
 def shared_pool() -> ThreadPool:
-    """The pool of the process; it has threads from the first job on that asks for them."""
-    return _POOL
+    """The pool of the process; it has threads from the first call on that asks for them."""
+    return ThreadPool()
+
+
+# The child of a fork has no other threads than the one that forked.
+os.register_at_fork(after_in_child=shared_pool.cache_clear)

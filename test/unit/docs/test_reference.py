@@ -40,6 +40,12 @@ TYPES = {
     "program.range": {"n": "i64"},
     "program.store": {"c": "tensor<1x8xf32>"},
     "xnnpack.output": {"1": "!xnnpack.value<fp32, [4]>"},
+    "native.view": {"0": "tensor<1x8x4x4xf32, #edge.dim_order<0, 2, 3, 1>>"},
+    "native.strided_load": {"x": "memref<?x?xf32>", "i": "index", "k": "index"},
+    "native.outer_product": {"a": "vector<12xf32>", "b": "vector<32xf32>", "c": "vector<12x32xf32>"},
+    "native.concat": {"b0": "vector<16xf32>", "b1": "vector<16xf32>"},
+    "native.compare": {"a": "vector<16xf32>", "b": "vector<16xf32>"},
+    "native.select": {"m": "vector<16xi1>", "a": "vector<16xf32>", "b": "vector<16xf32>"},
 }
 """Types of the values that an example uses and does not define, where they are not the default."""
 

@@ -12,6 +12,7 @@ import faulthandler
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from guarded_memory import GuardedPlatform, guarded_bytes
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.backends.native import NativePartitioner
-from et_schema.native import NativeProgram, read_native, serialize_native
+from et_schema.native import NativeProgram, evaluate_size, read_native, serialize_native
 from et_schema.pte import read_pte
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.native.backend import NativeBackend
@@ -86,21 +87,62 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
 ]
 
 
-def blobs(name: str) -> Iterator[tuple[str, NativeProgram, dict[str, memoryview]]]:
-    """Each case compiled: its tables, and the named data."""
-    for number, (module, shapes) in enumerate(CASES):
+class Encoder(nn.Module):
+    """Projections, attention within a sequence, a norm and what is fused with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project, self.norm = nn.Linear(24, 24), nn.LayerNorm(24)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        heads = torch.relu(self.project(x)).view(x.shape[0], x.shape[1], 3, 8).transpose(1, 2)
+        weights = torch.softmax(heads @ heads.transpose(-1, -2), -1)
+        return self.norm((weights @ heads).transpose(1, 2).reshape(x.shape) + x)[:, 1:]
+
+
+B, N = torch.export.Dim("b", min=1, max=4), torch.export.Dim("n", min=3, max=37)
+SIZED: list[tuple[nn.Module, Any, list[list[tuple[int, ...]]]]] = [
+    (Chain(), ({1: N}, {0: B, 1: N}), [[(1, n), (b, n)] for b, n in ((3, 9), (1, 3), (4, 37), (2, 33))]),
+    (Products(33, 47, 10), ({0: N},), [[(n, 33)] for n in (7, 3, 4, 5, 13, 18, 23, 37)]),
+    (
+        Matrices(),
+        ({0: B, 1: N}, {0: B, 2: N}),
+        [[(b, n, 5), (b, 5, n)] for b, n in ((2, 7), (1, 3), (4, 37))],
+    ),
+    (Rows(), ({1: B, 2: N}, {0: N}), [[(3, b, n), (n,)] for b, n in ((2, 7), (1, 3), (4, 37), (3, 16))]),
+    (Encoder(), ({0: B, 1: N},), [[(b, n, 24)] for b, n in ((2, 7), (1, 3), (4, 37), (3, 16))]),
+]
+"""Modules whose sizes are known at run time only, and the shapes of inputs to run them with."""
+
+
+Shapes = list[tuple[int, ...]]
+
+
+def blobs(name: str) -> Iterator[tuple[str, NativeProgram, dict[str, memoryview], list[Shapes]]]:
+    """Each case compiled: its tables, the named data, and the shapes of inputs to run it with."""
+    fixed = [(module, None, [shapes]) for module, shapes in CASES]
+    for number, (module, dynamic, runs) in enumerate([*fixed, *SIZED]):
         torch.manual_seed(number)
-        exported = torch.export.export(module.eval(), tuple(torch.randn(shape) for shape in shapes))
+        inputs = tuple(torch.randn(shape) for shape in runs[0])
+        exported = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic)
         edge = to_edge(exported).to_backend(NativePartitioner(instruction_sets=[name]))
         pte = read_pte(memoryview(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer))
         (plan,) = pte.program.execution_plan
         (delegate,) = plan.delegates
         assert delegate.processed is not None
-        yield f"case {number}", read_native(pte.delegate_data(delegate.processed)), dict(pte.named_data())
+        program = read_native(pte.delegate_data(delegate.processed))
+        yield f"case {number}", program, dict(pte.named_data()), runs
+
+
+def told(program: NativeProgram, shapes: Shapes) -> tuple[list[int], list[list[int]]]:
+    """The words of a call with inputs of these shapes, and the shapes of its outputs."""
+    words = [shapes[word.input][word.dim] for word in program.words]
+    computed = [evaluate_size(size, words) for size in program.sizes]
+    return words, [[size if size >= 0 else computed[~size] for size in one.sizes] for one in program.outputs]
 
 
 def run(
-    program: NativeProgram, data: dict[str, memoryview], threads: int, *, guard: bool | None
+    program: NativeProgram, data: dict[str, memoryview], shapes: Shapes, threads: int, *, guard: bool | None
 ) -> list[bytes]:
     """The bytes of the outputs; `guard` is where memory touches a guard page: at its end or start, or nowhere."""
 
@@ -110,12 +152,12 @@ def run(
         return memory
 
     random = np.random.default_rng(0)
-    inputs = [placed(random.standard_normal(one.sizes).astype(np.float32)) for one in program.inputs]
-    outputs = [placed(np.full(one.sizes, np.nan, np.float32)) for one in program.outputs]
-    tables = [*program.inputs, *program.outputs]
+    _, results = told(program, shapes)
+    inputs = [placed(random.standard_normal(shape).astype(np.float32)) for shape in shapes]
+    outputs = [placed(np.full(shape, np.nan, np.float32)) for shape in results]
     args = [
-        xnnpack_graphs.tensor(memory.view(np.float32).reshape(one.sizes))
-        for memory, one in zip([*inputs, *outputs], tables, strict=True)
+        xnnpack_graphs.tensor(memory.view(np.float32).reshape(shape))
+        for memory, shape in zip([*inputs, *outputs], [*shapes, *results], strict=True)
     ]
     constants = {key: memoryview(placed(np.frombuffer(one, np.uint8))) for key, one in data.items()}
     platform = Platform() if guard is None else GuardedPlatform(at_end=guard)
@@ -130,17 +172,19 @@ def run(
 
 def main() -> None:
     name, *options = sys.argv[1:]
-    for label, program, data in blobs(name):
+    for label, program, data, runs in blobs(name):
         if options and program.arena_size > 4096:
             program.arena_size -= 4096
             print(f"{label} with too small an arena", flush=True)
-            run(program, data, 1, guard=True)
+            run(program, data, runs[0], 1, guard=True)
         if options:
             continue
-        expected = run(program, data, 1, guard=None)
-        for threads in (1, 2, 3):
-            for guard in (None, True, False):
-                assert run(program, data, threads, guard=guard) == expected, (label, threads, guard)
+        for shapes in runs:
+            expected = run(program, data, shapes, 1, guard=None)
+            for threads in (1, 2, 3):
+                for guard in (None, True, False):
+                    found = run(program, data, shapes, threads, guard=guard)
+                    assert found == expected, (label, shapes, threads, guard)
         print(label, "arena", program.arena_size, flush=True)
     print("done")
 

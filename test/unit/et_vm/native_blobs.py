@@ -34,8 +34,25 @@ func.func @forward(%x: tensor<5x8xf32>, %w: tensor<8x20xf32>) -> (tensor<5x20xf3
 """
 
 
+SIZED = """
+func.func @forward(%x: tensor<?x?xf32, #program.sizes<s0, s1>>, %w: tensor<?x20xf32, #program.sizes<s1>>) ->
+    (tensor<?x20xf32, #program.sizes<s0>>, tensor<?xf32, #program.sizes<s0*s1>>)
+    attributes {program.ranges = #program.ranges<s0 from 1 to 9, s1 from 2 to 40>} {
+  %0 = edge.mm %x, %w : (tensor<?x?xf32, #program.sizes<s0, s1>>, tensor<?x20xf32, #program.sizes<s1>>)
+    -> tensor<?x20xf32, #program.sizes<s0>>
+  %1 = edge._softmax %0 {dim = -1, half_to_float = false} : tensor<?x20xf32, #program.sizes<s0>>
+  %2 = edge.relu %1 : tensor<?x20xf32, #program.sizes<s0>>
+  %3 = edge.view_copy %x {size = [-1]} : (tensor<?x?xf32, #program.sizes<s0, s1>>)
+    -> tensor<?xf32, #program.sizes<s0*s1>>
+  %4 = edge.exp %3 : tensor<?xf32, #program.sizes<s0*s1>>
+  func.return %2, %4 : tensor<?x20xf32, #program.sizes<s0>>, tensor<?xf32, #program.sizes<s0*s1>>
+}
+"""
+"""Of sizes that are known at run time only."""
+
+
 @cache
-def blob(*sets: str) -> bytes:
+def blob(*sets: str, text: str = TEXT) -> bytes:
     """A product with a fused op, and a pointwise op beside it."""
     context = Context()
     for dialect in (Builtin, Func):
@@ -43,7 +60,7 @@ def blob(*sets: str) -> bytes:
     for name, factory in dialect_factories().items():
         context.register_dialect(name, factory)
     specs = [CompileSpec("instruction_sets", "+".join(sets or SETS.values()).encode())]
-    return bytes(NativeBackend.preprocess(parse_module(context, TEXT), specs).processed_bytes)
+    return bytes(NativeBackend.preprocess(parse_module(context, text), specs).processed_bytes)
 
 
 def program(*sets: str) -> NativeProgram:

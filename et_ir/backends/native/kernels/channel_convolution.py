@@ -68,7 +68,10 @@ def _repeated(host: Host, image: SSAValue, sizes: Convolution) -> SSAValue:
     depth, height, width = sizes.padded
     rows = sizes.batch * depth * height
     target = host.scratch(rows * width * sizes.columns)
-    operands = [Operand(image, [rows, width * sizes.channels]), Operand(target, [rows, width * sizes.columns])]
+    operands = [
+        Operand(image, [rows, width * sizes.channels]),
+        Operand(target, [rows, width * sizes.columns]),
+    ]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, y = buffers
@@ -81,9 +84,7 @@ def _repeated(host: Host, image: SSAValue, sizes: Convolution) -> SSAValue:
     return target
 
 
-def _build(
-    b: LoopBuilder, shape: _Shape, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
-) -> None:
+def _build(b: LoopBuilder, shape: _Shape, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue) -> None:
     sizes, tile = shape.sizes, shape.tile
     depth, height, pixels = shape.phase
     channels = b.dim(y, 1)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
@@ -15,10 +14,11 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import evaluate
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import Size, count_of, product
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["Epilogue", "Tail"]
 
@@ -32,8 +32,8 @@ class Epilogue:
 
     kernel: KernelOp
     anchor: SchemaOp
-    rows: int
-    columns: int
+    rows: Size
+    columns: Size
     tail: Tail = lambda _, total, __: total
     tail_operands: Sequence[SSAValue] = ()
     """The operands of the anchor that `tail` reads, as values in the body."""
@@ -43,7 +43,7 @@ class Epilogue:
     def _values(self) -> list[SSAValue]:
         """The arguments of the body that are read, apart from the anchor's own."""
         read = {operand for op in self._ops for operand in op.operands} | set(self.tail_operands)
-        return [value for value in self.kernel.body.block.args if value in read]
+        return [value for value in self.kernel.body.block.args if value in read and is_tensor(value.type)]
 
     @property
     def _ops(self) -> list[SchemaOp]:
@@ -55,9 +55,9 @@ class Epilogue:
         outside = self.kernel.outside()
         found: list[Operand] = []
         for value in self._values:
-            count = prod(tensor_type(value).get_shape())
+            count = count_of(value)
             buffer = host.buffer(outside[value])
-            if count == self.rows * self.columns and count != self.columns:
+            if count == product((self.rows, self.columns)) and count != self.columns:
                 found.append(Operand(buffer, [self.rows, self.columns]))
             else:
                 found.append(Operand(buffer, [self.columns] if count == self.columns else []))

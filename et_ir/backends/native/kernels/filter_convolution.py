@@ -89,9 +89,7 @@ def filter_convolution_kernel(host: Host, kernel: KernelOp) -> None:
         right = panel_filters(host, sizes, phase, weight)
         shape = _Shape(sizes, phase, tile, panel_columns(host))
 
-        def build(
-            b: LoopBuilder, buffers: Sequence[SSAValue], shape: _Shape = shape
-        ) -> None:
+        def build(b: LoopBuilder, buffers: Sequence[SSAValue], shape: _Shape = shape) -> None:
             x, w, *others, y = buffers
             epilogue.bind(others)
             _Filters(b, shape, epilogue, x, w, y).build()

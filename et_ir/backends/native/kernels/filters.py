@@ -85,9 +85,7 @@ class Convolution:
         _, *target, columns = image_sizes(op, op.results[0])
         taps = list(tensor_type(op.arg("weight")).get_shape()[2:])
         transposed = bool(op.arg("transposed"))
-        steps, borders, aparts = (
-            _of_all(op.arg(name), rank) for name in ("stride", "padding", "dilation")
-        )
+        steps, borders, aparts = (_of_all(op.arg(name), rank) for name in ("stride", "padding", "dilation"))
         make = _transposed if transposed else _direct
         lead = DIRECTIONS - rank
         directions = [[Direction(1, 0, 1, 1, 0, 1, 1, 0, 1)]] * lead

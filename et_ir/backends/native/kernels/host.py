@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from io import StringIO
-from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, MemRefType, ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FunctionType,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    f32,
+)
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.printer import Printer
 
-from et_ir.backends.native.loop_builder import LoopBuilder
+from et_ir.backends.native.loop_builder import Index, LoopBuilder
+from et_ir.backends.native.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.sizes import Ranges
 
-__all__ = ["Build", "Host", "Operand"]
+__all__ = ["Build", "Host", "Number", "Operand"]
 
 Build = Callable[[LoopBuilder, Sequence[SSAValue]], None]
 """Appends the loops of a kernel, given its buffers."""
@@ -31,7 +39,7 @@ Build = Callable[[LoopBuilder, Sequence[SSAValue]], None]
 class Operand:
     """A buffer as a kernel takes it."""
 
-    def __init__(self, value: SSAValue, sizes: Sequence[int], fixed: Sequence[int] = ()):
+    def __init__(self, value: SSAValue, sizes: Sequence[Size], fixed: Sequence[int] = ()):
         """`sizes` are those that the kernel sees, with as many elements as the value; those of the dimensions in
         `fixed` are in the type, and the kernel is for these only.
         """
@@ -42,14 +50,25 @@ class Operand:
     @property
     def type(self) -> MemRefType:
         """The type of the kernel's argument."""
-        shape = [size if dim in self.fixed else DYNAMIC_INDEX for dim, size in enumerate(self.sizes)]
+        shape = [
+            size if dim in self.fixed and isinstance(size, int) else DYNAMIC_INDEX
+            for dim, size in enumerate(self.sizes)
+        ]
         return MemRefType(memref_type(self.value).element_type, shape)
+
+
+class Number:
+    """A size or a place as a kernel takes it, of type `index`."""
+
+    def __init__(self, value: Size):
+        self.value = value
+        self.type = IndexType()
 
 
 class Host:
     """Builds the function of a partition and the kernels it calls, in a module of their own."""
 
-    def __init__(self, module: ModuleOp, name: str, lanes: int, registers: int):
+    def __init__(self, module: ModuleOp, name: str, lanes: int, registers: int, known: Known, ranges: Ranges):
         self.symbols = Globals(module)
         self.lanes = lanes
         """Elements of a vector register."""
@@ -57,6 +76,8 @@ class Host:
         self.module = ModuleOp([])
         self.constants: list[tuple[str, Blob]] = []
         """Key and bytes of the constants, in the order of the arguments for them."""
+        self.called: list[str] = []
+        """Names of the kernels, in the order of the calls."""
         self._name = name
         self._block = Block()
         self._b = LoopBuilder(self._block)
@@ -64,6 +85,52 @@ class Host:
         self._constants: dict[tuple[str, Attribute], SSAValue] = {}
         self._kernels: dict[str, str] = {}
         self._names: dict[str, int] = {}
+        self._known = known
+        self._ranges = ranges
+        self._words: dict[str, SSAValue] = {}
+        self._indices: dict[Size, Index] = {}
+
+    # -- sizes
+
+    def word(self, name: str) -> None:
+        """A new argument of the function: a size that is known at run time only."""
+        made = self._words[name] = self._block.insert_arg(IndexType(), len(self._block.args))
+        made.name_hint = name
+
+    def index(self, size: Size) -> Index:
+        """A size in the function of the partition."""
+        if isinstance(size, int):
+            return size
+        if size not in self._indices:
+            told = self._known.told(size)
+            self._indices[size] = told if isinstance(told, int) else self._b.expression(told, self._words)
+        return self._indices[size]
+
+    def number(self, value: SSAValue) -> Size:
+        """An integer: a number, or an expression of what the partition is told. Raises ValueError for others."""
+        found = number_of(value, self._known.numbers)
+        if found is None:
+            raise ValueError(f"{value} is known to the program only")
+        return normal(found)
+
+    def place(self, value: SSAValue, size: Size) -> Size:
+        """An integer that is a place of a dimension; one that is below 0 counts from the end.
+
+        Raises ValueError as `number` does.
+        """
+        found = self.number(value)
+        if isinstance(found, int):
+            return normal(found + size) if found < 0 else found
+        given = {one.symbol for one in self._known.numbers.values()}
+        # Sizes are not negative. Of those that are the remainder takes no place past the end.
+        return normal((found + size) % size) if given & found.symbols else found
+
+    def most(self, size: Size) -> int:
+        """The upper bound of a size."""
+        found = largest(size, self._ranges)
+        if found is None:
+            raise ValueError(f"the size {size} has no upper bound")
+        return found
 
     # -- buffers
 
@@ -75,6 +142,10 @@ class Host:
             made.name_hint = value.name_hint
         return made
 
+    def unread(self) -> None:
+        """An argument of the function in the place of an input that is a number: a word is told instead."""
+        self._block.insert_arg(IndexType(), len(self._block.args))
+
     def hold(self, value: SSAValue, buffer: SSAValue) -> None:
         """Note that a buffer holds a value."""
         self._buffers[value] = buffer
@@ -82,15 +153,18 @@ class Host:
     def buffer(self, value: SSAValue) -> SSAValue:
         """The buffer of a value: allocated when first asked for."""
         if value not in self._buffers:
-            shape = tensor_type(value).get_shape()
-            made = self._b.add_op(AllocOp([], [], MemRefType(f32, [prod(shape)])))
+            made = self._b.add_op(AllocOp([], [], self.type_of(value)))
             made.memref.name_hint = value.name_hint
             self._buffers[value] = made.memref
         return self._buffers[value]
 
-    def scratch(self, elements: int) -> SSAValue:
+    def type_of(self, value: SSAValue) -> MemRefType:
+        """The type of the buffer of a value, with room for as many elements as it can have."""
+        return MemRefType(f32, [self.most(count_of(value))])
+
+    def scratch(self, elements: Size) -> SSAValue:
         """A buffer that only the next kernel uses."""
-        return self._b.add_op(AllocOp([], [], MemRefType(f32, [elements]))).memref
+        return self._b.add_op(AllocOp([], [], MemRefType(f32, [self.most(elements)]))).memref
 
     def constant(self, blob: Blob, elements: int, element: Attribute = f32) -> SSAValue:
         """A buffer of constant data."""
@@ -102,7 +176,7 @@ class Host:
 
     # -- kernels
 
-    def call(self, name: str, operands: Sequence[Operand], build: Build) -> None:
+    def call(self, name: str, operands: Sequence[Operand | Number], build: Build) -> None:
         """Call a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
         builder = LoopBuilder(block)
@@ -118,22 +192,31 @@ class Host:
             self.module.body.block.add_op(function)
             self._kernels[text] = symbol
         arguments = [self._cast(operand) for operand in operands]
+        self.called.append(self._kernels[text])
         self._b.add_op(CallOp(self._kernels[text], arguments, []))
 
-    def _cast(self, operand: Operand) -> SSAValue:
-        """The buffer with the type of a kernel's argument."""
+    def _cast(self, operand: Operand | Number) -> SSAValue:
+        """The value with the type of a kernel's argument."""
+        if isinstance(operand, Number):
+            return self._b.index(self.index(operand.value))
         if operand.value.type == operand.type:
             return operand.value
-        dynamic = [self._b.index(size) for dim, size in enumerate(operand.sizes) if dim not in operand.fixed]
-        strides = [prod(operand.sizes[dim + 1 :]) for dim in range(len(operand.sizes))]
+        shape = operand.type.get_shape()
+        dynamic = [
+            self._b.index(self.index(size))
+            for size, known in zip(operand.sizes, shape, strict=True)
+            if known < 0
+        ]
+        strides = [product(operand.sizes[dim + 1 :]) for dim in range(len(operand.sizes))]
+        unknown = [self._b.index(self.index(one)) for one in strides if not isinstance(one, int)]
         made = ReinterpretCastOp(
             operand.value,
             [],
             dynamic,
-            [],
+            unknown,
             [0],
-            operand.type.get_shape(),
-            strides,
+            shape,
+            [one if isinstance(one, int) else DYNAMIC_INDEX for one in strides],
             operand.type,
         )
         return self._b.add_op(made).result

@@ -72,7 +72,11 @@ def copy_row(
     width = lanes * VECTORS
     whole = b.multiple_below(count, width)
     with b.for_(0, whole, width) as loop:
-        b.store(b.load(x, [*source, b.add(first, loop.index)], vector_of(width)), y, [row, b.add(start, loop.index)])
+        b.store(
+            b.load(x, [*source, b.add(first, loop.index)], vector_of(width)),
+            y,
+            [row, b.add(start, loop.index)],
+        )
     with b.for_(whole, count, lanes) as loop:
         mask = b.mask(b.sub(count, loop.index), lanes)
         value = b.masked_load(x, [*source, b.add(first, loop.index)], mask, b.splat(0.0, vector_of(lanes)))

@@ -12,7 +12,15 @@ from et_ir.backends.native.kernels.host import Host
 from et_ir.data import Blob
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["PANEL", "constant_array", "constant_integers", "integers_constant", "panel_columns", "panels_of", "tile_rows"]
+__all__ = [
+    "PANEL",
+    "constant_array",
+    "constant_integers",
+    "integers_constant",
+    "panel_columns",
+    "panels_of",
+    "tile_rows",
+]
 
 PANEL: Final = 16
 """Columns of a packed panel: one vector of AVX-512, two of AVX2, four of NEON."""

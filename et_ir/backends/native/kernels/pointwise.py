@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.pointwise_rules import evaluate
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
@@ -36,17 +37,19 @@ def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
     ops = [op for op in body.ops if isinstance(op, SchemaOp)]
     (yielded,) = last.operands
     order = dim_order_of(tensor_type(kernel.outputs[0]))
+    inputs = [value for value, _ in kernel.tensors()]
+    arguments = [argument for _, argument in kernel.tensors()]
     sizes, steps = collapse(
-        _in_memory(kernel.outputs[0], order), [_in_memory(value, order) for value in kernel.inputs]
+        _in_memory(kernel.outputs[0], order), [_in_memory(value, order) for value in inputs]
     )
     operands = [
         Operand(host.buffer(value), [size for size, moves in zip(sizes, of, strict=True) if moves])
-        for value, of in zip(kernel.inputs, steps, strict=True)
+        for value, of in zip(inputs, steps, strict=True)
     ]
     operands.append(Operand(host.buffer(kernel.outputs[0]), sizes))
 
     def compute(b: LoopBuilder, values: Sequence[SSAValue]) -> SSAValue:
-        known: dict[SSAValue, SSAValue] = dict(zip(body.args, values, strict=True))
+        known: dict[SSAValue, SSAValue] = dict(zip(arguments, values, strict=True))
         return evaluate(b, ops, known)[yielded]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -55,7 +58,7 @@ def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
     host.call("pointwise", operands, build)
 
 
-def copy_kernel(host: Host, source: SSAValue, target: SSAValue, elements: int) -> None:
+def copy_kernel(host: Host, source: SSAValue, target: SSAValue, elements: Size) -> None:
     """Copy the elements of a buffer."""
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -64,10 +67,10 @@ def copy_kernel(host: Host, source: SSAValue, target: SSAValue, elements: int) -
     host.call("copy", [Operand(source, [elements]), Operand(target, [elements])], build)
 
 
-def _in_memory(value: SSAValue, order: Sequence[int]) -> list[int]:
+def _in_memory(value: SSAValue, order: Sequence[int]) -> list[Size]:
     """The sizes of an operand by dimensions of the result, in the order in which the result has them in memory."""
-    shape = tensor_type(value).get_shape()
-    padded = [1] * (len(order) - len(shape)) + list(shape)
+    shape = shape_of(value)
+    padded: list[Size] = [1] * (len(order) - len(shape)) + list(shape)
     return [padded[dim] for dim in order]
 
 
@@ -135,18 +138,18 @@ def build_pointwise(
             guarded([*reversed(at), loop.index])
 
 
-def collapse(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> tuple[list[int], list[Steps]]:
+def collapse(shape: Sequence[Size], operands: Sequence[Sequence[Size]]) -> tuple[list[Size], list[Steps]]:
     """Sizes with neighbors merged over which all operands step alike, and over which of them each steps."""
     rank = len(shape)
     padded = [[1] * (rank - len(one)) + list(one) for one in operands]
-    sizes: list[int] = []
+    sizes: list[Size] = []
     kinds: list[tuple[bool, ...]] = []
     for dim, size in enumerate(shape):
         if size == 1:
             continue
         kind = tuple(one[dim] != 1 for one in padded)
         if kinds and kinds[-1] == kind:
-            sizes[-1] *= size
+            sizes[-1] = product((sizes[-1], size))
         else:
             sizes.append(size)
             kinds.append(kind)

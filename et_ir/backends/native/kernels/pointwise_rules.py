@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.dialects.native import CompareOp, KernelOp, SelectOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["COMPARISONS", "POINTWISE", "Rule", "anchor_of", "evaluate"]
 
@@ -31,7 +32,9 @@ def evaluate(
     for op in ops:
         name = operator_name(op)
         rule = POINTWISE.get(name) or COMPARISONS[name]
-        known[op.results[0]] = rule(b, op, [known[operand] for operand in op.operands])
+        known[op.results[0]] = rule(
+            b, op, [known[operand] for operand in op.operands if is_tensor(operand.type)]
+        )
     return known
 
 

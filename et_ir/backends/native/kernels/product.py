@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from xdsl.ir import SSAValue
@@ -24,10 +23,11 @@ from et_ir.backends.native.kernels.panels import (
     tile_rows,
 )
 from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul, operator_name
+from et_ir.backends.native.kernels.row_tiles import visit_rows
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["build_product", "column_groups", "packed_operand", "product_kernel"]
 
@@ -39,12 +39,14 @@ BLOCK_ROWS: Final = 96
 class Sizes:
     """A batch of products of matrices of `rows` by `inner` and `inner` by `columns`, and the tile of results."""
 
-    batch: int
-    rows: int
-    inner: int
-    columns: int
+    batch: Size
+    rows: Size
+    inner: Size
+    columns: Size
     tile_rows: int
     tile_columns: int
+    many_rows: bool = False
+    """Whether threads share blocks of rows, and not the columns."""
 
 
 class _Anchor:
@@ -67,11 +69,12 @@ class _Anchor:
         self.by_columns = self.name == "linear"
 
     def sizes(self, host: Host) -> Sizes:
-        result = tensor_type(self.op.results[0]).get_shape()
-        batch = result[0] if self.name == "bmm" else 1
-        rows = prod(result) // (batch * result[-1])
-        inner = tensor_type(self.left).get_shape()[-1]
-        return Sizes(batch, rows, inner, result[-1], tile_rows(rows, host), panel_columns(host))
+        result = shape_of(self.op.results[0])
+        batch, rows = (result[0], result[1]) if self.name == "bmm" else (1, product(result[:-1]))
+        inner = shape_of(self.left)[-1]
+        most = host.most(rows)
+        tile = tile_rows(most, host)
+        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most >= 2 * BLOCK_ROWS)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product and its bias, scaled."""
@@ -95,7 +98,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
         right = packed_operand(panels_of(host, matrix.T if anchor.by_columns else matrix), sizes)
     else:
         right = Operand(host.buffer(outside[anchor.right]), [sizes.batch, sizes.inner, sizes.columns])
-    rows = sizes.batch * sizes.rows
+    rows = product((sizes.batch, sizes.rows))
     left = Operand(host.buffer(outside[anchor.left]), [rows, sizes.inner])
     tail_operands = [] if anchor.bias is None else [anchor.bias]
     epilogue = Epilogue(kernel, anchor.op, rows, sizes.columns, anchor.tail, tail_operands)
@@ -111,6 +114,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
 
 def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
     """Panels of a right matrix, as a kernel takes them."""
+    assert isinstance(sizes.columns, int)
     return Operand(panels, [-(-sizes.columns // PANEL), sizes.inner, PANEL], fixed=[2])
 
 
@@ -124,23 +128,25 @@ def build_product(
     def rows(
         start: Index, end: Index, column: Index, width: int, mask: SSAValue | None, number: Index
     ) -> None:
-        """Tiles of the rows from `start` to `end`. The last ends with them, and may repeat rows of the one before."""
-        last = b.sub(end, tile)
-        with b.for_(start, end, tile) as loop:
-            at = [b.min(loop.index, last), column]
-            total = _accumulate(b, x, w, at, tile, width, None if packed else number, mask)
+        """Tiles of the rows from `start` to `end`."""
+
+        def one(row: Index, height: int) -> None:
+            at = [row, column]
+            total = _accumulate(b, x, w, at, height, width, None if packed else number, mask)
             epilogue.store(b, total, y, at, mask)
+
+        visit_rows(b, start, end, tile, one, any_number=not isinstance(sizes.rows, int))
 
     def columns(visit: Callable[[Index, int, SSAValue | None], None]) -> None:
         column_groups(b, sizes, b.dim(y, 1), visit)
 
     count = b.dim(x, 0)
-    if sizes.batch > 1:
+    if sizes.batch != 1:
         each = b.quotient(count, b.dim(w, 0))
         with b.parallel(b.dim(w, 0)) as number:
             start = b.mul(number, each)
             columns(lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number))
-    elif sizes.rows >= 2 * BLOCK_ROWS:
+    elif sizes.many_rows or (isinstance(sizes.rows, int) and sizes.rows >= 2 * BLOCK_ROWS):
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
@@ -175,10 +181,17 @@ def column_groups(
     else:
         with b.for_(0, whole, width) as loop:
             visit(loop.index, width, None)
-    left = sizes.columns % width
+    left = sizes.columns % width if isinstance(sizes.columns, int) else width
 
     def rest() -> None:
         column = whole
+        if not isinstance(sizes.columns, int):
+            some = b.multiple_below(columns, PANEL)
+            with b.for_(whole, some, PANEL) as loop:
+                visit(loop.index, PANEL, None)
+            with b.if_(b.below(some, columns)):
+                visit(some, PANEL, b.mask(b.sub(columns, some), PANEL))
+            return
         for _ in range(left // PANEL):
             visit(column, PANEL, None)
             column = b.add(column, PANEL)

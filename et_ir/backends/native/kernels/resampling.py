@@ -86,7 +86,11 @@ def takes_pixels(op: SchemaOp) -> bool:
     given: Sequence[SSAValue | None] = op.arg("indices")
     count = next((number for number, one in enumerate(given) if one is not None), 0)
     indices = [one for one in given[count:] if one is not None]
-    if not count or len(given) != tensor_type(op.operands[0]).get_num_dims() or len(indices) < len(given) - count:
+    if (
+        not count
+        or len(given) != tensor_type(op.operands[0]).get_num_dims()
+        or len(indices) < len(given) - count
+    ):
         return False
     return all(
         isinstance(one.owner, GetOp)
@@ -153,9 +157,7 @@ def _adaptive(source: int, target: int, average: bool) -> Axis:
     place = np.arange(target)
     starts = place * source // target
     counts = -(-(place + 1) * source // target) - starts
-    return Axis(
-        starts[:, None], counts=counts, divisors=counts.astype(np.float32) if average else None
-    )
+    return Axis(starts[:, None], counts=counts, divisors=counts.astype(np.float32) if average else None)
 
 
 def _pools(op: SchemaOp, sources: Sequence[int], targets: Sequence[int]) -> list[Axis]:

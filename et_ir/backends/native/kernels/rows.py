@@ -7,9 +7,9 @@ read from memory once, however many passes there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf
 from typing import Final, TypeAlias
 
 from xdsl.dialects import arith, math, vector
@@ -27,11 +27,13 @@ from et_ir.backends.native.kernels.pointwise_rules import (
     sub,
 )
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import Size, count_of, normal, product, shape_of
 from et_ir.backends.orders import Order, straight
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp, SelectOp, YieldOp
+from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = ["ROWS", "is_normalization", "reads_in_order", "rows_kernel"]
 
@@ -48,13 +50,13 @@ _Compute: TypeAlias = Callable[[SSAValue], SSAValue]
 class _Run:
     """Neighboring dimensions that are all reduced or all kept, and over which each operand steps or none."""
 
-    size: int
+    size: Size
     reduced: bool
     steps: tuple[bool, ...]
     """For each operand whether it steps over them; it is the same for all places of them otherwise."""
 
 
-def _runs(shape: Sequence[int], dims: frozenset[int], operands: Sequence[Sequence[int]]) -> list[_Run]:
+def _runs(shape: Sequence[Size], dims: frozenset[int], operands: Sequence[Sequence[Size]]) -> list[_Run]:
     """The runs of a shape. `operands` have as many dimensions, those that they do not step over of size 1."""
     runs: list[_Run] = []
     for dim, size in enumerate(shape):
@@ -62,7 +64,7 @@ def _runs(shape: Sequence[int], dims: frozenset[int], operands: Sequence[Sequenc
             continue
         run = _Run(size, dim in dims, tuple(one[dim] != 1 for one in operands))
         if runs and (runs[-1].reduced, runs[-1].steps) == (run.reduced, run.steps):
-            run = _Run(runs.pop().size * size, run.reduced, run.steps)
+            run = _Run(product((runs.pop().size, size)), run.reduced, run.steps)
         runs.append(run)
     return runs
 
@@ -77,15 +79,15 @@ class _Anchor:
         self.op = op
         name = self.name = operator_name(op)
         self.normalizes = is_normalization(op)
-        self.shape: tuple[int, ...] = tuple(tensor_type(op.operands[0]).get_shape())
+        self.shape: tuple[Size, ...] = shape_of(op.operands[0])
         rank = len(self.shape)
         if name == "native_layer_norm":
             dims: Sequence[int] = range(rank - len(op.arg("normalized_shape")), rank)
         elif name == "native_group_norm":
             # Its groups are a dimension of their own.
             groups = int(op.arg("group"))
-            channels = self.shape[1] // groups
-            self.shape = (self.shape[0], groups, channels, prod(self.shape[2:]))
+            channels = normal(self.shape[1] // groups)
+            self.shape = (self.shape[0], groups, channels, product(self.shape[2:]))
             dims = (2, 3)
         elif self.normalizes:
             dims = [int(op.arg("dim"))]
@@ -95,24 +97,25 @@ class _Anchor:
             dims = [given] if isinstance(given, int) else given or range(rank)
         self.dims = frozenset(int(dim) % max(len(self.shape), 1) for dim in dims)
 
-    def operand_shape(self, value: SSAValue) -> list[int]:
+    def operand_shape(self, value: SSAValue) -> list[Size]:
         """The shape of an operand of the loops over the rows, with a size of 1 where it is broadcast."""
-        shape = tuple(tensor_type(value).get_shape())
+        shape = shape_of(value)
         if self.name == "native_group_norm":
             if len(shape) == 1 and any(
                 value is one for one in (self.op.arg("weight"), self.op.arg("bias")) if one is not None
             ):
                 return [1, *self.shape[1:3], 1]
-            return list(self.shape) if prod(shape) > 1 else [1] * 4
+            return list(self.shape) if product(shape) != 1 else [1] * 4
         return [1] * (len(self.shape) - len(shape)) + list(shape)
 
-    def result_shape(self, value: SSAValue) -> list[int]:
+    def result_shape(self, value: SSAValue) -> list[Size]:
         """The shape of an operand of what follows a reduction, with a size of 1 for what is reduced."""
         if self.normalizes:
             return self.operand_shape(value)
         rank = len(tensor_type(self.op.results[0]).get_shape())
-        shape = tuple(tensor_type(value).get_shape())
-        kept = iter([1] * (rank - len(shape)) + list(shape))
+        shape = shape_of(value)
+        ones: list[Size] = [1]
+        kept = iter(ones * (rank - len(shape)) + list(shape))
         if rank == len(self.shape):
             return list(kept)
         return [1 if dim in self.dims else next(kept) for dim in range(len(self.shape))]
@@ -154,9 +157,9 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
     for number, value in enumerate(values):
         moved = [run for run in runs if run.steps[number]]
         fixed = [dim for dim, run in enumerate(moved) if run.reduced or run is runs[-1]]
-        sizes = [run.size for run in moved]
+        sizes: list[Size] = [run.size for run in moved]
         if not sizes and number == len(values) - 1:
-            sizes, fixed = [1], [0]
+            sizes, fixed = list[Size]([1]), [0]
         operands.append(Operand(host.buffer(value), sizes, fixed))
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -167,8 +170,8 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
 
 def _order(anchor: _Anchor, inputs: Sequence[SSAValue]) -> Order:
     """The order in memory of what is reduced."""
-    shape = tensor_type(anchor.op.operands[0]).get_shape()
-    orders = [dim_order_of(tensor_type(value)) for value in inputs if tensor_type(value).get_shape() == shape]
+    shape = shape_of(anchor.op.operands[0])
+    orders = [dim_order_of(tensor_type(value)) for value in inputs if shape_of(value) == shape]
     return straight(len(anchor.shape)) if anchor.normalizes or not orders else orders[0]
 
 
@@ -179,10 +182,10 @@ def reads_in_order(kernel: KernelOp, order: Order) -> bool:
     if what.normalizes:
         return False
     kept = [dim for dim in order if dim not in what.dims and what.shape[dim] != 1]
-    inputs = [tensor_type(value) for value in kernel.inputs]
+    inputs = [value for value, _ in kernel.tensors()]
     same_rank = len(order) == tensor_type(kernel.outputs[0]).get_num_dims()
     return (same_rank or kept == sorted(kept)) and all(
-        prod(one.get_shape()) == 1 or one.get_num_dims() == len(order) for one in inputs
+        count_of(one) == 1 or tensor_type(one).get_num_dims() == len(order) for one in inputs
     )
 
 
@@ -212,7 +215,7 @@ class _Fused:
         made = {result for op in (*before, *after, anchor.op) for result in op.results}
 
         def read(ops: Sequence[SchemaOp]) -> list[SSAValue]:
-            found = dict.fromkeys(operand for op in ops for operand in op.operands)
+            found = dict.fromkeys(operand for op in ops for operand in op.operands if is_tensor(operand.type))
             return [value for value in found if value not in made]
 
         self.inputs = read([*before, anchor.op])
@@ -248,16 +251,15 @@ class _Rows:
         self.along = runs[-1].reduced
         """Whether vectors go along the row."""
         size = runs[-1].size
-        self.width = min(lanes * VECTORS, -(-size // lanes) * lanes)
+        most = lanes * VECTORS
+        self.width = min(most, -(-size // lanes) * lanes) if isinstance(size, int) else most
         self.type = vector_of(self.width)
-        self.length = prod(run.size for run in runs if run.reduced)
-        """Elements of a row."""
         self._inside = [number for number, run in enumerate(runs) if run.reduced]
         self._outside: dict[int, Index] = {}
         self._mask: SSAValue | None = None
         self._kept: SSAValue | None = None
         self._in_result = False
-        self._single = self.along and len(self._inside) == 1 and size <= self.width
+        self._single = self.along and len(self._inside) == 1 and isinstance(size, int) and size <= self.width
 
     def build(self) -> None:
         """Rows, which threads share."""
@@ -266,7 +268,7 @@ class _Rows:
         last = len(self.runs) - 1
         sizes: dict[int, Index] = {number: self._size(number) for number in outside}
         if not self.along:
-            sizes[last] = -(-self.runs[last].size // self.width)
+            sizes[last] = b.ceildiv(sizes[last], self.width)
         total: Index = 1
         for size in sizes.values():
             total = b.mul(total, size)
@@ -278,14 +280,25 @@ class _Rows:
                 rest = rest if final else b.quotient(rest, sizes[run])
             if not self.along:
                 at = self._outside[last] = b.mul(self._outside[last], self.width)
-                if self.runs[last].size % self.width:
-                    self._mask = b.mask(b.sub(self.runs[last].size, at), self.width)
+                size = self.runs[last].size
+                if not isinstance(size, int) or size % self.width:
+                    self._mask = b.mask(b.sub(self._size(last), at), self.width)
             ROWS[self.fused.anchor.name](self)
 
     def _size(self, number: int) -> Index:
-        """The size of a run that is kept: that of the result."""
-        dim = [one for one, run in enumerate(self.runs) if run.steps[self._result]].index(number)
-        return self.b.dim(self._buffers[self._result], dim)
+        """The size of a run: that of the result where it is kept, and of an operand where it is reduced."""
+        operand = next(one for one in (self._result, *self._inputs.values()) if self.runs[number].steps[one])
+        dim = [one for one, run in enumerate(self.runs) if run.steps[operand]].index(number)
+        return self.b.dim(self._buffers[operand], dim)
+
+    @property
+    def length(self) -> Index:
+        """The number of elements of a row."""
+        found: Index = 1
+        for number in self._inside:
+            size = self.runs[number].size
+            found = self.b.mul(found, size if isinstance(size, int) else self._size(number))
+        return found
 
     # -- one pass
 
@@ -306,11 +319,14 @@ class _Rows:
         if not inside:
             return step(_Tile(at, self._mask), carried)
         run, *rest = inside
-        size = self.runs[run].size
+        known = self.runs[run].size
+        size = known if isinstance(known, int) else self._size(run)
         if rest or not self.along:
             with b.for_(0, size, 1, carried) as loop:
                 loop.next = self._nest(rest, {**at, run: loop.index}, step, loop.args)
             return loop.results
+        if not isinstance(size, int):
+            return self._of_any_size(run, size, at, step, carried)
         whole = size // self.width * self.width
         if whole > self.width:
             with b.for_(0, whole, self.width, carried) as loop:
@@ -321,6 +337,24 @@ class _Rows:
         if size > whole:
             carried = step(_Tile({**at, run: whole}, b.mask(size - whole, self.width)), carried)
         return carried
+
+    def _of_any_size(
+        self,
+        run: int,
+        size: Index,
+        at: Mapping[int, Index],
+        step: Callable[[_Tile, Sequence[SSAValue]], Sequence[SSAValue]],
+        carried: Sequence[SSAValue],
+    ) -> Sequence[SSAValue]:
+        """The vectors of a row whose length is known at run time: whole ones, and perhaps a part of one."""
+        b = self.b
+        whole = b.multiple_below(size, self.width)
+        with b.for_(0, whole, self.width, carried) as loop:
+            loop.next = step(_Tile({**at, run: loop.index}, None), loop.args)
+        with b.for_(whole, size, self.width, loop.results) as rest:
+            mask = b.mask(b.sub(size, rest.index), self.width)
+            rest.next = step(_Tile({**at, run: rest.index}, mask), rest.args)
+        return rest.results
 
     # -- elements
 
@@ -500,9 +534,13 @@ def _square(b: LoopBuilder, x: SSAValue) -> SSAValue:
     return mul(b, x, x)
 
 
-def _mean_of(rows: _Rows, total: SSAValue, count: float | None = None) -> SSAValue:
-    b = rows.b
-    return div(b, total, b.number(float(rows.length) if count is None else count, total.type))
+def _mean_of(rows: _Rows, total: SSAValue, less: float = 0.0) -> SSAValue:
+    """A total over the number of elements, or of as many less."""
+    b, length = rows.b, rows.length
+    if isinstance(length, int):
+        return div(b, total, b.number(max(length - less, 0.0), total.type))
+    count = b.value(arith.MaximumfOp(sub(b, b.to_float(length), b.number(less, f32)), b.number(0.0, f32)))
+    return div(b, total, count if total.type == f32 else b.broadcast(count, vector_type(total)))
 
 
 def _sum(rows: _Rows) -> None:
@@ -534,7 +572,7 @@ def _variance(rows: _Rows) -> None:
         correction = 1.0 if op.arg("unbiased") else 0.0
     mean = rows.spread(_mean_of(rows, rows.sum()))
     total = rows.sum(lambda x: _square(b, sub(b, x, mean)))
-    rows.finish(_mean_of(rows, total, max(rows.length - correction, 0.0)))
+    rows.finish(_mean_of(rows, total, correction))
 
 
 _NORMALIZATIONS: Final[dict[str, Callable[[_Rows], None]]] = {

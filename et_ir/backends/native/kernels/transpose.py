@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import prod
 
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.backends.orders import in_order, step
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp
@@ -23,7 +23,7 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     (source,), (result,) = kernel.inputs, kernel.outputs
     type = tensor_type(source)
     have, want = dim_order_of(type), dim_order_of(tensor_type(result))
-    sizes, permutation = _collapsed(in_order(type.get_shape(), have), step(have, want))
+    sizes, permutation = _collapsed(in_order(shape_of(source), have), step(have, want))
     made = [sizes[dim] for dim in permutation]
     operands = [Operand(host.buffer(source), sizes), Operand(host.buffer(result), made)]
     lanes = host.lanes
@@ -67,7 +67,7 @@ def _build(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAValue, 
             b.set_element(b.element(x, source(loop.index)), y, [*target, loop.index])
 
 
-def _collapsed(sizes: Sequence[int], permutation: Sequence[int]) -> tuple[list[int], list[int]]:
+def _collapsed(sizes: Sequence[Size], permutation: Sequence[int]) -> tuple[list[Size], list[int]]:
     """Sizes and permutation without dimensions of size one, and with those merged that stay neighbors."""
     moving = [dim for dim in permutation if sizes[dim] != 1]
     runs: list[list[int]] = []
@@ -79,7 +79,7 @@ def _collapsed(sizes: Sequence[int], permutation: Sequence[int]) -> tuple[list[i
         else:
             runs.append([dim])
     order = sorted(range(len(runs)), key=lambda run: runs[run][0])
-    merged = [prod(sizes[dim] for dim in runs[run]) for run in order]
+    merged = [product(sizes[dim] for dim in runs[run]) for run in order]
     places = {run: place for place, run in enumerate(order)}
     found = [places[run] for run in range(len(runs))]
     # Loops are over one dimension outside of the innermost at least.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,6 +21,7 @@ from et_ir.backends.native.forms import SPATIAL, VIEWS, packed_argument
 from et_ir.backends.native.kernels.images import channel_dim, channels_innermost
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.kernels.rows import reads_in_order
+from et_ir.backends.native.sizes import Size, count_of, representative, shape_of
 from et_ir.backends.orders import Order, permuted_order, reshaped_order, straight
 from et_ir.dialects.edge.attributes import dim_order_of, with_dim_order
 from et_ir.dialects.native import KernelOp, ViewOp, YieldOp
@@ -80,6 +80,8 @@ class _Layouts:
                     self._view(op)
                 case ReturnOp():
                     for number, value in enumerate(op.operands):
+                        if not is_tensor(value.type):
+                            continue
                         op.operands[number] = self._in_order(value, self._returned[number], op)
                 case _:
                     pass
@@ -87,6 +89,8 @@ class _Layouts:
     def _kernel(self, op: KernelOp) -> None:
         order = self._order_of(op)
         for number, value in enumerate(op.inputs):
+            if not is_tensor(value.type):
+                continue
             # Filters are packed, not read as they are.
             if isinstance(value.owner, GetOp) and op.form.data in SPATIAL and _is_packed(op, number):
                 continue
@@ -106,19 +110,20 @@ class _Layouts:
             return channels_innermost(rank, channel_dim(anchor_of(op)))
         if op.form.data == "rows":
             return self._order_of_rows(op)
-        if op.form.data in ("move", "pad") and all(tensor_type(one).get_num_dims() == rank for one in op.inputs):
+        if op.form.data in ("move", "pad") and all(
+            tensor_type(one).get_num_dims() == rank for one, _ in op.tensors()
+        ):
             # Whatever order there is: the first one's.
             return next(iter(self._orders(op.inputs[0])))
         if op.form.data != "pointwise":
             return straight(rank)
         orders: list[Order] = []
-        lower: list[tuple[int, ...]] = []
-        for value in op.inputs:
+        lower: list[tuple[Size, ...]] = []
+        for value, _ in op.tensors():
             other = tensor_type(value)
-            count = prod(other.get_shape())
-            if other.get_num_dims() < rank and count > 1:
-                lower.append(other.get_shape())
-            if other.get_shape() == type.get_shape() and not isinstance(value.owner, GetOp):
+            if other.get_num_dims() < rank and count_of(value) != 1:
+                lower.append(shape_of(value))
+            if shape_of(value) == shape_of(op.outputs[0]) and not isinstance(value.owner, GetOp):
                 orders += self._held.get(value, {dim_order_of(other): value})
         order = orders[0] if orders else straight(rank)
         for sizes in lower:
@@ -131,7 +136,7 @@ class _Layouts:
 
     def _order_of_rows(self, op: KernelOp) -> Order:
         """A reduction reads its largest input in the order that it is there."""
-        value = max(op.inputs, key=lambda one: prod(tensor_type(one).get_shape()))
+        value = max(op.tensors(), key=lambda one: representative(count_of(one[0])))[0]
         for order in self._orders(value):
             if reads_in_order(op, order):
                 return order
@@ -160,8 +165,7 @@ class _Layouts:
 
     def _viewed(self, op: SchemaOp, have: Order) -> Order | None:
         """The order of a view of memory in an order; None where elements have to move."""
-        source, result = tensor_type(op.operands[0]), tensor_type(op.results[0])
-        rank = source.get_num_dims()
+        rank = tensor_type(op.operands[0]).get_num_dims()
         match operator_name(op):
             case "permute_copy":
                 return permuted_order(have, [int(dim) % rank for dim in op.arg("dims")])
@@ -175,7 +179,9 @@ class _Layouts:
             case "clone" | "dim_order_ops._clone_dim_order":
                 return have
             case _:
-                return reshaped_order(have, source.get_shape(), result.get_shape())
+                shapes = [shape_of(one) for one in (op.operands[0], op.results[0])]
+                before, after = (list(map(representative, shape)) for shape in shapes)
+                return reshaped_order(have, before, after)
 
     def _insert_view(self, value: SSAValue, type: Attribute, before: Operation) -> SSAValue:
         made = ViewOp(value, type)

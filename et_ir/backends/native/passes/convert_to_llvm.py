@@ -36,10 +36,13 @@ from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY
 
-__all__ = ["BARRIER", "ConvertToLlvmPass"]
+__all__ = ["BARRIER", "MARK", "ConvertToLlvmPass", "empty_function"]
 
 BARRIER: Final = "native_barrier"
 """The function that a barrier calls, with the context of the call and the number of threads."""
+MARK: Final = "native_mark"
+"""The function that is called at the start of an entry point and after each of its calls, with the context and the
+number of the thread: it notes the time where somebody asks for times."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +78,25 @@ class ConvertToLlvmPass(ModulePass):
         for function in functions:
             if function.sym_visibility is None:
                 _check_entry(function)
-        barrier = any(isinstance(inner, BarrierOp) for one in functions for inner in one.walk())
         for function in functions:
             made = _Conversion().function(function)
             op.body.block.insert_op_before(made, function)
             op.body.block.erase_op(function)
             if function.sym_visibility is None:
                 op.body.block.add_op(_entry_point(made))
-        if barrier:
-            type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
-            op.body.block.add_op(llvm.FuncOp(BARRIER, type, linkage=llvm.LinkageAttr("external")))
+        called = {
+            inner.callee.string_value()
+            for inner in op.walk()
+            if isinstance(inner, llvm.CallOp) and inner.callee
+        }
+        for name in (BARRIER, MARK):
+            if name in called:
+                type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
+                op.body.block.add_op(llvm.FuncOp(name, type, linkage=llvm.LinkageAttr("external")))
 
 
 def _check_entry(function: FuncOp) -> None:
-    """A function that is called with addresses alone has buffers of known sizes, and the numbers of threads last."""
+    """The arguments of a function that is called from outside are numbers and buffers of known sizes."""
     types = function.function_type.inputs.data
     if len(types) < 2 or not all(isinstance(type, IndexType) for type in types[-2:]):
         raise PassReport(
@@ -102,28 +110,28 @@ def _check_entry(function: FuncOp) -> None:
             ],
         )
     for type in types[:-2]:
-        if not (isinstance(type, MemRefType) and type.has_static_shape()):
+        if not isinstance(type, IndexType) and not (isinstance(type, MemRefType) and type.has_static_shape()):
             raise PassReport(
                 "functions cannot be converted",
                 [
                     diagnose(
                         function,
                         f"'{function.sym_name.data}' has an argument of type {type}",
-                        "make it private, or its arguments buffers of known sizes",
+                        "make it private, or its arguments numbers and buffers of known sizes",
                     )
                 ],
             )
 
 
 def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
-    """A function that takes the addresses of all buffers in an array, and calls `function`."""
+    """A function that takes the numbers, and the addresses of all buffers, in an array, and calls `function`."""
     pointer = llvm.LLVMPointerType()
     block = Block(arg_types=[pointer, pointer, i64, i64])
     context, pointers, thread, threads = block.args
     arguments: list[SSAValue] = []
-    for number in range(len(function.function_type.inputs) - 3):
+    for number, type in enumerate(function.function_type.inputs.data[1:-2]):
         place = llvm.GEPOp(pointers, [number], pointer)
-        buffer = llvm.LoadOp(place.result, pointer, alignment=8)
+        buffer = llvm.LoadOp(place.result, type, alignment=8)
         block.add_ops([place, buffer])
         arguments.append(buffer.dereferenced_value)
     block.add_ops(
@@ -135,6 +143,13 @@ def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
         linkage=llvm.LinkageAttr("external"),
         body=Region(block),
     )
+
+
+def empty_function(name: str) -> llvm.FuncOp:
+    """A function that does nothing, and is there for its name."""
+    block = Block([llvm.ReturnOp()])
+    linkage = llvm.LinkageAttr("external")
+    return llvm.FuncOp(name, llvm.LLVMFunctionType([]), linkage=linkage, body=Region(block))
 
 
 _Index: TypeAlias = int | SSAValue
@@ -221,6 +236,7 @@ class _Conversion:
         self._region = Region()
         self._block = self._entry = Block()
         self._last_constant: Operation | None = None
+        self._marks = False
         self._numbered: ChainMap[tuple[_Kind, tuple[SSAValue, ...]], SSAValue] = ChainMap()
         self._prototypes: dict[_Kind, Operation] = {}
 
@@ -249,8 +265,10 @@ class _Conversion:
                 self._buffers[argument] = _Buffer(value, sizes, type.element_type)
             else:
                 self._values[argument] = value
-        self._ops(block)
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        self._marks = not private and any(isinstance(op, CallOp) for op in block.ops)
+        self._mark()
+        self._ops(block)
         return llvm.FuncOp(
             function.sym_name.data,
             llvm.LLVMFunctionType(types),
@@ -336,6 +354,7 @@ class _Conversion:
                 for value in op.arguments:
                     arguments += self._arguments(value)
                 self._call(op.callee.string_value(), arguments)
+                self._mark()
             case ReturnOp():
                 self._add(llvm.ReturnOp())
             case _:
@@ -390,6 +409,11 @@ class _Conversion:
     def _continue(self, block: Block) -> None:
         self._region.add_block(block)
         self._block = block
+
+    def _mark(self) -> None:
+        """Note the time, in the function of a partition."""
+        if self._marks:
+            self._call(MARK, [self._context, self._entry.args[-2]])
 
     def _call(self, name: str, arguments: Sequence[SSAValue]) -> None:
         self._add(llvm.CallOp(name, *arguments))

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -31,11 +30,14 @@ from et_ir.backends.native.kernels.resample import resample_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.backends.native.sizes import Known, count_of
+from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import KernelOp, ViewOp
 from et_ir.dialects.program import DataAttr, GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.sizes import method_ranges
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 
@@ -103,30 +105,44 @@ class Loops:
 
     module: ModuleOp
     host: Host
+    calls: list[tuple[str, int]]
+    """Name and number of the kernel that each call is of; copies of results come after the last kernel."""
 
 
 def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
     """A new module with the kernels of the method of `module`, which stays as it is."""
     target = INSTRUCTION_SETS[instruction_set]
     function = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
-    host = Host(module, function.sym_name.data, target.lanes, target.registers)
     block = function.body.block
+    known = Known(block.args)
+    ranges = method_ranges(function)
+    host = Host(module, function.sym_name.data, target.lanes, target.registers, known, ranges)
+    for word in known.words:
+        host.word(word)
     end = block.last_op
     assert isinstance(end, ReturnOp)
     for argument in block.args:
-        host.argument(argument, _buffer_type(argument))
+        if is_tensor(argument.type):
+            host.argument(argument, host.type_of(argument))
+        else:
+            host.unread()
     outputs: list[tuple[SSAValue, SSAValue]] = []
     for value in end.arguments:
         fresh = isinstance(value.owner, KernelOp) and all(value is not before for before, _ in outputs)
-        made = host.argument(value if fresh else None, _buffer_type(value))
+        made = host.argument(value if fresh else None, host.type_of(value))
         outputs.append((value, made))
+    kernels: list[int] = []
+    number = 0
     for op in block.ops:
         _convert(host, op)
+        kernels += [number] * (len(host.called) - len(kernels))
+        number += isinstance(op, KernelOp)
     for value, argument in outputs:
         held = host.buffer(value)
         if held is not argument:
-            copy_kernel(host, held, argument, prod(tensor_type(value).get_shape()))
-    return Loops(host.finish(), host)
+            copy_kernel(host, held, argument, count_of(value))
+    kernels += [number] * (len(host.called) - len(kernels))
+    return Loops(host.finish(), host, list(zip(host.called, kernels, strict=True)))
 
 
 def _convert(host: Host, op: Operation) -> None:
@@ -139,6 +155,8 @@ def _convert(host: Host, op: Operation) -> None:
             host.hold(op.result, host.buffer(op.source))
         case ReturnOp():
             pass
+        case _ if is_copied(op) or is_statement(op):
+            pass  # Sizes: kernels know those of their operands.
         case _:
             raise PassReport(
                 "kernels cannot be converted",
@@ -155,7 +173,7 @@ def _constant(host: Host, op: GetOp) -> None:
     symbol = host.symbols.constant_of(op.result)
     assert symbol is not None
     assert isinstance(symbol.value, DataAttr)
-    count = prod(tensor_type(op.result).get_shape())
+    count = host.most(count_of(op.result))
     host.hold(op.result, host.constant(symbol.value.blob, count))
 
 
@@ -167,7 +185,3 @@ def _packs(kernel: KernelOp, number: int) -> bool:
         and (packed_argument(use.operation) is argument or is_index(use.operation, use.index))
         for use in argument.uses
     )
-
-
-def _buffer_type(value: SSAValue) -> MemRefType:
-    return MemRefType(f32, [prod(tensor_type(value).get_shape())])

@@ -7,7 +7,6 @@ other's, are computed with it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,9 +16,10 @@ from xdsl.passes import ModulePass
 
 from et_ir.backends.native.forms import SPATIAL, form_of, is_comparison
 from et_ir.backends.native.kernels.images import channel_dim
+from et_ir.backends.native.sizes import product, shape_of
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = ["FormKernelsPass"]
 
@@ -162,18 +162,20 @@ def _fits(op: SchemaOp, anchor: SchemaOp) -> bool:
 
     Columns are the last dimension, or the channels of images.
     """
-    shape = tensor_type(op.results[0]).get_shape()
+    shape = shape_of(op.results[0])
     columns = channel_dim(anchor) if form_of(anchor) in SPATIAL else len(shape) - 1
     for operand in op.operands:
-        other = tensor_type(operand).get_shape()
+        if not is_tensor(operand.type):
+            continue
+        other = shape_of(operand)
         if isinstance(operand.owner, SchemaOp) and is_comparison(operand.owner):
             if not _fits(operand.owner, anchor):
                 return False
             continue
-        if other == shape or prod(other) == 1:
+        if other == shape or product(other) == 1:
             continue
         padded = (1,) * (len(shape) - len(other)) + tuple(other)
-        if padded[columns] != shape[columns] or prod(other) != shape[columns]:
+        if padded[columns] != shape[columns] or product(other) != shape[columns]:
             return False
     return True
 

@@ -16,7 +16,10 @@ LAYERS = {
     "transposed-4": (lambda: nn.ConvTranspose2d(5, 16, 4, 2, 1, bias=False), (1, 5, 6, 4)),
     "transposed-by-3": (lambda: nn.ConvTranspose2d(4, 7, (2, 5), 3, (0, 1), (1, 2)), (2, 4, 3, 4)),
     "transposed-dilated": (lambda: nn.ConvTranspose2d(3, 8, 3, 2, 2, 1, dilation=2), (1, 3, 5, 6)),
-    "transposed-dilated-3": (lambda: nn.ConvTranspose2d(3, 8, (3, 2), (4, 3), 1, dilation=(2, 3)), (1, 3, 5, 6)),
+    "transposed-dilated-3": (
+        lambda: nn.ConvTranspose2d(3, 8, (3, 2), (4, 3), 1, dilation=(2, 3)),
+        (1, 3, 5, 6),
+    ),
     "transposed-step-1": (lambda: nn.ConvTranspose2d(3, 18, 3, padding=1), (1, 3, 5, 6)),
     "transposed-cut": (lambda: nn.ConvTranspose2d(3, 5, 3, 2, 3), (1, 3, 5, 6)),
     "transposed-groups": (lambda: nn.ConvTranspose2d(6, 10, 3, 2, 1, groups=2), (2, 6, 4, 5)),

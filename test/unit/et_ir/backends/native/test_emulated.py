@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from native_guarded_runs import CASES, blobs
+from native_guarded_runs import CASES, SIZED, blobs, told
 
 from et_schema.native import ENTRY
 from et_vm.backends.native.elf import MACHINES, link_object
@@ -36,20 +36,22 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_programs(runner: Path, tmp_path: Path) -> None:
     """Every case of the guarded runs, against eager."""
     number = MACHINES["aarch64"]
-    for (module, _), (label, program, data) in zip(CASES, blobs("aarch64"), strict=True):
+    modules = [module for module, *_ in (*CASES, *SIZED)]
+    for module, (label, program, data, runs) in zip(modules, blobs("aarch64"), strict=True):
         (code,) = program.objects
         image = link_object(memoryview(code.code), number)
         path = tmp_path / "image"
         path.write_bytes(image.content)
         random = np.random.default_rng(0)
-        inputs = [random.standard_normal(one.sizes).astype(np.float32) for one in program.inputs]
-        outputs = [np.full(one.sizes, np.nan, np.float32) for one in program.outputs]
+        inputs = [random.standard_normal(shape).astype(np.float32) for shape in runs[-1]]
+        words, results = told(program, runs[-1])
+        outputs = [np.full(shape, np.nan, np.float32) for shape in results]
         buffers = [*(one.tobytes() for one in (*inputs, *outputs))]
         buffers += [bytes(data[constant.key][: constant.nbytes]) for constant in program.constants]
         sizes = [str(len(one)) for one in buffers]
-        numbers = [str(image.place(ENTRY)), str(len(buffers)), str(program.arena_size)]
+        numbers = [image.place(ENTRY), len(buffers), program.arena_size, len(words), *words]
         done = subprocess.run(
-            [EMULATOR, "-cpu", "cortex-a53", runner, path, *numbers, *sizes],
+            [EMULATOR, "-cpu", "cortex-a53", runner, path, *map(str, numbers), *sizes],
             input=b"".join(buffers),
             capture_output=True,
             check=False,

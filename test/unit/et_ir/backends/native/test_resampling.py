@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
@@ -89,9 +87,9 @@ def test_nearest_places_are_those_of_torch(sizes: tuple[int, int]) -> None:
     x = torch.arange(source * source, dtype=torch.float32).reshape(1, 1, source, source)
     for factor in (None, target / source):
         module = as_module(
-            lambda x, factor=factor: F.interpolate(x, scale_factor=factor)
-            if factor
-            else F.interpolate(x, size=(target, target))
+            lambda x, factor=factor: (
+                F.interpolate(x, scale_factor=factor) if factor else F.interpolate(x, size=(target, target))
+            )
         )
         found = run(compiled(module, (x,), SETS[0]), (x,))
         np.testing.assert_array_equal(found, module(x).numpy())
@@ -126,5 +124,3 @@ class Pyramid(nn.Module):
 def test_resize_with_its_sum(mode: str) -> None:
     torch.manual_seed(0)
     check(Pyramid(mode).eval(), torch.randn(2, 3, 9, 8), tolerance=1e-5)
-
-

@@ -11,7 +11,14 @@ import pytest
 from native_blobs import ARM, HEADER, X86, Object, blob, code, here, program, tensor
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
-from et_schema.native import ENTRY, NativeConstant, NativeProgram, NativeTensor, serialize_native
+from et_schema.native import (
+    ENTRY,
+    VERSION,
+    NativeConstant,
+    NativeProgram,
+    NativeTensor,
+    serialize_native,
+)
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.native import backend as native
 from et_vm.backends.native.backend import NativeBackend
@@ -235,7 +242,7 @@ class TestBlobs:
     @pytest.mark.parametrize(
         ("field", "value", "where"),
         [
-            ("version", 2, "version"),
+            ("version", VERSION + 1, "version"),
             ("arena_alignment", 0, "arena_alignment"),
             ("arena_alignment", 48, "arena_alignment"),
             ("arena_alignment", 1 << 20, "arena_alignment"),

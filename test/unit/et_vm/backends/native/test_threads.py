@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
+import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import CDLL, CFUNCTYPE, c_int64, c_void_p, cast
+from pathlib import Path
 
 import numpy as np
 import pytest
-from native_blobs import blob, tensor
+from native_blobs import blob, here, program, tensor
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.native.backend import NativeBackend
-from et_vm.backends.native.threads import ThreadPool
+from et_vm.backends.native.elf import load_object, machine_of
+from et_vm.backends.native.threads import REST, Code, ThreadPool
 from et_vm.platform import Platform
 from et_vm.runtime import Runtime
 
@@ -47,13 +56,128 @@ def test_callers_at_once() -> None:
     assert found == expected
 
 
-def test_a_pool_calls_each_number_once() -> None:
-    called: list[tuple[int, int, int, int]] = []
+@CFUNCTYPE(None, c_void_p, c_void_p, c_int64, c_int64)
+def note(context: int, pointers: int, thread: int, threads: int) -> None:
+    """A function that threads call: appends its arguments."""
+    CALLED.append((context, pointers, thread, threads))
+
+
+CALLED: list[tuple[int, int, int, int]] = []
+NOTE = cast(note, c_void_p).value or 0
+
+
+def loaded() -> Code:
+    """The functions of an object of its own, in memory of its own."""
+    (chosen,) = (one for one in program().objects if machine_of(memoryview(one.code)) == here())
+    return Code(load_object(memoryview(chosen.code), here()))
+
+
+def calls(pool: ThreadPool, threads: int, code: Code | None = None) -> list[int]:
+    """The numbers of threads that a call of the pool is made with, in order."""
+    CALLED.clear()
+    pool.run(code or loaded(), NOTE, 5, 6, threads)
+    assert {(context, pointers, threads) for context, pointers, _, threads in CALLED} == {(5, 6, len(CALLED))}
+    return sorted(thread for _, _, thread, _ in CALLED)
+
+
+@pytest.mark.parametrize("pause", [0, 0.01, 2 * REST])
+def test_a_pool_calls_each_number_once(pause: float) -> None:
+    """Its threads look for the next call, sleep in the code of a program, and outside of it."""
     pool = ThreadPool()
-    for threads in (1, 3, 2):
-        called.clear()
-        pool.run(lambda *given: called.append(given), 5, 6, threads)
-        assert sorted(called) == [(5, 6, number, threads) for number in range(threads)]
+    for threads in (1, 3, 2, 4, 3):
+        assert calls(pool, threads) == list(range(threads))
+        time.sleep(pause / 4)
+
+
+def test_programs_are_unloaded() -> None:
+    """A thread keeps the code that it waits in; soon after the last call nobody does."""
+    pool = ThreadPool()
+    kept: list[weakref.ref[Code]] = []
+    for _ in range(5):
+        code = loaded()
+        kept.append(weakref.ref(code))
+        assert calls(pool, 2, code) == [0, 1]
+        del code
+    assert sum(one() is not None for one in kept) <= 1
+    deadline = time.monotonic() + 30 * REST
+    while any(one() is not None for one in kept) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert [one() for one in kept] == [None] * 5
+    assert calls(pool, 3) == [0, 1, 2]
+
+
+def test_threads_rest_between_calls() -> None:
+    """Threads that wait take no time of a processor."""
+    assert calls(ThreadPool(), 4) == [0, 1, 2, 3]
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.1
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
+def test_threads_leave_the_processor_of_the_caller() -> None:
+    """A thread moves that is to work where the caller does."""
+    found: dict[int, int] = {}
+    getcpu = CDLL(None).sched_getcpu
+
+    @CFUNCTYPE(None, c_void_p, c_void_p, c_int64, c_int64)
+    def where(context: int, pointers: int, thread: int, threads: int) -> None:
+        found[thread] = getcpu()
+
+    pool, code = ThreadPool(), loaded()
+    assert calls(pool, 2) == [0, 1]
+    allowed = os.sched_getaffinity(0)
+    try:
+        for processor in sorted(allowed):
+            os.sched_setaffinity(0, {processor})
+            pool.run(code, cast(where, c_void_p).value or 0, 0, 0, 2)
+            assert found[0] == processor
+            assert found[1] in allowed - {processor}
+            os.sched_setaffinity(0, allowed)
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_a_pool_in_use() -> None:
+    """A caller that finds the pool in use does all of its work itself."""
+    pool, code = ThreadPool(), loaded()
+    found: list[list[int]] = []
+
+    @CFUNCTYPE(None, c_void_p, c_void_p, c_int64, c_int64)
+    def call_again(context: int, pointers: int, thread: int, threads: int) -> None:
+        if thread == 0:
+            found.append(calls(pool, 2))
+
+    pool.run(code, cast(call_again, c_void_p).value or 0, 0, 0, 2)
+    assert found == [[0]]
+    assert calls(pool, 2) == [0, 1]
+
+
+def test_forks() -> None:
+    """A child has threads of its own, also if the parent's were at work."""
+    expected = run(1, 3)
+    assert run(2, 3) == expected
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if run(2, 3) == expected else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert run(2, 3) == expected
+
+
+def test_the_end_of_a_process() -> None:
+    """Threads may wait in machine code when the interpreter ends."""
+    script = "import test_threads; assert test_threads.run(4, 0) == test_threads.run(1, 0)"
+    folders = [str(Path(__file__).parent), *sys.path]
+    for _ in range(3):
+        subprocess.run(
+            [sys.executable, "-c", script],
+            check=True,
+            timeout=60,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+        )
 
 
 @pytest.mark.parametrize("text", ["0", "257", "-1", "1.5", "", "two"])

@@ -1,0 +1,158 @@
+"""Kernels for sizes that are known at run time only: one file for all sizes, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from native_modules import SETS, as_module
+from torch import nn
+from torch.nn import functional
+
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
+from et_vm.runtime import Runtime
+
+BATCH = torch.export.Dim("batch", min=1, max=5)
+LENGTH = torch.export.Dim("length", min=3, max=70)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of inputs whose sizes are numbers, or `b` and `n` of `BATCH` and `LENGTH`."""
+
+    function: Callable[..., Any]
+    shapes: Sequence[Sequence[int | str]]
+    tolerance: float = 2e-6
+
+    def inputs(self, **sizes: int) -> tuple[torch.Tensor, ...]:
+        torch.manual_seed(0)
+        return tuple(
+            torch.randn([sizes[one] if isinstance(one, str) else one for one in shape])
+            for shape in self.shapes
+        )
+
+    def exported(self) -> torch.export.ExportedProgram:
+        symbols = {"b": BATCH, "n": LENGTH}
+        dynamic = tuple(
+            {dim: symbols[one] for dim, one in enumerate(shape) if isinstance(one, str)}
+            for shape in self.shapes
+        )
+        module = as_module(self.function)
+        specified = dynamic if isinstance(self.function, nn.Module) else (dynamic,)
+        return torch.export.export(module, self.inputs(b=3, n=9), dynamic_shapes=specified)
+
+
+def attention(x: torch.Tensor) -> torch.Tensor:
+    """Four heads of eight, of one projection."""
+    heads = x.view(x.shape[0], x.shape[1], 4, 8).transpose(1, 2)
+    return functional.scaled_dot_product_attention(heads, heads, heads).transpose(1, 2).reshape(x.shape)
+
+
+def seeded(module: nn.Module) -> nn.Module:
+    torch.manual_seed(0)
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, 0, 0.1)
+    return module
+
+
+CASES = {
+    "pointwise": Case(lambda x, y: torch.tanh(x) * y + x, [("b", "n", 5), ("b", "n", 5)]),
+    "broadcast": Case(lambda x, y: x * y.exp() - y, [("b", "n", 5), ("n", 1)]),
+    "broadcast a row": Case(lambda x, y: x + y, [("b", "n"), ("n",)]),
+    "expand": Case(lambda x, y: x.expand(y.shape[0], -1, -1) + 1, [(1, "n", 3), ("b", 2)]),
+    "softmax": Case(lambda x: torch.softmax(x * 2, -1), [("b", 3, "n")]),
+    "softmax across rows": Case(lambda x: torch.softmax(x, 1), [("b", "n", 7)]),
+    "log softmax": Case(lambda x: torch.log_softmax(x, -1), [("b", "n")]),
+    "layer norm": Case(lambda x: functional.layer_norm(x, (19,)), [("b", "n", 19)]),
+    "group norm": Case(lambda x: functional.group_norm(x, 2), [("b", 6, "n")], 4e-6),
+    "sum": Case(lambda x: x.sum(-1) * 2, [("b", "n")], 1e-5),
+    "sum over the first": Case(lambda x: x.sum(0), [("n", "b")], 1e-5),
+    "sum of all": Case(lambda x: x.sum(), [("b", "n")], 1e-5),
+    "mean": Case(lambda x: x.mean((0, 2)), [("b", 3, "n")], 1e-5),
+    "variance": Case(lambda x: x.var(-1, correction=1), [("b", "n")], 1e-5),
+    "variance across rows": Case(lambda x: x.var(1), [("b", "n", 18)], 1e-5),
+    "largest": Case(lambda x: x.amax(-1) - x.amin(1), [("b", "n", "n")]),
+    "transpose": Case(lambda x: x.transpose(1, 2).contiguous() * 2, [("b", "n", 5)]),
+    "transpose heads": Case(lambda x: x.permute(0, 2, 3, 1).contiguous().exp(), [("b", "n", 4, 3)]),
+    "cat": Case(lambda x, y: torch.cat([x, y, x], 1) * 2, [("b", "n", 3), ("b", 4, 3)]),
+    "cat rows": Case(lambda x, y: torch.cat([x, y]) * 2, [("n", 3), ("b", 3)]),
+    "slice": Case(lambda x: x[:, 1:] * 2 + x[:, :-1], [("b", "n", 3)]),
+    "slice of a number": Case(lambda x: x[:, :2] + x[:, -2:], [("b", "n", 3)]),
+    "slice to a size": Case(lambda x, y: x[:, : y.shape[0]] + y, [(4, 80), ("n",)]),
+    "select": Case(lambda x: x[:, -1] + x[:, 0], [("b", "n", 3)]),
+    "halves": Case(lambda x: torch.cat([-x[..., 4:], x[..., :4]], -1), [("b", "n", 8)]),
+    "view": Case(lambda x: x.reshape(-1, 4).sum(0) * x.reshape(x.shape[0], -1).sum(), [("b", "n", 4)], 1e-5),
+    "linear": Case(seeded(nn.Linear(33, 40)), [("b", "n", 33)], 5e-6),
+    "linear of one row": Case(seeded(nn.Linear(33, 50)), [("b", 33)], 5e-6),
+    "gated": Case(
+        seeded(nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.Linear(64, 16), nn.LayerNorm(16))),
+        [("b", "n", 16)],
+    ),
+    "products": Case(lambda x, y: torch.bmm(x, y), [("b", "n", 7), ("b", 7, "n")], 5e-6),
+    "products of sums": Case(lambda x, y: torch.bmm(x, y), [(2, 5, "n"), (2, "n", 40)], 1e-5),
+    "matrix": Case(lambda x, y: x @ y + 1, [("b", "n"), ("n", "n")], 1e-5),
+    "attention": Case(attention, [("b", "n", 32)], 5e-6),
+}
+
+
+class Places(nn.Module):
+    """Rows of a tensor from a place on, and one row, both known at run time only."""
+
+    def forward(self, x: torch.Tensor, at: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        start, index = at.item(), row.item()
+        torch._check(start >= 0)
+        torch._check(start + 3 <= x.shape[0])
+        torch._check(index >= 0)
+        torch._check(index < x.shape[0])
+        return x[start : start + 3] * 2 + x.select(0, index)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_integers_are_inputs_of_a_partition(name: str) -> None:
+    module = Places()
+    inputs = torch.randn(11, 21), torch.tensor(4), torch.tensor(2)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(module, inputs), partitioner=NativePartitioner(instruction_sets=[name])
+    )
+    left = [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
+    assert set(left) == {"edge._local_scalar_dense"}
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    for start, row in ((4, 2), (0, 10), (8, 0), (8, 1), (3, 1)):
+        given = inputs[0], torch.tensor(start), torch.tensor(row)
+        torch.testing.assert_close(method.execute(given)[0], module(*given))
+
+
+def compiled(case: Case, name: str) -> bytes:
+    """A file with one partition; sizes may be read outside of it."""
+    edge = to_edge_transform_and_lower(
+        case.exported(), partitioner=NativePartitioner(instruction_sets=[name])
+    )
+    left = [op.name for op in edge.module.walk() if op.name == "backend.call" or op.name.startswith("edge.")]
+    assert left == ["backend.call"]
+    return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_one_file_for_all_sizes(case: Case, name: str) -> None:
+    file = compiled(case, name)
+    module = as_module(case.function).eval()
+    methods = [
+        Runtime(threads=threads).load_program(file, allow_native=True, poison=True).load_method("forward")
+        for threads in (1, 2)
+    ]
+    for b, n in ((3, 9), (1, 3), (5, 70), (2, 16), (4, 33), (1, 63), (5, 14), (3, 27)):
+        inputs = case.inputs(b=b, n=n)
+        with torch.no_grad():
+            expected = module(*inputs).numpy()
+        margin = case.tolerance * max(float(np.abs(expected).max(initial=0.0)), 1e-6)
+        for method in methods:
+            found = np.array(method.execute([one.numpy() for one in inputs])[0])
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found, expected, rtol=0, atol=margin, err_msg=f"b={b}, n={n}")
