@@ -12,6 +12,7 @@ from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import COMPARISONS, POINTWISE, operator_name
 from et_ir.backends.native.kernels.resampling import RESAMPLING, takes_pixels
 from et_ir.backends.native.kernels.rows import ROWS
+from et_ir.backends.native.kernels.shuffle import SHUFFLES
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import sizes_of, tensor_type
@@ -22,6 +23,7 @@ VIEWS: Final = frozenset(
     {
         "clone",
         "dim_order_ops._clone_dim_order",
+        "dim_order_ops._to_dim_order_copy",
         "permute_copy",
         "squeeze_copy.dim",
         "squeeze_copy.dims",
@@ -34,7 +36,7 @@ VIEWS: Final = frozenset(
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
 SPATIAL: Final = frozenset(
-    {"channel_convolution", "convolution", "depthwise", "filter_convolution", "pool", "resample"}
+    {"channel_convolution", "convolution", "depthwise", "filter_convolution", "pool", "resample", "shuffle"}
 )
 """Forms of kernels that read and write images with channels innermost."""
 
@@ -56,9 +58,11 @@ def form_of(op: SchemaOp) -> str | None:
         return "depthwise" if is_depthwise(op) else "convolution"
     if name == "convolution" and is_plain(op):
         return "channel_convolution" if _repeats_channels(op) else "filter_convolution"
+    if name in SHUFFLES:
+        return "shuffle"
     if name == "constant_pad_nd" and not isinstance(op.arg("value"), SSAValue):
         return "pad" if not any(isinstance(one, SSAValue) for one in op.arg("pad")) else None
-    if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
+    if name in _POOLS:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
     if name in RESAMPLING or takes_pixels(op):
         return "resample" if not any(result.uses for result in op.results[1:]) else None

@@ -23,7 +23,6 @@ from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import size_of
@@ -36,7 +35,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BACKEND", "KEPT", "NativePartitioner"]
 
-KEPT: Final = ("hardswish", "linear", "silu")
+KEPT: Final = (
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "channel_shuffle",
+    "hardswish",
+    "linear",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "silu",
+)
 """Operators that there is one kernel for, and that would else be decomposed."""
 
 NUMBERED: Final = frozenset(
@@ -110,8 +118,6 @@ class NativeSupport(OperatorSupport):
                     return refusal
             if 0 in type.get_shape():
                 return Diagnostic("empty tensor", str(type))
-            if tuple(dim_order_of(type)) != tuple(range(type.get_num_dims())):
-                return Diagnostic("memory format", str(type))
         return None
 
 
@@ -211,7 +217,12 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
 
 
 def _is_kept(op: Operation) -> bool:
-    """Whether there is one kernel for an operator of `KEPT`: a linear layer needs a constant matrix."""
+    """Whether there is one kernel for an operator of `KEPT`.
+
+    A linear layer needs a constant matrix; pools make no indices.
+    """
+    if op.name.startswith("aten.adaptive_max_pool"):
+        return not op.results[1].uses
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):
         return True
     return isinstance(op.arg("weight").owner, GetOp)

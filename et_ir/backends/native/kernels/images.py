@@ -25,6 +25,10 @@ def spatial_rank(op: SchemaOp) -> int:
         return tensor_type(op.arg("weight")).get_num_dims() - 2
     if name == "index.Tensor":
         return sum(one is not None for one in op.arg("indices"))
+    if name == "channel_shuffle":
+        return tensor_type(op.results[0]).get_num_dims() - 2
+    if name in ("pixel_shuffle", "pixel_unshuffle"):
+        return 2
     found = re.search(r"(\d)d", name)
     if found is None:
         raise ValueError(f"no operator of images: {name}")

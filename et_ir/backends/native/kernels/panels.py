@@ -9,7 +9,9 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.orders import in_order, step, straight
 from et_ir.data import Blob
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = [
@@ -33,7 +35,10 @@ def constant_array(host: Host, value: SSAValue) -> Array | None:
     symbol = host.symbols.constant_of(value)
     if symbol is None or symbol.value is None:
         return None
-    return np.frombuffer(symbol.value.blob.view(), np.float32).reshape(tensor_type(value).get_shape())
+    type = tensor_type(value)
+    order = dim_order_of(type)
+    held = np.frombuffer(symbol.value.blob.view(), np.float32).reshape(in_order(type.get_shape(), order))
+    return held.transpose(step(order, straight(len(order))))
 
 
 def constant_integers(host: Host, value: SSAValue) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -176,7 +176,7 @@ class _Layouts:
                 one, other = int(op.arg("dim0")) % rank, int(op.arg("dim1")) % rank
                 dims[one], dims[other] = dims[other], dims[one]
                 return permuted_order(have, dims)
-            case "clone" | "dim_order_ops._clone_dim_order":
+            case "clone" | "dim_order_ops._clone_dim_order" | "dim_order_ops._to_dim_order_copy":
                 return have
             case _:
                 shapes = [shape_of(one) for one in (op.operands[0], op.results[0])]

@@ -28,6 +28,7 @@ from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.resample import resample_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
+from et_ir.backends.native.kernels.shuffle import shuffle_kernel
 from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.sizes import Known, count_of
@@ -52,6 +53,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pool": pool_kernel,
     "product": product_kernel,
     "resample": resample_kernel,
+    "shuffle": shuffle_kernel,
     "transpose": transpose_kernel,
     "rows": rows_kernel,
 }

@@ -7,6 +7,7 @@ other's, are computed with it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,6 +23,10 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = ["FormKernelsPass"]
+
+
+ALONE: Final = frozenset({"move", "pad", "shuffle"})
+"""Forms of kernels that move elements, and compute nothing on the way."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if len(users) != 1 or len([result for result in op.results if result.uses]) != 1:
         return None
     (group,) = users.values()
-    if group is None or not {"move", "pad"}.isdisjoint((form, group.form)):
+    if group is None or not ALONE.isdisjoint((form, group.form)):
         return None
     if form != "pointwise" and group.form != "pointwise":
         return None
