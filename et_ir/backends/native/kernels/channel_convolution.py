@@ -32,6 +32,8 @@ def channel_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     anchor = anchor_of(kernel)
     sizes = Convolution.of(anchor)
     outside = kernel.outside()
+    weight = outside[anchor.arg("weight")]
+    sizes = sizes.cut_to_image(host, weight)
     epilogue = bias_epilogue(kernel, sizes)
     source = padded_image(host, host.buffer(outside[anchor.arg("input")]), sizes)
     depth, height, width = sizes.padded
@@ -39,10 +41,9 @@ def channel_convolution_kernel(host: Host, kernel: KernelOp) -> None:
         source = _repeated(host, source, sizes)
     image = Operand(source, [sizes.batch * depth, height, width, sizes.columns])
     result = Operand(host.buffer(kernel.outputs[0]), [sizes.rows, sizes.columns])
-    weight = outside[anchor.arg("weight")]
     for phase in sizes.phases:
         filters = channel_filters(host, sizes, phase, weight)
-        tile = min(phase[2].count, {16: 8, 8: 3, 4: 3}[host.lanes])
+        tile = 1 if sizes.cut else min(phase[2].count, {16: 8, 8: 3, 4: 3}[host.lanes])
         shape = _Shape(sizes, phase, tile)
 
         def build(b: LoopBuilder, buffers: Sequence[SSAValue], shape: _Shape = shape) -> None:
@@ -95,7 +96,6 @@ def _build(b: LoopBuilder, shape: _Shape, epilogue: Epilogue, x: SSAValue, w: SS
         number = b.quotient(row, height.count * depth.count)
         top = b.add(b.mul(line, height.step), height.start + sizes.before[1])
         near = b.add(b.mul(plane, depth.step), depth.start + sizes.before[0])
-        near = b.add(b.mul(number, sizes.padded[0]), near)
         first = b.add(b.mul(plane, depth.out_step), depth.out_first)
         first = b.add(b.mul(number, sizes.target[0]), first)
         first = b.mul(first, sizes.target[1])
@@ -109,7 +109,7 @@ def _build(b: LoopBuilder, shape: _Shape, epilogue: Epilogue, x: SSAValue, w: SS
             def vectors(
                 channel: Index,
                 mask: SSAValue | None,
-                at: Sequence[Index] = (near, top, start),
+                at: Sequence[Index] = (number, near, top, start),
                 place: Index = place,
             ) -> None:
                 for pixel, total in enumerate(_tile(b, shape, x, w, [*at, channel], mask)):
@@ -131,17 +131,20 @@ def _tile(
     mask: SSAValue | None,
 ) -> list[SSAValue]:
     """A vector of channels of each pixel of a tile."""
-    near, top, start, channel = at
+    number, near, top, start, channel = at
+    sizes = shape.sizes
     depth, height, pixels = shape.phase
     zeros = [b.splat(0.0, vector_of(PANEL))] * shape.tile
     if not depth.taps * height.taps * pixels.taps:
         return zeros
-    with b.for_(0, depth.taps, 1, zeros) as planes:
-        plane = b.add(near, b.mul(planes.index, depth.apart))
-        with b.for_(0, height.taps, 1, planes.args) as lines:
+    first_plane = b.add(b.mul(number, sizes.padded[0]), near)
+    within = sizes.taps_within(b, 2, pixels, start)
+    with b.for_(*sizes.taps_within(b, 0, depth, near), 1, zeros) as planes:
+        plane = b.add(first_plane, b.mul(planes.index, depth.apart))
+        with b.for_(*sizes.taps_within(b, 1, height, top), 1, planes.args) as lines:
             line = b.add(top, b.mul(lines.index, height.apart))
             before = b.mul(b.add(b.mul(planes.index, height.taps), lines.index), pixels.taps)
-            with b.for_(0, pixels.taps, 1, lines.args) as places:
+            with b.for_(*within, 1, lines.args) as places:
                 column = b.add(start, b.mul(places.index, pixels.apart))
                 taps = b.load_row(w, [b.add(before, places.index), channel], mask, PANEL)
                 totals: list[SSAValue] = []

@@ -67,6 +67,7 @@ def filter_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     epilogue = bias_epilogue(kernel, sizes)
     image = host.buffer(outside[anchor.arg("input")])
     weight = outside[anchor.arg("weight")]
+    sizes = sizes.cut_to_image(host, weight)
     result = Operand(host.buffer(kernel.outputs[0]), [sizes.rows, sizes.columns])
     if sizes.is_point and sizes.groups == 1:
         tile = tile_rows(sizes.rows, host)
@@ -85,7 +86,7 @@ def filter_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     depth, height, width = sizes.padded
     left = Operand(source, [sizes.batch * depth, height, width * sizes.channels])
     for phase in sizes.phases:
-        tile = tile_rows(phase[2].count, host)
+        tile = 1 if sizes.cut else tile_rows(phase[2].count, host)
         right = panel_filters(host, sizes, phase, weight)
         shape = _Shape(sizes, phase, tile, panel_columns(host))
 
@@ -197,7 +198,6 @@ class _Filters:
         number = b.quotient(row, height.count * depth.count)
         top = b.add(b.mul(line, height.step), height.start + sizes.before[1])
         near = b.add(b.mul(plane, depth.step), depth.start + sizes.before[0])
-        near = b.add(b.mul(number, sizes.padded[0]), near)
         # The pixel of the result that is the first of the row.
         first = b.add(b.mul(plane, depth.out_step), depth.out_first)
         first = b.add(b.mul(number, sizes.target[0]), first)
@@ -208,7 +208,7 @@ class _Filters:
         mask = None if count == width else b.mask(count, width)
         with b.for_(0, pixels.count, tile) as loop:
             left = b.min(loop.index, pixels.count - tile)
-            total = self._accumulate([near, top, left], group, column, width)
+            total = self._accumulate([number, near, top, left], group, column, width)
             place = b.add(first, b.mul(left, pixels.out_step))
             if pixels.out_step == 1:
                 self.epilogue.store(b, total, self.y, [place, target], mask)
@@ -221,24 +221,27 @@ class _Filters:
     def _accumulate(self, at: Sequence[Index], group: Index, column: Index, width: int) -> SSAValue:
         """A tile from the pixels under the taps, for the first result of the tile at a place."""
         b, shape = self.b, self.shape
-        near, top, left = at
+        number, near, top, left = at
         depth, height, pixels = shape.phase
         tile, channels, every = shape.tile_rows, shape.channels, shape.sizes.channels
         zero = b.splat(0.0, vector_of(tile, width))
         if not shape.taps:
             return zero
-        start = b.mul(b.add(b.mul(left, pixels.step), pixels.start + shape.sizes.before[2]), every)
-        start = b.add(start, b.mul(group, channels))
+        sizes = shape.sizes
+        beside = b.add(b.mul(left, pixels.step), pixels.start + sizes.before[2])
+        start = b.add(b.mul(beside, every), b.mul(group, channels))
         panel = b.add(b.mul(group, -(-shape.columns // PANEL) * PANEL), column)
         # Neighbors under the taps follow each other in memory, unless they are apart or of a group.
-        joined = pixels.apart == 1 and channels == every
+        joined = pixels.apart == 1 and channels == every and not sizes.cut
         taps, run = (1, pixels.taps * channels) if joined else (pixels.taps, channels)
-        with b.for_(0, depth.taps, 1, [zero]) as planes:
-            plane = b.add(near, b.mul(planes.index, depth.apart))
-            with b.for_(0, height.taps, 1, [planes.args[0]]) as lines:
+        within = (0, 1) if joined else sizes.taps_within(b, 2, pixels, beside)
+        first_plane = b.add(b.mul(number, sizes.padded[0]), near)
+        with b.for_(*sizes.taps_within(b, 0, depth, near), 1, [zero]) as planes:
+            plane = b.add(first_plane, b.mul(planes.index, depth.apart))
+            with b.for_(*sizes.taps_within(b, 1, height, top), 1, [planes.args[0]]) as lines:
                 line = b.add(top, b.mul(lines.index, height.apart))
                 before = b.mul(b.add(b.mul(planes.index, height.taps), lines.index), taps)
-                with b.for_(0, taps, 1, [lines.args[0]]) as places:
+                with b.for_(*within, 1, [lines.args[0]]) as places:
                     base = b.add(start, b.mul(places.index, pixels.apart * every))
                     first = b.mul(b.add(before, places.index), run)
                     with b.for_(0, run, 1, [places.args[0]]) as loop:

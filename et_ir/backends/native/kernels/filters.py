@@ -8,7 +8,7 @@ layer?", 2016). So all kinds are windows of regular taps over an image, and diff
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, prod
 from typing import Any, Final
@@ -76,6 +76,8 @@ class Convolution:
     before: tuple[int, int, int]
     after: tuple[int, int, int]
     """Pixels that taps cover before and after the image."""
+    cut: bool = False
+    """Whether taps are left out where they meet no pixel. If not, they meet zeros."""
 
     @staticmethod
     def of(op: SchemaOp) -> Convolution:
@@ -109,6 +111,22 @@ class Convolution:
             _three(before),
             _three(after),
         )
+
+    def cut_to_image(self, host: Host, weight: SSAValue) -> Convolution:
+        """The same, without a border if filters may be infinite or NaN, which times the zeros there are NaN.
+
+        A plain convolution multiplies them in torch too, a transposed one adds up what pixels contribute.
+        """
+        filters = constant_array(host, weight)
+        if not self.transposed or (filters is not None and bool(np.isfinite(filters).all())):
+            return self
+        return replace(self, before=(0, 0, 0), after=(0, 0, 0), cut=True)
+
+    def taps_within(self, b: LoopBuilder, axis: int, one: Direction, start: Index) -> tuple[Index, Index]:
+        """The first tap that is visited, and the end of these, for a place of the image under the first."""
+        if not self.cut:
+            return 0, one.taps
+        return b.steps_within(start, one.taps, one.apart, self.source[axis])
 
     @property
     def rows(self) -> int:

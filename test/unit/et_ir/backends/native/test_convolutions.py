@@ -127,6 +127,26 @@ def test_groups_and_phases_of_nan_and_infinity(groups: int) -> None:
     check(nn.ConvTranspose2d(4, 6, 3, 2, groups=groups), x, tolerance=1e-5)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("constant", [True, False])
+def test_transposed_filters_of_nan_and_infinity(groups: int, constant: bool) -> None:
+    """What is outside of the image contributes nothing, and not zeros times filters."""
+    torch.manual_seed(0)
+    layer = nn.ConvTranspose2d(4, 4, 3, 2, 1, 1, groups=groups)
+    with torch.no_grad():
+        layer.weight[0, 0, 2, 2], layer.weight[3, 0, 0, 1] = float("nan"), float("inf")
+    x = torch.randn(1, 4, 3, 4)
+    if constant:
+        check(layer.eval(), x, tolerance=1e-5)
+    else:
+        check(
+            lambda x, w: F.conv_transpose2d(x, w, None, 2, 1, 1, groups),
+            x,
+            layer.weight.detach(),
+            tolerance=1e-5,
+        )
+
+
 PADS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((5,), (2, 3)),
     ((5,), (-2, 3)),
