@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from et_ir.backends.native.kernels.host import Packed
 from et_ir.backends.native.object_code import (
     INSTRUCTION_SETS,
     InstructionSet,
@@ -86,14 +87,14 @@ def compile_partition(
     FormKernelsPass().apply(context, module)
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:
-        data_layout(
-            INSTRUCTION_SETS[name]
-        )  # LLVM, which serves one thread at a time, is not asked for it later
+        # LLVM serves one thread at a time: it is not asked for this while it compiles.
+        data_layout(INSTRUCTION_SETS[name])
     arena = 0
     constants: list[tuple[str, Blob]] = []
+    packed: Packed = {}
     loops: dict[str, Loops] = {}
     for name in instruction_sets:
-        made = loops[name] = loops_of(module, name)
+        made = loops[name] = loops_of(module, name, packed)
         for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))

@@ -53,7 +53,7 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     filters = constant_array(host, outside[anchor.arg("weight")])
     assert filters is not None
     columns, channels = filters.shape[:2]
-    panels = panels_of(host, filters.transpose(2, 3, 1, 0).reshape(-1, columns))
+    panels = panels_of(host, filters.transpose(2, 3, 1, 0))
     bias: SSAValue | None = anchor.arg("bias")
     rows = window.batch * window.out_height * window.out_width
     epilogue = Epilogue(

@@ -213,13 +213,18 @@ def panel_filters(host: Host, sizes: Convolution, phase: Phase, weight: SSAValue
     filters = constant_array(host, weight)
     if filters is None:
         return _packed_panels(host, sizes, phase, host.buffer(weight), inner)
-    packed = np.zeros((sizes.groups, panels, inner, PANEL), np.float32)
-    by_group = _by_group(sizes, phase, filters).reshape(sizes.groups, inner, columns)
-    for panel in range(panels):
-        part = by_group[:, :, panel * PANEL : (panel + 1) * PANEL]
-        packed[:, panel, :, : part.shape[2]] = part
+
+    def pack() -> Any:
+        packed = np.zeros((sizes.groups, panels, inner, PANEL), np.float32)
+        by_group = _by_group(sizes, phase, filters).reshape(sizes.groups, inner, columns)
+        for panel in range(panels):
+            part = by_group[:, :, panel * PANEL : (panel + 1) * PANEL]
+            packed[:, panel, :, : part.shape[2]] = part
+        return packed
+
     operand = [sizes.groups * panels, inner, PANEL]
-    return Operand(array_constant(host, packed), operand, fixed=[2])
+    blob = host.packed(filters, f"panels of {sizes.groups} groups, {sizes.transposed}, {phase}", pack)
+    return Operand(host.constant(blob, sizes.groups * panels * inner * PANEL), operand, fixed=[2])
 
 
 def _by_group(sizes: Convolution, phase: Phase, filters: Any) -> Any:

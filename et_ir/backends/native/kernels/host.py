@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from io import StringIO
+from typing import Any, TypeAlias
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FunctionType,
@@ -30,7 +32,12 @@ from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
 from et_ops.sizes import Ranges
 
-__all__ = ["Build", "Host", "Number", "Operand"]
+__all__ = ["Build", "Host", "Number", "Operand", "Packed"]
+
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+Packed: TypeAlias = dict[tuple[object, ...], tuple[Array, Blob]]
+"""Arrays in the order in which kernels read them, by form, address, sizes and strides of the array they are of."""
 
 Build = Callable[[LoopBuilder, Sequence[SSAValue]], None]
 """Appends the loops of a kernel, given its buffers."""
@@ -68,7 +75,17 @@ class Number:
 class Host:
     """Builds the function of a partition and the kernels it calls, in a module of their own."""
 
-    def __init__(self, module: ModuleOp, name: str, lanes: int, registers: int, known: Known, ranges: Ranges):
+    def __init__(
+        self,
+        module: ModuleOp,
+        name: str,
+        lanes: int,
+        registers: int,
+        known: Known,
+        ranges: Ranges,
+        packed: Packed,
+    ):
+        """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
         self.symbols = Globals(module)
         self.lanes = lanes
         """Elements of a vector register."""
@@ -78,6 +95,7 @@ class Host:
         """Key and bytes of the constants, in the order of the arguments for them."""
         self.called: list[str] = []
         """Names of the kernels, in the order of the calls."""
+        self._packed = packed
         self._name = name
         self._block = Block()
         self._b = LoopBuilder(self._block)
@@ -173,6 +191,16 @@ class Host:
             self._constants[key, element] = self.argument(None, MemRefType(element, [elements]))
             self.constants.append((key, blob))
         return self._constants[key, element]
+
+    def packed(self, source: Array, form: str, pack: Callable[[], Array]) -> Blob:
+        """The bytes of an array in some form, which `pack` makes of it the first time."""
+        place = source.__array_interface__
+        key = (form, place["data"][0], source.shape, source.strides)
+        if key not in self._packed:
+            flat = np.ascontiguousarray(pack(), np.float32).reshape(-1)
+            # With the array, as its address is another's once it is gone.
+            self._packed[key] = source, Blob.of("packed", flat.view(np.uint8).data)
+        return self._packed[key][1]
 
     # -- kernels
 

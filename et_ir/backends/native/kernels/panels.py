@@ -50,20 +50,29 @@ def constant_integers(host: Host, value: SSAValue) -> np.ndarray[Any, np.dtype[n
 
 
 def panels_of(host: Host, matrix: Array) -> SSAValue:
-    """A constant buffer of the panels of a matrix, `[panel][row][column]`, padded with zeros."""
-    rows, columns = matrix.shape
-    packed = np.zeros((-(-columns // PANEL), rows, PANEL), np.float32)
-    whole = columns // PANEL
-    packed[:whole] = matrix[:, : whole * PANEL].reshape(rows, whole, PANEL).transpose(1, 0, 2)
-    if columns % PANEL:
-        packed[whole, :, : columns % PANEL] = matrix[:, whole * PANEL :]
-    return array_constant(host, packed)
+    """A constant buffer of the panels of a matrix, `[panel][row][column]`, padded with zeros.
+
+    Columns are the last dimension of the array, and rows are all others.
+    """
+    columns = matrix.shape[-1]
+    rows = matrix.size // columns
+    padded = -(-columns // PANEL) * PANEL
+
+    def pack() -> Array:
+        packed = np.zeros((-(-columns // PANEL), rows, PANEL), np.float32)
+        flat = matrix.reshape(rows, columns)
+        whole = columns // PANEL
+        packed[:whole] = flat[:, : whole * PANEL].reshape(rows, whole, PANEL).transpose(1, 0, 2)
+        if columns % PANEL:
+            packed[whole, :, : columns % PANEL] = flat[:, whole * PANEL :]
+        return packed
+
+    return host.constant(host.packed(matrix, "panels", pack), rows * padded)
 
 
 def array_constant(host: Host, array: Array) -> SSAValue:
     """A constant buffer with the elements of an array."""
-    flat = np.ascontiguousarray(array, np.float32).reshape(-1)
-    return host.constant(Blob.of("packed", flat.view(np.uint8).data), flat.size)
+    return host.constant(host.packed(array, "elements", lambda: array), array.size)
 
 
 def integers_constant(host: Host, array: np.ndarray[Any, np.dtype[np.int64]]) -> SSAValue:

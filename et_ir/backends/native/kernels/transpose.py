@@ -15,7 +15,7 @@ from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["transpose_buffer", "transpose_kernel"]
+__all__ = ["transpose_kernel"]
 
 
 def transpose_kernel(host: Host, kernel: KernelOp) -> None:
@@ -23,17 +23,9 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     (source,), (result,) = kernel.inputs, kernel.outputs
     type = tensor_type(source)
     have, want = dim_order_of(type), dim_order_of(tensor_type(result))
-    sizes = in_order(shape_of(source), have)
-    transpose_buffer(host, host.buffer(source), host.buffer(result), sizes, step(have, want))
-
-
-def transpose_buffer(
-    host: Host, source: SSAValue, target: SSAValue, sizes: Sequence[Size], permutation: Sequence[int]
-) -> None:
-    """Copy a buffer of some sizes into another, dimension `k` of which is dimension `permutation[k]` of the first."""
-    sizes, permutation = _collapsed(sizes, permutation)
+    sizes, permutation = _collapsed(in_order(shape_of(source), have), step(have, want))
     made = [sizes[dim] for dim in permutation]
-    operands = [Operand(source, sizes), Operand(target, made)]
+    operands = [Operand(host.buffer(source), sizes), Operand(host.buffer(result), made)]
     lanes = host.lanes
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:

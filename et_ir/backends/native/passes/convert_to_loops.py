@@ -21,7 +21,7 @@ from et_ir.backends.native.kernels.constant_pad import constant_pad_kernel
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.filter_convolution import filter_convolution_kernel
-from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.native.kernels.host import Host, Packed
 from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
@@ -111,14 +111,25 @@ class Loops:
     """Name and number of the kernel that each call is of; copies of results come after the last kernel."""
 
 
-def loops_of(module: ModuleOp, instruction_set: str) -> Loops:
-    """A new module with the kernels of the method of `module`, which stays as it is."""
+def loops_of(module: ModuleOp, instruction_set: str, packed: Packed | None = None) -> Loops:
+    """A new module with the kernels of the method of `module`, which stays as it is.
+
+    `packed` keeps the packed constants, which are the same for all instruction sets.
+    """
     target = INSTRUCTION_SETS[instruction_set]
     function = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
     block = function.body.block
     known = Known(block.args)
     ranges = method_ranges(function)
-    host = Host(module, function.sym_name.data, target.lanes, target.registers, known, ranges)
+    host = Host(
+        module,
+        function.sym_name.data,
+        target.lanes,
+        target.registers,
+        known,
+        ranges,
+        {} if packed is None else packed,
+    )
     for word in known.words:
         host.word(word)
     end = block.last_op
