@@ -23,6 +23,7 @@ PASSES: Final[dict[str, str]] = {
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
+    "choose-algorithms": "et_ir.backends.native.passes.choose_algorithms:ChooseAlgorithmsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",
     "plan-buffers": "et_ir.backends.native.passes.plan_buffers:PlanBuffersPass",
     "distribute-loops": "et_ir.backends.native.passes.distribute_loops:DistributeLoopsPass",

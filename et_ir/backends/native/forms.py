@@ -36,7 +36,17 @@ VIEWS: Final = frozenset(
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
 SPATIAL: Final = frozenset(
-    {"channel_convolution", "convolution", "depthwise", "filter_convolution", "pool", "resample", "shuffle"}
+    {
+        "channel_convolution",
+        "convolution",
+        "depthwise",
+        "filter_convolution",
+        "pool",
+        "resample",
+        "shuffle",
+        "winograd_2",
+        "winograd_4",
+    }
 )
 """Forms of kernels that read and write images with channels innermost."""
 

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
-from et_ir.backends.native.forms import SPATIAL, VIEWS, form_of, is_comparison
+from et_ir.backends.native.backend import FALLBACK_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
@@ -59,7 +59,7 @@ NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
-FIXED_FORMS: Final = SPATIAL | {"pad"}
+FIXED_FORMS: Final = frozenset({"channel_convolution", "filter_convolution", "pad", "resample", "shuffle"})
 """Forms of kernels for sizes that are known when the program is compiled."""
 
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
@@ -76,7 +76,8 @@ class NativeSupport(OperatorSupport):
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
         if not has_known_sizes(value):
             return Diagnostic("a size without an expression", str(value.type))
-        if form_of(op) in FIXED_FORMS:
+        form = form_of(op)
+        if form in FIXED_FORMS or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
             return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self._ranges) is None:
             return Diagnostic("unbounded size", str(value.type))
@@ -125,7 +126,8 @@ class NativePartitioner(CapabilityPartitioner):
     """Takes what the native backend has rules for.
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
-    `only`, no other operators than these; without those of `without`.
+    `only`, no other operators than these; without those of `without`. With `fallback`, partitions are in the file as
+    portable programs too, which run where the code is not allowed or a processor lacks a feature.
 
     Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
@@ -137,6 +139,7 @@ class NativePartitioner(CapabilityPartitioner):
         only: Sequence[str] = (),
         without: Sequence[str] = (),
         min_ops: int = 1,
+        fallback: bool = False,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -145,8 +148,10 @@ class NativePartitioner(CapabilityPartitioner):
         if not instruction_sets:
             raise ValueError("no instruction set")
         require_llvm()  # before anything is lowered
-        specs = (CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),)
-        super().__init__(DelegationSpec(NativeBackend.backend_id, specs))
+        specs = [CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode())]
+        if fallback:
+            specs.append(CompileSpec(FALLBACK_SPEC, b"1"))
+        super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
 
@@ -237,12 +242,15 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         require_llvm()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
-    check_options(options, ("for", "only", "without", "min"))
+    if options.get("fallback", "0") not in ("0", "1"):
+        raise ValueError(f"fallback={options['fallback']}: expected 0 or 1")
+    check_options(options, ("for", "only", "without", "min", "fallback"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),
+        fallback=options.get("fallback") == "1",
     )
 
 

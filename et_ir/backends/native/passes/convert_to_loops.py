@@ -29,7 +29,13 @@ from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.resample import resample_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.kernels.shuffle import shuffle_kernel
+from et_ir.backends.native.kernels.sized_images import (
+    sized_convolution_kernel,
+    sized_depthwise_kernel,
+    sized_pool_kernel,
+)
 from et_ir.backends.native.kernels.transpose import transpose_kernel
+from et_ir.backends.native.kernels.winograd import winograd_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.sizes import Known, count_of
 from et_ir.delegation.dependences import is_copied, is_statement
@@ -56,8 +62,17 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "shuffle": shuffle_kernel,
     "transpose": transpose_kernel,
     "rows": rows_kernel,
+    "winograd_2": winograd_kernel,
+    "winograd_4": winograd_kernel,
 }
 """What makes the loops of kernels of each form."""
+
+SIZED_FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
+    "convolution": sized_convolution_kernel,
+    "depthwise": sized_depthwise_kernel,
+    "pool": sized_pool_kernel,
+}
+"""The same for sizes that are known at run time only, where that makes a difference."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +176,8 @@ def loops_of(module: ModuleOp, instruction_set: str, packed: Packed | None = Non
 def _convert(host: Host, op: Operation) -> None:
     match op:
         case KernelOp():
-            FORMS[op.form.data](host, op)
+            forms = FORMS if op.has_fixed_sizes() else {**FORMS, **SIZED_FORMS}
+            forms[op.form.data](host, op)
         case GetOp():
             _constant(host, op)
         case ViewOp():

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from native_modules import SETS, check, compiled, run
+from native_modules import SETS, as_module, check, compiled, run
 from torch import nn
+from xdsl.dialects.func import FuncOp
+
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
+from et_ir.dialects.schema import SchemaOp
 
 FUNCTIONS = {
     "max-1d": (lambda x: F.max_pool1d(x, 3, 2, 1), (2, 5, 9)),
@@ -102,3 +107,38 @@ OTHER_FORMATS = {
 def test_operators_of_channels_last_tensors(name: str) -> None:
     x = torch.randn(2, 5, 6, 7).contiguous(memory_format=torch.channels_last)
     check(OTHER_FORMATS[name], x, tolerance=1e-5)
+
+
+REFUSED = {
+    "resize": lambda x: F.interpolate(x, scale_factor=2.0),
+    "convolution": lambda x: F.conv_transpose2d(x, torch.ones(4, 3, 2, 2), stride=2),
+    "groups": lambda x: F.conv2d(x, torch.ones(4, 2, 2, 2), groups=2),
+    "pad": lambda x: F.pad(x, (1, 2)),
+    "reflection": lambda x: F.pad(x, (1, 2, 1, 1), mode="reflect"),
+    "pool": lambda x: F.adaptive_avg_pool2d(x, 3),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("empty", [True, False])
+def test_refusal_of_empty_images_and_of_sizes_known_at_run_time(name: str, empty: bool) -> None:
+    x = torch.randn(0 if empty else 2, 4, 5, 6)
+    sizes = None if empty else {"arguments": ({0: torch.export.Dim("n", min=1, max=4)},)}
+    program = torch.export.export(as_module(REFUSED[name]), (x,), dynamic_shapes=sizes)
+    module = to_edge(program).module
+    method = next(op for op in module.walk() if isinstance(op, FuncOp))
+    support = NativePartitioner(instruction_sets=[SETS[0]]).support(method)
+    found = [support.refusal(op) for op in method.walk() if isinstance(op, SchemaOp) and op.operands]
+    wanted = "empty tensor" if empty else "dynamic size"
+    assert wanted in [one.message for one in found if one is not None], found
+
+
+def test_pool_whose_indices_are_read() -> None:
+    """It is decomposed, for there is no kernel that makes indices."""
+    x = torch.randn(1, 3, 7, 8)
+    module = as_module(lambda x: F.adaptive_max_pool2d(x * 2, (3, 4), return_indices=True)[1])
+    program = torch.export.export(module, (x,))
+    partitioner = NativePartitioner(instruction_sets=[SETS[0]])
+    edge = to_edge_transform_and_lower(program, partitioner=partitioner)
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    np.testing.assert_array_equal(run(file, (x,)), module(x).numpy())

@@ -1,0 +1,99 @@
+"""Choice of convolution algorithms by a cost model.
+
+Winograd's algorithm multiplies less and moves more than the definition: which one is faster depends on the sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from et_ir.backends.native.forms import SPATIAL
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of
+from et_ir.backends.native.kernels.windows import Window, window_of
+from et_ir.dialects.native import KernelOp
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = ["ChooseAlgorithmsPass", "costs"]
+
+LANES: Final = 16
+"""Elements of a vector. Shorter vectors make all of the costs larger alike."""
+FUSED: Final = 2
+"""Vectors of multiply-adds in a cycle."""
+BYTES: Final = 6
+"""Bytes that come from memory in a cycle."""
+TRANSFORM: Final = {2: (150, 130), 4: (500, 500)}
+"""Vector operations, loads and stores for a tile and a vector of channels, before and after the products, by m."""
+WORTH: Final = 0.85
+"""Of the cost of the definition, what another algorithm may cost at most: its error is a little larger."""
+
+
+@dataclass(frozen=True)
+class ChooseAlgorithmsPass(ModulePass):
+    """Choose algorithms of convolutions.
+
+    Of those of 3 by 3 filters at a step of one, the cheapest of the definition and of Winograd's F(2, 3) and F(4, 3)
+    is taken, by a model of the arithmetic and of the bytes from memory.
+
+    Before:
+
+    ```mlir
+    %1 = native.kernel "convolution"(%x, %w) : (tensor<1x64x56x56xf32>, tensor<64x64x3x3xf32>) -> ...
+    ```
+
+    After:
+
+    ```mlir
+    %1 = native.kernel "winograd_4"(%x, %w) : (tensor<1x64x56x56xf32>, tensor<64x64x3x3xf32>) -> ...
+    ```
+    """
+
+    name = "choose-algorithms"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and kernel.form.data == "convolution":
+                found = costs(kernel)
+                cheapest = min(found, key=lambda form: found[form])
+                if cheapest in SPATIAL and found[cheapest] <= WORTH * found["convolution"]:
+                    kernel.form = StringAttr(cheapest)
+
+
+def costs(kernel: KernelOp) -> dict[str, float]:
+    """Estimated cycles of the forms that a convolution can be computed in."""
+    anchor = anchor_of(kernel)
+    columns, channels, height, width = tensor_type(anchor.arg("weight")).get_shape()
+    sizes = tensor_type(anchor.results[0]).get_shape()
+    if -1 in sizes:
+        return {"convolution": 0.0}
+    pixels = sizes[0] * prod(sizes[2:])
+    multiplications = pixels * height * width * channels * columns
+    filters = height * width * channels * columns * 4
+    found = {"convolution": multiplications / LANES / FUSED + filters / BYTES}
+    window = window_of(anchor)
+    if not _is_winograd(window) or min(channels, columns) < LANES:
+        return found
+    for size, (before, after) in TRANSFORM.items():
+        places = (size + 2) ** 2
+        tiles = sizes[0] * -(-sizes[2] // size) * -(-sizes[3] // size)
+        # Below eight rows, products wait for the filters.
+        products = places * max(tiles, 8) * channels * columns / LANES / FUSED
+        transforms = tiles * (channels * before + columns * after) / LANES
+        found[f"winograd_{size}"] = products + transforms + places * channels * columns * 4 / BYTES
+    return found
+
+
+def _is_winograd(window: Window) -> bool:
+    return (window.height, window.width, window.step_y, window.step_x, window.apart_y, window.apart_x) == (
+        3,
+        3,
+        1,
+        1,
+        1,
+        1,
+    )
