@@ -8,12 +8,16 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.elements import ELEMENTS, element_of
+from et_ir.backends.native.kernels.channel_convolution import MOST_REPEATED
+from et_ir.backends.native.kernels.filters import is_plain
 from et_ir.backends.native.kernels.gathers import GATHERS, SCATTERS, is_taken
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import is_pointwise, operator_name, rule_of
+from et_ir.backends.native.kernels.resampling import RESAMPLING, takes_pixels
 from et_ir.backends.native.kernels.rows import ROWS, takes_elements
 from et_ir.backends.native.kernels.scans import SCANS
 from et_ir.backends.native.kernels.scans import is_taken as is_scan_taken
+from et_ir.backends.native.kernels.shuffle import SHUFFLES
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
@@ -37,6 +41,7 @@ VIEWS: Final = frozenset(
     {
         "clone",
         "dim_order_ops._clone_dim_order",
+        "dim_order_ops._to_dim_order_copy",
         "permute_copy",
         "squeeze_copy.dim",
         "squeeze_copy.dims",
@@ -48,8 +53,24 @@ VIEWS: Final = frozenset(
 )
 """Operators that compute nothing: their results are views of memory, in some order of dimensions."""
 
-SPATIAL: Final = frozenset({"bands", "convolution", "depthwise", "pool", "winograd_2", "winograd_4"})
+SPATIAL: Final = frozenset(
+    {
+        "bands",
+        "channel_convolution",
+        "convolution",
+        "depthwise",
+        "filter_convolution",
+        "pool",
+        "resample",
+        "shuffle",
+        "winograd_2",
+        "winograd_4",
+    }
+)
 """Forms of kernels that read and write images with channels innermost."""
+
+_FLOAT_FORMS: Final = (SPATIAL | {"pad", "product"}) - {"bands"}
+"""Forms of kernels that compute on f32 only."""
 
 BATCH_NORM: Final = "_native_batch_norm_legit_no_training"
 
@@ -69,9 +90,11 @@ def form_of(op: SchemaOp) -> str | None:
 def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     """Why an op is not computed for the element types that it has, in the form that its operator has."""
     read = [value for value in op.operands if is_tensor(value.type)]
+    if form == "resample":
+        read = read[:1]  # what follows are places, which tables are made of when the program is compiled
     used = [result for result in op.results if result.uses] or [op.results[0]]
     takes = ELEMENTS
-    if form in ("convolution", "depthwise", "pool", "product") or operator_name(op) == BATCH_NORM:
+    if form in _FLOAT_FORMS or operator_name(op) == BATCH_NORM:
         takes = (f32,)
     for value in (*read, *used):
         element = element_of(value)
@@ -99,8 +122,16 @@ def form_of_operator(op: SchemaOp) -> str | None:
         return "product" if name != "linear" or _is_constant(op.arg("weight")) else None
     if name == "convolution" and _is_taken(op):
         return "depthwise" if is_depthwise(op) else "convolution"
-    if name in _POOLS and len(tensor_type(op.operands[0]).get_shape()) == 4:
+    if name == "convolution" and is_plain(op):
+        return "channel_convolution" if _repeats_channels(op) else "filter_convolution"
+    if name in SHUFFLES:
+        return "shuffle"
+    if name == "constant_pad_nd" and not isinstance(op.arg("value"), SSAValue):
+        return "pad" if not any(isinstance(one, SSAValue) for one in op.arg("pad")) else None
+    if name in _POOLS:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
+    if name in RESAMPLING or (takes_pixels(op) and element_of(op.operands[0]) == f32):
+        return "resample" if not any(result.uses for result in op.results[1:]) else None
     if name in MOVES and _is_step_of_one(op):
         return "move"
     if name == BATCH_NORM and has_expansion(op):
@@ -137,10 +168,20 @@ def packed_argument(op: SchemaOp) -> SSAValue | None:
 
 
 def is_read_packed(kernel: KernelOp, number: int) -> bool:
-    """Whether a kernel reads an input packed only, if it is a constant: a matrix or filters."""
+    """Whether a kernel reads an input packed only, if it is a constant: a matrix, filters, or places of pixels."""
     argument = kernel.body.block.args[number]
     return all(
-        (isinstance(use.operation, SchemaOp) and packed_argument(use.operation) is argument)
+        (
+            isinstance(use.operation, SchemaOp)
+            and (
+                packed_argument(use.operation) is argument
+                or (
+                    kernel.form.data == "resample"
+                    and operator_name(use.operation) == "index.Tensor"
+                    and use.index > 0
+                )
+            )
+        )
         or (isinstance(use.operation, KernelOp) and is_read_packed(use.operation, use.index))
         for use in argument.uses
     )
@@ -167,6 +208,14 @@ def _is_taken(op: SchemaOp) -> bool:
         and (op.arg("bias") is None or _is_constant(op.arg("bias")))
         and (int(op.arg("groups")) == 1 or is_depthwise(op))
     )
+
+
+def _repeats_channels(op: SchemaOp) -> bool:
+    """Whether a group of a convolution reads one channel, and makes few of it."""
+    groups = int(op.arg("groups"))
+    channels = tensor_type(op.arg("input")).get_shape()[1]
+    columns = tensor_type(op.results[0]).get_shape()[1]
+    return groups == channels > 1 and columns // groups <= MOST_REPEATED
 
 
 def _is_step_of_one(op: SchemaOp) -> bool:

@@ -24,7 +24,6 @@ from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
-from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import size_of
@@ -36,7 +35,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BACKEND", "KEPT", "NativePartitioner"]
 
-KEPT: Final = ("hardswish", "linear", "silu")
+KEPT: Final = (
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "channel_shuffle",
+    "hardswish",
+    "linear",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "silu",
+)
 """Operators that there is one kernel for, and that would else be decomposed."""
 
 NUMBERED: Final = frozenset(
@@ -51,7 +59,18 @@ NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
-FIXED_FORMS: Final = frozenset({"gather", "scan", "scatter"})
+FIXED_FORMS: Final = frozenset(
+    {
+        "channel_convolution",
+        "filter_convolution",
+        "gather",
+        "pad",
+        "resample",
+        "scan",
+        "scatter",
+        "shuffle",
+    }
+)
 """Forms of kernels for sizes that are known when the program is compiled."""
 
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
@@ -68,7 +87,8 @@ class NativeSupport(OperatorSupport):
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
         if not has_known_sizes(value):
             return Diagnostic("a size without an expression", str(value.type))
-        if form_of_operator(op) in FIXED_FORMS:
+        form = form_of_operator(op)
+        if form in FIXED_FORMS or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
             return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self._ranges) is None:
             return Diagnostic("unbounded size", str(value.type))
@@ -100,8 +120,6 @@ class NativeSupport(OperatorSupport):
                     return refusal
             if 0 in type.get_shape():
                 return Diagnostic("empty tensor", str(type))
-            if tuple(dim_order_of(type)) != tuple(range(type.get_num_dims())):
-                return Diagnostic("memory format", str(type))
         reason = element_refusal(op, form)
         return None if reason is None else Diagnostic("element type", reason)
 
@@ -200,7 +218,12 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
 
 
 def _is_kept(op: Operation) -> bool:
-    """Whether there is one kernel for an operator of `KEPT`: a linear layer needs a constant matrix."""
+    """Whether there is one kernel for an operator of `KEPT`.
+
+    A linear layer needs a constant matrix; pools make no indices.
+    """
+    if op.name.startswith("aten.adaptive_max_pool"):
+        return not op.results[1].uses
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):
         return True
     return isinstance(op.arg("weight").owner, GetOp)

@@ -80,6 +80,23 @@ class Transposed(nn.Module):
         return torch.relu(y @ x.t()).t().reshape(-1) * 2
 
 
+class Resized(nn.Module):
+    """Resizes, pads and windows of several sizes, each of which reads tables."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = nn.functional.interpolate(x, scale_factor=1.7)
+        y = nn.functional.interpolate(y, size=(5, 9), mode="bilinear", align_corners=True)
+        y = nn.functional.pad(nn.functional.pad(y, (1, 2, 3, 0), mode="reflect"), (-1, 2, 0, 0, 1, 0))
+        return nn.functional.adaptive_avg_pool2d(y, (4, 3))
+
+
+class Computed(nn.Module):
+    """Filters that are inputs."""
+
+    def forward(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return nn.functional.conv_transpose2d(nn.functional.conv2d(x, w), w, stride=2, padding=1)
+
+
 def image(*layers: nn.Module) -> nn.Module:
     return nn.Sequential(*layers, nn.ReLU())
 
@@ -103,6 +120,16 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
     (image(nn.Conv2d(3, 17, 3, 2, 1), nn.Conv2d(17, 17, 3, padding=1, groups=17)), [(1, 3, 9, 7)]),
     (image(nn.Conv2d(5, 7, (3, 2), (1, 2), (2, 0)), nn.MaxPool2d(2)), [(2, 5, 6, 9)]),
     (image(nn.Conv2d(6, 10, 1), nn.AvgPool2d(3, 2, 1)), [(1, 6, 8, 11)]),
+    (Resized(), [(2, 19, 7, 6)]),
+    (Resized(), [(1, 1, 7, 6)]),
+    (Computed(), [(1, 5, 6, 7), (18, 5, 3, 2)]),
+    (image(nn.ConvTranspose2d(6, 19, 3, 2, 1, 1), nn.Conv2d(19, 57, 3, groups=19)), [(2, 6, 4, 5)]),
+    (
+        image(nn.Conv2d(6, 66, 3, padding=1, groups=2), nn.ConvTranspose2d(66, 66, 3, 2, groups=66)),
+        [(1, 6, 4, 5)],
+    ),
+    (image(nn.Conv1d(5, 18, 5, padding=2), nn.Conv1d(18, 33, 3, groups=3)), [(2, 5, 11)]),
+    (image(nn.Conv3d(3, 17, 3, padding=1), nn.AvgPool3d(2, 1, 1)), [(1, 3, 3, 4, 5)]),
     (image(nn.Conv2d(33, 20, 3, padding=1), nn.Conv2d(20, 35, 3)), [(2, 33, 13, 10)]),
     (
         image(nn.Conv2d(5, 18, 1), nn.Conv2d(18, 18, 3, 2, 1, groups=18), nn.Conv2d(18, 7, 1)),

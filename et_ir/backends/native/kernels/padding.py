@@ -34,7 +34,7 @@ def padded(host: Host, image: SSAValue, window: Window, channels: int, border: f
             line = b.sub(b.remainder(row, height), window.border_y)
             with b.if_(b.both(b.at_least(line, 0), b.below(line, window.in_height))) as otherwise:
                 fill_row(b, y, row, 0, before, border, lanes)
-                copy_row(b, x, [number, line], y, [row, before], inner, lanes)
+                copy_row(b, x, [number, line, 0], y, [row, before], inner, lanes)
                 fill_row(b, y, row, b.add(inner, before), b.dim(y, 1), border, lanes)
                 with otherwise():
                     fill_row(b, y, row, 0, b.dim(y, 1), border, lanes)
@@ -46,7 +46,7 @@ def padded(host: Host, image: SSAValue, window: Window, channels: int, border: f
 def fill_row(
     b: LoopBuilder, y: SSAValue, row: Index, start: Index, end: Index, border: float, lanes: int
 ) -> None:
-    """Write a value to the elements of a row from a place on to another."""
+    """Fill a row with a value, from `start` to `end`."""
     if start == end:
         return
     value = b.splat(border, vector_of(lanes))
@@ -66,13 +66,18 @@ def copy_row(
     count: Index,
     lanes: int,
 ) -> None:
-    """Copy a row of elements."""
+    """Copy `count` elements of a row, from the last place of `source` on."""
     row, start = target
+    *source, first = source
     width = lanes * VECTORS
     whole = b.multiple_below(count, width)
     with b.for_(0, whole, width) as loop:
-        b.store(b.load(x, [*source, loop.index], vector_of(width)), y, [row, b.add(start, loop.index)])
+        b.store(
+            b.load(x, [*source, b.add(first, loop.index)], vector_of(width)),
+            y,
+            [row, b.add(start, loop.index)],
+        )
     with b.for_(whole, count, lanes) as loop:
         mask = b.mask(b.sub(count, loop.index), lanes)
-        value = b.masked_load(x, [*source, loop.index], mask, b.splat(0.0, vector_of(lanes)))
+        value = b.masked_load(x, [*source, b.add(first, loop.index)], mask, b.splat(0.0, vector_of(lanes)))
         b.masked_store(value, y, [row, b.add(start, loop.index)], mask)

@@ -5,12 +5,26 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.orders import in_order, step, straight
+from et_ir.data import Blob
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["PANEL", "Array", "array_constant", "constant_array", "panel_columns", "panels_of", "tile_rows"]
+__all__ = [
+    "PANEL",
+    "Array",
+    "array_constant",
+    "constant_array",
+    "constant_integers",
+    "integers_constant",
+    "panel_columns",
+    "panels_of",
+    "tile_rows",
+]
 
 PANEL: Final = 16
 """Columns of a packed panel: one vector of AVX-512, two of AVX2, four of NEON."""
@@ -23,7 +37,18 @@ def constant_array(host: Host, value: SSAValue) -> Array | None:
     symbol = host.symbols.constant_of(value)
     if symbol is None or symbol.value is None:
         return None
-    return np.frombuffer(symbol.value.blob.view(), np.float32).reshape(tensor_type(value).get_shape())
+    type = tensor_type(value)
+    order = dim_order_of(type)
+    held = np.frombuffer(symbol.value.blob.view(), np.float32).reshape(in_order(type.get_shape(), order))
+    return held.transpose(step(order, straight(len(order))))
+
+
+def constant_integers(host: Host, value: SSAValue) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The elements of a constant of i64, in one dimension."""
+    symbol = host.symbols.constant_of(value)
+    assert symbol is not None
+    assert symbol.value is not None
+    return np.frombuffer(symbol.value.blob.view(), np.int64)
 
 
 def panels_of(host: Host, matrix: Array) -> SSAValue:
@@ -50,6 +75,12 @@ def panels_of(host: Host, matrix: Array) -> SSAValue:
 def array_constant(host: Host, array: Array) -> SSAValue:
     """A constant buffer with the elements of an array."""
     return host.constant(host.packed(array, "elements", lambda: array), array.size)
+
+
+def integers_constant(host: Host, array: np.ndarray[Any, np.dtype[np.int64]]) -> SSAValue:
+    """A constant buffer of i64 with the elements of an array."""
+    flat = np.ascontiguousarray(array, np.int64).reshape(-1)
+    return host.constant(Blob.of("packed", flat.view(np.uint8).data), flat.size, i64)
 
 
 def panel_columns(host: Host) -> int:

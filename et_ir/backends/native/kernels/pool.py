@@ -9,13 +9,13 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.images import image_sizes
 from et_ir.backends.native.kernels.panels import PANEL
 from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, div, operator_name
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["pool_kernel"]
 
@@ -25,7 +25,7 @@ def pool_kernel(host: Host, kernel: KernelOp) -> None:
     anchor = anchor_of(kernel)
     window = window_of(anchor)
     outside = kernel.outside()
-    channels = tensor_type(anchor.operands[0]).get_shape()[1]
+    channels = image_sizes(anchor, anchor.operands[0])[-1]
     rows = window.batch * window.out_height * window.out_width
     epilogue = Epilogue(kernel, anchor, rows, channels)
     image = Operand(

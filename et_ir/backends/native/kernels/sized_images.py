@@ -95,7 +95,7 @@ class _Images:
                 at = b.sub(b.remainder(row, b.dim(y, 1)), above)
                 with b.if_(b.both(b.at_least(at, 0), b.below(at, b.dim(x, 1)))) as otherwise:
                     fill_row(b, flat, row, 0, before, border, lanes)
-                    copy_row(b, x, [number, at], flat, [row, before], inner, lanes)
+                    copy_row(b, x, [number, at, 0], flat, [row, before], inner, lanes)
                     fill_row(b, flat, row, b.add(inner, before), end, border, lanes)
                     with otherwise():
                         fill_row(b, flat, row, 0, end, border, lanes)

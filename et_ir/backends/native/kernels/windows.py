@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from et_ir.backends.native.kernels.images import image_sizes
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -59,8 +60,8 @@ class Window:
 
 def window_of(op: SchemaOp) -> Window:
     """The window of a convolution or a pool of two dimensions."""
-    batch, _, in_height, in_width = tensor_type(op.operands[0]).get_shape()
-    _, _, out_height, out_width = tensor_type(op.results[0]).get_shape()
+    batch, in_height, in_width, _ = image_sizes(op, op.operands[0])
+    _, out_height, out_width, _ = image_sizes(op, op.results[0])
     if op.name == "edge.convolution":
         height, width = tensor_type(op.arg("weight")).get_shape()[2:]
     else:

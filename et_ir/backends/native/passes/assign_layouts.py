@@ -20,8 +20,9 @@ from xdsl.rewriter import Rewriter
 from et_ir.backends.native.forms import SPATIAL, VIEWS, is_read_packed
 from et_ir.backends.native.kernels.attention import attention_matrices
 from et_ir.backends.native.kernels.convolution import reads_planes
+from et_ir.backends.native.kernels.images import channel_dim, channels_innermost
 from et_ir.backends.native.kernels.matrices import rows_or_columns
-from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.kernels.product import right_argument
 from et_ir.backends.native.kernels.rows import reads_in_order
 from et_ir.backends.native.sizes import Size, count_of, representative, shape_of
@@ -142,11 +143,15 @@ class _Layouts:
         """The order in which a kernel writes its result, and reads what has its rank."""
         type = tensor_type(op.outputs[0])
         rank = type.get_num_dims()
-        if op.form.data in SPATIAL:
+        if op.form.data == "bands":
             return NHWC
+        if op.form.data in SPATIAL:
+            return channels_innermost(rank, channel_dim(anchor_of(op)))
         if op.form.data == "rows":
             return self._order_of_rows(op)
-        if op.form.data == "move" and all(tensor_type(one).get_num_dims() == rank for one, _ in op.tensors()):
+        if op.form.data in ("move", "pad") and all(
+            tensor_type(one).get_num_dims() == rank for one, _ in op.tensors()
+        ):
             # Whatever order there is: the first one's.
             return next(iter(self._orders(op.inputs[0])))
         if op.form.data != "pointwise":
@@ -210,7 +215,7 @@ class _Layouts:
                 one, other = int(op.arg("dim0")) % rank, int(op.arg("dim1")) % rank
                 dims[one], dims[other] = dims[other], dims[one]
                 return permuted_order(have, dims)
-            case "clone" | "dim_order_ops._clone_dim_order":
+            case "clone" | "dim_order_ops._clone_dim_order" | "dim_order_ops._to_dim_order_copy":
                 return have
             case _:
                 shapes = [shape_of(one) for one in (op.operands[0], op.results[0])]

@@ -19,16 +19,21 @@ from et_ir.backends.native.elements import element_of
 from et_ir.backends.native.forms import is_read_packed
 from et_ir.backends.native.kernels.attention import attention_kernel
 from et_ir.backends.native.kernels.bands import bands_kernel
+from et_ir.backends.native.kernels.channel_convolution import channel_convolution_kernel
+from et_ir.backends.native.kernels.constant_pad import constant_pad_kernel
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
+from et_ir.backends.native.kernels.filter_convolution import filter_convolution_kernel
 from et_ir.backends.native.kernels.gathers import gather_kernel, scatter_kernel
 from et_ir.backends.native.kernels.host import Host, Packed
 from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
+from et_ir.backends.native.kernels.resample import resample_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.kernels.scans import scan_kernel
+from et_ir.backends.native.kernels.shuffle import shuffle_kernel
 from et_ir.backends.native.kernels.sized_images import (
     sized_convolution_kernel,
     sized_depthwise_kernel,
@@ -51,12 +56,17 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "attention": attention_kernel,
     "pointwise": pointwise_kernel,
     "bands": bands_kernel,
+    "channel_convolution": channel_convolution_kernel,
     "convolution": convolution_kernel,
     "depthwise": depthwise_kernel,
+    "filter_convolution": filter_convolution_kernel,
     "gather": gather_kernel,
     "move": move_kernel,
+    "pad": constant_pad_kernel,
     "pool": pool_kernel,
     "product": product_kernel,
+    "resample": resample_kernel,
+    "shuffle": shuffle_kernel,
     "transpose": transpose_kernel,
     "rows": rows_kernel,
     "winograd_2": winograd_kernel,

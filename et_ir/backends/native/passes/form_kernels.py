@@ -7,6 +7,7 @@ other's, are computed with it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +16,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.forms import SPATIAL, form_of
+from et_ir.backends.native.kernels.images import channel_dim
 from et_ir.backends.native.kernels.integer_rules import is_checked
 from et_ir.backends.native.passes.expand_norms import expand_norms
 from et_ir.backends.native.sizes import product, shape_of
@@ -23,6 +25,10 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = ["FormKernelsPass"]
+
+
+ALONE: Final = frozenset({"gather", "move", "pad", "scan", "scatter", "shuffle"})
+"""Forms of kernels that move elements, and compute nothing on the way."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if len(users) != 1 or len([result for result in op.results if result.uses]) != 1:
         return None
     (group,) = users.values()
-    if group is None or not {"gather", "move", "scan", "scatter"}.isdisjoint((form, group.form)):
+    if group is None or not ALONE.isdisjoint((form, group.form)):
         return None
     if form != "pointwise" and group.form != "pointwise":
         return None
@@ -111,9 +117,9 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
         return None
     if group.form == "rows":
         return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
-    if form not in ("pointwise", "rows") and not all(_fits(one, form) for one in group.ops):
+    if form not in ("pointwise", "rows") and not all(_fits(one, op) for one in group.ops):
         return None
-    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, group.form)):
+    if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, _anchor(group))):
         return None
     root, type = tensor_type(group.ops[0].results[0]), tensor_type(op.results[0])
     if form != "pointwise":
@@ -122,9 +128,14 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     return group if _same_shape(op.results[0], group.ops[0].results[0]) else None
 
 
+def _anchor(group: _Group) -> SchemaOp:
+    """The op of a group that has loops of its own."""
+    return next(one for one in group.ops if form_of(one) == group.form)
+
+
 def _follows_anchor(op: SchemaOp, group: _Group) -> bool:
     """Whether an op is computed beside the results of a group's loops, and not before them."""
-    anchor = next(one for one in group.ops if form_of(one) == group.form)
+    anchor = _anchor(group)
     return not any(use.operation is anchor for use in op.results[0].uses)
 
 
@@ -148,13 +159,13 @@ def _same_shape(value: SSAValue, other: SSAValue) -> bool:
     return shape_of(value) == shape_of(other)
 
 
-def _fits(op: SchemaOp, form: str) -> bool:
+def _fits(op: SchemaOp, anchor: SchemaOp) -> bool:
     """Whether each operand has an element for each place of the result, for each of its columns, or one element.
 
     Columns are the last dimension, or the channels of images.
     """
     shape = shape_of(op.results[0])
-    columns = 1 if form in SPATIAL else len(shape) - 1
+    columns = channel_dim(anchor) if form_of(anchor) in SPATIAL else len(shape) - 1
     for operand in op.operands:
         if not is_tensor(operand.type):
             continue
