@@ -27,7 +27,6 @@ from et_ir.backends.native.kernels.panels import (
 )
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.kernels.product import (
-    BLOCK_ROWS,
     Sizes,
     build_product,
     column_groups,
@@ -65,7 +64,9 @@ class _Shape:
 
 def reads_planes(kernel: KernelOp, value: SSAValue) -> bool:
     """Whether a kernel can read an image whose channels follow each other, not its pixels."""
-    if kernel.form.data != "convolution" or tensor_type(value).get_shape()[1] > FEW_CHANNELS:
+    if kernel.form.data != "convolution" or not kernel.has_fixed_sizes():
+        return False
+    if tensor_type(value).get_shape()[1] > FEW_CHANNELS:
         return False
     anchor = anchor_of(kernel)
     image = anchor.operands[0]
@@ -95,7 +96,7 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
     if window.is_point:
         tile = tile_rows(rows, host)
-        sizes = Sizes(1, rows, channels, columns, tile, panel_columns(host), rows >= 2 * BLOCK_ROWS)
+        sizes = Sizes(1, rows, channels, columns, tile, panel_columns(host))
         left = Operand(image, [rows, channels])
 
         def build_point(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:

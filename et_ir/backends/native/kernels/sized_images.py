@@ -135,7 +135,7 @@ def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     result = Operand(host.buffer(kernel.outputs[0]), [images.rows, columns])
     if window.is_point:
         most = host.most(images.rows)
-        sizes = Sizes(1, images.rows, channels, columns, tile_rows(most, host), panel_columns(host), True)
+        sizes = Sizes(1, images.rows, channels, columns, tile_rows(most, host), panel_columns(host), most)
 
         def build_point(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
             x, w, *others, y = buffers

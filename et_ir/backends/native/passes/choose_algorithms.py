@@ -67,10 +67,10 @@ class ChooseAlgorithmsPass(ModulePass):
 def costs(kernel: KernelOp) -> dict[str, float]:
     """Estimated cycles of the forms that a convolution can be computed in."""
     anchor = anchor_of(kernel)
+    if not kernel.has_fixed_sizes():
+        return {"convolution": 0.0}
     columns, channels, height, width = tensor_type(anchor.arg("weight")).get_shape()
     sizes = tensor_type(anchor.results[0]).get_shape()
-    if -1 in sizes:
-        return {"convolution": 0.0}
     pixels = sizes[0] * prod(sizes[2:])
     multiplications = pixels * height * width * channels * columns
     filters = height * width * channels * columns * 4
