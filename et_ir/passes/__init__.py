@@ -25,6 +25,7 @@ PASSES: Final[dict[str, str]] = {
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",
     "plan-buffers": "et_ir.backends.native.passes.plan_buffers:PlanBuffersPass",
+    "choose-algorithms": "et_ir.backends.native.passes.choose_algorithms:ChooseAlgorithmsPass",
     "distribute-loops": "et_ir.backends.native.passes.distribute_loops:DistributeLoopsPass",
     "expand-math": "et_ir.backends.native.passes.expand_math:ExpandMathPass",
     "lower-vectors": "et_ir.backends.native.passes.lower_vectors:LowerVectorsPass",

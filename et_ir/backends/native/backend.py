@@ -40,10 +40,12 @@ from et_schema.native import (
 )
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["INSTRUCTION_SETS_SPEC", "NativeBackend"]
+__all__ = ["ALGORITHM_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
 
 INSTRUCTION_SETS_SPEC: Final = "instruction_sets"
 """The compile spec with the names of instruction sets, `+` between them."""
+ALGORITHM_SPEC: Final = "algorithm"
+"""The compile spec with the algorithm of convolutions; the cheapest one is taken of each where it is missing."""
 
 
 class NativeBackend(BackendDetails):
@@ -79,7 +81,7 @@ class NativeBackend(BackendDetails):
             program.constants = [NativeConstant(key, blob.nbytes) for key, blob in constants]
             return interface_symbol(program) if program.words else None
 
-        compiled = compile_partition(edge_program, names, mark)
+        compiled = compile_partition(edge_program, names, mark, settings.get(ALGORITHM_SPEC))
         mapping = DelegateMappingBuilder(generated_identifiers=True)
         for op in method.body.block.ops:
             if isinstance(op, KernelOp):

@@ -9,10 +9,11 @@ from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.backend import INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.backend import ALGORITHM_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
 from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
+from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
 from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
 from et_ir.backends.native.state_updates import updates_state
 from et_ir.delegation.backends_by_name import Backend
@@ -117,7 +118,8 @@ class NativePartitioner(CapabilityPartitioner):
     """Takes what the native backend has rules for.
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
-    `only`, no other operators than these; without those of `without`.
+    `only`, no other operators than these; without those of `without`. `algorithm` is that of convolutions where it can
+    compute them: `direct`, `winograd_2` or `winograd_4`; a cost model chooses unless it is given.
 
     Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
@@ -129,6 +131,7 @@ class NativePartitioner(CapabilityPartitioner):
         only: Sequence[str] = (),
         without: Sequence[str] = (),
         min_ops: int = 1,
+        algorithm: str | None = None,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -136,8 +139,12 @@ class NativePartitioner(CapabilityPartitioner):
                 raise ValueError(f"unknown instruction set '{name}'; there are: {there}")
         if not instruction_sets:
             raise ValueError("no instruction set")
+        if algorithm not in (None, *ALGORITHMS):
+            raise ValueError(f"unknown algorithm '{algorithm}'; there are: {', '.join(ALGORITHMS)}")
         require_llvm()  # before anything is lowered
         specs = (CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),)
+        if algorithm is not None:
+            specs += (CompileSpec(ALGORITHM_SPEC, algorithm.encode()),)
         super().__init__(DelegationSpec(NativeBackend.backend_id, specs))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
@@ -224,12 +231,13 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         require_llvm()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
-    check_options(options, ("for", "only", "without", "min"))
+    check_options(options, ("for", "only", "without", "min", "algorithm"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),
+        algorithm=options.get("algorithm"),
     )
 
 

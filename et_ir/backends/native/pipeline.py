@@ -79,14 +79,16 @@ def compile_partition(
     module: ModuleOp,
     instruction_sets: tuple[str, ...],
     mark: Callable[[int, list[tuple[str, Blob]]], str | None],
+    algorithm: str | None = None,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
 
     The objects define a function named as `mark` says for the size of the arena and the constants.
+    `algorithm` is one of convolutions, which the cheapest is taken of unless it is given.
     """
     context = Context()
     FormKernelsPass().apply(context, module)
-    ChooseAlgorithmsPass().apply(context, module)
+    ChooseAlgorithmsPass(algorithm).apply(context, module)
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:
         # LLVM serves one thread at a time: it is not asked for this while it compiles.

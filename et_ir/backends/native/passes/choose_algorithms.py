@@ -13,13 +13,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import SPATIAL
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.kernels.windows import Window, window_of
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["ChooseAlgorithmsPass", "costs"]
+__all__ = ["ALGORITHMS", "ChooseAlgorithmsPass", "costs"]
+
+ALGORITHMS: Final = {"direct": "convolution", "winograd_2": "winograd_2", "winograd_4": "winograd_4"}
+"""Forms of kernels, by the names of the algorithms."""
 
 LANES: Final = 16
 """Elements of a vector. Shorter vectors make all of the costs larger alike."""
@@ -55,28 +58,48 @@ class ChooseAlgorithmsPass(ModulePass):
 
     name = "choose-algorithms"
 
+    algorithm: str | None = None
+    """One of `ALGORITHMS`, for all convolutions that it can compute, whatever the costs."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.algorithm not in (None, *ALGORITHMS):
+            raise PassReport(
+                "algorithms cannot be chosen",
+                [
+                    diagnose(
+                        op, f"unknown algorithm '{self.algorithm}'", f"there are: {', '.join(ALGORITHMS)}"
+                    )
+                ],
+            )
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and kernel.form.data == "convolution":
-                found = costs(kernel)
-                cheapest = min(found, key=lambda form: found[form])
-                if cheapest in SPATIAL and found[cheapest] <= WORTH * found["convolution"]:
-                    kernel.form = StringAttr(cheapest)
+                kernel.form = StringAttr(self._form(kernel))
+
+    def _form(self, kernel: KernelOp) -> str:
+        found = costs(kernel)
+        if self.algorithm is not None:
+            form = ALGORITHMS[self.algorithm]
+            return form if form in found else "convolution"
+        if is_narrow(kernel):
+            return "convolution"
+        cheapest = min(found, key=lambda form: found[form])
+        return cheapest if found[cheapest] <= WORTH * found["convolution"] else "convolution"
 
 
 def costs(kernel: KernelOp) -> dict[str, float]:
     """Estimated cycles of the forms that a convolution can be computed in."""
     anchor = anchor_of(kernel)
-    columns, channels, height, width = tensor_type(anchor.arg("weight")).get_shape()
     sizes = tensor_type(anchor.results[0]).get_shape()
-    if -1 in sizes:
+    shape = tensor_type(anchor.arg("weight")).get_shape()
+    if -1 in sizes or len(shape) != 4 or int(anchor.arg("groups")) != 1 or anchor.arg("transposed"):
         return {"convolution": 0.0}
+    columns, channels, height, width = shape
     pixels = sizes[0] * prod(sizes[2:])
     multiplications = pixels * height * width * channels * columns
     filters = height * width * channels * columns * 4
     found = {"convolution": multiplications / LANES / FUSED + filters / BYTES}
     window = window_of(anchor)
-    if not _is_winograd(window) or min(channels, columns) < LANES:
+    if not _is_winograd(window):
         return found
     for size, (before, after) in TRANSFORM.items():
         places = (size + 2) ** 2
@@ -88,7 +111,13 @@ def costs(kernel: KernelOp) -> dict[str, float]:
     return found
 
 
+def is_narrow(kernel: KernelOp) -> bool:
+    """Whether a convolution has fewer channels than a vector elements, of which transforms are made."""
+    return min(tensor_type(anchor_of(kernel).arg("weight")).get_shape()[:2]) < LANES
+
+
 def _is_winograd(window: Window) -> bool:
+    """Whether Winograd's algorithms compute what is under a window."""
     return (window.height, window.width, window.step_y, window.step_x, window.apart_y, window.apart_x) == (
         3,
         3,
