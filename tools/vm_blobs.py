@@ -49,19 +49,22 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run."""
     from et_schema.errors import InvalidFile
-    from et_schema.native import ENTRY, read_native
+    from et_schema.native import ENTRY, PREPARE, read_native
     from et_vm.backends.native.elf import link_object, machine_of
 
     del kernels
     try:
-        objects = read_native(blob).objects
+        program = read_native(blob)
     except InvalidFile as error:
         yield error
         return
-    for index, one in enumerate(objects):
+    for index, one in enumerate(program.objects):
         try:
             code = memoryview(one.code)
-            link_object(code, machine_of(code)).place(ENTRY)
+            image = link_object(code, machine_of(code))
+            image.place(ENTRY)
+            if any(constant.is_derived for constant in program.constants):
+                image.place(PREPARE)
         except InvalidFile as error:
             error.nest(f"objects[{index}]")
             yield error

@@ -31,9 +31,12 @@ def _lines(blob: memoryview) -> Iterator[str]:
     yield f"inputs: {_tensors(program.inputs)}; outputs: {_tensors(program.outputs)}"
     for word in program.words:
         yield f"input {word.input}, dimension {word.dim}: {word.least} to {word.most}"
-    nbytes = sum(constant.nbytes for constant in program.constants)
+    stored = [constant.nbytes for constant in program.constants if not constant.is_derived]
+    derived = [constant.nbytes for constant in program.constants if constant.is_derived]
     yield f"arena: {program.arena_size:,} bytes"
-    yield f"{count(len(program.constants), 'constant')}: {nbytes:,} bytes of named data of the program"
+    yield f"{count(len(stored), 'constant')}: {sum(stored):,} bytes of named data of the program"
+    if derived:
+        yield f"{count(len(derived), 'derived constant')}: {sum(derived):,} bytes, computed when the program is loaded"
 
 
 def _tensors(tensors: list[NativeTensor]) -> str:
