@@ -4,9 +4,7 @@
 
 `pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs and constants, each in the
 order of its table, and of the arena. Sizes that are known at run time only are computed of the words.
-Every thread calls the function, with a number of its own below `threads`; the context is that of the call. Where
-constants are derived from others, the object has a second function with the same arguments, `native_prepare`, which
-computes them: it is called once, before the first call of the other.
+Every thread calls the function, with a number of its own below `threads`; the context is that of the call.
 """
 
 from __future__ import annotations
@@ -26,7 +24,6 @@ __all__ = [
     "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
-    "PREPARE",
     "SERVE",
     "VERSION",
     "NativeConstant",
@@ -44,13 +41,11 @@ __all__ = [
 ]
 
 FILE_IDENTIFIER = b"ETN1"
-VERSION = 3
+VERSION = 2
 ENTRY = "native_entry"
 """The symbol of the function that runs the program."""
 CALL = "native_call"
 """The symbol of the function that makes a call with the threads of a pool."""
-PREPARE = "native_prepare"
-"""The symbol of the function that computes derived constants; the addresses of inputs and outputs are not read."""
 SERVE = "native_serve"
 """The symbol of the function in which a thread of a pool waits for calls."""
 MAX_ALIGNMENT = 4096
@@ -110,11 +105,10 @@ class NativeSize:
 
 @table
 class NativeConstant:
-    """Constant data, packed as the code reads it: named data of the program, or computed by `native_prepare`."""
+    """Constant data, packed as the code reads it: named data of the program."""
 
     key: str = ""
     nbytes: UInt64 = 0
-    is_derived: bool = False
 
 
 @table
@@ -281,6 +275,6 @@ def interface_symbol(program: NativeProgram) -> str:
     ]
     words = [(one.input, one.dim, one.least, one.most) for one in program.words]
     sizes = [list(map(int, one.code)) for one in program.sizes]
-    constants = [(one.nbytes, one.is_derived) for one in program.constants]
+    constants = [one.nbytes for one in program.constants]
     text = repr((facts, words, sizes, constants, program.arena_size, program.arena_alignment))
     return f"native_interface_{sha256(text.encode()).hexdigest()[:16]}"

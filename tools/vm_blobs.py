@@ -49,22 +49,19 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run."""
     from et_schema.errors import InvalidFile
-    from et_schema.native import ENTRY, PREPARE, read_native
+    from et_schema.native import ENTRY, read_native
     from et_vm.backends.native.elf import link_object, machine_of
 
     del kernels
     try:
-        program = read_native(blob)
+        objects = read_native(blob).objects
     except InvalidFile as error:
         yield error
         return
-    for index, one in enumerate(program.objects):
+    for index, one in enumerate(objects):
         try:
             code = memoryview(one.code)
-            image = link_object(code, machine_of(code))
-            image.place(ENTRY)
-            if any(constant.is_derived for constant in program.constants):
-                image.place(PREPARE)
+            link_object(code, machine_of(code)).place(ENTRY)
         except InvalidFile as error:
             error.nest(f"objects[{index}]")
             yield error

@@ -31,12 +31,9 @@ def _lines(blob: memoryview) -> Iterator[str]:
     yield f"inputs: {_tensors(program.inputs)}; outputs: {_tensors(program.outputs)}"
     for word in program.words:
         yield f"input {word.input}, dimension {word.dim}: {word.least} to {word.most}"
-    stored = [constant.nbytes for constant in program.constants if not constant.is_derived]
-    derived = [constant.nbytes for constant in program.constants if constant.is_derived]
+    nbytes = sum(constant.nbytes for constant in program.constants)
     yield f"arena: {program.arena_size:,} bytes"
-    yield f"{count(len(stored), 'constant')}: {sum(stored):,} bytes of named data of the program"
-    if derived:
-        yield f"{count(len(derived), 'derived constant')}: {sum(derived):,} bytes, computed when the program is loaded"
+    yield f"{count(len(program.constants), 'constant')}: {nbytes:,} bytes of named data of the program"
 
 
 def _tensors(tensors: list[NativeTensor]) -> str:

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.host import Constant
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
 from et_ir.backends.native.pipeline import compile_partition
 from et_ir.backends.native.sizes import Known, Size, shape_of
+from et_ir.data import Blob
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
@@ -76,9 +76,9 @@ class NativeBackend(BackendDetails):
             sizes=sizes.made,
         )
 
-        def mark(arena: int, constants: list[Constant]) -> str | None:
+        def mark(arena: int, constants: list[tuple[str, Blob]]) -> str | None:
             program.arena_size = arena
-            program.constants = [NativeConstant(one.key, one.nbytes, one.blob is None) for one in constants]
+            program.constants = [NativeConstant(key, blob.nbytes) for key, blob in constants]
             return interface_symbol(program) if program.words else None
 
         compiled = compile_partition(edge_program, names, mark, settings.get(ALGORITHM_SPEC))
@@ -87,9 +87,8 @@ class NativeBackend(BackendDetails):
             if isinstance(op, KernelOp):
                 mapping.insert_delegate_mapping_entry(list(op.body.block.ops))
         store = NamedDataStore()
-        for one in compiled.constants:
-            if one.blob is not None:
-                store.add_named_data(one.key, one.blob, ALIGNMENT)
+        for key, blob in compiled.constants:
+            store.add_named_data(key, blob, ALIGNMENT)
         program.objects = [
             NativeObject(
                 name,

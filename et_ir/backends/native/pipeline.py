@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.kernels.host import Constant, Packed
+from et_ir.backends.native.kernels.host import Packed
 from et_ir.backends.native.object_code import (
     INSTRUCTION_SETS,
     InstructionSet,
@@ -31,6 +31,7 @@ from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.form_kernels import FormKernelsPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
+from et_ir.data import Blob
 
 __all__ = ["MACHINE_LEVELS", "Compiled", "compile_partition", "machine_passes", "observed"]
 
@@ -65,8 +66,8 @@ class Compiled:
     calls: dict[str, list[tuple[str, int]]]
     """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
     arena_size: int
-    constants: list[Constant]
-    """In the order of the arguments."""
+    constants: list[tuple[str, Blob]]
+    """Keys and bytes in the order of the arguments."""
 
 
 def machine_passes(lanes: int) -> list[ModulePass]:
@@ -77,7 +78,7 @@ def machine_passes(lanes: int) -> list[ModulePass]:
 def compile_partition(
     module: ModuleOp,
     instruction_sets: tuple[str, ...],
-    mark: Callable[[int, list[Constant]], str | None],
+    mark: Callable[[int, list[tuple[str, Blob]]], str | None],
     algorithm: str | None = None,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
@@ -93,7 +94,7 @@ def compile_partition(
         # LLVM serves one thread at a time: it is not asked for this while it compiles.
         data_layout(INSTRUCTION_SETS[name])
     arena = 0
-    constants: list[Constant] = []
+    constants: list[tuple[str, Blob]] = []
     packed: Packed = {}
     loops: dict[str, Loops] = {}
     for name in instruction_sets:
@@ -101,7 +102,7 @@ def compile_partition(
         for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))
-        if constants and [one.key for one in constants] != [one.key for one in made.host.constants]:
+        if constants and [key for key, _ in constants] != [key for key, _ in made.host.constants]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
         constants = made.host.constants
     with ThreadPoolExecutor(1) as executor:

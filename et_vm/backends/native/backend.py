@@ -14,7 +14,6 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.native import (
     ENTRY,
-    PREPARE,
     NativeObject,
     NativeProgram,
     NativeTensor,
@@ -69,12 +68,7 @@ class NativeBackend(Backend):
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, _Delegate)
-        return {
-            "arenas": handle.arena.nbytes,
-            "machine code": handle.code.nbytes,
-            "constants": handle.copied,
-            "derived constants": handle.derived,
-        }
+        return {"arenas": handle.arena.nbytes, "machine code": handle.code.nbytes, "constants": handle.copied}
 
 
 class _Delegate:
@@ -108,12 +102,8 @@ class _Delegate:
         self._shared[CLOCK_AT // 8] = function_address("clock_gettime")
         self._kernels = list(chosen.kernels)
         self._constants: list[Array] = []
-        self.copied = self.derived = 0
+        self.copied = 0
         for place, constant in enumerate(program.constants):
-            if constant.is_derived:
-                self._constants.append(_aligned(context, constant.nbytes, ALIGNMENT))
-                self.derived += constant.nbytes
-                continue
             self._constants.append(
                 self._constant(context, constant.key, constant.nbytes, f"constants[{place}]")
             )
@@ -123,20 +113,6 @@ class _Delegate:
         self._pointers[-1] = _address(self.arena)
         self._where = _address(self._pointers), _address(self._context)
         self._bound: tuple[object, ...] = ()
-        if any(constant.is_derived for constant in program.constants):
-            self._prepare()
-
-    def _prepare(self) -> None:
-        """Compute the constants that are derived from others."""
-        if not self.code.defines(PREPARE):
-            raise InvalidFile(
-                "constants are derived, and no code computes them",
-                code=Error.DelegateInvalidCompatibility,
-                where="constants",
-                hint="the file is damaged: compile the program again",
-            )
-        pointers, context = self._where
-        shared_pool().run(self._functions, self.code.address(PREPARE), context, pointers, self._threads)
 
     def execute(self, args: Sequence[object]) -> None:
         """Run the code on the tensors of a call. Raises ExecutorchError(InvalidArgument) for others than it is for."""

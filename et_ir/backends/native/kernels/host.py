@@ -7,10 +7,8 @@ the same code are one function.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from io import StringIO
-from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -33,10 +31,7 @@ from et_ir.data import Blob
 from et_ir.dialects.program import Globals
 from et_ops.sizes import Ranges
 
-__all__ = ["PREPARATION", "Build", "Constant", "Host", "Number", "Operand", "Packed"]
-
-PREPARATION: Final = "native.prepare"
-"""The function that computes derived constants; no method has such a name."""
+__all__ = ["Build", "Host", "Number", "Operand", "Packed"]
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -45,15 +40,6 @@ Packed: TypeAlias = dict[tuple[object, ...], tuple[Array, Blob]]
 
 Build = Callable[[LoopBuilder, Sequence[SSAValue]], None]
 """Appends the loops of a kernel, given its buffers."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """Constant data: `blob`, or what the program derives from others before its first call."""
-
-    key: str
-    nbytes: int
-    blob: Blob | None
 
 
 class Operand:
@@ -104,8 +90,8 @@ class Host:
         """Elements of a vector register."""
         self.registers = registers
         self.module = ModuleOp([])
-        self.constants: list[Constant] = []
-        """In the order of the arguments for them."""
+        self.constants: list[tuple[str, Blob]] = []
+        """Key and bytes of the constants, in the order of the arguments for them."""
         self.called: list[str] = []
         """Names of the kernels, in the order of the calls."""
         self._packed = packed
@@ -115,7 +101,6 @@ class Host:
         self._buffers: dict[SSAValue, SSAValue] = {}
         self._constants: dict[str, SSAValue] = {}
         self._kernels: dict[str, str] = {}
-        self._preparations: list[tuple[str, Sequence[Operand]]] = []
         self._names: dict[str, int] = {}
         self._known = known
         self._ranges = ranges
@@ -203,22 +188,8 @@ class Host:
         key = f"sha256:{blob.sha256}"
         if key not in self._constants:
             self._constants[key] = self.argument(None, MemRefType(f32, [elements]))
-            self.constants.append(Constant(key, elements * 4, blob))
+            self.constants.append((key, blob))
         return self._constants[key]
-
-    def derived(self, form: str, source: Operand, sizes: Sequence[int], build: Build) -> SSAValue:
-        """A constant buffer that `build` computes of another one, in some form, before the first call."""
-        key = f"{form} of {self._key_of(source.value)}"
-        if key not in self._constants:
-            elements = prod(sizes)
-            made = self._constants[key] = self.argument(None, MemRefType(f32, [elements]))
-            self.constants.append(Constant(key, elements * 4, None))
-            operands = [source, Operand(made, sizes, tuple(source.fixed))]
-            self._preparations.append((self._kernel("prepare", operands, build), operands))
-        return self._constants[key]
-
-    def _key_of(self, buffer: SSAValue) -> str:
-        return next(key for key, one in self._constants.items() if one is buffer)
 
     def packed(self, source: Array, form: str, pack: Callable[[], Array]) -> Blob:
         """The bytes of an array in some form, which `pack` makes of it the first time."""
@@ -234,12 +205,6 @@ class Host:
 
     def call(self, name: str, operands: Sequence[Operand | Number], build: Build) -> None:
         """Call a kernel, which is built unless there is one with the same code."""
-        symbol = self._kernel(name, operands, build)
-        self.called.append(symbol)
-        self._b.add_op(CallOp(symbol, [self._cast(operand) for operand in operands], []))
-
-    def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
-        """The name of the function of a kernel."""
         block = Block(arg_types=[operand.type for operand in operands])
         builder = LoopBuilder(block)
         build(builder, block.args)
@@ -253,7 +218,9 @@ class Host:
             function = FuncOp(symbol, type, Region(block), visibility=StringAttr("private"))
             self.module.body.block.add_op(function)
             self._kernels[text] = symbol
-        return self._kernels[text]
+        arguments = [self._cast(operand) for operand in operands]
+        self.called.append(self._kernels[text])
+        self._b.add_op(CallOp(self._kernels[text], arguments, []))
 
     def _cast(self, operand: Operand | Number) -> SSAValue:
         """The value with the type of a kernel's argument."""
@@ -286,20 +253,7 @@ class Host:
         self._b.add_op(ReturnOp())
         type = FunctionType.from_lists(self._block.arg_types, [])
         self.module.body.block.add_op(FuncOp(self._name, type, Region(self._block)))
-        if self._preparations:
-            self._add_preparation(type)
         return self.module
-
-    def _add_preparation(self, type: FunctionType) -> None:
-        """The function that computes derived constants, with the arguments of the other."""
-        block = Block(arg_types=type.inputs.data)
-        self._b = LoopBuilder(block)
-        fresh: dict[SSAValue, SSAValue] = dict(zip(self._block.args, block.args, strict=True))
-        for symbol, operands in self._preparations:
-            moved = [Operand(fresh[one.value], one.sizes, tuple(one.fixed)) for one in operands]
-            self._b.add_op(CallOp(symbol, [self._cast(one) for one in moved], []))
-        self._b.add_op(ReturnOp())
-        self.module.body.block.add_op(FuncOp(PREPARATION, type, Region(block)))
 
 
 def _text(block: Block) -> str:

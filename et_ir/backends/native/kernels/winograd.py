@@ -22,7 +22,7 @@ from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.padding import padded
 from et_ir.backends.native.kernels.panels import PANEL, constant_array, panel_columns, tile_rows
-from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul
+from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
@@ -173,8 +173,9 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     covered = replace(window, out_height=shape.tiles_y * pixels, out_width=shape.tiles_x * pixels)
     source = padded(host, host.buffer(outside[anchor.arg("input")]), covered, channels, 0.0)
     image = Operand(source, [window.batch * covered.padded_height, covered.padded_width * channels])
+    blob = host.packed(filters, f"winograd {pixels}", lambda: _transformed(filters, shape))
     count = shape.places * shape.panels
-    packed = Operand(_filters(host, shape, filters), [count, channels, PANEL], fixed=[2])
+    packed = Operand(host.constant(blob, count * channels * PANEL), [count, channels, PANEL], fixed=[2])
     rows_of_block = shape.places * shape.block
     before = Operand(host.scratch(rows_of_block * channels), [rows_of_block, channels])
     width = shape.panels * PANEL
@@ -216,48 +217,16 @@ def _shape(host: Host, algorithm: Algorithm, window: Window, channels: int, colu
     )
 
 
-def _filters(host: Host, shape: _Shape, filters: Array) -> SSAValue:
-    """Transformed filters in panels, `[place][panel][channel][16]`.
-
-    They are up to four times as large as the filters: these are in the file, and the transform is made at load.
-    """
-    count = shape.panels * shape.channels
-    blob = host.packed(filters, "taps", lambda: _taps(filters, shape))
-    source = Operand(host.constant(blob, 9 * count * PANEL), [9, count, PANEL], fixed=[0, 2])
-    matrix = shape.algorithm.filters
-
-    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        g, u = buffers
-        with b.parallel(b.dim(g, 1)) as number:
-            taps = [b.load(g, [tap, number, 0], vector_of(PANEL)) for tap in range(9)]
-            rows = [_times(b, matrix, taps[row * 3 : row * 3 + 3]) for row in range(3)]
-            for column in range(shape.algorithm.places):
-                for row, value in enumerate(_times(b, matrix, [one[column] for one in rows])):
-                    b.store(value, u, [row * shape.algorithm.places + column, number, 0])
-
-    return host.derived(f"F({shape.algorithm.pixels}, 3)", source, [shape.places, count, PANEL], build)
-
-
-def _taps(filters: Array, shape: _Shape) -> Array:
-    """Filters in panels, `[tap][panel][channel][16]`, padded with zeros."""
-    padded_columns = np.zeros((shape.panels * PANEL, shape.channels, 9), np.float32)
-    padded_columns[: shape.columns] = filters.reshape(shape.columns, shape.channels, 9)
-    panels = padded_columns.reshape(shape.panels, PANEL, shape.channels, 9)
-    return np.ascontiguousarray(panels.transpose(3, 0, 2, 1))
-
-
-def _times(b: LoopBuilder, matrix: Sequence[Sequence[float]], values: Sequence[SSAValue]) -> list[SSAValue]:
-    """A matrix of constants by a vector of values; no row is zero."""
-    results: list[SSAValue] = []
-    for row in matrix:
-        (first, start), *rest = [
-            (factor, value) for factor, value in zip(row, values, strict=True) if factor != 0
-        ]
-        total = start if first == 1 else mul(b, start, b.number(first, start.type))
-        for factor, value in rest:
-            total = _plus(b, total, factor, value)
-        results.append(total)
-    return results
+def _transformed(filters: Array, shape: _Shape) -> Array:
+    """Transformed filters in panels, `[place][panel][channel][16]`, padded with zeros."""
+    matrix = np.array(shape.algorithm.filters, np.float64)
+    places = np.einsum("ia,kcab,jb->ijck", matrix, filters.astype(np.float64), matrix)
+    packed = np.zeros((shape.places, shape.panels, shape.channels, PANEL), np.float32)
+    flat = places.reshape(shape.places, shape.channels, shape.columns)
+    for panel in range(shape.panels):
+        part = flat[:, :, panel * PANEL : (panel + 1) * PANEL]
+        packed[:, panel, :, : part.shape[2]] = part
+    return packed
 
 
 def _vectors(

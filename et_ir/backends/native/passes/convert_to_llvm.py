@@ -31,11 +31,10 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.kernels.host import PREPARATION
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
-from et_schema.native import ENTRY, PREPARE
+from et_schema.native import ENTRY
 
 __all__ = ["BARRIER", "MARK", "ConvertToLlvmPass", "empty_function"]
 
@@ -52,8 +51,7 @@ class ConvertToLlvmPass(ModulePass):
 
     A buffer is passed as a pointer to its first element, followed by those of its sizes that its type does not say. Its
     elements are in row-major order without gaps. Each function gets the context of the call as its first argument,
-    which barriers need. Functions that are not private are called through `native_entry`, or `native_prepare`
-    if they compute derived constants. Vectors have the machine's
+    which barriers need. Functions that are not private are called through `native_entry`. Vectors have the machine's
     width. Comparison and selection of vectors stay in `native`, as xDSL's `llvm` has none.
 
     Before:
@@ -85,8 +83,7 @@ class ConvertToLlvmPass(ModulePass):
             op.body.block.insert_op_before(made, function)
             op.body.block.erase_op(function)
             if function.sym_visibility is None:
-                prepares = function.sym_name.data == PREPARATION
-                op.body.block.add_op(_entry_point(made, PREPARE if prepares else ENTRY))
+                op.body.block.add_op(_entry_point(made))
         called = {
             inner.callee.string_value()
             for inner in op.walk()
@@ -126,7 +123,7 @@ def _check_entry(function: FuncOp) -> None:
             )
 
 
-def _entry_point(function: llvm.FuncOp, name: str) -> llvm.FuncOp:
+def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
     """A function that takes the numbers, and the addresses of all buffers, in an array, and calls `function`."""
     pointer = llvm.LLVMPointerType()
     block = Block(arg_types=[pointer, pointer, i64, i64])
@@ -141,7 +138,7 @@ def _entry_point(function: llvm.FuncOp, name: str) -> llvm.FuncOp:
         [llvm.CallOp(function.sym_name.data, context, *arguments, thread, threads), llvm.ReturnOp()]
     )
     return llvm.FuncOp(
-        name,
+        ENTRY,
         llvm.LLVMFunctionType(block.arg_types),
         linkage=llvm.LinkageAttr("external"),
         body=Region(block),
