@@ -2,9 +2,13 @@
 
     native_entry(context, pointers, thread, threads)
 
-`pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs and constants, each in the
-order of its table, and of the arena. Sizes that are known at run time only are computed of the words.
+`pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs, constants and derived
+constants, each in the order of its table, and of the arena. Sizes that are known at run time only are computed of the
+words.
 Every thread calls the function, with a number of its own below `threads`; the context is that of the call.
+
+Derived constants are computed when a program is loaded: `native_prepare`, which is called alike, writes them from the
+constants, and reads nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ __all__ = [
     "ENTRY",
     "FILE_IDENTIFIER",
     "MAX_ALIGNMENT",
+    "PREPARE",
     "SERVE",
     "VERSION",
     "NativeConstant",
@@ -44,6 +49,8 @@ FILE_IDENTIFIER = b"ETN1"
 VERSION = 2
 ENTRY = "native_entry"
 """The symbol of the function that runs the program."""
+PREPARE = "native_prepare"
+"""The symbol of the function that computes derived constants, where there are any."""
 CALL = "native_call"
 """The symbol of the function that makes a call with the threads of a pool."""
 SERVE = "native_serve"
@@ -144,6 +151,10 @@ class NativeProgram:
     objects: list[NativeObject] = []
     words: list[NativeWord] = []
     sizes: list[NativeSize] = []
+    # Bytes of each.
+    derived: list[UInt64] = []
+    # A program that computes the same with kernels, for machines that cannot or may not run the code; else empty.
+    fallback: Annotated[bytes, Aligned(32)] = b""
 
 
 def read_native(buffer: Source) -> NativeProgram:
@@ -192,6 +203,11 @@ def _check(program: NativeProgram) -> None:
                 raise InvalidFile(
                     f"dim order {list(tensor.dim_order)} of {rank} dimensions", where=f"{where}.dim_order"
                 )
+    told = {word.input for word in program.words}
+    for name, tensors in (("inputs", program.inputs), ("outputs", program.outputs)):
+        for number, tensor in enumerate(tensors):
+            if tensor.is_number and (name == "outputs" or number not in told):
+                raise InvalidFile("a number that the code is not told", where=f"{name}[{number}].is_number")
     for number, word in enumerate(program.words):
         where = f"words[{number}]"
         source = program.inputs[word.input] if word.input < len(program.inputs) else None
@@ -265,9 +281,9 @@ def _applied(function: SizeFunction, a: int, b: int) -> int:
 
 
 def interface_symbol(program: NativeProgram) -> str:
-    """The name of a function that code for sizes known at run time defines, and other code does not.
+    """The name of a function that code for these tables defines, and other code does not.
 
-    It stands for the tables that the code is compiled for: bounds of sizes, and the arena that is planned for them.
+    It stands for what the code is compiled for: sizes and their bounds, constants, and the arena that is planned.
     """
     facts = [
         [(one.scalar_type.value, list(one.sizes), bytes(one.dim_order), one.is_number) for one in tensors]
@@ -276,5 +292,6 @@ def interface_symbol(program: NativeProgram) -> str:
     words = [(one.input, one.dim, one.least, one.most) for one in program.words]
     sizes = [list(map(int, one.code)) for one in program.sizes]
     constants = [one.nbytes for one in program.constants]
-    text = repr((facts, words, sizes, constants, program.arena_size, program.arena_alignment))
+    derived = list(map(int, program.derived))
+    text = repr((facts, words, sizes, constants, derived, program.arena_size, program.arena_alignment))
     return f"native_interface_{sha256(text.encode()).hexdigest()[:16]}"

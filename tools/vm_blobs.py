@@ -47,24 +47,29 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
 
 
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
-    """Every object is linked, for whichever machine it is, and none is run."""
+    """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
     from et_schema.errors import InvalidFile
-    from et_schema.native import ENTRY, read_native
+    from et_schema.native import CALL, ENTRY, SERVE, read_native
     from et_vm.backends.native.elf import link_object, machine_of
 
-    del kernels
     try:
-        objects = read_native(blob).objects
+        program = read_native(blob)
     except InvalidFile as error:
         yield error
         return
-    for index, one in enumerate(objects):
+    for index, one in enumerate(program.objects):
         try:
             code = memoryview(one.code)
-            link_object(code, machine_of(code)).place(ENTRY)
+            image = link_object(code, machine_of(code))
+            for function in (ENTRY, CALL, SERVE):
+                image.place(function)
         except InvalidFile as error:
             error.nest(f"objects[{index}]")
             yield error
+    if program.fallback:
+        for problem in _nested(memoryview(program.fallback), kernels):
+            problem.where = f"fallback, {problem.where}" if problem.where else "fallback"
+            yield problem
 
 
 def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:

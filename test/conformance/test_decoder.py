@@ -15,6 +15,7 @@ from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
 from et_ir.backends.native import NativePartitioner
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.targets.lookup import DEFAULT
+from et_schema.pte import read_pte
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 from examples.models.cached_llama import CachedLlama, Step, greedy, methods
@@ -137,3 +138,7 @@ def test_with_machine_code(decoder: Decoder, instruction_set: str) -> None:
         assert greedy(on(program), decoder.prompt, TOKENS) == decoder.expected
     for method in ("prefill", "decode"):
         assert whole_copies(file.module, method, least=decoder.cache_bytes) == []
+    # Methods and partitions share the packed weights.
+    data = read_pte(memoryview(file.buffer)).named_data()
+    weights = sum(one.numel() * one.element_size() for one in decoder.model.parameters())
+    assert sum(one.nbytes for one in data.values()) <= 1.1 * weights

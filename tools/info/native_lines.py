@@ -28,6 +28,8 @@ def _lines(blob: memoryview) -> Iterator[str]:
     for one in program.objects:
         needed = f", needs {one.cpu_features}" if one.cpu_features else ""
         yield f"code for {one.instruction_set}: {len(one.code):,} bytes{needed}"
+    if program.fallback:
+        yield f"portable program: {len(program.fallback):,} bytes, for where the code cannot or may not run"
     yield f"inputs: {_tensors(program.inputs)}; outputs: {_tensors(program.outputs)}"
     for word in program.words:
         yield f"input {word.input}, dimension {word.dim}: {word.least} to {word.most}"

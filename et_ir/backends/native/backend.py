@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
-from et_ir.backends.native.pipeline import compile_partition
+from et_ir.backends.native.pipeline import Memory, compile_partition
 from et_ir.backends.native.sizes import Known, Size, shape_of
-from et_ir.data import Blob
+from et_ir.backends.nested import NestedProgramBackend
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
@@ -40,7 +40,10 @@ from et_schema.native import (
 )
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["ALGORITHM_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
+__all__ = ["ALGORITHM_SPEC", "FALLBACK_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
+
+FALLBACK_SPEC: Final = "fallback"
+"""The compile spec, `1` if the partition's portable program is to be in the blob too."""
 
 INSTRUCTION_SETS_SPEC: Final = "instruction_sets"
 """The compile spec with the names of instruction sets, `+` between them."""
@@ -57,6 +60,10 @@ class NativeBackend(BackendDetails):
         names = tuple(settings[INSTRUCTION_SETS_SPEC].split("+"))
         run_pipeline(edge_program, "canonicalize,dce")
         method = next(op for op in edge_program.body.block.ops if isinstance(op, FuncOp))
+        store = NamedDataStore()
+        fallback = b""
+        if settings.get(FALLBACK_SPEC) == "1":
+            fallback = _portable(edge_program, store)
         arguments = method.body.block.args
         known = Known(arguments)
         sizes = Sizes(known)
@@ -74,20 +81,21 @@ class NativeBackend(BackendDetails):
                 NativeWord(number, dim or 0, *bounds[name]) for name, (number, dim) in known.words.items()
             ],
             sizes=sizes.made,
+            fallback=fallback,
         )
 
-        def mark(arena: int, constants: list[tuple[str, Blob]]) -> str | None:
-            program.arena_size = arena
-            program.constants = [NativeConstant(key, blob.nbytes) for key, blob in constants]
-            return interface_symbol(program) if program.words else None
+        def mark(memory: Memory) -> str:
+            program.arena_size = memory.arena_size
+            program.constants = [NativeConstant(key, blob.nbytes) for key, blob in memory.constants]
+            program.derived = memory.derived
+            return interface_symbol(program)
 
         compiled = compile_partition(edge_program, names, mark, settings.get(ALGORITHM_SPEC))
         mapping = DelegateMappingBuilder(generated_identifiers=True)
         for op in method.body.block.ops:
             if isinstance(op, KernelOp):
                 mapping.insert_delegate_mapping_entry(list(op.body.block.ops))
-        store = NamedDataStore()
-        for key, blob in compiled.constants:
+        for key, blob in compiled.memory.constants:
             store.add_named_data(key, blob, ALIGNMENT)
         program.objects = [
             NativeObject(
@@ -103,6 +111,15 @@ class NativeBackend(BackendDetails):
             mapping.get_delegate_mapping(),
             store.get_named_data_store_output(),
         )
+
+
+def _portable(edge_program: ModuleOp, store: NamedDataStore) -> bytes:
+    """The partition as a program that runs with kernels; its weights are added to the store."""
+    made = NestedProgramBackend.preprocess(edge_program.clone(), [])
+    assert made.data_store_output is not None
+    assert isinstance(made.processed_bytes, bytes)
+    store.merge_named_data_store(made.data_store_output)
+    return made.processed_bytes
 
 
 class Sizes:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.backend import ALGORITHM_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.backend import ALGORITHM_SPEC, FALLBACK_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
 from et_ir.backends.native.forms import VIEWS, form_of, is_comparison
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
@@ -52,9 +52,6 @@ NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
-FIXED_FORMS: Final = frozenset({"convolution", "depthwise", "pool"})
-"""Forms of kernels for sizes that are known when the program is compiled."""
-
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
@@ -69,8 +66,6 @@ class NativeSupport(OperatorSupport):
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
         if not has_known_sizes(value):
             return Diagnostic("a size without an expression", str(value.type))
-        if form_of(op) in FIXED_FORMS:
-            return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self._ranges) is None:
             return Diagnostic("unbounded size", str(value.type))
         return None
@@ -119,7 +114,9 @@ class NativePartitioner(CapabilityPartitioner):
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
     `only`, no other operators than these; without those of `without`. `algorithm` is that of convolutions where it can
-    compute them: `direct`, `winograd_2` or `winograd_4`; a cost model chooses unless it is given.
+    compute them: `direct`, `winograd_2` or `winograd_4`; a cost model chooses unless it is given. With `fallback`,
+    partitions are in the file as portable programs too, which run where the code is not allowed or a processor lacks a
+    feature.
 
     Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
@@ -132,6 +129,7 @@ class NativePartitioner(CapabilityPartitioner):
         without: Sequence[str] = (),
         min_ops: int = 1,
         algorithm: str | None = None,
+        fallback: bool = False,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -142,10 +140,12 @@ class NativePartitioner(CapabilityPartitioner):
         if algorithm not in (None, *ALGORITHMS):
             raise ValueError(f"unknown algorithm '{algorithm}'; there are: {', '.join(ALGORITHMS)}")
         require_llvm()  # before anything is lowered
-        specs = (CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),)
+        specs = [CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode())]
         if algorithm is not None:
-            specs += (CompileSpec(ALGORITHM_SPEC, algorithm.encode()),)
-        super().__init__(DelegationSpec(NativeBackend.backend_id, specs))
+            specs.append(CompileSpec(ALGORITHM_SPEC, algorithm.encode()))
+        if fallback:
+            specs.append(CompileSpec(FALLBACK_SPEC, b"1"))
+        super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
 
@@ -231,13 +231,16 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         require_llvm()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
-    check_options(options, ("for", "only", "without", "min", "algorithm"))
+    if options.get("fallback", "0") not in ("0", "1"):
+        raise ValueError(f"fallback={options['fallback']}: expected 0 or 1")
+    check_options(options, ("for", "only", "without", "min", "algorithm", "fallback"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),
         algorithm=options.get("algorithm"),
+        fallback=options.get("fallback") == "1",
     )
 
 

@@ -33,7 +33,7 @@ from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.data import Blob
 
-__all__ = ["MACHINE_LEVELS", "Compiled", "compile_partition", "machine_passes", "observed"]
+__all__ = ["MACHINE_LEVELS", "Compiled", "Memory", "compile_partition", "machine_passes", "observed"]
 
 MACHINE_LEVELS: Final = ("loops", "vector", "llvm")
 """The levels of a partition below `edge`: loops over buffers, vectors of the machine, the `llvm` dialect."""
@@ -59,15 +59,24 @@ def _reached(level: str, target: InstructionSet, module: ModuleOp) -> None:
 
 
 @dataclass(frozen=True)
+class Memory:
+    """What the code of all instruction sets reads and writes, beside inputs and outputs."""
+
+    arena_size: int
+    constants: list[tuple[str, Blob]]
+    """Keys and bytes in the order of the arguments."""
+    derived: list[int]
+    """Bytes of the derived constants, in that order."""
+
+
+@dataclass(frozen=True)
 class Compiled:
     """Object code of a partition, for each instruction set."""
 
     objects: dict[str, bytes]
     calls: dict[str, list[tuple[str, int]]]
     """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
-    arena_size: int
-    constants: list[tuple[str, Blob]]
-    """Keys and bytes in the order of the arguments."""
+    memory: Memory
 
 
 def machine_passes(lanes: int) -> list[ModulePass]:
@@ -78,13 +87,13 @@ def machine_passes(lanes: int) -> list[ModulePass]:
 def compile_partition(
     module: ModuleOp,
     instruction_sets: tuple[str, ...],
-    mark: Callable[[int, list[tuple[str, Blob]]], str | None],
+    mark: Callable[[Memory], str],
     algorithm: str | None = None,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
 
-    The objects define a function named as `mark` says for the size of the arena and the constants.
-    `algorithm` is one of convolutions, which the cheapest is taken of unless it is given.
+    The objects define a function named as `mark` says for the memory that they need. `algorithm` is one of
+    convolutions, which the cheapest is taken of unless it is given.
     """
     context = Context()
     FormKernelsPass().apply(context, module)
@@ -94,7 +103,7 @@ def compile_partition(
         # LLVM serves one thread at a time: it is not asked for this while it compiles.
         data_layout(INSTRUCTION_SETS[name])
     arena = 0
-    constants: list[tuple[str, Blob]] = []
+    facts: list[tuple[list[str], list[int]]] = []
     packed: Packed = {}
     loops: dict[str, Loops] = {}
     for name in instruction_sets:
@@ -102,18 +111,18 @@ def compile_partition(
         for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))
-        if constants and [key for key, _ in constants] != [key for key, _ in made.host.constants]:
+        facts.append(([key for key, _ in made.host.constants], made.host.derived_sizes))
+        if facts[0] != facts[-1]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
-        constants = made.host.constants
+    host = loops[instruction_sets[0]].host
+    memory = Memory(arena, host.constants, host.derived_sizes)
     with ThreadPoolExecutor(1) as executor:
-        objects = _compiled(context, loops, mark(arena, constants), executor)
+        objects = _compiled(context, loops, mark(memory), executor)
     calls = {name: made.calls for name, made in loops.items()}
-    return Compiled(objects, calls, arena, constants)
+    return Compiled(objects, calls, memory)
 
 
-def _compiled(
-    context: Context, loops: dict[str, Loops], mark: str | None, executor: Executor
-) -> dict[str, bytes]:
+def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Executor) -> dict[str, bytes]:
     """Lower loops for each instruction set. LLVM compiles one in a thread while passes lower the next."""
     objects: dict[str, Future[bytes]] = {}
     for name, made in loops.items():
@@ -123,8 +132,7 @@ def _compiled(
             one.apply(context, made.module)
             if isinstance(one, LowerVectorsPass):
                 _reached("vector", target, made.module)
-        if mark is not None:
-            made.module.body.block.add_op(empty_function(mark))
+        made.module.body.block.add_op(empty_function(mark))
         _reached("llvm", target, made.module)
         objects[name] = executor.submit(object_code, llvm_text(made.module, target), target)
     return {name: future.result() for name, future in objects.items()}

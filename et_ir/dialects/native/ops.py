@@ -128,6 +128,11 @@ class KernelOp(IRDLOperation):
         pairs = zip(self.inputs, self.body.block.args, strict=True)
         return [(value, argument) for value, argument in pairs if is_tensor(value.type)]
 
+    def has_fixed_sizes(self) -> bool:
+        """Whether the sizes of all inputs and results are known when the program is compiled."""
+        values = [value for value, _ in self.tensors()]
+        return all(tensor_type(value).has_static_shape() for value in (*values, *self.outputs))
+
     def verify_(self) -> None:
         block = self.body.block
         if list(map(_logical, block.args)) != list(map(_logical, self.inputs)):

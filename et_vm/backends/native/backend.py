@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import platform as host
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.native import (
     ENTRY,
+    PREPARE,
     NativeObject,
     NativeProgram,
     NativeTensor,
@@ -26,6 +27,7 @@ from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Ha
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
 from et_vm.backends.native.threads import Code, function_address, shared_pool
+from et_vm.backends.nested import NestedProgramBackend
 from et_vm.platform import ALIGNMENT
 from et_vm.values import Array, Tensor
 
@@ -42,13 +44,18 @@ YIELD_AT, TIMES_AT, CLOCK_AT = 128, 136, 152
 
 
 class NativeBackend(Backend):
-    """Loads and calls machine code."""
+    """Loads and calls machine code, or runs the portable program that is beside it where the code cannot or may not."""
+
+    def __init__(self) -> None:
+        self._nested = NestedProgramBackend()
 
     def init(
         self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
     ) -> Handle:
         del compile_specs
         program = read_native(processed)
+        if program.fallback and not (context.native.allowed and _fitting(program.objects)):
+            return self._portable(context, program)
         if not context.native.allowed:
             raise ExecutorchError(
                 Error.NotSupported,
@@ -59,7 +66,19 @@ class NativeBackend(Backend):
         processed.release()
         return delegate
 
+    def _portable(self, context: BackendInitContext, program: NativeProgram) -> _Portable:
+        """The portable program of a partition. It tells no tracer of its instructions: identifiers are of kernels."""
+        try:
+            handle = self._nested.init(context._replace(tracer=None), memoryview(program.fallback), [])
+        except ExecutorchError as error:
+            error.where = f"fallback, {error.where}" if error.where else "fallback"
+            raise
+        return _Portable(handle)
+
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
+        if isinstance(handle, _Portable):
+            self._nested.execute(context, handle.nested, args)
+            return
         assert isinstance(handle, _Delegate)
         if context.tracer is None:
             handle.execute(args)
@@ -67,8 +86,20 @@ class NativeBackend(Backend):
             handle.execute_timed(args, context)
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
+        if isinstance(handle, _Portable):
+            return self._nested.memory_report(handle.nested)
         assert isinstance(handle, _Delegate)
-        return {"arenas": handle.arena.nbytes, "machine code": handle.code.nbytes, "constants": handle.copied}
+        return {
+            "arenas": handle.arena.nbytes,
+            "machine code": handle.code.nbytes,
+            "constants": handle.copied + sum(one.nbytes for one in handle.derived),
+        }
+
+
+class _Portable(NamedTuple):
+    """A partition that runs as a nested program."""
+
+    nested: Handle
 
 
 class _Delegate:
@@ -84,11 +115,17 @@ class _Delegate:
         assert number is not None
         self.code = load_object(memoryview(chosen.code), number)
         self._reservation = context.platform.reserve(self.code.nbytes)
-        if program.words and not self.code.defines(interface_symbol(program)):
+        self._constants: list[Array] = []
+        self.copied = 0
+        for place, constant in enumerate(program.constants):
+            self._constants.append(
+                self._constant(context, constant.key, constant.nbytes, f"constants[{place}]")
+            )
+        if not self.code.defines(interface_symbol(program)):
             raise InvalidFile(
-                "the code is for other sizes, or for another arena, than the tables say",
+                "the code is for other sizes, constants, or another arena than the tables say",
                 code=Error.DelegateInvalidCompatibility,
-                where="words",
+                where="objects",
                 hint="the file is damaged: compile the program again",
             )
         self._words = list(program.words)
@@ -101,18 +138,17 @@ class _Delegate:
         self._shared[YIELD_AT // 8] = function_address("sched_yield")
         self._shared[CLOCK_AT // 8] = function_address("clock_gettime")
         self._kernels = list(chosen.kernels)
-        self._constants: list[Array] = []
-        self.copied = 0
-        for place, constant in enumerate(program.constants):
-            self._constants.append(
-                self._constant(context, constant.key, constant.nbytes, f"constants[{place}]")
-            )
+        self.derived = [_aligned(context, nbytes, program.arena_alignment) for nbytes in program.derived]
+        self._constants += self.derived
         count = len(self._words) + len(self._inputs) + len(self._outputs)
         self._pointers = np.zeros(count + len(self._constants) + 1, np.uint64)
         self._pointers[count:-1] = [_address(one) for one in self._constants]
         self._pointers[-1] = _address(self.arena)
         self._where = _address(self._pointers), _address(self._context)
         self._bound: tuple[object, ...] = ()
+        if self.derived:
+            entry = self.code.address(PREPARE)
+            shared_pool().run(self._functions, entry, self._where[1], self._where[0], self._threads)
 
     def execute(self, args: Sequence[object]) -> None:
         """Run the code on the tensors of a call. Raises ExecutorchError(InvalidArgument) for others than it is for."""
@@ -198,13 +234,21 @@ class _Delegate:
         return copy
 
 
-def _chosen(objects: Sequence[NativeObject]) -> NativeObject:
+def _fitting(objects: Sequence[NativeObject]) -> NativeObject | None:
     """The first object that this machine can run."""
     features = cpu_features()
     number = machine()
     for one in objects:
         if number == machine_of(memoryview(one.code)) and features.issuperset(one.cpu_features.split()):
             return one
+    return None
+
+
+def _chosen(objects: Sequence[NativeObject]) -> NativeObject:
+    """The first object that this machine can run. Raises ExecutorchError(NotSupported) if there is none."""
+    fitting = _fitting(objects)
+    if fitting is not None:
+        return fitting
     wanted = "; ".join(f"{one.instruction_set} ({one.cpu_features})" for one in objects)
     raise ExecutorchError(
         Error.NotSupported,

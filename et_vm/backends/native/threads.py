@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import sys
 import threading
 from functools import cache
 from typing import Final
@@ -133,5 +134,6 @@ def shared_pool() -> ThreadPool:
     return ThreadPool()
 
 
-# The child of a fork has no other threads than the one that forked.
-os.register_at_fork(after_in_child=shared_pool.cache_clear)
+if sys.platform != "win32":
+    # The child of a fork has no other threads than the one that forked.
+    os.register_at_fork(after_in_child=shared_pool.cache_clear)

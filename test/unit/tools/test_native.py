@@ -77,6 +77,22 @@ def test_description(command: Command) -> None:
     assert code.endswith(" bytes, needs avx2 fma bmi2")
 
 
+def test_a_portable_program_beside_the_code(command: Command) -> None:
+    """It runs where machine code may not; without it, that is an error."""
+    backend = ("--target", "et-vm", "-q", "--backend")
+    for value, code in (("1", 0), ("0", 2)):
+        made = command("et-compile", "relu.mlir", "-o", "both.pte", *backend, f"native:fallback={value}")
+        assert made.code == 0
+        assert command("et-vm", "validate", "both.pte").code == 0
+        assert command("et-vm", "run", "both.pte", "--input", "ones").code == code
+        assert command("et-vm", "run", "both.pte", "--native", "--input", "ones").code == 0
+        shown = command("et-vm", "info", "both.pte", "--delegates").out
+        assert ("portable program: " in shown) == (value == "1")
+    wrong = command("et-compile", "relu.mlir", "-o", "both.pte", *backend, "native:fallback=yes")
+    assert wrong.code == 2
+    assert "fallback=yes: expected 0 or 1" in wrong.err
+
+
 class TestValidate:
     def test_good(self, command: Command, file: str) -> None:
         assert command("et-vm", "validate", file) == (0, "", "")

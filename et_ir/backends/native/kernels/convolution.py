@@ -28,7 +28,7 @@ from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
 
-__all__ = ["convolution_kernel"]
+__all__ = ["LARGE_FILTERS", "convolution_kernel"]
 
 LARGE_FILTERS: Final = 1 << 18
 """Bytes of filters from which on each panel of them is applied to the whole image before the next."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -28,10 +28,14 @@ from xdsl.printer import Printer
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
 from et_ir.backends.native.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
+from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
 from et_ops.sizes import Ranges
 
-__all__ = ["Build", "Host", "Number", "Operand", "Packed"]
+__all__ = ["PREPARATION", "Build", "Host", "Number", "Operand", "Packed"]
+
+PREPARATION: Final = "native.prepare"
+"""The name of the function that computes derived constants; that of no method has a point in it."""
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -92,9 +96,15 @@ class Host:
         self.module = ModuleOp([])
         self.constants: list[tuple[str, Blob]] = []
         """Key and bytes of the constants, in the order of the arguments for them."""
+        self.derived_sizes: list[int] = []
+        """Bytes of the derived constants, in the order of the arguments for them, after the constants."""
         self.called: list[str] = []
         """Names of the kernels, in the order of the calls."""
         self._packed = packed
+        self._derived: dict[str, SSAValue] = {}
+        # The arguments of derived constants, until it is known which there are before them.
+        self._derived_block = Block()
+        self._preparations: list[tuple[str, Sequence[Operand]]] = []
         self._name = name
         self._block = Block()
         self._b = LoopBuilder(self._block)
@@ -205,6 +215,34 @@ class Host:
 
     def call(self, name: str, operands: Sequence[Operand | Number], build: Build) -> None:
         """Call a kernel, which is built unless there is one with the same code."""
+        symbol = self._kernel(name, operands, build)
+        self.called.append(symbol)
+        self._b.add_op(CallOp(symbol, [self._cast(self._b, operand) for operand in operands], []))
+
+    def derived(
+        self,
+        key: str,
+        elements: int,
+        name: str,
+        sources: Sequence[Operand],
+        sizes: Sequence[int],
+        build: Build,
+    ) -> SSAValue:
+        """A constant that a kernel computes of others when the program is loaded; one for each `key`.
+
+        The kernel takes the sources, then the result with the given sizes.
+        """
+        if key not in self._derived:
+            type = MemRefType(f32, [elements])
+            made = self._derived_block.insert_arg(type, len(self._derived_block.args))
+            self.derived_sizes.append(elements * 4)
+            operands = [*sources, Operand(made, sizes)]
+            self._preparations.append((self._kernel(name, operands, build), operands))
+            self._derived[key] = made
+        return self._derived[key]
+
+    def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
+        """The name of a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
         builder = LoopBuilder(block)
         build(builder, block.args)
@@ -218,24 +256,20 @@ class Host:
             function = FuncOp(symbol, type, Region(block), visibility=StringAttr("private"))
             self.module.body.block.add_op(function)
             self._kernels[text] = symbol
-        arguments = [self._cast(operand) for operand in operands]
-        self.called.append(self._kernels[text])
-        self._b.add_op(CallOp(self._kernels[text], arguments, []))
+        return self._kernels[text]
 
-    def _cast(self, operand: Operand | Number) -> SSAValue:
+    def _cast(self, b: LoopBuilder, operand: Operand | Number) -> SSAValue:
         """The value with the type of a kernel's argument."""
         if isinstance(operand, Number):
-            return self._b.index(self.index(operand.value))
+            return b.index(self.index(operand.value))
         if operand.value.type == operand.type:
             return operand.value
         shape = operand.type.get_shape()
         dynamic = [
-            self._b.index(self.index(size))
-            for size, known in zip(operand.sizes, shape, strict=True)
-            if known < 0
+            b.index(self.index(size)) for size, known in zip(operand.sizes, shape, strict=True) if known < 0
         ]
         strides = [product(operand.sizes[dim + 1 :]) for dim in range(len(operand.sizes))]
-        unknown = [self._b.index(self.index(one)) for one in strides if not isinstance(one, int)]
+        unknown = [b.index(self.index(one)) for one in strides if not isinstance(one, int)]
         made = ReinterpretCastOp(
             operand.value,
             [],
@@ -246,14 +280,37 @@ class Host:
             [one if isinstance(one, int) else DYNAMIC_INDEX for one in strides],
             operand.type,
         )
-        return self._b.add_op(made).result
+        return b.add_op(made).result
 
     def finish(self) -> ModuleOp:
-        """The module of the function and its kernels."""
+        """The module of the function and its kernels, and of the function that prepares derived constants."""
         self._b.add_op(ReturnOp())
-        type = FunctionType.from_lists(self._block.arg_types, [])
-        self.module.body.block.add_op(FuncOp(self._name, type, Region(self._block)))
+        for value in list(self._derived_block.args):
+            value.replace_all_uses_with(self.argument(None, memref_type(value)))
+        self._add_function(self._name, self._block)
+        if self._preparations:
+            self._add_function(PREPARATION, self._preparation())
         return self.module
+
+    def _preparation(self) -> Block:
+        """Calls of the kernels that compute derived constants, which take the same arguments as the function."""
+        block = Block(arg_types=self._block.arg_types)
+        b = LoopBuilder(block)
+        first = len(block.args) - len(self._derived)
+        for place, (symbol, operands) in enumerate(self._preparations):
+            *sources, result = operands
+            values = [block.args[self._block.args.index(one.value)] for one in sources]
+            made = [
+                Operand(value, one.sizes, sorted(one.fixed))
+                for value, one in zip([*values, block.args[first + place]], [*sources, result], strict=True)
+            ]
+            b.add_op(CallOp(symbol, [self._cast(b, one) for one in made], []))
+        b.add_op(ReturnOp())
+        return block
+
+    def _add_function(self, name: str, block: Block) -> None:
+        type = FunctionType.from_lists(block.arg_types, [])
+        self.module.body.block.add_op(FuncOp(name, type, Region(block)))
 
 
 def _text(block: Block) -> str:

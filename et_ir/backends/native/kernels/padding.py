@@ -10,7 +10,7 @@ from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.windows import Window
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 
-__all__ = ["padded"]
+__all__ = ["copy_row", "fill_row", "padded"]
 
 VECTORS = 4
 
@@ -33,19 +33,20 @@ def padded(host: Host, image: SSAValue, window: Window, channels: int, border: f
             number = b.quotient(row, height)
             line = b.sub(b.remainder(row, height), window.border_y)
             with b.if_(b.both(b.at_least(line, 0), b.below(line, window.in_height))) as otherwise:
-                _fill(b, y, row, 0, before, border, lanes)
-                _copy(b, x, [number, line], y, [row, before], inner, lanes)
-                _fill(b, y, row, b.add(inner, before), b.dim(y, 1), border, lanes)
+                fill_row(b, y, row, 0, before, border, lanes)
+                copy_row(b, x, [number, line], y, [row, before], inner, lanes)
+                fill_row(b, y, row, b.add(inner, before), b.dim(y, 1), border, lanes)
                 with otherwise():
-                    _fill(b, y, row, 0, b.dim(y, 1), border, lanes)
+                    fill_row(b, y, row, 0, b.dim(y, 1), border, lanes)
 
     host.call("pad", [source, result], build)
     return target
 
 
-def _fill(
+def fill_row(
     b: LoopBuilder, y: SSAValue, row: Index, start: Index, end: Index, border: float, lanes: int
 ) -> None:
+    """Write a value to the elements of a row from a place on to another."""
     if start == end:
         return
     value = b.splat(border, vector_of(lanes))
@@ -56,7 +57,7 @@ def _fill(
         b.masked_store(value, y, [row, whole], b.mask(b.sub(end, whole), lanes))
 
 
-def _copy(
+def copy_row(
     b: LoopBuilder,
     x: SSAValue,
     source: Sequence[Index],

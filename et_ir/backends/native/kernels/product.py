@@ -45,8 +45,13 @@ class Sizes:
     columns: Size
     tile_rows: int
     tile_columns: int
-    many_rows: bool = False
-    """Whether threads share blocks of rows, and not the columns."""
+    most_rows: int = 0
+    """Rows that there may be at most, where their number is not known."""
+
+    @property
+    def many_rows(self) -> bool:
+        """Whether threads share blocks of rows, and not the columns."""
+        return (self.rows if isinstance(self.rows, int) else self.most_rows) >= 2 * BLOCK_ROWS
 
 
 class _Anchor:
@@ -74,7 +79,7 @@ class _Anchor:
         inner = shape_of(self.left)[-1]
         most = host.most(rows)
         tile = tile_rows(most, host)
-        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most >= 2 * BLOCK_ROWS)
+        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product and its bias, scaled."""
@@ -151,6 +156,13 @@ def build_product(
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
             columns(lambda at, width, mask: rows(first, end, at, width, mask, 0))
+    elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
+
+        def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+            first = b.mul(number, tile)
+            rows(first, b.min(b.add(first, tile), count), column, width, mask, 0)
+
+        _shared_tiles(b, sizes, b.dim(y, 1), b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:
         column_groups(
             b,
@@ -159,6 +171,45 @@ def build_product(
             lambda at, width, mask: rows(0, count, at, width, mask, 0),
             shared=True,
         )
+
+
+def _shared_tiles(
+    b: LoopBuilder,
+    sizes: Sizes,
+    columns: Index,
+    tiles: Index,
+    visit: Callable[[Index, Index, int, SSAValue | None], None],
+) -> None:
+    """Visit all tiles of the result: by groups of columns as `column_groups` has them, and in a group by rows.
+
+    Threads share tiles, not groups, of which there may be fewer than threads or a few more. The number of a tile in its
+    group is below `tiles`.
+    """
+    width = sizes.tile_columns
+    whole = b.multiple_below(columns, width)
+    with b.parallel(b.mul(b.quotient(whole, width), tiles)) as number:
+        group = b.quotient(number, tiles)
+        visit(b.sub(number, b.mul(group, tiles)), b.mul(group, width), width, None)
+    if sizes.columns % width:
+        with b.parallel(tiles) as number:
+            _last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
+
+
+def _last_columns(
+    b: LoopBuilder,
+    sizes: Sizes,
+    columns: Index,
+    whole: Index,
+    visit: Callable[[Index, int, SSAValue | None], None],
+) -> None:
+    """Visit panels after whole groups of columns, whose number is known, then what is left with a mask."""
+    assert isinstance(sizes.columns, int)
+    column, left = whole, sizes.columns % sizes.tile_columns
+    for _ in range(left // PANEL):
+        visit(column, PANEL, None)
+        column = b.add(column, PANEL)
+    if left % PANEL:
+        visit(column, PANEL, b.mask(b.sub(columns, column), PANEL))
 
 
 def column_groups(
@@ -184,7 +235,6 @@ def column_groups(
     left = sizes.columns % width if isinstance(sizes.columns, int) else width
 
     def rest() -> None:
-        column = whole
         if not isinstance(sizes.columns, int):
             some = b.multiple_below(columns, PANEL)
             with b.for_(whole, some, PANEL) as loop:
@@ -192,11 +242,7 @@ def column_groups(
             with b.if_(b.below(some, columns)):
                 visit(some, PANEL, b.mask(b.sub(columns, some), PANEL))
             return
-        for _ in range(left // PANEL):
-            visit(column, PANEL, None)
-            column = b.add(column, PANEL)
-        if left % PANEL:
-            visit(column, PANEL, b.mask(b.sub(columns, column), PANEL))
+        _last_columns(b, sizes, columns, whole, visit)
 
     if left and shared:
         # One iteration, so that one thread computes it.

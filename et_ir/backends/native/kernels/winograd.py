@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -21,8 +22,14 @@ from xdsl.ir import SSAValue
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.padding import padded
-from et_ir.backends.native.kernels.panels import PANEL, constant_array, panel_columns, tile_rows
-from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of
+from et_ir.backends.native.kernels.panels import (
+    PANEL,
+    constant_array,
+    panel_columns,
+    panels_of,
+    tile_rows,
+)
+from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
@@ -173,9 +180,7 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     covered = replace(window, out_height=shape.tiles_y * pixels, out_width=shape.tiles_x * pixels)
     source = padded(host, host.buffer(outside[anchor.arg("input")]), covered, channels, 0.0)
     image = Operand(source, [window.batch * covered.padded_height, covered.padded_width * channels])
-    blob = host.packed(filters, f"winograd {pixels}", lambda: _transformed(filters, shape))
-    count = shape.places * shape.panels
-    packed = Operand(host.constant(blob, count * channels * PANEL), [count, channels, PANEL], fixed=[2])
+    packed = _filters(host, filters, shape)
     rows_of_block = shape.places * shape.block
     before = Operand(host.scratch(rows_of_block * channels), [rows_of_block, channels])
     width = shape.panels * PANEL
@@ -217,16 +222,51 @@ def _shape(host: Host, algorithm: Algorithm, window: Window, channels: int, colu
     )
 
 
-def _transformed(filters: Array, shape: _Shape) -> Array:
-    """Transformed filters in panels, `[place][panel][channel][16]`, padded with zeros."""
-    matrix = np.array(shape.algorithm.filters, np.float64)
-    places = np.einsum("ia,kcab,jb->ijck", matrix, filters.astype(np.float64), matrix)
-    packed = np.zeros((shape.places, shape.panels, shape.channels, PANEL), np.float32)
-    flat = places.reshape(shape.places, shape.channels, shape.columns)
-    for panel in range(shape.panels):
-        part = flat[:, :, panel * PANEL : (panel + 1) * PANEL]
-        packed[:, panel, :, : part.shape[2]] = part
-    return packed
+def _filters(host: Host, filters: Array, shape: _Shape) -> Operand:
+    """Transformed filters in panels, `[place][panel][channel][16]`.
+
+    They are several times as large as the filters in the file, from which they are computed when it is loaded.
+    """
+    panels, channels = shape.panels, shape.channels
+    plain = panels_of(host, filters.transpose(2, 3, 1, 0))
+    source = Operand(plain, [panels, 3, 3, channels, PANEL], fixed=[1, 2, 4])
+    sizes = [shape.places, panels, channels, PANEL]
+    pixels = shape.algorithm.pixels
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        w, u = buffers
+        with b.parallel(b.mul(b.dim(u, 1), b.dim(u, 2))) as number:
+            panel, channel = b.quotient(number, b.dim(u, 2)), b.remainder(number, b.dim(u, 2))
+            rows = [
+                _transformed(
+                    b,
+                    shape.algorithm,
+                    [b.load(w, [panel, row, column, channel, 0], vector_of(PANEL)) for column in range(3)],
+                )
+                for row in range(3)
+            ]
+            for column in range(pixels + 2):
+                made = _transformed(b, shape.algorithm, [row[column] for row in rows])
+                for row, value in enumerate(made):
+                    b.store(value, u, [row * (pixels + 2) + column, panel, channel, 0])
+
+    key = f"winograd {pixels} {host.packed(filters, 'elements', lambda: filters).sha256}"
+    made = host.derived(key, prod(sizes), "winograd_filters", [source], sizes, build)
+    return Operand(made, [shape.places * panels, channels, PANEL], fixed=[2])
+
+
+def _transformed(b: LoopBuilder, algorithm: Algorithm, filters: Sequence[SSAValue]) -> list[SSAValue]:
+    """Three elements of a filter as those that pixels are multiplied with."""
+    made: list[SSAValue] = []
+    for factors in algorithm.filters:
+        (first, *rest) = [
+            (factor, value) for factor, value in zip(factors, filters, strict=True) if factor != 0
+        ]
+        total = first[1] if first[0] == 1 else mul(b, first[1], b.number(first[0], first[1].type))
+        for factor, value in rest:
+            total = _plus(b, total, factor, value)
+        made.append(total)
+    return made
 
 
 def _vectors(

@@ -31,10 +31,11 @@ from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from et_ir.backends.native.kernels.host import PREPARATION
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import BarrierOp, CompareOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
-from et_schema.native import ENTRY
+from et_schema.native import ENTRY, PREPARE
 
 __all__ = ["BARRIER", "MARK", "ConvertToLlvmPass", "empty_function"]
 
@@ -138,7 +139,7 @@ def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
         [llvm.CallOp(function.sym_name.data, context, *arguments, thread, threads), llvm.ReturnOp()]
     )
     return llvm.FuncOp(
-        ENTRY,
+        PREPARE if function.sym_name.data == PREPARATION else ENTRY,
         llvm.LLVMFunctionType(block.arg_types),
         linkage=llvm.LinkageAttr("external"),
         body=Region(block),

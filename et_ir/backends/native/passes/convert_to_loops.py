@@ -24,6 +24,11 @@ from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kerne
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
+from et_ir.backends.native.kernels.sized_images import (
+    sized_convolution_kernel,
+    sized_depthwise_kernel,
+    sized_pool_kernel,
+)
 from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.kernels.winograd import winograd_kernel
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
@@ -51,6 +56,13 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "winograd_4": winograd_kernel,
 }
 """What makes the loops of kernels of each form."""
+
+SIZED_FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
+    "convolution": sized_convolution_kernel,
+    "depthwise": sized_depthwise_kernel,
+    "pool": sized_pool_kernel,
+}
+"""The same for sizes that are known at run time only, where that makes a difference."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,8 @@ def loops_of(module: ModuleOp, instruction_set: str, packed: Packed | None = Non
 def _convert(host: Host, op: Operation) -> None:
     match op:
         case KernelOp():
-            FORMS[op.form.data](host, op)
+            forms = FORMS if op.has_fixed_sizes() else {**FORMS, **SIZED_FORMS}
+            forms[op.form.data](host, op)
         case GetOp():
             _constant(host, op)
         case ViewOp():

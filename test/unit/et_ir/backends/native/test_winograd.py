@@ -1,131 +1,93 @@
-"""Winograd convolutions, within their error of eager."""
+"""Winograd convolution against torch, by both sizes of tiles, and the choice of algorithms."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
+from unittest.mock import patch
+
 import pytest
 import torch
-from native_modules import SETS, compiled, run
+from native_modules import SETS, check
 from torch import nn
 
-from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir import to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.passes import choose_algorithms
+from et_ir.backends.native.passes.choose_algorithms import ChooseAlgorithmsPass
+from et_ir.dialects.native import KernelOp
 
-BOUND = 1e-4
-"""The largest error, in standard deviations of the result."""
-
-
-def _compiled(module: nn.Module, x: torch.Tensor, name: str, algorithm: str | None) -> bytes:
-    program = torch.export.export(module.eval(), (x,))
-    partitioner = NativePartitioner(instruction_sets=[name], algorithm=algorithm)
-    edge = to_edge_transform_and_lower(program, partitioner=partitioner)
-    return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
-
-
-def _check(module: nn.Module, x: torch.Tensor, algorithm: str) -> None:
-    with torch.no_grad():
-        expected = module.double()(x.double()).numpy()
-    module.float()
-    for name in SETS:
-        file = _compiled(module, x, name, algorithm)
-        found = run(file, (x,))
-        assert found.shape == expected.shape
-        assert np.abs(found - expected).max() <= BOUND * max(float(expected.std()), 1e-3)
-        # The number of threads changes no bits.
-        np.testing.assert_array_equal(run(file, (x,), 2), found)
+SHAPES = [
+    (16, 16, 8, 8, 1, 1),
+    (64, 64, 14, 14, 1, 1),
+    (20, 37, 7, 9, 2, 1),
+    (16, 33, 5, 4, 1, 0),
+    (48, 16, 3, 3, 1, 2),
+    (17, 70, 1, 9, 1, 1),
+    (32, 48, 27, 30, 3, 1),
+]
+"""Channels before and after, height, width, images, border."""
 
 
-@pytest.mark.parametrize("algorithm", ["winograd_2", "winograd_4"])
-@pytest.mark.parametrize(
-    ("batch", "channels", "columns", "height", "width", "padding"),
-    [
-        (1, 1, 1, 1, 1, 1),
-        (1, 3, 17, 2, 9, 1),
-        (2, 16, 16, 5, 4, 1),
-        (1, 17, 33, 3, 3, 0),
-        (3, 5, 70, 7, 6, 0),
-        (1, 70, 5, 1, 8, (2, 2)),
-        (2, 33, 48, 9, 7, (0, 2)),
-        (1, 64, 32, 29, 30, 1),
-    ],
-)
-def test_sizes(
-    algorithm: str,
-    batch: int,
-    channels: int,
-    columns: int,
-    height: int,
-    width: int,
-    padding: int | tuple[int, int],
-) -> None:
-    torch.manual_seed(batch * channels + columns)
-    module = nn.Conv2d(channels, columns, 3, padding=padding)
-    _check(module, torch.randn(batch, channels, height, width), algorithm)
+@pytest.fixture(params=["winograd_2", "winograd_4"])
+def forced(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each of the algorithms, where it can be used at all."""
+    costs = choose_algorithms.costs
+
+    def one(kernel: KernelOp) -> dict[str, float]:
+        return {form: float(form != request.param) for form in costs(kernel)}
+
+    with patch.object(choose_algorithms, "costs", one):
+        yield request.param
 
 
-class _Residual(nn.Module):
-    """What follows a convolution in its kernel."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(20, 20, 3, padding=1, bias=False)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.relu(self.conv(x) + x) * 0.5
-
-
-@pytest.mark.parametrize("algorithm", ["winograd_2", "winograd_4"])
-def test_epilogue(algorithm: str) -> None:
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_convolutions(shape: tuple[int, ...], forced: str) -> None:
+    channels, columns, height, width, images, border = shape
     torch.manual_seed(0)
-    _check(_Residual(), torch.randn(2, 20, 6, 11), algorithm)
+    layer = nn.Sequential(nn.Conv2d(channels, columns, 3, padding=border), nn.Hardswish())
+    with patch.object(
+        ChooseAlgorithmsPass, "apply", autospec=True, side_effect=ChooseAlgorithmsPass.apply
+    ) as apply:
+        check(layer, torch.randn(images, channels, height, width), tolerance=2e-5)
+    forms = [
+        op.form.data for call in apply.mock_calls for op in call.args[2].walk() if isinstance(op, KernelOp)
+    ]
+    assert forms.count(forced) == len(SETS)
+
+
+def test_a_residual_sum_is_computed_with_it(forced: str) -> None:
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(24, 24, 3, padding=1)
+            self.second = nn.Conv2d(24, 24, 3, padding=1, bias=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.second(torch.relu(self.first(x))) + x)
+
+    torch.manual_seed(0)
+    check(Block(), torch.randn(1, 24, 11, 6), tolerance=2e-5)
 
 
 @pytest.mark.parametrize(
-    "module",
-    [
-        nn.Conv2d(32, 32, 3, stride=2, padding=1),
-        nn.Conv2d(32, 32, 3, dilation=2, padding=2),
-        nn.Conv2d(32, 32, 5, padding=2),
-        nn.Conv2d(32, 32, 1),
-    ],
-    ids=["strided", "dilated", "large", "points"],
+    ("channels", "pixels", "form"),
+    [(64, 56, "winograd_4"), (128, 28, "winograd_4"), (256, 14, "winograd_2"), (512, 7, "convolution")],
 )
-def test_others_are_computed_directly(module: nn.Module) -> None:
-    x = torch.randn(1, 32, 12, 12)
-    direct, forced = (_compiled(module, x, SETS[0], name) for name in ("direct", "winograd_4"))
-    np.testing.assert_array_equal(run(forced, (x,)), run(direct, (x,)))
+def test_choice(channels: int, pixels: int, form: str) -> None:
+    """Of the layers of a ResNet."""
+    layer = nn.Conv2d(channels, channels, 3, padding=1)
+    program = torch.export.export(layer, (torch.randn(1, channels, pixels, pixels),))
+    with patch.object(
+        ChooseAlgorithmsPass, "apply", autospec=True, side_effect=ChooseAlgorithmsPass.apply
+    ) as apply:
+        to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=SETS[:1]))
+    (kernel,) = [
+        op
+        for op in apply.mock_calls[0].args[2].walk()
+        if isinstance(op, KernelOp) and op.form.data not in ("transpose", "move")
+    ]
+    assert kernel.form.data == form
 
 
-@pytest.mark.parametrize(("place", "value"), [((0, 0, 5, 5), np.inf), ((0, 3, 11, 0), np.nan)])
-def test_what_is_not_finite_stays_in_its_tiles(place: tuple[int, ...], value: float) -> None:
-    torch.manual_seed(0)
-    module = nn.Conv2d(16, 16, 3, padding=1)
-    x = torch.randn(1, 16, 12, 12)
-    for name in SETS:
-        file = _compiled(module, x, name, "winograd_4")
-        finite = run(file, (x,))
-        changed = x.clone()
-        changed[place] = value
-        found = run(file, (changed,))
-        # The pixels that eager has no number for are none here either, nor are others of the same tiles.
-        with torch.no_grad():
-            assert not np.isfinite(found[~np.isfinite(module(changed).numpy())]).any()
-        tiles = (np.abs(np.arange(12) // 4 * 4 + 1.5 - one) <= 2.5 for one in place[2:])
-        reached = np.logical_and.outer(*tiles)
-        np.testing.assert_array_equal(found[:, :, ~reached], finite[:, :, ~reached])
-
-
-def test_choice() -> None:
-    """The cost model: many channels of many pixels are worth transforms, few are not."""
-    torch.manual_seed(0)
-    for channels, size, transformed in ((64, 56, True), (8, 56, False), (64, 1, False)):
-        module, x = nn.Conv2d(channels, channels, 3, padding=1), torch.randn(1, channels, size, size)
-        direct = run(_compiled(module, x, SETS[0], "direct"), (x,))
-        assert np.array_equal(run(compiled(module.eval(), (x,), SETS[0]), (x,)), direct) is not transformed
-
-
-def test_unknown_algorithm() -> None:
-    with pytest.raises(
-        ValueError, match="unknown algorithm 'fft'; there are: direct, winograd_2, winograd_4"
-    ):
-        NativePartitioner(algorithm="fft")
+def test_steps_of_two_have_no_other_algorithm() -> None:
+    check(nn.Conv2d(32, 32, 3, stride=2, padding=1), torch.randn(1, 32, 9, 9), tolerance=1e-5)

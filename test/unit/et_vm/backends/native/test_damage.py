@@ -8,7 +8,7 @@ from struct import pack_into
 
 import numpy as np
 import pytest
-from native_blobs import ARM, HEADER, X86, Object, blob, code, here, program, tensor
+from native_blobs import ARM, HEADER, SIZED, X86, Object, blob, code, here, program, tensor
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.native import (
@@ -17,6 +17,7 @@ from et_schema.native import (
     NativeConstant,
     NativeProgram,
     NativeTensor,
+    read_native,
     serialize_native,
 )
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
@@ -226,14 +227,33 @@ class TestBlobs:
         assert caught.value.code == Error.NotSupported
 
     @pytest.mark.parametrize(
-        ("size", "limit"),
-        [(2**30, 1 << 20), (2**60, 1 << 20), (2**64 - 64, 1 << 20), (2**60, None), (2**64 - 64, None)],
+        "change",
+        [
+            {"arena_size": 64},
+            {"arena_size": 2**30},
+            {"arena_size": 2**64 - 64},
+            {"arena_alignment": 16},
+            {"derived": [64]},
+            {"derived": [2**64 - 64]},
+            {"outputs": []},
+        ],
+        ids=str,
     )
-    def test_arenas_too_large(self, size: int, limit: int | None) -> None:
+    def test_memory_that_the_code_is_not_compiled_for(self, change: dict[str, object]) -> None:
         changed = program()
-        changed.arena_size = size
+        for field, value in change.items():
+            setattr(changed, field, value)
+        with pytest.raises(
+            InvalidFile, match="the code is for other sizes, constants, or another arena"
+        ) as caught:
+            init(changed)
+        assert caught.value.code == Error.DelegateInvalidCompatibility
+
+    def test_the_arena_counts_as_memory(self) -> None:
+        made = read_native(blob(text=SIZED))
+        init(made)
         with pytest.raises(OutOfMemory):
-            init(changed, limit=limit)
+            init(made, limit=made.arena_size - 64)
 
     def test_code_counts_as_memory(self) -> None:
         with pytest.raises(OutOfMemory):

@@ -108,6 +108,13 @@ def _arena(program: NativeProgram) -> None:
     program.arena_size -= 64
 
 
+def _number(kind: str, place: int) -> Callable[[NativeProgram], None]:
+    def change(program: NativeProgram) -> None:
+        getattr(program, kind)[place].is_number = True
+
+    return change
+
+
 def _no_words(program: NativeProgram) -> None:
     program.words = []
 
@@ -131,12 +138,15 @@ def _no_words(program: NativeProgram) -> None:
         (_code(1, 0, 1, 0, 8, 0), "sizes[0].code"),
         (_code(1, 0, 1, 0, -2, 0), "sizes[0].code"),
         (_code(*[0, 1] * 600, *[2, 0] * 599), "sizes[0].code"),
+        (_number("inputs", 1), "inputs[1].is_number"),
+        (_number("outputs", 0), "outputs[0].is_number"),
         # Tables that make sense, but are not what the code is compiled for.
-        (_word(most=10), "words"),
-        (_word(most=LARGEST), "words"),
-        (_word(least=0), "words"),
-        (_code(0, 4), "words"),
-        (_arena, "words"),
+        (_word(most=10), "objects"),
+        (_word(most=LARGEST), "objects"),
+        (_word(least=0), "objects"),
+        (_code(0, 4), "objects"),
+        (_arena, "objects"),
+        (_number("inputs", 0), "objects"),
     ],
 )
 def test_damaged_tables(change: Callable[[NativeProgram], None], where: str) -> None:

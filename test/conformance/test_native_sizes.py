@@ -1,0 +1,90 @@
+"""Example models as machine code for inputs of any size within bounds: one file, against eager at several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_vm.backends.native.cpu import cpu_features
+from et_vm.runtime import Runtime
+from examples.models.bert import bert
+from examples.models.llama import llama
+from examples.models.mobilenet_v2 import mobilenet_v2
+from examples.models.resnet18 import resnet18
+
+SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
+ACCURACY = 1e-4
+"""Of an output, its largest error to its standard deviation."""
+
+BATCH, LENGTH, PIECES = Dim("batch", min=1, max=3), Dim("length", min=2, max=64), Dim("pieces", min=2, max=5)
+
+
+class Case(NamedTuple):
+    """A model, how its inputs vary, and inputs for a batch and a length."""
+
+    model: Callable[[], tuple[nn.Module, Any]]
+    dynamic: tuple[Any, ...]
+    inputs: Callable[[int, int], tuple[Tensor, ...]]
+    sizes: Sequence[tuple[int, int]]
+
+
+def tokens(batch: int, length: int) -> tuple[Tensor, ...]:
+    return (torch.randint(1, 8192, (batch, length)),)
+
+
+def padded_tokens(batch: int, length: int) -> tuple[Tensor, ...]:
+    """The last token of each row is padding."""
+    ids, mask = torch.randint(1000, 30522, (batch, length)), torch.ones(batch, length, dtype=torch.int64)
+    ids[:, -1] = mask[:, -1] = 0
+    return ids, mask
+
+
+def pictures(batch: int, pieces: int) -> tuple[Tensor, ...]:
+    return (torch.randn(batch, 3, 32 * pieces, 32 * pieces + 32),)
+
+
+TEXTS = ((3, 17), (1, 2), (3, 64), (2, 33), (1, 5))
+IMAGES = {0: BATCH, 2: 32 * PIECES, 3: 32 * PIECES + 32}
+CASES = {
+    "bert": Case(bert, ({0: BATCH, 1: LENGTH}, {0: BATCH, 1: LENGTH}), padded_tokens, TEXTS),
+    "llama": Case(llama, ({0: BATCH, 1: LENGTH},), tokens, TEXTS),
+    "mobilenet_v2": Case(mobilenet_v2, (IMAGES,), pictures, ((2, 3), (1, 2), (3, 5))),
+    "resnet18": Case(resnet18, (IMAGES,), pictures, ((2, 3), (1, 2), (3, 5))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("instruction_set", SETS)
+@pytest.mark.parametrize("name", CASES)
+def test_accuracy_at_several_sizes(name: str, instruction_set: str) -> None:
+    case = CASES[name]
+    torch.manual_seed(0)
+    module = case.model()[0].eval()
+    program = torch.export.export(module, case.inputs(*case.sizes[0]), dynamic_shapes=case.dynamic)
+    edge = to_edge_transform_and_lower(
+        program, partitioner=NativePartitioner(instruction_sets=[instruction_set])
+    )
+    names = [op.name for op in edge.module.walk()]
+    assert not {"edge.mm", "edge.bmm", "edge.convolution", "edge._softmax"} & set(names)
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    methods = [
+        Runtime(threads=threads).load_program(file, allow_native=True, poison=True).load_method("forward")
+        for threads in (1, 2)
+    ]
+    for sizes in case.sizes:
+        inputs = case.inputs(*sizes)
+        with torch.no_grad():
+            wanted = pytree.tree_leaves(module(*inputs))
+        for method in methods:
+            for got, expected in zip(method.execute(inputs), wanted, strict=True):
+                assert got.shape == expected.shape
+                assert (got - expected).abs().max() <= ACCURACY * expected.std(), sizes
