@@ -1,4 +1,4 @@
-"""The algorithm that is asked for: its error in standard deviations, bits on any number of threads, what is not finite."""
+"""Algorithms that are asked for: their error, bits on any number of threads, and what is not finite."""
 
 from __future__ import annotations
 
