@@ -9,6 +9,7 @@ from native_modules import SETS, compiled, run
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.analysis.choices import ExplainingContext, explained
 from et_ir.backends.native import NativePartitioner
 
 BOUND = 1e-4
@@ -129,3 +130,17 @@ def test_unknown_algorithm() -> None:
         ValueError, match="unknown algorithm 'fft'; there are: direct, winograd_2, winograd_4"
     ):
         NativePartitioner(algorithm="fft")
+
+
+def test_explanation() -> None:
+    """The candidates of a convolution with their estimated times; others have no choice."""
+    context = ExplainingContext()
+    module = nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.Conv2d(64, 64, 3, stride=2))
+    with explained(context):
+        _compiled(module, torch.randn(1, 64, 56, 56), SETS[0], None)
+    (choice,) = context.choices
+    assert choice.chosen == "winograd_4"
+    seconds = {one.name: one.seconds or 0.0 for one in choice.candidates}
+    assert list(seconds) == ["direct", "winograd_2", "winograd_4"]
+    assert min(seconds, key=lambda name: seconds[name]) == choice.chosen
+    assert choice.shapes.startswith("1x64x56x56, 64x64x3x3")
