@@ -31,6 +31,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from et_ir.analysis.choices import explained
 from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
@@ -133,7 +134,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     extensions.register_dialects(context)
     limit = rewrite_limit(args, edge, executorch)
     try:
-        with limited(limit), machine_code.observed():
+        with limited(limit), machine_code.observed(), explained(explanation and explanation.context):
             run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:

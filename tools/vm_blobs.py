@@ -49,7 +49,7 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
     from et_schema.errors import InvalidFile
-    from et_schema.native import CALL, ENTRY, SERVE, read_native
+    from et_schema.native import CALL, ENTRY, PREPARE, SERVE, read_native
     from et_vm.backends.native.elf import link_object, machine_of
 
     try:
@@ -57,11 +57,12 @@ def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
     except InvalidFile as error:
         yield error
         return
+    functions = (ENTRY, CALL, SERVE, PREPARE) if program.derived else (ENTRY, CALL, SERVE)
     for index, one in enumerate(program.objects):
         try:
             code = memoryview(one.code)
             image = link_object(code, machine_of(code))
-            for function in (ENTRY, CALL, SERVE):
+            for function in functions:
                 image.place(function)
         except InvalidFile as error:
             error.nest(f"objects[{index}]")

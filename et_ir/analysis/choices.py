@@ -11,7 +11,9 @@ What has been chosen among, and what it was estimated to cost, is written down b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from typing import ClassVar, Final
@@ -26,7 +28,16 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import APART
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
-__all__ = ["Candidate", "CheapestForm", "Choice", "ExplainingContext", "Form"]
+__all__ = [
+    "Candidate",
+    "CheapestForm",
+    "Choice",
+    "ExplainingContext",
+    "Form",
+    "explained",
+    "note",
+    "shapes_of",
+]
 
 GAIN: Final = 0.9
 """Maximum cost of a form relative to the operator's own: estimates are no better than that."""
@@ -56,6 +67,26 @@ class ExplainingContext(Context):
     """A context in which passes say what they have chosen."""
 
     choices: list[Choice] = field(default_factory=list[Choice])
+
+
+_EXPLAINING: Final[ContextVar[ExplainingContext | None]] = ContextVar("explaining", default=None)
+
+
+@contextmanager
+def explained(context: ExplainingContext | None) -> Generator[None]:
+    """Within, passes of backends, which run in contexts of their own, say what they have chosen too."""
+    token = _EXPLAINING.set(context)
+    try:
+        yield
+    finally:
+        _EXPLAINING.reset(token)
+
+
+def note(choice: Choice) -> None:
+    """Write down a choice of a backend, if somebody asks."""
+    context = _EXPLAINING.get()
+    if context is not None:
+        context.choices.append(choice)
 
 
 class Form(ABC):
@@ -126,7 +157,7 @@ class CheapestForm(RewritePattern):
                 _drop(built)
         if candidates and self.choices is not None:
             chosen = best[1] if best is not None else op.name
-            self.choices.append(Choice(op.name, _shapes(op), op.location, tuple(candidates), chosen))
+            self.choices.append(Choice(op.name, shapes_of(op), op.location, tuple(candidates), chosen))
         if best is not None:
             made = best[2][-1].results
             number = None if self.apart is None else IntegerAttr(next(self.apart), 64)
@@ -143,6 +174,7 @@ def _drop(built: Sequence[EdgeOp]) -> None:
         op.erase()
 
 
-def _shapes(op: EdgeOp) -> str:
+def shapes_of(op: Operation) -> str:
+    """Sizes of the operands that are tensors."""
     shapes = [tensor_type(value).get_shape() for value in op.operands if is_tensor(value.type)]
     return ", ".join("x".join("?" if size < 0 else str(size) for size in shape) or "()" for shape in shapes)

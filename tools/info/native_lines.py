@@ -36,6 +36,9 @@ def _lines(blob: memoryview) -> Iterator[str]:
     nbytes = sum(constant.nbytes for constant in program.constants)
     yield f"arena: {program.arena_size:,} bytes"
     yield f"{count(len(program.constants), 'constant')}: {nbytes:,} bytes of named data of the program"
+    if program.derived:
+        made = count(len(program.derived), "derived constant")
+        yield f"{made}: {sum(program.derived):,} bytes, computed when the program is loaded"
 
 
 def _tensors(tensors: list[NativeTensor]) -> str:

@@ -42,13 +42,15 @@ from et_schema.native import (
 )
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["BANDS_SPEC", "FALLBACK_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
+__all__ = ["ALGORITHM_SPEC", "BANDS_SPEC", "FALLBACK_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
 
 FALLBACK_SPEC: Final = "fallback"
 """The compile spec, `1` if the partition's portable program is to be in the blob too."""
 
 INSTRUCTION_SETS_SPEC: Final = "instruction_sets"
 """The compile spec with the names of instruction sets, `+` between them."""
+ALGORITHM_SPEC: Final = "algorithm"
+"""The compile spec with the algorithm of convolutions; the cheapest one is taken of each where it is missing."""
 
 BANDS_SPEC: Final = "bands"
 """The compile spec with the bytes of an image from which on convolutions are fused by bands, or `off`."""
@@ -94,7 +96,13 @@ class NativeBackend(BackendDetails):
             program.derived = memory.derived
             return interface_symbol(program)
 
-        compiled = compile_partition(edge_program, names, mark, None if bands == "off" else int(bands))
+        compiled = compile_partition(
+            edge_program,
+            names,
+            mark,
+            bands=None if bands == "off" else int(bands),
+            algorithm=settings.get(ALGORITHM_SPEC),
+        )
         mapping = DelegateMappingBuilder(generated_identifiers=True)
         for op in method.body.block.ops:
             if isinstance(op, KernelOp):

@@ -9,10 +9,17 @@ from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.backend import BANDS_SPEC, FALLBACK_SPEC, INSTRUCTION_SETS_SPEC, NativeBackend
+from et_ir.backends.native.backend import (
+    ALGORITHM_SPEC,
+    BANDS_SPEC,
+    FALLBACK_SPEC,
+    INSTRUCTION_SETS_SPEC,
+    NativeBackend,
+)
 from et_ir.backends.native.forms import VIEWS, element_refusal, form_of_operator
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
+from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
 from et_ir.backends.native.passes.fuse_bands import CACHE
 from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
 from et_ir.backends.native.state_updates import updates_state
@@ -128,10 +135,11 @@ class NativePartitioner(CapabilityPartitioner):
     """Takes what the native backend has rules for.
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
-    `only`, no other operators than these; without those of `without`. With `fallback`, partitions are in the file as
-    portable programs too, which run where the code is not allowed or a processor lacks a feature. Images of more than
-    `bands` bytes between a depthwise convolution and 1x1 convolutions are not written to memory; None to write all of
-    them.
+    `only`, no other operators than these; without those of `without`. `algorithm` is that of convolutions where it can
+    compute them: `direct`, `winograd_2` or `winograd_4`; a cost model chooses unless it is given. With `fallback`,
+    partitions are in the file as portable programs too, which run where the code is not allowed or a processor lacks a
+    feature. Images of more than `bands` bytes between a depthwise convolution and 1x1 convolutions are not written to
+    memory; None to write all of them.
 
     Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
     """
@@ -143,6 +151,7 @@ class NativePartitioner(CapabilityPartitioner):
         only: Sequence[str] = (),
         without: Sequence[str] = (),
         min_ops: int = 1,
+        algorithm: str | None = None,
         fallback: bool = False,
         bands: int | None = CACHE,
     ):
@@ -152,11 +161,15 @@ class NativePartitioner(CapabilityPartitioner):
                 raise ValueError(f"unknown instruction set '{name}'; there are: {there}")
         if not instruction_sets:
             raise ValueError("no instruction set")
+        if algorithm not in (None, *ALGORITHMS):
+            raise ValueError(f"unknown algorithm '{algorithm}'; there are: {', '.join(ALGORITHMS)}")
         require_llvm()  # before anything is lowered
         specs = [
             CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),
             CompileSpec(BANDS_SPEC, b"off" if bands is None else str(bands).encode()),
         ]
+        if algorithm is not None:
+            specs.append(CompileSpec(ALGORITHM_SPEC, algorithm.encode()))
         if fallback:
             specs.append(CompileSpec(FALLBACK_SPEC, b"1"))
         super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
@@ -236,12 +249,13 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
     if options.get("fallback", "0") not in ("0", "1"):
         raise ValueError(f"fallback={options['fallback']}: expected 0 or 1")
-    check_options(options, ("for", "only", "without", "min", "fallback", "bands"))
+    check_options(options, ("for", "only", "without", "min", "algorithm", "fallback", "bands"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),
+        algorithm=options.get("algorithm"),
         fallback=options.get("fallback") == "1",
         bands=_bands_option(options),
     )

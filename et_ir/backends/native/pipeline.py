@@ -93,12 +93,15 @@ def compile_partition(
     module: ModuleOp,
     instruction_sets: tuple[str, ...],
     mark: Callable[[Memory], str],
+    *,
     bands: int | None = CACHE,
+    algorithm: str | None = None,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
 
     The objects define a function named as `mark` says for the memory that they need. Convolutions with an image of more
-    than `bands` bytes between them are fused by bands; None for no fusion.
+    than `bands` bytes between them are fused by bands; None for no fusion. `algorithm` is one of convolutions, which
+    the cheapest is taken of unless it is given.
     """
     context = Context()
     FuseAttentionPass().apply(context, module)
@@ -106,7 +109,7 @@ def compile_partition(
     FormKernelsPass().apply(context, module)
     if bands is not None:
         FuseBandsPass(bands).apply(context, module)
-    ChooseAlgorithmsPass().apply(context, module)
+    ChooseAlgorithmsPass(algorithm).apply(context, module)
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:
         # LLVM serves one thread at a time: it is not asked for this while it compiles.

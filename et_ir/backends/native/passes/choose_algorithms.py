@@ -13,13 +13,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import SPATIAL
+from et_ir.analysis.choices import Candidate, Choice, note, shapes_of
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.kernels.windows import Window, window_of
+from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["ChooseAlgorithmsPass", "costs"]
+__all__ = ["ALGORITHMS", "ChooseAlgorithmsPass", "costs"]
+
+ALGORITHMS: Final = {"direct": "convolution", "winograd_2": "winograd_2", "winograd_4": "winograd_4"}
+"""Forms of kernels, by the names of the algorithms."""
 
 LANES: Final = 16
 """Elements of a vector. Shorter vectors make all of the costs larger alike."""
@@ -29,6 +33,8 @@ BYTES: Final = 6
 """Bytes that come from memory in a cycle."""
 TRANSFORM: Final = {2: (150, 130), 4: (500, 500)}
 """Vector operations, loads and stores for a tile and a vector of channels, before and after the products, by m."""
+CLOCK: Final = 2.1e9
+"""Cycles of the model in a second, for estimates that people read: layers of ResNet-18 reach two thirds of the peak."""
 WORTH: Final = 0.85
 """Of the cost of the definition, what another algorithm may cost at most: its error is a little larger."""
 
@@ -55,13 +61,42 @@ class ChooseAlgorithmsPass(ModulePass):
 
     name = "choose-algorithms"
 
+    algorithm: str | None = None
+    """One of `ALGORITHMS`, for all convolutions that it can compute, whatever the costs."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.algorithm not in (None, *ALGORITHMS):
+            raise PassReport(
+                "algorithms cannot be chosen",
+                [
+                    diagnose(
+                        op, f"unknown algorithm '{self.algorithm}'", f"there are: {', '.join(ALGORITHMS)}"
+                    )
+                ],
+            )
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and kernel.form.data == "convolution":
                 found = costs(kernel)
-                cheapest = min(found, key=lambda form: found[form])
-                if cheapest in SPATIAL and found[cheapest] <= WORTH * found["convolution"]:
-                    kernel.form = StringAttr(cheapest)
+                kernel.form = StringAttr(self._form(kernel, found))
+                if len(found) > 1:
+                    _note(kernel, found)
+
+    def _form(self, kernel: KernelOp, found: dict[str, float]) -> str:
+        if self.algorithm is not None:
+            form = ALGORITHMS[self.algorithm]
+            return form if form in found else "convolution"
+        if is_narrow(kernel):
+            return "convolution"
+        cheapest = min(found, key=lambda form: found[form])
+        return cheapest if found[cheapest] <= WORTH * found["convolution"] else "convolution"
+
+
+def _note(kernel: KernelOp, found: dict[str, float]) -> None:
+    """Write down what has been chosen among, for `et-compile --explain`."""
+    anchor = anchor_of(kernel)
+    names = {form: name for name, form in ALGORITHMS.items()}
+    candidates = tuple(Candidate(names[form], cycles / CLOCK) for form, cycles in found.items())
+    note(Choice(anchor.name, shapes_of(anchor), anchor.location, candidates, names[kernel.form.data]))
 
 
 def costs(kernel: KernelOp) -> dict[str, float]:
@@ -69,14 +104,17 @@ def costs(kernel: KernelOp) -> dict[str, float]:
     anchor = anchor_of(kernel)
     if not kernel.has_fixed_sizes():
         return {"convolution": 0.0}
-    columns, channels, height, width = tensor_type(anchor.arg("weight")).get_shape()
     sizes = tensor_type(anchor.results[0]).get_shape()
+    shape = tensor_type(anchor.arg("weight")).get_shape()
+    if len(shape) != 4 or int(anchor.arg("groups")) != 1 or anchor.arg("transposed"):
+        return {"convolution": 0.0}
+    columns, channels, height, width = shape
     pixels = sizes[0] * prod(sizes[2:])
     multiplications = pixels * height * width * channels * columns
     filters = height * width * channels * columns * 4
     found = {"convolution": multiplications / LANES / FUSED + filters / BYTES}
     window = window_of(anchor)
-    if not _is_winograd(window) or min(channels, columns) < LANES:
+    if not _is_winograd(window):
         return found
     for size, (before, after) in TRANSFORM.items():
         places = (size + 2) ** 2
@@ -88,7 +126,13 @@ def costs(kernel: KernelOp) -> dict[str, float]:
     return found
 
 
+def is_narrow(kernel: KernelOp) -> bool:
+    """Whether a convolution has fewer channels than a vector elements, of which transforms are made."""
+    return min(tensor_type(anchor_of(kernel).arg("weight")).get_shape()[:2]) < LANES
+
+
 def _is_winograd(window: Window) -> bool:
+    """Whether Winograd's algorithms compute what is under a window."""
     return (window.height, window.width, window.step_y, window.step_x, window.apart_y, window.apart_x) == (
         3,
         3,
