@@ -34,6 +34,7 @@ __all__ = [
     "has_expansion",
     "is_depthwise",
     "is_read_packed",
+    "is_view",
     "packed_argument",
 ]
 
@@ -81,6 +82,11 @@ _PRODUCTS: Final = frozenset({"addmm", "bmm", "linear", "mm"})
 _POOLS: Final = frozenset({"avg_pool2d", "max_pool2d_with_indices"})
 
 
+def is_view(op: SchemaOp) -> bool:
+    """Whether an op computes nothing: one of `VIEWS` whose elements stay what they are."""
+    return operator_name(op) in VIEWS and element_of(op.results[0]) == element_of(op.operands[0])
+
+
 def form_of(op: SchemaOp) -> str | None:
     """The form of a kernel that computes an op, None for `VIEWS` and what there is no code for."""
     form = form_of_operator(op)
@@ -113,6 +119,8 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
 def form_of_operator(op: SchemaOp) -> str | None:
     """The form of kernels of an operator, whatever the element types."""
     name = operator_name(op)
+    if is_view(op):
+        return None
     if name == "pow.Scalar" and float(op.arg("self")) <= 0:
         return None
     if is_pointwise(op):

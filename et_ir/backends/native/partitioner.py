@@ -16,7 +16,7 @@ from et_ir.backends.native.backend import (
     INSTRUCTION_SETS_SPEC,
     NativeBackend,
 )
-from et_ir.backends.native.forms import VIEWS, element_refusal, form_of_operator
+from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
@@ -110,7 +110,7 @@ class NativeSupport(OperatorSupport):
         if updates_state(op):
             return Diagnostic("state is updated in place", name)
         form = form_of_operator(op)
-        if form is None and name not in VIEWS:
+        if form is None and not is_view(op):
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
         for value in (*op.operands, *used):
@@ -187,7 +187,7 @@ class NativePartitioner(CapabilityPartitioner):
         return [name for name in KEPT if name not in self._without], _is_kept
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
-        if all(isinstance(op, SchemaOp) and operator_name(op) in VIEWS for op in ops):
+        if all(isinstance(op, SchemaOp) and is_view(op) for op in ops):
             return Diagnostic("the partition computes nothing", "it only moves elements")
         return super().refuse_partition(ops) or _untold(ops)
 

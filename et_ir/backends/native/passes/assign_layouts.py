@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from et_ir.backends.native.forms import SPATIAL, VIEWS, is_read_packed
+from et_ir.backends.native.forms import SPATIAL, is_read_packed, is_view
 from et_ir.backends.native.kernels.attention import attention_matrices
 from et_ir.backends.native.kernels.convolution import reads_planes
 from et_ir.backends.native.kernels.images import channel_dim, channels_innermost
@@ -80,7 +80,7 @@ class _Layouts:
             match op:
                 case KernelOp():
                     self._kernel(op)
-                case SchemaOp() if operator_name(op) in VIEWS:
+                case SchemaOp() if is_view(op):
                     self._view(op)
                 case ReturnOp():
                     for number, value in enumerate(op.operands):

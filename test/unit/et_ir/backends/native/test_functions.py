@@ -179,7 +179,6 @@ def test_masks(name: str) -> None:
 
 LEFT: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
     "negative-base": (lambda x: (-2.0) ** x, "edge.pow.Scalar"),
-    "statistics": (lambda x: torch.native_layer_norm(x, (8,), None, None, 1e-5)[1], "edge.native_layer_norm"),
 }
 
 
