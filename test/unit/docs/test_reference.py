@@ -46,6 +46,9 @@ TYPES = {
     "native.outer_product": {"a": "vector<12xf32>", "b": "vector<32xf32>", "c": "vector<12x32xf32>"},
     "native.concat": {"b0": "vector<16xf32>", "b1": "vector<16xf32>"},
     "native.compare": {"a": "vector<16xf32>", "b": "vector<16xf32>"},
+    "native.prefetch": {"w": "memref<?x?xf32>", "i": "index", "k": "index"},
+    "native.part": {"count": "index"},
+    "native.convert": {"a": "vector<16xi64>"},
     "native.select": {"m": "vector<16xi1>", "a": "vector<16xf32>", "b": "vector<16xf32>"},
 }
 """Types of the values that an example uses and does not define, where they are not the default."""
