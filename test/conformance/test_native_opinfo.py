@@ -24,6 +24,7 @@ from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.frontend import UnsupportedProgram
+from et_schema.errors import ExecutorchError
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
@@ -35,6 +36,8 @@ SAMPLES = {"f32": 3, "i64": 1, "bool": 1}
 CONFIG = ExecutorchBackendConfig(target="et-vm-aten")
 
 SPECIAL = torch.tensor([float("nan"), float("inf"), float("-inf"), -0.0, 1e-40])
+WELFORD = {"native_batch_norm", "native_group_norm", "native_layer_norm"}
+"""Entries whose means torch computes by differences: of infinities they are NaN, where a sum is infinite."""
 EVERY = 5
 """Of how many elements one is such a number."""
 
@@ -48,7 +51,7 @@ def variants(sample: Sample) -> Iterator[tuple[str, Sample]]:
             for one in sample.inputs
         )
         yield "channels last", replace(sample, inputs=last)
-    if sample.dtype == "f32" and not sample.random and sample.inputs:
+    if sample.dtype == "f32" and not sample.random and sample.inputs and sample.entry not in WELFORD:
         special = tuple(_with_special(one, number) for number, one in enumerate(sample.inputs))
         yield "special", replace(sample, inputs=special)
 
@@ -103,11 +106,17 @@ def wrong(label: str, sample: Sample, instruction_set: str, threads: int) -> str
     file = file_of(sample, instruction_set)
     if file is None:
         return None
+    expected: Sequence[Any] = sample.results
+    if label == "special":
+        try:
+            expected = one_by_one(sample)
+        except ExecutorchError:
+            return None  # a kernel refuses such numbers, as an index
     results = execute(file, sample, threads)
     if sample.entry.partition("-")[0] in TIES:
-        pairs = zip(results, sample.results, strict=True)
+        pairs = zip(results, expected, strict=True)
         results = [want if same_elements(sample.inputs[0], got, want) else got for got, want in pairs]
-    reason = _difference(results, sample.results if label != "special" else one_by_one(sample), sample)
+    reason = _difference(results, expected, sample)
     if reason is not None and label == "special":
         # Torch's gelu(inf) is NaN in f32, and inf in f64.
         return None if _difference(results, in_double(sample), sample) is None else reason
