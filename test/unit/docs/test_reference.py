@@ -47,7 +47,6 @@ TYPES = {
     "native.concat": {"b0": "vector<16xf32>", "b1": "vector<16xf32>"},
     "native.compare": {"a": "vector<16xf32>", "b": "vector<16xf32>"},
     "native.prefetch": {"w": "memref<?x?xf32>", "i": "index", "k": "index"},
-    "native.part": {"count": "index"},
     "native.convert": {"a": "vector<16xi64>"},
     "native.select": {"m": "vector<16xi1>", "a": "vector<16xf32>", "b": "vector<16xf32>"},
 }
