@@ -39,7 +39,7 @@ API = (
         {
             "et_ir": (
                 *("to_edge", "to_edge_transform_and_lower", "EdgeCompileConfig", "EdgeProgramManager"),
-                *("ExecutorchBackendConfig", "ExecutorchProgramManager"),
+                *("ExecutorchBackendConfig", "ExecutorchProgramManager", "raise_program"),
             ),
             "et_ir.driver.observer": ("Observer",),
         },

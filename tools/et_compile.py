@@ -31,7 +31,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from et_ir.analysis.choices import explained
 from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
@@ -58,6 +57,7 @@ __all__ = ["main"]
 def _compile(args: argparse.Namespace, progress: Stages) -> None:
     from xdsl.context import Context
 
+    from et_ir.analysis.choices import explained
     from et_ir.driver.pipelines import externalization, link_check, split_preserved
     from et_ir.driver.raising import raising_stage
     from et_ir.driver.stages import (

@@ -1,4 +1,4 @@
-"""Live registers at block boundaries, and the shape of a plan's control flow graph."""
+"""Live registers at block boundaries of a plan's control flow graph."""
 
 from __future__ import annotations
 

@@ -60,7 +60,6 @@ from et_ir.passes.raising.calls import (
 )
 from et_ir.passes.raising.contents import Contents, Definition, Location
 from et_ir.passes.raising.liveness import LiveRegisters
-from et_ir.passes.raising.loops import raise_loop
 from et_ir.passes.raising.memory_reads import Reader
 from et_ir.passes.raising.sizes import InputSizes
 from et_ops.conventions import COPY, ET_VIEW, is_in_place
@@ -75,8 +74,17 @@ SYM_SIZE: Final = "aten::sym_size.int"
 class MethodRaiser:
     """Raises one plan; `diagnostics` has what cannot be raised."""
 
-    def __init__(self, plan: PlanOp, symbols: Globals, custom: Custom, sizes: InputSizes | None = None):
+    def __init__(
+        self,
+        plan: PlanOp,
+        symbols: Globals,
+        custom: Custom,
+        raise_loop: Callable[[MethodRaiser, Block], Block],
+        sizes: InputSizes | None = None,
+    ):
+        """`raise_loop` adds the loop that a block is the header of, and returns the block after it."""
         self.plan = plan
+        self._raise_loop = raise_loop
         self.sizes = sizes
         """Sizes of inputs that are known at run time only, or a number for each on trial."""
         self.symbols = symbols
@@ -249,7 +257,7 @@ class MethodRaiser:
         current: Block | None = block
         while current is not None and current is not stop:
             if self.live.is_loop_header(current) and current is not loop:
-                current = raise_loop(self, current)
+                current = self._raise_loop(self, current)
                 continue
             self.run_block(current)
             last = current.last_op

@@ -42,6 +42,7 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import PlanOp
 from et_ir.dialects.program import DeclareOperatorOp, Globals
 from et_ir.passes.raising.calls import Custom
+from et_ir.passes.raising.loops import raise_loop
 from et_ir.passes.raising.method import MethodRaiser
 from et_ir.passes.raising.sizes import InputSizes, find_sizes, has_sizes_at_run_time
 
@@ -61,7 +62,7 @@ class RaisePlansPass(ModulePass):
         raised: list[tuple[PlanOp, FuncOp]] = []
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                method = MethodRaiser(plan, symbols, custom, _sizes(plan, symbols, custom))
+                method = MethodRaiser(plan, symbols, custom, raise_loop, _sizes(plan, symbols, custom))
                 function = method.run()
                 findings.extend(method.diagnostics)
                 if function is not None:
@@ -77,7 +78,7 @@ def _sizes(plan: PlanOp, symbols: Globals, custom: Custom) -> InputSizes | None:
         return None
 
     def is_valid(sizes: InputSizes) -> bool:
-        return MethodRaiser(plan, symbols, custom, sizes).run() is not None
+        return MethodRaiser(plan, symbols, custom, raise_loop, sizes).run() is not None
 
     return find_sizes(plan, is_valid)
 

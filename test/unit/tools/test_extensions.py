@@ -168,7 +168,7 @@ class TestPasses:
         [
             (("--pass", "fuse-fma"), "--pass fuse-fma: expected LEVEL:PIPELINE, where LEVEL is one of aten,"),
             (("--pass", "pte:fuse-fma"), "expected LEVEL:PIPELINE"),
-            (("--pass", "edge:fuse-fmaa"), "unknown pass 'fuse-fmaa', did you mean fuse-fma?"),
+            (("--pass", "edge:fuse-fmaa"), "unknown pass 'fuse-fmaa', did you mean fuse-fma"),
             (("--pass", "edge:fuse-fma{a=1}"), "no option 'a'; it has none"),
             (("--pass", "edge:cse", "--emit", "aten"), "--emit aten stops before that level"),
             (("--stop-after", "nothing"), "--stop-after nothing: the pipeline does not have 'nothing'"),

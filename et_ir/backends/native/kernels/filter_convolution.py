@@ -1,4 +1,4 @@
-"""Convolutions of any kind as products of pixels and filters in panels, without a matrix of patches.
+"""Convolutions of any kind as products of pixels and packed filters.
 
 The tile is that of plain convolutions: neighboring pixels of a row of the result by panels of channels. What differs is
 told by the directions of `Convolution`: taps may be in three dimensions, a group reads its channels alone, and the

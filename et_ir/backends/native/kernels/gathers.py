@@ -1,4 +1,4 @@
-"""Kernels that move elements by places that are computed, or read from tensors of indices.
+"""Gather and scatter kernels: places are computed, or read from tensors.
 
 Places of the result are rows of elements that follow each other in the source too: one element at least. An index that
 is out of range is reported as an invalid argument of the call, and that of element 0 is used in its stead, so that no

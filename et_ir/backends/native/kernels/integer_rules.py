@@ -1,4 +1,4 @@
-"""Arithmetic of the pointwise operators on integers and bools, and conversions between element types.
+"""Pointwise arithmetic on integers and bools, and conversions of element types.
 
 Integers wrap around. Values of bools are bits. As for floats, a rule makes what the operator computes of its operands,
 which have been converted to one type.

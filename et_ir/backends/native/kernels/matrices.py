@@ -1,4 +1,4 @@
-"""Matrices in buffers, in any order of their dimensions, and their packing into panels of columns."""
+"""Matrices in buffers, in any order, and their packing into panels."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ __all__ = ["FuseAttentionPass"]
 
 @dataclass(frozen=True)
 class FuseAttentionPass(ModulePass):
-    """Make kernels of attention from products and softmax.
+    """Make kernels of products around a softmax.
 
     It is recognized as decompositions leave it, whoever made them: two `bmm`, the softmax of the first, views, and
     pointwise ops, such as a scale or the addition of a mask, before the softmax.

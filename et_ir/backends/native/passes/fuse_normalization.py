@@ -1,4 +1,4 @@
-"""Fusion of normalizations by one reduction, such as RMSNorm, into one kernel of rows."""
+"""Fusion of normalizations, such as RMSNorm, into one kernel of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["FuseNormalizationPass"]
 
 @dataclass(frozen=True)
 class FuseNormalizationPass(ModulePass):
-    """Compute elements of a row in the kernel that reduces it.
+    """Compute rows in the kernel that reduces them.
 
     A reduction whose result, or what pointwise ops make of it, is alone read by a pointwise op on the elements of the
     row, as in RMSNorm. The row is in the first cache when it is read again.
