@@ -60,9 +60,9 @@ CALL = "native_call"
 SERVE = "native_serve"
 """The symbol of the function in which a thread of a pool waits for calls."""
 REPORT_AT = 192
-"""Where the context of a call has the least number that the code has reported, an i32."""
+"""Byte offset in the context of a call of the least number reported, an i32."""
 NO_REPORT = 0xFFFFFFFF
-"""What is there before a call."""
+"""Value of the report word before a call: nothing is reported."""
 MAX_ALIGNMENT = 4096
 MAX_RANK = 16
 MAX_SIZE: Final = 2**31 - 1

@@ -49,9 +49,9 @@ VECTORS: Final = 4
 FEW: Final = 8
 """As many queries, or fewer, read keys and values as they are."""
 TOGETHER: Final = 4
-"""Of these, those that are weighed together."""
+"""Queries whose products with a key or value share its load, where there are `FEW`."""
 MASKED: Final = -1e30
-"""What is added to scores of keys that are left out is at most this."""
+"""Largest mask value that excludes a key from the softmax."""
 
 
 # -- recognition

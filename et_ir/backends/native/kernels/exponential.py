@@ -35,7 +35,7 @@ _EXP: Final = (
     0.0418980214,
     0.00829029766,
 )
-"""Of exp(r) for r from -log(2)/2 to log(2)/2, exact at 0; relative error 9.2e-08."""
+"""Polynomial of exp(r) for |r| up to log(2)/2, exact at 0; relative error 9.2e-08."""
 
 
 def exp_of_difference(b: LoopBuilder, x: SSAValue) -> SSAValue:

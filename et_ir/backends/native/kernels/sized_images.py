@@ -13,7 +13,7 @@ from xdsl.dialects import arith, vector
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.convolution import LARGE_FILTERS
-from et_ir.backends.native.kernels.epilogue import Epilogue
+from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.backends.native.kernels.host import Host, Number, Operand
 from et_ir.backends.native.kernels.padding import copy_row, fill_row
 from et_ir.backends.native.kernels.panels import (
@@ -109,18 +109,6 @@ class _Images:
         return [Number(self.out_height), Number(self.out_width)]
 
 
-def _with_bias(kernel: KernelOp, anchor: SchemaOp, rows: Size, columns: int) -> Epilogue:
-    bias: SSAValue | None = anchor.arg("bias")
-    return Epilogue(
-        kernel,
-        anchor,
-        rows,
-        columns,
-        lambda b, total, values: total if bias is None else add(b, total, values[bias]),
-        [] if bias is None else [bias],
-    )
-
-
 def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a convolution of all channels."""
     anchor = anchor_of(kernel)
@@ -130,7 +118,7 @@ def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     assert filters is not None
     columns, channels = filters.shape[:2]
     panels = panels_of(host, filters.transpose(2, 3, 1, 0).reshape(-1, columns))
-    epilogue = _with_bias(kernel, anchor, images.rows, columns)
+    epilogue = convolution_epilogue(kernel, anchor)
     image = host.buffer(outside[anchor.arg("input")])
     result = Operand(host.buffer(kernel.outputs[0]), [images.rows, columns])
     if window.is_point:
@@ -259,7 +247,7 @@ def sized_depthwise_kernel(host: Host, kernel: KernelOp) -> None:
     assert filters is not None
     channels = images.channels
     weights = array_constant(host, filters[:, 0].transpose(1, 2, 0))
-    epilogue = _with_bias(kernel, anchor, images.rows, channels)
+    epilogue = convolution_epilogue(kernel, anchor)
     result = Operand(host.buffer(kernel.outputs[0]), [images.rows, channels])
     # Each pixel of a tile is an accumulator; a vector of 16 takes more registers where they are shorter.
     tile = min(host.most(images.out_width), {16: 8, 8: 3, 4: 3}[host.lanes])

@@ -19,7 +19,7 @@ import numpy as np
 from xdsl.dialects import arith, vector
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.epilogue import Epilogue
+from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.padding import padded
 from et_ir.backends.native.kernels.panels import (
@@ -167,16 +167,8 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     columns, channels = filters.shape[:2]
     pixels = int(kernel.form.data.removeprefix("winograd_"))
     shape = _shape(host, ALGORITHMS[pixels], window, channels, columns)
-    bias: SSAValue | None = anchor.arg("bias")
     rows = window.batch * window.out_height * window.out_width
-    epilogue = Epilogue(
-        kernel,
-        anchor,
-        rows,
-        columns,
-        lambda b, total, values: total if bias is None else add(b, total, values[bias]),
-        [] if bias is None else [bias],
-    )
+    epilogue = convolution_epilogue(kernel, anchor)
     covered = replace(window, out_height=shape.tiles_y * pixels, out_width=shape.tiles_x * pixels)
     source = padded(host, host.buffer(outside[anchor.arg("input")]), covered, channels, 0.0)
     image = Operand(source, [window.batch * covered.padded_height, covered.padded_width * channels])

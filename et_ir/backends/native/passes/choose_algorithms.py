@@ -36,7 +36,7 @@ TRANSFORM: Final = {2: (150, 130), 4: (500, 500)}
 CLOCK: Final = 2.1e9
 """Cycles of the model in a second, for estimates that people read: layers of ResNet-18 reach two thirds of the peak."""
 WORTH: Final = 0.85
-"""Of the cost of the definition, what another algorithm may cost at most: its error is a little larger."""
+"""Largest share of the direct algorithm's cost at which another one, of larger error, is chosen."""
 
 
 @dataclass(frozen=True)

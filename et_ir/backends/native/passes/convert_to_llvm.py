@@ -171,7 +171,7 @@ class _Buffer:
 
 
 _Kind: TypeAlias = tuple[object, ...]
-"""What ops that differ in their operands alone have in common."""
+"""Key of an op without its operands: its class, types and properties."""
 
 _Binary: TypeAlias = Callable[[SSAValue, SSAValue], Operation]
 

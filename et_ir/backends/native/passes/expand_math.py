@@ -153,7 +153,7 @@ def _two_over_pi(bits: int) -> int:
 _HALF_PI: Final = (1.57079637050628662109375, -4.371139000186241e-08, -1.7151245100058819e-15)
 """pi/2 as a sum of numbers of 24 bits. A small multiple of the first is subtracted exactly."""
 _REST_OF_HALF_PI: Final = 6.123233995736766e-17
-"""What the nearest f64 lacks of pi/2."""
+"""Rounding error of pi/2 as f64."""
 _FAR: Final = 2.0**15
 """Up to here a sine is reduced by `_HALF_PI`."""
 
