@@ -6,6 +6,7 @@ be copied out of it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from xdsl.ir import Operation, SSAValue
@@ -32,14 +33,22 @@ UPDATES: Final = frozenset(
 )
 """Operators that give their first operand with other elements in some places."""
 
+_PASSING: Final = VIEWS | UPDATES
+NESTED: Final = frozenset({"select_scatter", "slice_scatter"})
+"""Those whose second operand is the part to replace, which may itself be the part with updates."""
+
 
 def updates_state(op: SchemaOp) -> bool:
     """Whether an op is between a load of a mutable buffer and the store to it."""
     return _passes(op) and _is_loaded(op.operands[0]) and _is_stored(op.results[0])
 
 
+def _is_named(op: Operation, names: Collection[str]) -> bool:
+    return isinstance(op, SchemaOp) and operator_name(op) in names
+
+
 def _passes(op: Operation) -> bool:
-    return isinstance(op, SchemaOp) and operator_name(op) in VIEWS | UPDATES
+    return _is_named(op, _PASSING)
 
 
 def _is_loaded(value: SSAValue) -> bool:
@@ -54,6 +63,7 @@ def _is_stored(value: SSAValue) -> bool:
         for use in pending.pop().uses:
             if isinstance(use.operation, StoreOp):
                 return True
-            if use.index == 0 and _passes(use.operation):
+            nested = use.index == 1 and _is_named(use.operation, NESTED)
+            if nested or (use.index == 0 and _passes(use.operation)):
                 pending.append(use.operation.results[0])
     return False

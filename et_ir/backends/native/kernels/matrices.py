@@ -55,6 +55,12 @@ class Matrices:
         """Whether columns, and not rows, follow each other in memory."""
         return self.innermost == len(self.shape) - 2
 
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether matrices follow each other in memory, and rows in them."""
+        places = [dim for dim in self.order if self.shape[dim] != 1]
+        return places == sorted(places)
+
     def operand(self, host: Host) -> Operand:
         """The buffer, with its dimensions in the order of memory and all sizes known."""
         sizes = in_order(self.shape, self.order)

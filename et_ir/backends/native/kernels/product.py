@@ -150,7 +150,8 @@ def _right_operand(host: Host, anchor: _Anchor, value: SSAValue, sizes: Sizes) -
     if not tensor_type(value).has_static_shape():
         return plain
     matrices = Matrices.of(value)
-    if not matrices.by_columns and (host.most(sizes.rows) < PACKED_ROWS or matrices.columns < PACKED_COLUMNS):
+    short = host.most(sizes.rows) < PACKED_ROWS or matrices.columns < PACKED_COLUMNS
+    if matrices.is_contiguous and short:
         return plain
     panels = packed_matrices(host, matrices)
     if sizes.batch == 1:

@@ -36,6 +36,7 @@ PRODUCTS = [
     pytest.param(lambda x, y: x @ y, (2, 33, 9), (2, 9, 401), id="wide-batch"),
     pytest.param(lambda x, y: x.mT @ y, (3, 19, 7), (3, 19, 21), id="left-transposed"),
     pytest.param(lambda x, y: x @ y.permute(1, 2, 0), (3, 7, 9), (21, 3, 9), id="rows-of-a-batch-apart"),
+    pytest.param(lambda x, y: x @ y.transpose(0, 1), (4, 7, 9), (9, 4, 21), id="interleaved-rows"),
     pytest.param(lambda x, y: torch.relu(x @ y.mT - 1), (2, 5, 16), (2, 16, 16), id="followed"),
 ]
 
