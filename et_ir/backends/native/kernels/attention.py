@@ -19,6 +19,7 @@ from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.elements import element_of, in_registers
 from et_ir.backends.native.kernels.exponential import exp_of_difference
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.matrices import Matrices, packed_matrices
@@ -32,6 +33,7 @@ from et_ir.backends.native.kernels.pointwise_rules import (
     evaluate,
     mul,
     operator_name,
+    rule_of,
 )
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
@@ -199,7 +201,9 @@ def _has_loops(one: Attention, product: Sequence[int]) -> bool:
     """Whether the loops have a place for all operands, given the shape of the first product."""
     values = [one.query, one.key, one.value, one.result, *one.beside]
     types = [tensor_type(value) for value in values]
-    if not all(type.has_static_shape() and type.element_type == f32 for type in types):
+    if not all(type.has_static_shape() for type in types):
+        return False
+    if any(type.element_type != f32 for type in types[:4]) or any(rule_of(op) is None for op in one.pointwise):
         return False
     shapes: list[Sequence[int]] = [type.get_shape() for type in types]
     heads, of_keys, of_values = (prod(shape[:-2]) for shape in shapes[:3])
@@ -505,18 +509,18 @@ class _Loops:
     ) -> SSAValue:
         """What the pointwise ops make of scores."""
         b, attention = self.b, self.attention
-        type = vector_type(value)
+        (width,) = vector_type(value).get_shape()
         rank = len(attention.shape)
         known = {attention.scores: value}
         for operand in attention.beside:
             shape = tensor_type(operand).get_shape()
             padded = [1] * (rank - len(shape)) + list(shape)
             here = [place for place, size in zip(places, padded[:-1], strict=True) if size > 1]
-            buffer = self.buffers[operand]
+            buffer, element = self.buffers[operand], in_registers(element_of(operand))
             if padded[-1] == 1:
-                known[operand] = b.broadcast(b.element(buffer, here), type)
+                known[operand] = b.broadcast(b.element(buffer, here), vector_of(width, element=element))
             else:
-                known[operand] = b.load_row(buffer, [*here, column], mask, type.get_shape()[0])
+                known[operand] = b.load_row(buffer, [*here, column], mask, width, element)
         return evaluate(b, attention.pointwise, known)[attention.pointwise[-1].results[0]]
 
 

@@ -94,6 +94,29 @@ def test_compared_mask() -> None:
     )
 
 
+@pytest.mark.parametrize("shape", [(40, 50), (2, 1, 1, 50), (1, 1, 40, 1), ()])
+def test_filled_scores(shape: tuple[int, ...]) -> None:
+    """Masks of bools, as `masked_fill` and encoders with padding have them."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 3, 40, 8), torch.randn(2, 3, 50, 8), torch.randn(2, 3, 50, 8)
+    mask = torch.rand(shape) < 0.3
+    if shape and shape[-1] == 50:
+        mask[..., 7] = False
+    fused(lambda q, k, v, m: torch.softmax((q @ k.mT / 3).masked_fill(m, -inf), -1) @ v, q, k, v, mask)
+
+
+def test_masks_of_integers() -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 3, 40, 8), torch.randn(2, 3, 50, 8), torch.randn(2, 3, 50, 8)
+    fused(
+        lambda q, k, v, m: torch.softmax(torch.where(m == 0, -1e9, q @ k.mT), -1) @ v,
+        q,
+        k,
+        v,
+        torch.randint(2, (40, 50)),
+    )
+
+
 @pytest.mark.parametrize("keys", [20, 600])
 def test_rows_without_keys(keys: int) -> None:
     """NaN where all is masked, as softmax of -inf gives; infinite and undefined scores as op by op."""
