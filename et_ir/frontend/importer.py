@@ -54,6 +54,7 @@ from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC, tree_attribute
 from et_ir.dialects.schema.sizes import RANGES
 from et_ir.frontend.complex_numbers import with_lifted_complex_numbers
 from et_ir.frontend.constant_methods import constant_method
+from et_ir.frontend.constant_state import with_written_constants_as_buffers
 from et_ir.frontend.custom_operators import CustomOperators
 from et_ir.frontend.decomposition import decompose_call
 from et_ir.frontend.default_bounds import DefaultBounds
@@ -159,7 +160,7 @@ def _functionalise(
     name: str, program: ExportedProgram, reasons: Reasons
 ) -> tuple[ExportedProgram, Mutations]:
     """The program without writes, or with writes that the converter knows how to replace."""
-    program = with_lifted_complex_numbers(program)
+    program = with_lifted_complex_numbers(with_written_constants_as_buffers(program))
     module = program.graph_module
     graphs = _submodules(module)
     writing = [m for m in graphs if any(writes_memory(n) for n in m.graph.nodes)]

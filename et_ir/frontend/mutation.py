@@ -33,6 +33,7 @@ __all__ = [
     "functional_form",
     "functionalise_by_tracing",
     "is_batching",
+    "may_alias",
     "plan_mutations",
     "writes_memory",
 ]
@@ -112,6 +113,12 @@ def writes_memory(node: Node) -> bool:
     given = dict(zip((arg.name for arg in schema_of(target).arguments), node.args, strict=False))
     statistics, training = map(given.get, names)
     return statistics is not None and bool(training)
+
+
+def may_alias(node: Node) -> bool:
+    """Whether the result of a node may share memory with one of its arguments."""
+    target = as_operator(node.target)
+    return target is None or _facts(target).writes or _facts(target).aliasing == "may"
 
 
 @dataclass
