@@ -91,7 +91,7 @@ def test_accuracy_with_xnnpack(mode: str, trained: nn.Module, stock: StockRuntim
     path = tmp_path / "digits.pte"
     edge.to_executorch().save(path)
     method = Runtime.get().load_program(path).load_method("forward")
-    found = np.concatenate([np.array(method.execute([image])[0]) for image in images.split(1)])
+    found = np.concatenate([np.array(method.execute([image])[0]) for image in images.numpy()[:, None]])
     assert (found.argmax(1) == labels).mean() >= LEAST[mode]
     for number, image in enumerate(images[:60].split(1)):
         (logits,) = stock.run(path, (image,))
