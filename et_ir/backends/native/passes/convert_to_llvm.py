@@ -35,8 +35,8 @@ from xdsl.passes import ModulePass
 from et_ir.backends.native.elements import nbytes
 from et_ir.backends.native.kernels.host import PREPARATION
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, PrefetchOp, ReportOp, SelectOp
-from et_ir.dialects.native.types import memref_type, vector_type
+from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
+from et_ir.dialects.native.types import integer_splat, memref_type, vector_type
 from et_schema.native import ENTRY, PREPARE
 
 __all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
@@ -338,6 +338,8 @@ class _Conversion:
             case ConvertOp():
                 element = vector_type(op.result).element_type
                 self._define(op, ConvertOp(op.kind.data, self._value(op.source), element))
+            case DotOp():
+                self._values[op.result] = self._dot(*map(self._value, (op.lhs, op.rhs, op.acc)))
             case ReportOp():
                 self._call(REPORT, [self._context, self._number_of(op.number.value.data, i64)])
             case arith.ExtFOp():
@@ -598,6 +600,44 @@ class _Conversion:
         start = self._constant(FloatAttr(neutral, f32), f32)
         # In a tree: the order of elements would be one addition after the other.
         self._define(op, reduce(start, parts, llvm.FastMathAttr([FastMathFlag.REASSOC])))
+
+    def _dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
+        """Sums of products of bytes: by one instruction of AVX-512, pairs with AVX2, one by one elsewhere.
+
+        The instruction of AVX2 that multiplies bytes saturates sums of two: bytes are widened first.
+        """
+        (lanes,) = vector_type(x).get_shape()
+        if lanes == 16:
+            bytes = VectorType(IntegerType(8), [64])
+            parts = [acc, self._bits_as(x, bytes), self._bits_as(w, bytes)]
+            return self._made(llvm.CallIntrinsicOp("llvm.x86.avx512.vpdpbusd.512", parts, [x.type]))
+        if lanes == 8:
+            pairs = VectorType(IntegerType(16), [16])
+            eight = self._constant(integer_splat(pairs, 8), pairs)
+            x, w = self._bits_as(x, pairs), self._bits_as(w, pairs)
+            low = self._constant(integer_splat(pairs, 255), pairs)
+            halves = [
+                (self._binary(llvm.AndOp, x, low), self._binary(llvm.ShlOp, w, eight)),
+                (self._binary(llvm.LShrOp, x, eight), w),
+            ]
+            for byte, shifted in halves:
+                factors = [byte, self._binary(llvm.AShrOp, shifted, eight)]
+                made = llvm.CallIntrinsicOp("llvm.x86.avx2.pmadd.wd", factors, [acc.type])
+                acc = self._binary(llvm.AddOp, acc, self._made(made))
+            return acc
+        type = vector_type(x)
+        for place in range(4):
+            low, top, right = (
+                self._constant(integer_splat(type, number), type) for number in (255, 24, 8 * place)
+            )
+            byte = self._binary(llvm.AndOp, self._binary(llvm.LShrOp, x, right), low)
+            left = self._constant(integer_splat(type, 24 - 8 * place), type)
+            signed = self._binary(llvm.AShrOp, self._binary(llvm.ShlOp, w, left), top)
+            acc = self._binary(llvm.AddOp, acc, self._binary(llvm.MulOp, byte, signed))
+        return acc
+
+    def _bits_as(self, value: SSAValue, type: Attribute) -> SSAValue:
+        return self._once((llvm.BitcastOp, type), (value,), lambda: llvm.BitcastOp(value, type))
 
     # -- values
 
