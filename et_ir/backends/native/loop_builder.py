@@ -467,6 +467,17 @@ class LoopBuilder:
         dynamic = [size for size in sizes if not isinstance(size, int)]
         return self.value(ViewOp(base, self.index(0), dynamic, type))
 
+    def joined_bytes(self, bytes: Sequence[SSAValue]) -> SSAValue:
+        """Up to four vectors of bytes as one of i32, the first in the low bits."""
+        made: SSAValue | None = None
+        for place, one in enumerate(bytes):
+            wide = self.convert("zext", one, i32)
+            if place:
+                wide = self.value(arith.ShLIOp(wide, self.number(8 * place, wide.type)))
+            made = wide if made is None else self.value(arith.OrIOp(made, wide))
+        assert made is not None
+        return made
+
     def dot(self, x: SSAValue, w: SSAValue, accumulator: SSAValue) -> SSAValue:
         """`accumulator` plus four products of the bytes of each lane."""
         return self.value(DotOp(x, w, accumulator))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand
@@ -11,7 +12,7 @@ from et_ir.backends.native.kernels.quantization_rules import i8
 from et_ir.backends.native.kernels.windows import Window
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 
-__all__ = ["bordered"]
+__all__ = ["bordered", "bordered_planes"]
 
 WIDTH = 64
 """Bytes that are copied at once."""
@@ -49,6 +50,45 @@ def bordered(host: Host, image: SSAValue, window: Window, channels: int, padded:
                 _fill(b, y, row, before + inner, width * padded, fill)
                 with otherwise():
                     _fill(b, y, row, 0, end, fill)
+
+    host.call("border", [source, result], build)
+    return target
+
+
+def bordered_planes(host: Host, image: SSAValue, window: Window, channels: int, value: int) -> SSAValue:
+    """As `bordered`, of up to four channels that follow each other in memory; pixels of the result have four."""
+    height, width = window.padded_height, window.padded_width
+    lanes = 16
+    target = host.scratch(window.batch * height * width * 4, i8)
+    source = Operand(image, [window.batch, channels, window.in_height, window.in_width])
+    result = Operand(target, [window.batch * height * width * 4])
+    fill = int.from_bytes(bytes([value] * 4), "little", signed=True)
+    type = vector_of(lanes, element=i32)
+
+    def fill_quads(b: LoopBuilder, y: SSAValue, row: Index, start: int, end: int) -> None:
+        with b.for_(start, end, lanes) as loop:
+            mask = b.mask(b.sub(end, loop.index), lanes)
+            b.masked_store(b.splat(fill, type), y, [row, loop.index], mask)
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        x, held = buffers
+        y = b.quads(held, [window.batch * height, width])
+        with b.parallel(window.batch * height) as row:
+            number = b.quotient(row, height)
+            line = b.sub(b.remainder(row, height), window.border_y)
+            with b.if_(b.both(b.at_least(line, 0), b.below(line, window.in_height))) as otherwise:
+                fill_quads(b, y, row, 0, window.border_x)
+                with b.for_(0, window.in_width, lanes) as loop:
+                    mask = b.mask(b.sub(window.in_width, loop.index), lanes)
+                    planes = [
+                        b.load_row(x, [number, channel, line, loop.index], mask, lanes, i8)
+                        for channel in range(channels)
+                    ]
+                    at = [row, b.add(loop.index, window.border_x)]
+                    b.masked_store(b.joined_bytes(planes), y, at, mask)
+                fill_quads(b, y, row, window.border_x + window.in_width, width)
+                with otherwise():
+                    fill_quads(b, y, row, 0, width)
 
     host.call("border", [source, result], build)
     return target

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.borders import bordered
+from et_ir.backends.native.kernels.borders import bordered, bordered_planes
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_operands import kernel_operands
 from et_ir.backends.native.kernels.integer_product import (
@@ -24,7 +24,10 @@ from et_ir.backends.native.kernels.product import Sizes, column_groups
 from et_ir.backends.native.kernels.requantization import IntegerEpilogue, integer_epilogue
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.orders import NHWC
+from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp
+from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["integer_convolution_kernel"]
 
@@ -38,8 +41,12 @@ def integer_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     window = window_of(found.op)
     columns, channels = found.weights.shape[:2]
     padded = -(-channels // QUAD) * QUAD
-    image = host.buffer(kernel.outside()[found.activation.operands[0]])
-    source = bordered(host, image, window, channels, padded, found.zero_point)
+    value = kernel.outside()[found.activation.operands[0]]
+    image = host.buffer(value)
+    if dim_order_of(tensor_type(value)) != NHWC:
+        source = bordered_planes(host, image, window, channels, found.zero_point)
+    else:
+        source = bordered(host, image, window, channels, padded, found.zero_point)
     filters = found.weights.transpose(0, 2, 3, 1)
     filters = np.pad(filters, [(0, 0)] * 3 + [(0, padded - channels)])
     inner = window.height * window.width * padded

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -118,36 +117,12 @@ def _tile(
             ]
             if not uses:
                 continue
-            quads = _quads(
-                b,
-                window,
-                x,
-                [b.add(top, line * window.apart_y) for line in lines],
-                b.add(column, place),
-                channel,
-                mask,
-            )
+            here = b.add(column, place)
+            rows = [
+                b.load_row(x, [b.add(top, line * window.apart_y), here, channel], mask, PANEL, i8)
+                for line in lines
+            ]
+            quads = b.joined_bytes(rows)
             for pixel, tap in uses:
                 totals[pixel] = b.dot(quads, weights[tap], totals[pixel])
     return totals
-
-
-def _quads(
-    b: LoopBuilder,
-    window: Window,
-    x: SSAValue,
-    lines: Sequence[Index],
-    column: Index,
-    channel: Index,
-    mask: SSAValue | None,
-) -> SSAValue:
-    """The bytes of a column of up to four rows, in a lane for each channel."""
-    made: SSAValue | None = None
-    for place, line in enumerate(lines):
-        bytes = b.load_row(x, [line, column, channel], mask, PANEL, i8)
-        wide = b.convert("zext", bytes, i32)
-        if place:
-            wide = b.value(arith.ShLIOp(wide, b.number(8 * place, wide.type)))
-        made = wide if made is None else b.value(arith.OrIOp(made, wide))
-    assert made is not None
-    return made

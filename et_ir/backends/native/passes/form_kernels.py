@@ -145,6 +145,8 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, _anchor(group))):
         return None
     root, type = tensor_type(group.ops[0].results[0]), tensor_type(op.results[0])
+    if form in INTEGER_FORMS:
+        return group if _same_shape(op.results[0], group.ops[0].results[0]) else None
     if form != "pointwise":
         # Its loops write what they compute.
         return group if type == root else None
