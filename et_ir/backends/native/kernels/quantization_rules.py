@@ -24,7 +24,7 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["QUANTIZING", "i8", "quantization_rule", "quantizes", "requantized", "rounded"]
+__all__ = ["QUANTIZING", "bounded", "i8", "quantization_rule", "quantizes", "requantized", "whole"]
 
 i8: Final = in_registers(ui8)
 MAGIC: Final = 1.5 * 2**23
@@ -73,19 +73,20 @@ def quantization_rule(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SS
 
 def requantized(b: LoopBuilder, scaled: SSAValue, low: int, high: int, zero_point: int) -> SSAValue:
     """Numbers in units of the scale, as bytes from `low` to `high`."""
-    bounded = _bounded(b, scaled, low - zero_point, high - zero_point)
-    return b.convert("trunc", rounded(b, bounded, zero_point), i8)
-
-
-def rounded(b: LoopBuilder, value: SSAValue, offset: int = 0) -> SSAValue:
-    """The nearest whole numbers, half to even, of numbers below 2**22, as i32 and with an offset."""
-    shifted = b.value(arith.AddfOp(value, b.number(MAGIC, value.type)))
-    type = vector_of(*vector_type(value).get_shape(), element=i32)
+    limited = bounded(b, scaled, low - zero_point, high - zero_point)
+    shifted = b.value(arith.AddfOp(limited, b.number(MAGIC, limited.type)))
+    type = vector_of(*vector_type(limited).get_shape(), element=i32)
     bits = b.value(vector.BitcastOp(shifted, cast("Any", type)))
-    return b.value(arith.AddiOp(bits, b.number(offset - MAGIC_BITS, type)))
+    return b.convert("trunc", b.value(arith.AddiOp(bits, b.number(zero_point - MAGIC_BITS, type))), i8)
 
 
-def _bounded(b: LoopBuilder, x: SSAValue, low: float, high: float) -> SSAValue:
+def whole(b: LoopBuilder, value: SSAValue) -> SSAValue:
+    """The nearest whole numbers, half to even, of numbers below 2**22."""
+    magic = b.number(MAGIC, value.type)
+    return b.value(arith.SubfOp(b.value(arith.AddfOp(value, magic)), magic))
+
+
+def bounded(b: LoopBuilder, x: SSAValue, low: float, high: float) -> SSAValue:
     """Between bounds; a NaN becomes the lower one."""
     bound = b.number(low, x.type)
     x = b.value(SelectOp(b.value(CompareOp("ogt", x, bound)), x, bound))

@@ -2,7 +2,8 @@
 
 A sum is multiplied by one f32 number for each column, bounded, rounded half to even and offset by the zero point:
 `clamp(round(sum * m) + z)`. Bounds of a `relu` or the like between the product and its quantization are among those of
-the clamp.
+the clamp. What is dequantized and quantized again in the kernel is such a stage of its own: `clamp(round(n * m) + z)`
+of the whole numbers `n` of the stage before, less its zero point.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_operands import IntegerOperands
 from et_ir.backends.native.kernels.panels import PANEL, array_constant
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
-from et_ir.backends.native.kernels.quantization_rules import requantized
+from et_ir.backends.native.kernels.quantization_rules import bounded, requantized, whole
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.backends.native.sizes import Size
 from et_ir.dialects.native import KernelOp
@@ -31,10 +32,10 @@ __all__ = ["IntegerEpilogue", "integer_epilogue"]
 
 
 @dataclass
-class _Requantization:
-    """Quantization of a result: its scale, zero point and bounds in units of it."""
+class _Stage:
+    """A quantization: what it multiplies by, its zero point, and bounds in units of its scale."""
 
-    scale: float
+    factor: float
     zero_point: int
     low: int
     high: int
@@ -46,8 +47,8 @@ class IntegerEpilogue(Epilogue):
 
     multipliers: SSAValue | None = None
     """f32 of each column, in whole panels."""
-    requantization: _Requantization | None = None
-    """None where the product itself is read as floats."""
+    stages: Sequence[_Stage] = ()
+    """Quantizations, each of what the one before stores; none where the product itself is read as floats."""
     _factors: SSAValue | None = None
 
     def operands(self, host: Host) -> list[Operand]:
@@ -57,6 +58,7 @@ class IntegerEpilogue(Epilogue):
         return [Operand(self.multipliers, [-(-self.columns // PANEL) * PANEL]), *super().operands(host)]
 
     def bind(self, buffers: Sequence[SSAValue]) -> None:
+        """Note the kernel's arguments for `operands`, in their order."""
         self._factors, *others = buffers
         super().bind(others)
 
@@ -66,22 +68,25 @@ class IntegerEpilogue(Epilogue):
         assert self._factors is not None
         shape = vector_type(total).get_shape()
         factors = b.load(self._factors, [at[1]], vector_of(shape[-1]))
-        scaled = b.value(
-            arith.MulfOp(b.convert("sitofp", total, f32), b.broadcast(factors, vector_of(*shape)))
-        )
-        to = self.requantization
-        return scaled if to is None else requantized(b, scaled, to.low, to.high, to.zero_point)
+        wide = b.broadcast(factors, vector_of(*shape))
+        value = b.value(arith.MulfOp(b.convert("sitofp", total, f32), wide))
+        if not self.stages:
+            return value
+        *inner, last = self.stages
+        for before, after in zip(inner, self.stages[1:], strict=True):
+            value = whole(b, bounded(b, value, before.low - before.zero_point, before.high - before.zero_point))
+            value = b.value(arith.MulfOp(value, b.number(after.factor, value.type)))
+        return requantized(b, value, last.low, last.high, last.zero_point)
 
 
 def integer_epilogue(
     host: Host, kernel: KernelOp, found: IntegerOperands, rows: Size, columns: int
 ) -> IntegerEpilogue:
     """The epilogue of a kernel whose anchor is a product of quantized numbers."""
-    absorbed = _absorbed(found.op)
-    scales, to = found.scales, None
-    if absorbed:
-        to = _requantization(absorbed)
-        scales = scales / to.scale
+    absorbed, stages = _stages(found.op)
+    scales = found.scales
+    if stages:
+        scales = scales * stages[0].factor
     padded = np.zeros(-(-columns // PANEL) * PANEL, np.float32)
     padded[:columns] = scales
     return IntegerEpilogue(
@@ -91,22 +96,31 @@ def integer_epilogue(
         columns,
         absorbed=absorbed,
         multipliers=array_constant(host, padded),
-        requantization=to,
+        stages=stages,
     )
 
 
-def _absorbed(anchor: SchemaOp) -> list[SchemaOp]:
-    """Bounds and the quantization after a product; none where there is no quantization."""
+def _stages(anchor: SchemaOp) -> tuple[list[SchemaOp], list[_Stage]]:
+    """Quantizations after a product, each with the bounds before it and what dequantizes the one before that."""
+    taken: list[SchemaOp] = []
+    stages: list[_Stage] = []
     chain: list[SchemaOp] = []
-    op = anchor
+    op, scale = anchor, 1.0
     while len(uses := list(op.results[0].uses)) == 1 and isinstance(user := uses[0].operation, SchemaOp):
-        op = user
+        before, op = op, user
         chain.append(op)
-        if operator_name(op) == "quantized_decomposed.quantize_per_tensor":
-            return chain
-        if _bounds(op) is None:
+        name = operator_name(op)
+        if name == "quantized_decomposed.quantize_per_tensor":
+            stages.append(_stage(chain, scale))
+            taken += chain
+            chain = []
+            scale = float(op.arg("scale"))
+        elif name == "quantized_decomposed.dequantize_per_tensor":
+            if chain != [op] or any(op.arg(one) != before.arg(one) for one in ("scale", "zero_point")):
+                break
+        elif _bounds(op) is None:
             break
-    return []
+    return taken, stages
 
 
 def _bounds(op: SchemaOp) -> tuple[float | None, float | None] | None:
@@ -123,20 +137,17 @@ def _bounds(op: SchemaOp) -> tuple[float | None, float | None] | None:
             return None
 
 
-def _requantization(chain: Sequence[SchemaOp]) -> _Requantization:
+def _stage(chain: Sequence[SchemaOp], before: float) -> _Stage:
+    """A quantization and the ops before it; `before` is the scale of what these read."""
     *bounds, last = chain
     scale, zero_point = float(last.arg("scale")), int(last.arg("zero_point"))
-    low, high = int(last.arg("quant_min")), int(last.arg("quant_max"))
-
-    def stored(number: float) -> int:
-        # As the quantization rounds a number that a bound has made of another.
-        whole = np.rint(np.float32(number) * np.float32(1 / scale)) + zero_point
-        return int(np.clip(whole, int(last.arg("quant_min")), int(last.arg("quant_max"))))
-
-    for op in bounds:
-        found = _bounds(op)
-        assert found is not None
+    least, most = int(last.arg("quant_min")), int(last.arg("quant_max"))
+    low, high = least, most
+    for found in filter(None, map(_bounds, bounds)):
         for number, side in zip(found, (max, min), strict=True):
             if number is not None:
-                low, high = side(low, stored(number)), side(high, stored(number))
-    return _Requantization(scale, zero_point, low, high)
+                # As the quantization rounds a number that a bound has made of another.
+                stored = np.rint(np.float32(number) * np.float32(1 / scale)) + zero_point
+                bound = int(np.clip(stored, least, most))
+                low, high = side(low, bound), side(high, bound)
+    return _Stage(before / scale, zero_point, low, high)
