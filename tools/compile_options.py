@@ -132,6 +132,32 @@ def _parser(text: str) -> CommandParser:
         help="dequantize weights at compile time: larger file, no dequantization at run time",
     )
     add(
+        "--quantize",
+        metavar="MODE",
+        help="quantize the module, and print a table of its layers: int8 (weights and activations), int8-dynamic "
+        "(scales of activations computed at run time), int8-weights, 8da4w[:group=N] (linear layers: weights of 4 bits "
+        "and activations of 8 bits with scales computed at run time)",
+    )
+    add(
+        "--calibrate",
+        metavar="DATA",
+        help="inputs that --quantize runs the module on: a .npz with an array for each input, in order, or a function "
+        "of the factory's file that yields tuples of inputs",
+    )
+    add(
+        "--keep-float",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="modules that --quantize leaves in floats, by their path: 'head.*'; repeatable",
+    )
+    add(
+        "--accuracy",
+        metavar="PERCENT%:FUNCTION",
+        help="leave the fewest layers in floats such that FUNCTION(module) of the factory's file loses at most this "
+        "part of its value: '0.5%%:evaluate'",
+    )
+    add(
         "--backend",
         action="append",
         default=[],

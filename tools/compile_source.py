@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from xdsl.dialects.builtin import ModuleOp
 
+    from et_tools.loading import Transformation
     from et_tools.plugins import Extensions
 
 __all__ = ["Source", "level_of", "load_source"]
@@ -28,10 +29,14 @@ class Source(NamedTuple):
 
 
 def load_source(
-    args: argparse.Namespace, stages: Stages, preserve: list[str], extensions: Extensions | None = None
+    args: argparse.Namespace,
+    stages: Stages,
+    preserve: list[str],
+    extensions: Extensions | None = None,
+    transform: Transformation | None = None,
 ) -> Source:
     """The module of a program, with a line of progress for each step. Operators in `preserve` are kept whole; a text
-    may have the dialects of `extensions`.
+    may have the dialects of `extensions`; modules of a factory become those that `transform` makes of them.
 
     Raises `UsageError` for options that the program has nothing for.
     """
@@ -62,7 +67,7 @@ def load_source(
     if args.model.endswith(".pt2"):
         programs = {"forward": load_pt2(Path(args.model))}
     elif ":" in args.model:
-        programs, constants = export_factory(args.model)
+        programs, constants = export_factory(args.model, transform)
     elif args.model.endswith(".py"):
         raise UsageError(factories_of(args.model))
     else:

@@ -11,6 +11,7 @@ examples:
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
   et-compile model.py:net --backend native --emit asm     machine code: loops, vector, llvm, asm
+  et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz         8-bit weights and activations
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
@@ -39,6 +40,7 @@ from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, is_file, parse_options
 from et_tools.compile_output import write_bundle, write_debug_map, write_pte, write_text
+from et_tools.compile_quantize import Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError, guarded
@@ -85,6 +87,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     executorch = executorch_config(args)
     machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
     delegation = Delegation(args)
+    quantization = Quantization(args)
     edge = edge_config(args, delegation.kept_operators)
     try:
         stages = edge_stages(edge, delegation.preserving)
@@ -102,7 +105,10 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         write_stdout(_pipeline_text(stages))
         return
     try:
-        source = load_source(args, progress, list(split_preserved(edge.preserve_names)[1]), extensions)
+        transform = quantization if quantization.is_wanted else None
+        source = load_source(
+            args, progress, list(split_preserved(edge.preserve_names)[1]), extensions, transform
+        )
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
     module = source.module
@@ -152,6 +158,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         write_text(module, args)
     if args.debug_map is not None:
         write_debug_map(module, args.debug_map)
+    quantization.report()
     delegation.report()
     if args.table:
         print_op_table(progress.levels, sys.stderr)

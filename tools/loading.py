@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-__all__ = ["ProgramError", "export_factory", "factories_of", "load_pt2", "run_example"]
+__all__ = [
+    "ProgramError",
+    "Transformation",
+    "attribute_of",
+    "export_factory",
+    "factories_of",
+    "load_pt2",
+    "run_example",
+]
 
 SHOWN_LINES = 6
 """Maximum number of lines shown of an exception's message."""
@@ -45,9 +53,15 @@ class ProgramError(Exception):
     exit_code = ExitCode.INVALID_INPUT
 
 
-def export_factory(spec: str) -> tuple[dict[str, ExportedProgram], dict[str, Any]]:
+Transformation = Callable[[str, Any, tuple[Any, ...], Any, Any], Any]
+"""Takes a method's name, module, positional and keyword arguments, and dynamic shapes; gives another module."""
+
+
+def export_factory(
+    spec: str, transform: Transformation | None = None
+) -> tuple[dict[str, ExportedProgram], dict[str, Any]]:
     """Export what `file.py:factory` or `package.module:factory` returns: method names to exported programs, and to what
-    constant methods return.
+    constant methods return. `transform` makes the modules that are exported.
 
     What the program prints meanwhile goes to stderr. Raises `UsageError` if there is no such file, module or factory,
     `ProgramError` if the factory or the export fails.
@@ -66,7 +80,7 @@ def export_factory(spec: str) -> tuple[dict[str, ExportedProgram], dict[str, Any
         if len(constants) == len(methods):
             constants = {}
         exported = {
-            str(method): _export(method, parts, spec)
+            str(method): _export(method, parts, spec, transform)
             for method, parts in methods.items()
             if str(method) not in constants
         }
@@ -82,6 +96,12 @@ def _is_constant(value: Any) -> bool:
     if isinstance(value, dict):
         return all(map(_is_constant, value.values()))
     return isinstance(value, int | float | str | torch.Tensor)
+
+
+def attribute_of(place: str, name: str) -> Callable[..., Any]:
+    """A function of the file or module that a factory is in. Raises as `export_factory`."""
+    with redirect_stdout(sys.stderr):
+        return _find_factory(place, name)
 
 
 def factories_of(path: str) -> str:
@@ -167,10 +187,12 @@ def _dotted(path: Path) -> tuple[Path, str]:
     return folder, ".".join(parts)
 
 
-def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
+def _export(method: str, parts: Any, spec: str, transform: Transformation | None = None) -> ExportedProgram:
     import torch
 
     if isinstance(parts, torch.export.ExportedProgram):
+        if transform is not None:
+            raise UsageError(f"--quantize needs a module: the factory {spec} returns an ExportedProgram")
         return parts
     if not isinstance(parts, tuple) or len(parts) not in (2, 3) or not isinstance(parts[0], torch.nn.Module):
         is_function = inspect.isroutine(parts[0] if isinstance(parts, tuple) and parts else parts)
@@ -199,11 +221,15 @@ def _export(method: str, parts: Any, spec: str) -> ExportedProgram:
             "compile training mode, return torch.export.export(module, example_args), or give its .pt2",
             "warning",
         )
+    shapes = parts[2] if len(parts) == 3 else None
     try:
         with _quiet_torch():
-            return torch.export.export(
-                module.eval(), args, kwargs, dynamic_shapes=parts[2] if len(parts) == 3 else None
+            module = (
+                module.eval() if transform is None else transform(method, module.eval(), args, kwargs, shapes)
             )
+            return torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
+    except (ProgramError, UsageError):
+        raise
     except Exception as error:
         told = f"{_told(error)}{_fix_of(error)}"
         raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {told}") from error

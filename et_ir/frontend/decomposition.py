@@ -39,6 +39,7 @@ from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
+from et_ir.frontend.quantization import KEPT, formula_of
 from et_ir.frontend.run_time_sizes import Like, Numbering, UnknownNumber, numberings, symbolic_tensors
 from et_ir.frontend.torch_registry import (
     COMPOSITE,
@@ -184,7 +185,7 @@ class _TracedCall:
             for position, tensor in zip(positions, tensors, strict=True):
                 filled[position] = tensor.item() if isinstance(leaves[position], UnknownNumber) else tensor
             args, kwargs = pytree.tree_unflatten(filled, spec)
-            return self.target(*args, **kwargs)
+            return formula_of(self.target)(*args, **kwargs)
 
         return call, [leaves[i] for i in positions]
 
@@ -313,7 +314,8 @@ def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node
     args, kwargs = pytree.tree_map_only(Node, likes.__getitem__, (list(node.args), dict(node.kwargs)))
     if schema_of(target).name in _CONSTANT:
         return _constant(target, args, kwargs), []
-    module = trace_decomposition(target, args, kwargs, last_resort=frozenset(OP_BY_NAME))
+    preserve = KEPT if formula_of(target) is not target else frozenset[str]()
+    module = trace_decomposition(target, args, kwargs, preserve, frozenset(OP_BY_NAME))
     return None if module is None else (module, inputs)
 
 

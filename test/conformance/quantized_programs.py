@@ -164,6 +164,65 @@ class ConvNet(nn.Module):
         return scores, Q.dequantize_per_tensor(scores, 0.02, 0, *U8)
 
 
+class Table(nn.Module):
+    """An embedding, and a linear layer on what it gives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, 64)
+        self.linear = nn.Linear(64, 12)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (self.linear(self.table((x.abs() * 5).clamp(max=19).to(torch.int64))),)
+
+
+def _in_integers(config: Callable[[], Any]) -> Callable[[], nn.Module]:
+    """The module with weights that torchao quantizes."""
+
+    def build() -> nn.Module:
+        from torchao.quantization.quant_api import quantize_
+        from torchao.utils import unwrap_tensor_subclass
+
+        module = Table()
+        quantize_(module, config(), lambda one, _: isinstance(one, nn.Linear | nn.Embedding))
+        return unwrap_tensor_subclass(module)
+
+    return build
+
+
+def _dynamic_4_bits(group: int) -> Any:
+    from torchao.quantization.granularity import PerGroup
+    from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig
+
+    return Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(group))
+
+
+def _weights(dtype: torch.dtype, group: int | None = None) -> Any:
+    from torchao.quantization.granularity import PerAxis, PerGroup
+    from torchao.quantization.quant_api import IntxWeightOnlyConfig
+
+    return IntxWeightOnlyConfig(
+        weight_dtype=dtype, granularity=PerAxis(0) if group is None else PerGroup(group)
+    )
+
+
+def _dynamic_layer() -> nn.Module:
+    from torchao.quantization.quant_api import quantize_
+    from torchao.utils import unwrap_tensor_subclass
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(64, 12)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return (self.linear(x),)
+
+    module = Layer()
+    quantize_(module, _dynamic_4_bits(32))
+    return unwrap_tensor_subclass(module)
+
+
 def _program(module: Callable[[], nn.Module], *shape: int) -> Callable[[], Program]:
     def build() -> Program:
         torch.manual_seed(7)
@@ -184,5 +243,10 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "convert": _program(Converted, 5, 7),
     "mlp": _program(Mlp, 4, 32),
     "convnet": _program(ConvNet, 2, 3, 16, 16),
+    "torchao, 8-bit weights": _program(_in_integers(lambda: _weights(torch.int8)), 3, 5),
+    "torchao, 4-bit weights by group": _program(_in_integers(lambda: _weights(torch.int4, 16)), 3, 5),
+    "torchao, 2-bit weights": _program(_in_integers(lambda: _weights(torch.int2)), 3, 5),
+    "torchao, 8da4w": _program(_dynamic_layer, 3, 64),
+    "torchao, 8da4w of a batch": _program(_dynamic_layer, 2, 3, 64),
 }
 """Modules with their arguments, by name."""

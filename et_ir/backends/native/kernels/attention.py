@@ -203,7 +203,9 @@ def _has_loops(one: Attention, product: Sequence[int]) -> bool:
     types = [tensor_type(value) for value in values]
     if not all(type.has_static_shape() for type in types):
         return False
-    if any(type.element_type != f32 for type in types[:4]) or any(rule_of(op) is None for op in one.pointwise):
+    if any(type.element_type != f32 for type in types[:4]) or any(
+        rule_of(op) is None for op in one.pointwise
+    ):
         return False
     shapes: list[Sequence[int]] = [type.get_shape() for type in types]
     heads, of_keys, of_values = (prod(shape[:-2]) for shape in shapes[:3])

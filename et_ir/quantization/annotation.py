@@ -1,0 +1,246 @@
+"""Annotation of the operators that a quantizer matches: which of their operands and results are quantized, and how.
+
+An annotation is what `prepare_pt2e` reads: observers are inserted for the specifications of a node's operands and
+result. Ops that are computed together, such as a convolution and its activation, have one quantized result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch.fx import Node
+from torchao.quantization.pt2e.quantizer import (
+    QuantizationAnnotation,
+    QuantizationSpecBase,
+    SharedQuantizationSpec,
+)
+
+from et_ir.quantization.config import QuantizationConfig
+
+__all__ = ["ANNOTATORS", "SHARED", "Annotator", "annotation_of", "is_annotated", "share_with_producer"]
+
+_KEY: Final = "quantization_annotation"
+_aten: Final[Any] = torch.ops.aten
+
+_CONVOLUTIONS: Final = frozenset(
+    {_aten.conv1d.default, _aten.conv2d.default, _aten.conv2d.padding, _aten.convolution.default}
+)
+_TRANSPOSED: Final = frozenset(
+    {_aten.conv_transpose1d.default, _aten.conv_transpose2d.input, _aten.conv_transpose3d.input}
+)
+_LINEAR: Final = frozenset({_aten.linear.default})
+_NORMS: Final = frozenset(
+    {_aten.batch_norm.default, _aten._native_batch_norm_legit.default, _aten.cudnn_batch_norm.default}
+)
+_RELUS: Final = frozenset({_aten.relu.default, _aten.relu_.default})
+_SUMS: Final = frozenset({_aten.add.Tensor, _aten.add_.Tensor})
+_PRODUCTS: Final = frozenset({_aten.mul.Tensor, _aten.mul_.Tensor})
+_MATRICES: Final = frozenset({_aten.matmul.default, _aten.bmm.default})
+_POOLS: Final = frozenset({_aten.adaptive_avg_pool2d.default})
+
+SHARED: Final = frozenset(
+    {
+        _aten.adaptive_avg_pool2d.default,
+        _aten.dropout.default,
+        _aten.dropout_.default,
+        _aten.flatten.using_ints,
+        _aten.hardtanh.default,
+        _aten.hardtanh_.default,
+        _aten.max_pool2d.default,
+        _aten.mean.default,
+        _aten.mean.dim,
+        _aten.permute.default,
+        _aten.permute_copy.default,
+        _aten.relu.default,
+        _aten.reshape.default,
+        _aten.slice.Tensor,
+        _aten.slice_copy.Tensor,
+        _aten.squeeze.dim,
+        _aten.squeeze_copy.dim,
+        _aten.transpose.int,
+        _aten.view.default,
+        _aten.view_copy.default,
+    }
+)
+"""Operators whose result has the scale and zero point of their operand, where that is quantized."""
+
+
+def annotation_of(node: Node) -> QuantizationAnnotation | None:
+    """The annotation of a node, if it has one."""
+    return node.meta.get(_KEY)
+
+
+def is_annotated(node: Node) -> bool:
+    """Whether a node is part of what an annotator matched."""
+    found = annotation_of(node)
+    return found is not None and found._annotated  # pyright: ignore[reportPrivateUsage]  (torchao has no other)
+
+
+def _annotate(
+    node: Node, inputs: dict[Node, QuantizationSpecBase | None], output: QuantizationSpecBase | None = None
+) -> None:
+    node.meta[_KEY] = QuantizationAnnotation(
+        input_qspec_map={one: spec for one, spec in inputs.items() if spec is not None},
+        output_qspec=output,
+        _annotated=True,
+    )
+
+
+def _is_float(node: object) -> bool:
+    value = node.meta.get("val") if isinstance(node, Node) else None
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float32
+
+
+def _followed_by(node: Node, targets: Iterable[object]) -> Node | None:
+    """The node that alone reads another one, if it calls one of the targets."""
+    users = list(node.users)
+    return users[0] if len(users) == 1 and users[0].target in targets else None
+
+
+def _fused(node: Node, *, norms: bool = False) -> list[Node]:
+    """A node, and what is computed together with it: a batch normalization, in training, and an activation."""
+    found = [node]
+    norm = _followed_by(node, _NORMS) if norms else None
+    if norm is not None:
+        found.append(norm)
+        # Its statistics are results too.
+        if isinstance(norm.meta.get("val"), tuple):
+            return found
+    relu = _followed_by(found[-1], _RELUS)
+    return found if relu is None else [*found, relu]
+
+
+def _finish(
+    nodes: list[Node], inputs: dict[Node, QuantizationSpecBase | None], config: QuantizationConfig
+) -> list[Node]:
+    """Annotate ops that are computed together: operands of the first, and the result of the last."""
+    if len(nodes) == 1:
+        _annotate(nodes[0], inputs, config.output_activation)
+        return nodes
+    _annotate(nodes[0], inputs)
+    for node in nodes[1:]:
+        _annotate(node, {})
+    _annotate(nodes[-1], {}, config.output_activation)
+    return nodes
+
+
+def _weighted(node: Node, config: QuantizationConfig, *, axis: int = 0) -> list[Node] | str:
+    """A layer with a weight: its second operand; the third is its bias."""
+    x, weight, *others = node.args
+    if not _is_float(x):
+        return "the input is not f32"
+    if not isinstance(weight, Node) or not isinstance(x, Node):
+        return "the weight is no tensor"
+    config = config.with_channels_in(axis)
+    inputs: dict[Node, QuantizationSpecBase | None] = {x: config.input_activation, weight: config.weight}
+    if others and isinstance(others[0], Node):
+        inputs[others[0]] = config.bias
+    return _finish(_fused(node, norms=config.is_qat), inputs, config)
+
+
+def _convolution(node: Node, config: QuantizationConfig) -> list[Node] | str:
+    if config.is_dynamic:
+        value = node.meta["val"]
+        if value.ndim != 4:
+            return "dynamic quantization is of 2-d convolutions"
+        groups = node.args[-1] if len(node.args) in (7, 9) else 1
+        if groups != 1:
+            return "dynamic quantization is of convolutions of one group"
+    return _weighted(node, config)
+
+
+def _transposed(node: Node, config: QuantizationConfig) -> list[Node] | str:
+    groups = node.args[6] if len(node.args) > 6 else 1
+    spec = config.weight
+    if config.is_dynamic:
+        return "dynamic quantization is not of transposed convolutions"
+    if groups != 1 and spec is not None and spec.ch_axis is not None:
+        return "scales by channel of a transposed convolution in groups"
+    return _weighted(node, config, axis=1)
+
+
+def _pointwise(node: Node, config: QuantizationConfig) -> list[Node] | str:
+    """Sums and products of two tensors."""
+    if config.output_activation is None:
+        return []  # only layers are to be quantized
+    operands = [one for one in node.args[:2] if isinstance(one, Node)]
+    if len(operands) < 2:
+        return "an operand is a number"
+    if not all(_is_float(one) for one in (*operands, node)):
+        return "operands and results are not f32"
+    if node.kwargs.get("alpha", 1) != 1:
+        return "a factor of the second operand"
+    return _finish(_fused(node), dict.fromkeys(operands, config.input_activation), config)
+
+
+def _concatenation(node: Node, config: QuantizationConfig) -> list[Node] | str:
+    """All operands, and the result, have the scale of the first operand."""
+    if config.output_activation is None:
+        return []  # only layers are to be quantized
+    operands: Any = node.args[0]
+    if not all(_is_float(one) for one in operands):
+        return "operands are not f32"
+    first = operands[0]
+    shared = SharedQuantizationSpec((first, node))
+    inputs: dict[Node, QuantizationSpecBase | None] = dict.fromkeys(operands, shared)
+    inputs[first] = config.input_activation
+    _annotate(node, inputs, shared)
+    return [node]
+
+
+def _pool(node: Node, config: QuantizationConfig) -> list[Node] | str:
+    """The result has the scale of the operand, which is that of what makes the operand if that is quantized."""
+    if config.output_activation is None:
+        return []  # only layers are to be quantized
+    x = node.args[0]
+    if not isinstance(x, Node) or not _is_float(x):
+        return "the input is not f32"
+    producer = annotation_of(x)
+    made = producer is not None and producer.output_qspec is not None
+    source: QuantizationSpecBase | None = SharedQuantizationSpec(x) if made else config.input_activation
+    _annotate(node, {x: source}, SharedQuantizationSpec((x, node)))
+    return [node]
+
+
+Annotator = Callable[[Node, QuantizationConfig], "list[Node] | str"]
+"""Annotates a node and what is computed together with it, and gives these nodes; or says why it cannot."""
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    targets: frozenset[object]
+    annotate: Annotator
+
+
+_PATTERNS: Final = (
+    _Pattern(_LINEAR, _weighted),
+    _Pattern(_CONVOLUTIONS, _convolution),
+    _Pattern(_TRANSPOSED, _transposed),
+    _Pattern(_POOLS, _pool),
+    _Pattern(_SUMS | _PRODUCTS, _pointwise),
+    _Pattern(frozenset({_aten.cat.default}), _concatenation),
+)
+
+ANNOTATORS: Final[dict[object, Annotator]] = {
+    target: pattern.annotate for pattern in _PATTERNS for target in pattern.targets
+}
+"""By operator."""
+
+MATRIX_PRODUCTS: Final[dict[object, Annotator]] = dict.fromkeys(_MATRICES, _pointwise)
+"""Products of two computed matrices, for targets that have kernels for these."""
+
+
+def share_with_producer(node: Node) -> bool:
+    """Give the result of a node the scale of its quantized operand; whether that was done."""
+    source = node.args[0] if node.args else None
+    if node.target not in SHARED or is_annotated(node) or not isinstance(source, Node):
+        return False
+    producer = annotation_of(source)
+    if producer is None or producer.output_qspec is None:
+        return False
+    shared = SharedQuantizationSpec(source)
+    _annotate(node, {source: shared}, shared)
+    return True

@@ -1,0 +1,254 @@
+"""Quantization of a module by a mode: `int8`, `int8-dynamic`, `int8-weights`, `8da4w:group=32`.
+
+The static and dynamic 8-bit modes are torchao's PT2E flow with the quantizer of this package; those of weights are
+torchao's `quantize_`. What comes out is a module to export.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any, Final, cast
+
+import torch
+from torch import nn
+from torch.fx import GraphModule
+from torch.utils import _pytree as pytree
+
+from et_ir.quantization.config import get_symmetric_quantization_config
+from et_ir.quantization.layers import Layer, compare_layers, first_undefined
+from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
+
+__all__ = ["MODES", "QuantizationError", "QuantizationMode", "QuantizedModule", "quantize"]
+
+MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
+_GROUP: Final = 32
+"""Elements that share a scale in 4 bits, unless the mode says otherwise."""
+
+Inputs = tuple[Any, ...]
+
+
+class QuantizationError(ValueError):
+    """A module that cannot be quantized as asked, with the layer or the data that is the reason."""
+
+
+@dataclass(frozen=True)
+class QuantizationMode:
+    """A mode and its parameter."""
+
+    name: str
+    group: int = _GROUP
+    """Neighbours in a row of a weight that share a scale, in `8da4w`."""
+
+    @staticmethod
+    def parse(text: str) -> QuantizationMode:
+        """`8da4w:group=64`. Raises `QuantizationError` for anything that is no mode."""
+        name, _, option = text.partition(":")
+        if name not in MODES:
+            raise QuantizationError(
+                f"'{name}' is no mode of quantization: expected one of {', '.join(MODES)}"
+            )
+        if not option:
+            return QuantizationMode(name)
+        key, _, value = option.partition("=")
+        if name != "8da4w" or key != "group":
+            raise QuantizationError(f"the mode {name} has no option '{key}'; 8da4w has group=N")
+        if not value.isdecimal() or int(value) < 2:
+            raise QuantizationError(f"group={value}: expected a number of elements, at least 2")
+        return QuantizationMode(name, int(value))
+
+    @property
+    def needs_calibration(self) -> bool:
+        """Whether scales are chosen from what the module computes of data."""
+        return self.name == "int8"
+
+    def __str__(self) -> str:
+        return f"{self.name}:group={self.group}" if self.name == "8da4w" else self.name
+
+
+@dataclass(frozen=True)
+class QuantizedModule:
+    """A module to export, and what was not quantized."""
+
+    module: nn.Module
+    unquantized: tuple[Unquantized, ...]
+    layers: tuple[Layer, ...]
+    """Those with weights, beside the layers in floats."""
+
+
+def quantize(
+    module: nn.Module,
+    inputs: Inputs,
+    mode: str | QuantizationMode,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    calibration: Iterable[Inputs] = (),
+    keep_float: Sequence[str] = (),
+    dynamic_shapes: Any = None,
+) -> QuantizedModule:
+    """A module with 8-bit or 4-bit numbers in place of floats, for `torch.export`.
+
+    `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
+    scales of activations from, and layers are compared on. Modules whose path matches a pattern of `keep_float`, as
+    `head.*`, stay floats. The module itself is not changed. Raises `QuantizationError`.
+    """
+    chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
+    module = copy.deepcopy(module).eval()
+    _check_patterns(module, keep_float)
+    keywords = dict(kwargs or {})
+    batches = [tuple(one) for one in calibration]
+    if chosen.needs_calibration and not batches:
+        raise QuantizationError(f"the mode {chosen} needs calibration data: arguments to run the module on")
+    for number, batch in enumerate(batches):
+        _check_finite(batch, number)
+
+    def exported(one: nn.Module) -> GraphModule:
+        return torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes).module()
+
+    batches = batches or [inputs]
+    with _quiet(), torch.no_grad():
+        made, plain, left = module, None, list[Unquantized]()
+        if chosen.name in ("8da4w", "int8-weights"):
+            made, left = _by_weights(copy.deepcopy(module), chosen, keep_float)
+        if chosen.name != "8da4w":
+            run = _Calibration(chosen, keywords, batches, keep_float, exported)
+            floats, plain, others = run.quantized(module)
+            made = floats if made is module else run.quantized(made)[0]
+            left += others
+        compared = made if isinstance(made, GraphModule) else exported(made)
+        layers = compare_layers(plain or exported(module), compared, batches, keywords)
+    return QuantizedModule(made, tuple(left), tuple(layers))
+
+
+def _paths(module: nn.Module) -> list[str]:
+    return [name for name, _ in cast("Iterable[tuple[str, nn.Module]]", module.named_modules())]
+
+
+def _check_patterns(module: nn.Module, patterns: Sequence[str]) -> None:
+    names = _paths(module)
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise QuantizationError(
+                f"no module's path matches '{pattern}': there is {', '.join(names[1:6])}, …"
+            )
+
+
+def _is_kept(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a module, or one that it is in, is to stay in floats."""
+    parts = name.split(".")
+    paths = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    return any(fnmatchcase(path, pattern) for path in paths for pattern in patterns)
+
+
+def _check_finite(batch: Inputs, number: int) -> None:
+    for place, leaf in enumerate(pytree.tree_leaves(batch)):
+        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and not leaf.isfinite().all():
+            raise QuantizationError(f"calibration data {number}, tensor {place}: NaN or infinity")
+
+
+@contextmanager
+def _quiet() -> Any:
+    """Without the warnings and logs of torchao about itself."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """Quantization with scales that observers choose."""
+
+    mode: QuantizationMode
+    kwargs: dict[str, Any]
+    batches: list[Inputs]
+    keep_float: Sequence[str]
+    export: Callable[[nn.Module], GraphModule]
+
+    def quantized(self, module: nn.Module) -> tuple[GraphModule, GraphModule, list[Unquantized]]:
+        """The module after quantization; in floats, with batch normalizations in convolutions; and what is left."""
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+        quantizer = XNNPACKQuantizer()
+        dynamic = self.mode.name == "int8-dynamic"
+        config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
+        if self.mode.name == "int8-weights":
+            config = replace(config, input_activation=None, output_activation=None)
+        quantizer.set_global(config)
+        for name in _paths(module):
+            if name and _is_kept(name, self.keep_float):
+                quantizer.set_module_name(name, None)
+        prepared = prepare_pt2e(self.export(module), quantizer)
+        for number, batch in enumerate(self.batches):
+            try:
+                prepared(*batch, **self.kwargs)
+            except Exception as error:
+                first = str(error).strip().partition("\n")[0]
+                place = first_undefined(self.export(module), batch, self.kwargs)
+                reason = f"NaN or infinity in {place}" if place else f"the module fails: {first}"
+                raise QuantizationError(f"calibration data {number}: {reason}") from error
+        _check_observed(prepared)
+        plain = copy.deepcopy(prepared)
+        return convert_pt2e(prepared), plain, quantizer.unquantized
+
+
+def _check_observed(prepared: GraphModule) -> None:
+    """Raise for an observer that the calibration never reached."""
+    for node in prepared.graph.nodes:
+        if node.op != "call_module":
+            continue
+        observer = prepared.get_submodule(str(node.target))
+        least: Any = getattr(observer, "min_val", None)
+        if isinstance(least, torch.Tensor) and least.numel() and not least.isfinite().all():
+            raise QuantizationError(
+                f"'{node.args[0]}' was never computed, or was not finite, while the module ran on the calibration data"
+            )
+
+
+def _by_weights(
+    module: nn.Module, mode: QuantizationMode, keep_float: Sequence[str]
+) -> tuple[nn.Module, list[Unquantized]]:
+    """Rows of tables in 8 bits and, where the mode says so, linear layers in groups of 4 bits."""
+    from torchao.quantization.granularity import PerAxis, PerGroup
+    from torchao.quantization.quant_api import (
+        Int8DynamicActivationIntxWeightConfig,
+        IntxWeightOnlyConfig,
+        quantize_,
+    )
+    from torchao.utils import (
+        unwrap_tensor_subclass,  # pyright: ignore[reportUnknownVariableType]  (untyped)
+    )
+
+    left: list[Unquantized] = []
+
+    def is_quantized(kinds: tuple[type[nn.Module], ...], one: nn.Module, name: str) -> bool:
+        if not isinstance(one, kinds):
+            return False
+        reason = ""
+        if _is_kept(name, keep_float):
+            reason = "left in floats by configuration"
+        elif mode.name == "8da4w" and isinstance(one, nn.Linear) and one.in_features % mode.group:
+            reason = f"groups of {mode.group} do not divide its {one.in_features} inputs"
+        if reason:
+            left.append(Unquantized(type(one).__name__, name, "", reason))
+        return not reason
+
+    def chosen(*kinds: type[nn.Module]) -> Callable[[nn.Module, str], bool]:
+        return lambda one, name: is_quantized(kinds, one, name)
+
+    if mode.name == "8da4w":
+        config = Int8DynamicActivationIntxWeightConfig(
+            weight_dtype=cast(Any, torch).int4, weight_granularity=PerGroup(mode.group)
+        )
+        quantize_(module, config, chosen(nn.Linear))
+    # Rows of a table are looked up, not multiplied: 8 bits each with a scale.
+    quantize_(module, IntxWeightOnlyConfig(torch.int8, PerAxis(0)), chosen(nn.Embedding))
+    return cast(nn.Module, unwrap_tensor_subclass(module)), left

@@ -1,0 +1,220 @@
+"""Quantizer of layers and pointwise operators in 8 bits, with the interface of ExecuTorch's quantizer for XNNPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import Quantizer
+
+from et_ir.frontend.sources import node_module_path, parse_stack_trace
+from et_ir.frontend.torch_registry import as_operator, schema_of
+from et_ir.quantization.annotation import (
+    ANNOTATORS,
+    MATRIX_PRODUCTS,
+    SHARED,
+    is_annotated,
+    share_with_producer,
+)
+from et_ir.quantization.config import QuantizationConfig
+
+__all__ = ["Unquantized", "XNNPACKQuantizer"]
+
+_SCALARS: Final = frozenset(
+    {
+        torch.ops.aten.add.Tensor,
+        torch.ops.aten.add_.Tensor,
+        torch.ops.aten.mul.Tensor,
+        torch.ops.aten.mul_.Tensor,
+    }
+)
+"""Operators whose second operand may be a number, which becomes a tensor to be quantized."""
+
+
+@dataclass(frozen=True)
+class Unquantized:
+    """An operator that stays in floats."""
+
+    operator: str
+    """Its name, as `aten.softmax.int`."""
+    module: str
+    """The path of the module that calls it."""
+    place: str
+    """The line of the user's code that calls it, as `net.py:12`; empty if it is not known."""
+    reason: str
+
+    def __str__(self) -> str:
+        where = " ".join(part for part in (self.module, self.place and f"({self.place})") if part)
+        return f"{where + ': ' if where else ''}{self.operator}: {self.reason}"
+
+
+class XNNPACKQuantizer(Quantizer):
+    """Annotates what XNNPACK has quantized kernels for, and says of every other operator why not.
+
+    Configurations are for all operators, or those of an operator, a module type, or a module; the narrower one counts.
+    `None` leaves a module in floats. With `matrix_products`, products of two computed matrices are quantized, which
+    XNNPACK has no kernels for.
+    """
+
+    def __init__(self, *, matrix_products: bool = False) -> None:
+        super().__init__()
+        self._global: QuantizationConfig | None = None
+        self._operators: dict[object, QuantizationConfig | None] = {}
+        self._types: dict[str, QuantizationConfig | None] = {}
+        self._names: dict[str, QuantizationConfig | None] = {}
+        self._filter: Callable[[Node], bool] | None = None
+        self._annotators = ANNOTATORS | MATRIX_PRODUCTS if matrix_products else ANNOTATORS
+        self.unquantized: list[Unquantized] = []
+        """The operators on f32 that the last call of `annotate` left, in their order."""
+
+    def set_global(self, quantization_config: QuantizationConfig | None) -> XNNPACKQuantizer:
+        """Quantize all operators that nothing narrower is said about."""
+        self._global = quantization_config
+        return self
+
+    def set_operator_type(
+        self, operator_type: object, quantization_config: QuantizationConfig | None
+    ) -> XNNPACKQuantizer:
+        """Quantize an operator: `torch.ops.aten.linear.default`, or all overloads, `torch.ops.aten.linear`."""
+        self._operators[operator_type] = quantization_config
+        return self
+
+    def set_module_type(
+        self, module_type: type | Callable[..., Any], quantization_config: QuantizationConfig | None
+    ) -> XNNPACKQuantizer:
+        """Quantize what modules of a class call: `torch.nn.Linear`."""
+        self._types[_type_name(module_type)] = quantization_config
+        return self
+
+    def set_module_name(
+        self, module_name: str, quantization_config: QuantizationConfig | None
+    ) -> XNNPACKQuantizer:
+        """Quantize what a module calls, by its path, as `blocks.0.attention`, and the modules in it."""
+        self._names[module_name] = quantization_config
+        return self
+
+    def set_filter_function(self, filter_fn: Callable[[Node], bool]) -> XNNPACKQuantizer:
+        """Quantize only the nodes that a function is true of."""
+        self._filter = filter_fn
+        return self
+
+    # -- torchao's interface
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """Make tensors of the numbers that sums and products have as second operands."""
+        for node in list(model.graph.nodes):
+            if node.target in _SCALARS and len(node.args) == 2 and isinstance(node.args[1], float | int):
+                first = node.args[0]
+                value = first.meta.get("val") if isinstance(first, Node) else None
+                if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
+                    _number_as_tensor(model, node, float(node.args[1]), value)
+        model.recompile()
+        return model
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        """Annotate the nodes of a graph, and note those that are left."""
+        self.unquantized = []
+        reasons: dict[Node, str] = {}
+        for node in model.graph.nodes:
+            if node.op != "call_function" or is_annotated(node):
+                continue
+            annotate = self._annotators.get(node.target)
+            config = self._config_of(node)
+            if annotate is None or config is None or (self._filter is not None and not self._filter(node)):
+                if annotate is not None:
+                    reasons[node] = "left in floats by configuration"
+                continue
+            made = annotate(node, config)
+            if isinstance(made, str):
+                reasons[node] = made
+        for node in model.graph.nodes:
+            if node.op == "call_function":
+                share_with_producer(node)
+        for node in model.graph.nodes:
+            if node.op == "call_function" and not is_annotated(node) and _computes(node):
+                reason = reasons.get(node) or self._why_not(node)
+                if reason is not None:
+                    found = Unquantized(str(node.target), node_module_path(node), _place(node), reason)
+                    self.unquantized.append(found)
+        return model
+
+    def validate(self, model: GraphModule) -> None:
+        """Nothing: what the annotators make is valid."""
+
+    @classmethod
+    def get_supported_operators(cls) -> list[str]:
+        """The names of the operators that are quantized."""
+        return sorted(str(target) for target in (*ANNOTATORS, *SHARED))
+
+    # -- the choice of a configuration
+
+    def _why_not(self, node: Node) -> str | None:
+        """Why an operator without an annotator stays in floats; `None` where only layers are to be quantized."""
+        config = self._config_of(node)
+        if config is not None and config.output_activation is None:
+            return None
+        return "the operand is not quantized" if node.target in SHARED else "no quantized kernel"
+
+    def _config_of(self, node: Node) -> QuantizationConfig | None:
+        stack = _modules(node)
+        for name, _ in reversed(stack):
+            if name in self._names:
+                return self._names[name]
+        for _, kind in reversed(stack):
+            if kind in self._types:
+                return self._types[kind]
+        packet = getattr(node.target, "overloadpacket", None)
+        for key in (node.target, packet):
+            if key in self._operators:
+                return self._operators[key]
+        return self._global
+
+
+def _type_name(kind: type | Callable[..., Any]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _modules(node: Node) -> list[tuple[str, str]]:
+    """The paths and classes of the modules that call a node, outermost first."""
+    stack: Mapping[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+    return [
+        (
+            name.removeprefix("L['self'].").removeprefix("L['self']"),
+            kind if isinstance(kind, str) else _type_name(kind),
+        )
+        for name, kind in stack.values()
+    ]
+
+
+def _place(node: Node) -> str:
+    """The line of the user's code: the innermost one outside of torch."""
+    frames = parse_stack_trace(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if "/torch/" not in frame.filename]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
+
+
+def _computes(node: Node) -> bool:
+    """Whether a node computes floats of floats, and is no view."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.dtype != torch.float32 or not node.all_input_nodes:
+        return False
+    target = as_operator(node.target)
+    return target is None or not any(
+        one.alias_info is not None and not one.alias_info.is_write for one in schema_of(target).returns
+    )
+
+
+def _number_as_tensor(model: GraphModule, node: Node, number: float, like: torch.Tensor) -> None:
+    name = "_number_0"
+    while hasattr(model, name):
+        name = f"_number_{int(name.rpartition('_')[2]) + 1}"
+    tensor = torch.tensor(number)
+    model.register_buffer(name, tensor)
+    with model.graph.inserting_before(node):
+        made = model.graph.get_attr(name)
+    mode = getattr(like, "fake_mode", None)
+    made.meta["val"] = tensor if mode is None else mode.from_tensor(tensor, static_shapes=True)
+    node.args = (node.args[0], made, *node.args[2:])

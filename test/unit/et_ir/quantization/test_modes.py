@@ -1,0 +1,172 @@
+"""Modes of quantization by name: what they make of a module, the report of its layers, and what they refuse."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.quantization import QuantizationError, QuantizationMode, quantize, quantize_to_accuracy
+from et_vm.runtime import Runtime
+
+MODES = ("int8", "int8-dynamic", "int8-weights", "8da4w:group=16")
+
+
+class Classifier(nn.Module):
+    """An embedding, a convolution and two linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = nn.Embedding(50, 32)
+        self.body = nn.Sequential(nn.Conv1d(32, 32, 3, padding=1), nn.BatchNorm1d(32), nn.ReLU())
+        self.head = nn.Sequential(nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 4))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.body(self.table(ids).transpose(1, 2)).mean(2))
+
+
+def ids() -> torch.Tensor:
+    return torch.randint(50, (2, 6))
+
+
+def calibration() -> list[tuple[torch.Tensor, ...]]:
+    torch.manual_seed(1)
+    return [(ids(),) for _ in range(4)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_program_computes_what_the_quantized_module_does(mode: str) -> None:
+    module = Classifier().eval()
+    before = [one.clone() for one in module.parameters()]
+    found = quantize(module, (ids(),), mode, calibration=calibration())
+    assert all(map(torch.equal, module.parameters(), before))
+    x = ids()
+    with torch.no_grad():
+        plain, expected = module(x), found.module(x)
+    assert 0 < (plain - expected).abs().max() < 0.2 * plain.abs().max()
+    exported = torch.export.export(found.module, (ids(),))
+    file = to_edge(exported).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    (result,) = Runtime().load_program(file, poison=True).load_method("forward").execute([x])
+    # A sum that is half way between two steps may be rounded either way.
+    torch.testing.assert_close(torch.as_tensor(result), expected, rtol=0.02, atol=0.02)
+
+
+def sizes(mode: str, **options: Any) -> dict[str, tuple[int, int]]:
+    found = quantize(Classifier(), (ids(),), mode, calibration=calibration(), **options)
+    return {layer.name: (layer.bytes_before, layer.bytes_after) for layer in found.layers}
+
+
+def test_bytes_of_layers() -> None:
+    assert sizes("int8") == {
+        "table": (6400, 6400),
+        "body.0": (12288, 3072 + 32 * 12),
+        "head.0": (2048, 512 + 16 * 12),
+        "head.2": (256, 64 + 4 * 12),
+    }
+    assert sizes("int8-weights") == {
+        "table": (6400, 1600 + 50 * 5),
+        "body.0": (12288, 3072 + 32 * 12),
+        "head.0": (2048, 512 + 16 * 12),
+        "head.2": (256, 64 + 4 * 12),
+    }
+    found = sizes("8da4w:group=16")
+    assert found["body.0"] == (12288, 12288)
+    # Half a byte each; an f32 scale and a zero point for each group.
+    assert found["head.0"][1] in range(256 + 32 * 4, 256 + 32 * 5 + 1)
+
+
+def test_noise_of_layers() -> None:
+    found = quantize(Classifier(), (ids(),), "int8", calibration=calibration(), keep_float=["head.0"])
+    layers = {layer.name: layer for layer in found.layers}
+    assert 35 < layers["body.0"].weight_sqnr < 60
+    assert layers["head.0"].weight_sqnr == inf
+    assert 20 < layers["head.0"].output_sqnr < 60  # of what it is given
+    assert not layers["head.0"].is_quantized
+    reasons = {(one.module, one.reason) for one in found.unquantized}
+    assert ("head.0", "left in floats by configuration") in reasons
+
+
+def test_patterns_of_modules_in_floats() -> None:
+    kept = sizes("int8", keep_float=["head.*"])
+    assert kept["head.0"] == (2048, 2048)
+    assert kept["head.2"] == (256, 256)
+    assert sizes("int8", keep_float=["head"]) == kept
+    with pytest.raises(QuantizationError, match=r"matches 'tail\.\*': there is table"):
+        sizes("int8", keep_float=["tail.*"])
+
+
+def test_groups_that_do_not_divide_stay_floats() -> None:
+    found = quantize(Classifier(), (ids(),), "8da4w:group=12")
+    assert [str(one) for one in found.unquantized] == [
+        "head.0: Linear: groups of 12 do not divide its 32 inputs",
+        "head.2: Linear: groups of 12 do not divide its 16 inputs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("int4", "'int4' is no mode"),
+        ("int8:group=4", "int8 has no option 'group'"),
+        ("8da4w:group=1", "at least 2"),
+        ("8da4w:size=32", "no option 'size'"),
+        ("int8", "needs calibration data"),
+    ],
+)
+def test_modes_that_are_none(mode: str, message: str) -> None:
+    with pytest.raises(QuantizationError, match=message):
+        quantize(Classifier(), (ids(),), mode)
+
+
+def test_calibration_data_that_cannot_be_used() -> None:
+    module = nn.Linear(3, 2)
+    bad = torch.tensor([[1.0, float("nan"), 0.0]])
+    with pytest.raises(QuantizationError, match="calibration data 1, tensor 0: NaN or infinity"):
+        quantize(module, (torch.ones(1, 3),), "int8", calibration=[(torch.ones(1, 3),), (bad,)])
+    with pytest.raises(QuantizationError, match="calibration data 0: the module fails"):
+        quantize(module, (torch.ones(1, 3),), "int8", calibration=[(torch.ones(1, 4),)])
+
+
+def test_layers_that_make_infinities() -> None:
+    module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    huge = torch.full((1, 3), 1e38)
+    with torch.no_grad():
+        module[0].weight.fill_(10.0)
+    with pytest.raises(QuantizationError, match=r"calibration data 0: NaN or infinity in 0 \(aten.linear"):
+        quantize(module, (torch.ones(1, 3),), "int8", calibration=[(huge,)])
+
+
+def test_parsed_modes() -> None:
+    assert str(QuantizationMode.parse("8da4w")) == "8da4w:group=32"
+    assert str(QuantizationMode.parse("int8")) == "int8"
+
+
+def search(loss: float) -> Any:
+    module = Classifier().eval()
+    batches = calibration()
+    with torch.no_grad():
+        wanted = [module(*batch) for batch in batches]
+
+    def closeness(one: nn.Module) -> float:
+        with torch.no_grad():
+            error = max(float((one(*b) - w).abs().max()) for b, w in zip(batches, wanted, strict=True))
+        return 1 - error
+
+    return quantize_to_accuracy(module, (ids(),), "int8", closeness, loss, calibration=batches)
+
+
+def test_search_for_a_bound() -> None:
+    loose = search(0.5)
+    assert loose.kept == ()
+    assert len(loose.trials) == 1
+    tight = search((1 - loose.quality) / 2)
+    assert tight.kept
+    assert tight.quality >= 1 - (1 - loose.quality) / 2
+    fewer = [trial.quality for trial in tight.trials if len(trial.kept) < len(tight.kept)]
+    assert max(fewer) < tight.quality
+    assert not {layer.name for layer in tight.module.layers if layer.is_quantized} & set(tight.kept)

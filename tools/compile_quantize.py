@@ -1,0 +1,210 @@
+"""Quantization by et-compile: modules are quantized before they are exported, with a report of their layers."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from et_tools.exit_codes import UsageError
+from et_tools.loading import ProgramError, attribute_of
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from et_ir.quantization import AccuracySearch, QuantizedModule
+
+__all__ = ["Quantization"]
+
+WIDTH = 120
+"""Columns of the tables, where they are not for a terminal."""
+
+
+class Quantization:
+    """The quantization that options ask for: a step between a factory and the export."""
+
+    def __init__(self, args: argparse.Namespace):
+        self._args = args
+        self._place = args.model.rpartition(":")[0]
+        self._found: list[tuple[str, QuantizedModule, AccuracySearch | None]] = []
+        for option, value in (
+            ("--calibrate", args.calibrate),
+            ("--keep-float", args.keep_float),
+            ("--accuracy", args.accuracy),
+        ):
+            if value and args.quantize is None:
+                raise UsageError(f"{option} needs --quantize")
+        if args.quantize is not None and not self._place:
+            raise UsageError(
+                f"--quantize needs a module, file.py:factory or package.module:factory; {args.model} is exported"
+            )
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether modules are to be quantized."""
+        return self._args.quantize is not None
+
+    def __call__(
+        self, method: str, module: nn.Module, inputs: tuple[Any, ...], kwargs: Any, dynamic_shapes: Any
+    ) -> nn.Module:
+        """The module to export in the place of another one. Raises `UsageError` and `ProgramError`."""
+        from et_ir.quantization import QuantizationError, QuantizationMode, quantize, quantize_to_accuracy
+
+        try:
+            mode = QuantizationMode.parse(self._args.quantize)
+        except QuantizationError as error:
+            raise UsageError(f"--quantize: {error}") from None
+        if self._args.calibrate is None and mode.needs_calibration:
+            raise UsageError(f"--quantize {mode} needs --calibrate: a .npz, or a function of {self._place}")
+        if not inputs and kwargs:
+            raise UsageError("--quantize: a module of keyword arguments alone cannot be calibrated")
+        options: dict[str, Any] = {
+            "kwargs": kwargs,
+            "calibration": self._batches(inputs),
+            "keep_float": self._args.keep_float,
+            "dynamic_shapes": dynamic_shapes,
+        }
+        search: AccuracySearch | None = None
+        try:
+            if self._args.accuracy is None:
+                found = quantize(module, inputs, mode, **options)
+            else:
+                loss, evaluate = self._bound()
+                search = quantize_to_accuracy(module, inputs, mode, evaluate, loss, **options)
+                found = search.module
+        except QuantizationError as error:
+            raise ProgramError(f"'{method}' cannot be quantized: {error}") from error
+        self._found.append((method, found, search))
+        return found.module
+
+    def _bound(self) -> tuple[float, Callable[[Any], float]]:
+        """The part that quality may lose, and the function that measures it."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)%:(\w+)", self._args.accuracy)
+        if match is None:
+            raise UsageError(
+                f"--accuracy {self._args.accuracy}: expected PERCENT%:FUNCTION, as 0.5%:evaluate, a function of "
+                f"{self._place} that takes a module and returns a number"
+            )
+        return float(match[1]) / 100, attribute_of(self._place, match[2])
+
+    def _batches(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The calibration data: of a file, or of a function beside the factory."""
+        given = self._args.calibrate
+        if given is None:
+            return []
+        if given.endswith(".npz"):
+            return _batches_of_file(given, inputs)
+        made: Any = attribute_of(self._place, given)()
+        if not isinstance(made, Iterable):
+            raise UsageError(
+                f"--calibrate {given}: expected a generator of inputs, not {type(made).__name__}"
+            )
+        return [one if isinstance(one, tuple) else (one,) for one in made]
+
+    def report(self, stream: IO[str] = sys.stderr) -> None:
+        """Print a table of the layers of each method, what is in floats, and the search for a bound."""
+        for method, found, search in self._found:
+            tables = [_layers(method, found)]
+            if search is not None:
+                tables.append(_trials(search))
+            _print(tables, stream)
+            for one in found.unquantized:
+                print(f"not quantized: {one}", file=stream)
+
+
+def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Arrays in the order of the inputs: stacks of inputs, or inputs one after the other along dimension 0."""
+    import numpy as np
+    import torch
+
+    if not Path(path).is_file():
+        raise UsageError(f"--calibrate {path}: no such file")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = [archive[name] for name in archive.files]
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--calibrate {path}: {error}") from None
+    if len(arrays) != len(inputs):
+        raise UsageError(f"--calibrate {path}: {len(arrays)} arrays for {len(inputs)} inputs")
+    columns: list[Sequence[Any]] = []
+    for number, (array, example) in enumerate(zip(arrays, inputs, strict=True)):
+        if not isinstance(example, torch.Tensor):
+            raise UsageError(f"--calibrate {path}: input {number} is no tensor; give a function")
+        shape = tuple(example.shape)
+        tensor = torch.from_numpy(array)
+        if tensor.dtype != example.dtype:
+            raise UsageError(
+                f"--calibrate {path}: input {number} is {tensor.dtype}, expected {example.dtype}"
+            )
+        if array.shape[1:] == shape:
+            columns.append(tensor.unbind())
+        elif shape and array.ndim == len(shape) and array.shape[1:] == shape[1:] and len(array) >= shape[0]:
+            whole = len(array) // shape[0] * shape[0]
+            columns.append(tensor[:whole].split(shape[0]))
+        else:
+            raise UsageError(
+                f"--calibrate {path}: input {number} is {list(array.shape)}, expected inputs of {list(shape)}"
+            )
+    return list(zip(*columns, strict=False))
+
+
+def _layers(method: str, found: QuantizedModule) -> Any:
+    from rich.table import Table
+
+    table = Table("layer", box=None, pad_edge=False, title=f"method {method}", title_justify="left")
+    table.add_column("operator")
+    for column in ("bytes", "quantized", "ratio", "SQNR of weight", "of output"):
+        table.add_column(column, justify="right")
+    for layer in found.layers:
+        table.add_row(
+            layer.name,
+            layer.operator,
+            *_sizes(layer.bytes_before, layer.bytes_after),
+            _decibels(layer.weight_sqnr),
+            _decibels(layer.output_sqnr),
+        )
+    sizes = [
+        sum(layer.bytes_before for layer in found.layers),
+        sum(layer.bytes_after for layer in found.layers),
+    ]
+    table.add_row("all", "", *_sizes(*sizes), "", "")
+    return table
+
+
+def _sizes(before: int, after: int) -> tuple[str, str, str]:
+    return f"{before:,}", f"{after:,}", f"{after / before:.2f}" if before else "-"
+
+
+def _decibels(ratio: float) -> str:
+    return "-" if ratio == float("inf") else f"{ratio:.1f} dB"
+
+
+def _trials(search: AccuracySearch) -> Any:
+    from rich.table import Table
+
+    table = Table("layers in floats", box=None, pad_edge=False)
+    table.add_column("quality", justify="right")
+    table.add_column("of floats", justify="right")
+    table.add_row("all", f"{search.float_quality:.6g}", "100.00%")
+    for trial in search.trials:
+        names = ", ".join(trial.kept) or "none"
+        part = trial.quality / search.float_quality if search.float_quality else 1.0
+        chosen = " (chosen)" if trial.kept == search.kept else ""
+        table.add_row(f"{names}{chosen}", f"{trial.quality:.6g}", f"{part:.2%}")
+    return table
+
+
+def _print(tables: Sequence[Any], stream: IO[str]) -> None:
+    from rich.console import Console
+
+    console = Console(file=stream, highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
+    for table in tables:
+        with console.capture() as captured:
+            console.print(table)
+        print("\n".join(line.rstrip() for line in captured.get().splitlines()), file=stream)
+        print(file=stream)
