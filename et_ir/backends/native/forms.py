@@ -111,6 +111,8 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     if form == "resample":
         read = read[:1]  # what follows are places, which tables are made of when the program is compiled
     used = [result for result in op.results if result.uses] or [op.results[0]]
+    if form == "integer_product":
+        read = []  # Products of bytes are recognized by what their operands are made of.
     takes = ELEMENTS
     if form in _FLOAT_FORMS or operator_name(op) == BATCH_NORM:
         takes = (f32,)
@@ -176,15 +178,8 @@ def _integer_form(op: SchemaOp) -> str | None:
         return None
     if op.name == "edge.linear":
         return "integer_product"
-    literal = not any(
-        isinstance(one, SSAValue) for name in ("stride", "padding", "dilation") for one in op.arg(name)
-    )
-    if found.weights.ndim != 4 or op.arg("transposed") or not literal:
-        return None
     if is_depthwise(op):
         return "integer_depthwise"
-    if int(op.arg("groups")) != 1:
-        return None
     return "integer_point" if window_of(op).is_point else "integer_convolution"
 
 

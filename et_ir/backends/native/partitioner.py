@@ -18,7 +18,7 @@ from et_ir.backends.native.backend import (
     NativeBackend,
 )
 from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
-from et_ir.backends.native.kernels.integer_operands import is_weight
+from et_ir.backends.native.kernels.integer_operands import is_dynamic_factor, is_weight
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
@@ -112,7 +112,7 @@ class NativeSupport(OperatorSupport):
         if updates_state(op):
             return Diagnostic("state is updated in place", name)
         form = form_of_operator(op)
-        if is_weight(op):
+        if is_weight(op) or is_dynamic_factor(op):
             return None
         if form is None and not is_view(op):
             return Diagnostic("the native backend has no rule for this operator", name)

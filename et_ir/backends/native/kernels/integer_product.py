@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -52,17 +53,22 @@ def integer_product_kernel(host: Host, kernel: KernelOp) -> None:
     weights = found.weights.reshape(columns, inner)
     sizes = Sizes(1, rows, padded // QUAD, columns, integer_tile_rows(rows, host), panel_columns(host), rows)
     epilogue = integer_epilogue(host, kernel, found, rows, columns)
-    right, start = packed_bytes(host, weights, padded), packed_starts(host, found.start())
+    # Where the zero point is known at run time only, sums start from it times those of the weights.
+    dynamic = found.quantization is None
+    right = packed_bytes(host, weights, padded)
+    start = packed_starts(host, -found.sums() if dynamic else found.start())
+    points = [Operand(host.buffer(kernel.outside()[found.activation.operands[2]]), [1])] if dynamic else []
     left = Operand(source, [rows * padded])
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, w, bias, *others, y = buffers
+        point = others.pop(0) if dynamic else None
         epilogue.bind(others)
-        _build(b, sizes, epilogue, x, w, bias, y)
+        _build(b, sizes, epilogue, (x, w, bias, y), point)
 
     host.multiplies_bytes = True
-    host.call("integer_product", [left, right, start, *epilogue.operands(host), result], build)
+    host.call("integer_product", [left, right, start, *points, *epilogue.operands(host), result], build)
 
 
 def integer_tile_rows(rows: int, host: Host) -> int:
@@ -93,18 +99,21 @@ def _build(
     b: LoopBuilder,
     sizes: Sizes,
     epilogue: IntegerEpilogue,
-    x: SSAValue,
-    w: SSAValue,
-    bias: SSAValue,
-    y: SSAValue,
+    buffers: tuple[SSAValue, SSAValue, SSAValue, SSAValue],
+    point: SSAValue | None,
 ) -> None:
+    x, w, bias, y = buffers
     tile = sizes.tile_rows
     count = b.dim(y, 0)
     left = b.quads(x, [count, b.dim(w, 1)])
 
     def rows(start: Index, end: Index, column: Index, width: int, mask: SSAValue | None) -> None:
         def one(row: Index, height: int) -> None:
-            totals = _accumulate(b, left, w, bias, row, height, column, width)
+            start = b.load(bias, [column], vector_of(width, element=i32))
+            if point is not None:
+                splat = b.broadcast(b.element(point, [0]), vector_of(width))
+                start = b.value(arith.MuliOp(start, b.convert("fptosi", splat, i32)))
+            totals = _accumulate(b, left, w, start, row, height, column, width)
             store_totals(b, epilogue, totals, y, row, column, mask)
 
         visit_rows(b, start, end, tile, one)
@@ -130,7 +139,7 @@ def _accumulate(
     b: LoopBuilder,
     x: SSAValue,
     w: SSAValue,
-    bias: SSAValue,
+    start: SSAValue,
     row: Index,
     height: int,
     column: Index,
@@ -138,7 +147,6 @@ def _accumulate(
 ) -> list[SSAValue]:
     """Rows of a tile of sums."""
     type = vector_of(width, element=i32)
-    start = b.load(bias, [column], type)
     with b.for_(0, b.dim(w, 1), 1, [start] * height) as loop:
         right = quads_of_panels(b, w, column, loop.index, width)
         loop.next = [

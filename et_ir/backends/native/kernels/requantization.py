@@ -49,17 +49,31 @@ class IntegerEpilogue(Epilogue):
     """f32 of each column, in whole panels."""
     stages: Sequence[_Stage] = ()
     """Quantizations, each of what the one before stores; none where the product itself is read as floats."""
+    dynamic: IntegerOperands | None = None
+    """The operands, where the scale and the zero point of the activation are known at run time only."""
     _factors: SSAValue | None = None
+    _scale: SSAValue | None = None
+    _bias: SSAValue | None = None
 
     def operands(self, host: Host) -> list[Operand]:
         """The buffers of multipliers, and those of other ops of the kernel."""
         assert self.multipliers is not None
         assert isinstance(self.columns, int)
-        return [Operand(self.multipliers, [-(-self.columns // PANEL) * PANEL]), *super().operands(host)]
+        padded = -(-self.columns // PANEL) * PANEL
+        found = [Operand(self.multipliers, [padded])]
+        if self.dynamic is not None:
+            activation = self.dynamic.activation
+            scale = host.buffer(self.kernel.outside()[activation.operands[1]])
+            bias = np.zeros(padded, np.float32)
+            bias[: self.columns] = self.dynamic.bias
+            found += [Operand(scale, [1]), Operand(array_constant(host, bias), [padded])]
+        return [*found, *super().operands(host)]
 
     def bind(self, buffers: Sequence[SSAValue]) -> None:
         """Note the kernel's arguments for `operands`, in their order."""
         self._factors, *others = buffers
+        if self.dynamic is not None:
+            self._scale, self._bias, *others = others
         super().bind(others)
 
     def _total(
@@ -67,14 +81,22 @@ class IntegerEpilogue(Epilogue):
     ) -> SSAValue:
         assert self._factors is not None
         shape = vector_type(total).get_shape()
-        factors = b.load(self._factors, [at[1]], vector_of(shape[-1]))
+        row = vector_of(shape[-1])
+        factors = b.load(self._factors, [at[1]], row)
+        if self._scale is not None and self._bias is not None:
+            factors = b.value(arith.MulfOp(factors, b.broadcast(b.element(self._scale, [0]), row)))
         wide = b.broadcast(factors, vector_of(*shape))
         value = b.value(arith.MulfOp(b.convert("sitofp", total, f32), wide))
+        if self._bias is not None:
+            bias = b.broadcast(b.load(self._bias, [at[1]], row), vector_of(*shape))
+            return b.value(arith.AddfOp(value, bias))
         if not self.stages:
             return value
         *inner, last = self.stages
         for before, after in zip(inner, self.stages[1:], strict=True):
-            value = whole(b, bounded(b, value, before.low - before.zero_point, before.high - before.zero_point))
+            value = whole(
+                b, bounded(b, value, before.low - before.zero_point, before.high - before.zero_point)
+            )
             value = b.value(arith.MulfOp(value, b.number(after.factor, value.type)))
         return requantized(b, value, last.low, last.high, last.zero_point)
 
@@ -83,7 +105,7 @@ def integer_epilogue(
     host: Host, kernel: KernelOp, found: IntegerOperands, rows: Size, columns: int
 ) -> IntegerEpilogue:
     """The epilogue of a kernel whose anchor is a product of quantized numbers."""
-    absorbed, stages = _stages(found.op)
+    absorbed, stages = ([], []) if found.quantization is None else _stages(found.op)
     scales = found.scales
     if stages:
         scales = scales * stages[0].factor
@@ -97,6 +119,7 @@ def integer_epilogue(
         absorbed=absorbed,
         multipliers=array_constant(host, padded),
         stages=stages,
+        dynamic=found if found.quantization is None else None,
     )
 
 

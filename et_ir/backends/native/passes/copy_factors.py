@@ -15,6 +15,7 @@ from et_ir.backends.native.elements import element_of
 from et_ir.backends.native.forms import INTEGER_FORMS, form_of
 from et_ir.backends.native.kernels.integer_operands import IntegerOperands, integer_operands
 from et_ir.backends.native.kernels.quantization_rules import quantizes
+from et_ir.backends.native.passes.expand_dynamic_quantization import expand_dynamic
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
@@ -33,7 +34,9 @@ def copy_factors(block: Block) -> None:
             continue
         found = integer_operands(op)
         assert found is not None
-        if element_of(found.activation.operands[0]) != ui8:
+        if found.quantization is None:
+            expand_dynamic(block, op, found.activation)
+        elif element_of(found.activation.operands[0]) != ui8:
             _move(block, found)
         for name in ("input", "weight"):
             _copy(block, op, op.arg(name))

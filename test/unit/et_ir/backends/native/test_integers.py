@@ -14,7 +14,11 @@ import torch.nn.functional as F
 from native_modules import compiled, run
 from torch import nn
 
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
 from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_schema.native import read_native
+from et_schema.pte import read_pte
 from et_vm.backends.native.cpu import cpu_features
 
 SETS = [
@@ -150,3 +154,100 @@ def test_formula(name: str) -> None:
         file = compiled(module, (x,), instruction_set)
         for threads in (1, 2):
             np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
+
+
+class Dynamic(nn.Module):
+    """Linear layers of int8 weights whose activations are quantized by their range, as torchao leaves them."""
+
+    weights: torch.Tensor
+    other: torch.Tensor
+    scales: torch.Tensor
+    zeros: torch.Tensor
+    bias: torch.Tensor
+
+    def __init__(self, columns: int, inner: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(columns)
+        for name in ("weights", "other"):
+            made = torch.randint(-127, 128, (columns, inner), dtype=torch.int8, generator=generator)
+            self.register_buffer(name, made)
+        self.register_buffer("scales", torch.rand(columns, generator=generator) * 0.01 + 1e-3)
+        self.register_buffer("zeros", torch.zeros(columns, dtype=torch.int64))
+        self.register_buffer("bias", torch.randn(columns, generator=generator))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scale, point = _OPS.choose_qparams.tensor(x, -128, 127, 2**-12, torch.int8)
+        stored = _OPS.quantize_per_tensor.tensor(x, scale, point, *_LIMITS)
+        real = _OPS.dequantize_per_tensor.tensor(stored, scale, point, *_LIMITS)
+        layers = [
+            F.linear(
+                real,
+                _OPS.dequantize_per_channel(one, self.scales, self.zeros, 0, -127, 127, torch.int8),
+                bias,
+            )
+            for one, bias in ((self.weights, self.bias), (self.other, None))
+        ]
+        return F.relu(layers[0]) - layers[1]
+
+    def formula(self, x: torch.Tensor) -> np.ndarray:
+        """`(sum of integers) * (s t) + bias` in f32."""
+        scale, point = _OPS.choose_qparams.tensor(x, -128, 127, 2**-12, torch.int8)
+        stored = _OPS.quantize_per_tensor.tensor(x, scale, point, *_LIMITS)
+        factors = self.scales.numpy() * np.float32(scale.item())
+        totals = [
+            F.linear(stored.double() - int(point), one.double()).numpy().astype(np.float32) * factors
+            for one in (self.weights, self.other)
+        ]
+        return np.maximum(totals[0] + self.bias.numpy(), np.float32(0)) - totals[1]
+
+
+DYNAMIC = {"row": (64, 512, (1, 512)), "rows": (50, 37, (2, 5, 37)), "many": (48, 64, (300, 64))}
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 5.0])
+def test_dynamic(name: str, shift: float) -> None:
+    """Two layers of one activation; numbers of both signs, or of one."""
+    columns, inner, shape = DYNAMIC[name]
+    module = Dynamic(columns, inner).eval()
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(2)) * 0.5 + shift
+    expected = module.formula(x)
+    np.testing.assert_allclose(expected, module(x).numpy(), rtol=1e-4, atol=1e-3 * inner**0.5)
+    for instruction_set in SETS:
+        file = compiled(module, (x,), instruction_set)
+        for threads in (1, 2):
+            np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
+
+
+def test_unfit_operands_stay_outside() -> None:
+    """Weights with zero points are no operands of these kernels; the program runs with them all the same."""
+    module = Quantized(Layer(F.linear, (20, 12)), seed=1).eval()
+    module.zeros += 1
+    x = torch.randn(3, 12)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(module, (x,)), partitioner=NativePartitioner(instruction_sets=SETS[:1])
+    )
+    outside = [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
+    assert "edge.quantized_decomposed.dequantize_per_channel" in outside
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    assert np.abs(run(file, (x,)).astype(int) - module(x).numpy()).max() <= 1
+
+
+def test_processor_features() -> None:
+    """Code for x86-64-v4 names the feature that its products of bytes need; that of floats does not."""
+    module = Quantized(Layer(F.linear, (20, 12)), seed=1).eval()
+    for one, needed in ((module, True), (nn.Linear(12, 20), False)):
+        names = _features(one)
+        assert ("avx512_vnni" in names) == needed
+        assert "avx512f" in names
+
+
+def _features(module: nn.Module) -> list[str]:
+    edge = to_edge_transform_and_lower(
+        torch.export.export(module.eval(), (torch.randn(3, 12),)),
+        partitioner=NativePartitioner(instruction_sets=["x86-64-v4"]),
+    )
+    pte = read_pte(memoryview(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer))
+    (delegate,) = pte.program.execution_plan[0].delegates
+    assert delegate.processed is not None
+    return read_native(pte.delegate_data(delegate.processed)).objects[0].cpu_features.split()
