@@ -83,6 +83,8 @@ def _move(block: Block, found: IntegerOperands) -> None:
         made.location = dequantize.location
         block.insert_op_before(made, found.op)
     found.op.operands[list(found.op.operands).index(dequantize.results[0])] = last.results[0]
+    if not dequantize.results[0].uses:
+        block.erase_op(dequantize)
 
 
 def _limits(op: SchemaOp) -> list[Any]:

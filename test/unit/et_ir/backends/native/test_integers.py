@@ -219,6 +219,29 @@ def test_dynamic(name: str, shift: float) -> None:
             np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
 
 
+class Stored(Quantized):
+    """The same, of bytes that come from elsewhere, which are returned too."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        before, after = self.layer.zero_points
+        real = _OPS.dequantize_per_tensor(x, self.scale, before, *_LIMITS)
+        limits = (-127, 127, torch.int8)
+        weights = _OPS.dequantize_per_channel(self.weights, self.scales, self.zeros, 0, *limits)
+        made = self.layer.product(real, weights, self.bias)
+        return _OPS.quantize_per_tensor(made, self.out_scale, after, *_LIMITS)
+
+
+@pytest.mark.parametrize("zero_point", [-128, 0, 127])
+def test_stored_bytes(zero_point: int) -> None:
+    """All bytes with a sign, of every zero point, are those of the formula without one."""
+    module = Stored(Layer(F.linear, (21, 64), zero_points=(zero_point, 3)), seed=3).eval()
+    x = torch.arange(-128, 128).to(torch.int8).view(4, 64)
+    real = _OPS.dequantize_per_tensor(x, module.scale, zero_point, *_LIMITS)
+    for instruction_set in SETS:
+        file = compiled(module, (x,), instruction_set)
+        np.testing.assert_array_equal(run(file, (x,)), module.formula(real))
+
+
 def test_unfit_operands_stay_outside() -> None:
     """Weights with zero points are no operands of these kernels; the program runs with them all the same."""
     module = Quantized(Layer(F.linear, (20, 12)), seed=1).eval()
