@@ -45,6 +45,27 @@ API = (
         },
     ),
     ApiPage(
+        "quantization",
+        "Quantization",
+        "`quantize`, modes, the quantizer of ExecuTorch's name, the search for a bound of quality",
+        "et_ir.quantization",
+        {
+            "et_ir.quantization": (
+                *(
+                    "quantize",
+                    "QuantizedModule",
+                    "Layer",
+                    "Unquantized",
+                    "QuantizationMode",
+                    "QuantizationError",
+                ),
+                *("quantize_to_accuracy", "AccuracySearch", "Trial"),
+                *("XNNPACKQuantizer", "get_symmetric_quantization_config", "QuantizationConfig"),
+            ),
+            "et_ir.analysis.quantization": ("Quantization", "Granularity", "quantization_of"),
+        },
+    ),
+    ApiPage(
         "passes",
         "Writing passes",
         "patterns and `rewrite`, building ops, symbols, diagnostics, text",

@@ -104,8 +104,9 @@ class Quantization:
             )
         return [one if isinstance(one, tuple) else (one,) for one in made]
 
-    def report(self, stream: IO[str] = sys.stderr) -> None:
-        """Print a table of the layers of each method, what is in floats, and the search for a bound."""
+    def report(self) -> None:
+        """Print on stderr a table of the layers of each method, what is in floats, and the search for a bound."""
+        stream = sys.stderr
         for method, found, search in self._found:
             tables = [_layers(method, found)]
             if search is not None:

@@ -101,7 +101,7 @@ def _is_constant(value: Any) -> bool:
 def attribute_of(place: str, name: str) -> Callable[..., Any]:
     """A function of the file or module that a factory is in. Raises as `export_factory`."""
     with redirect_stdout(sys.stderr):
-        return _find_factory(place, name)
+        return _find_factory(place, name, "function")
 
 
 def factories_of(path: str) -> str:
@@ -111,11 +111,11 @@ def factories_of(path: str) -> str:
     return f"{path}: name a factory, {path}:FACTORY; it has {_listed(there) or 'none'}"
 
 
-def _find_factory(place: str, name: str) -> Callable[[], Any]:
+def _find_factory(place: str, name: str, kind: str = "factory") -> Callable[..., Any]:
     module = _import(place, name)
     factory = getattr(module, name, None)
     if not callable(factory):
-        raise UsageError(f"{place} has no factory '{name}'{_others(module, name)}")
+        raise UsageError(f"{place} has no {kind} '{name}'{_others(module, name)}")
     return factory
 
 

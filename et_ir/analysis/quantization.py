@@ -50,6 +50,7 @@ class Granularity(Enum):
     """Sets of elements that share a scale and a zero point."""
 
     TENSOR = "tensor"
+    """All elements."""
     CHANNEL = "channel"
     """The elements of one index of dimension `Quantization.axis`."""
     GROUP = "group"
@@ -65,8 +66,11 @@ class Quantization:
     dtype: DType
     """Type that integers are stored in."""
     quant_min: int
+    """The smallest integer."""
     quant_max: int
+    """The largest integer."""
     granularity: Granularity
+    """Which elements share a scale."""
     scales: Array | None
     """f64: of shape [] by tensor, [channels] by channel, [rows, groups] by group; `None` if run time tells them."""
     zero_points: Array | None

@@ -1,6 +1,6 @@
-"""Operators of torchao in terms of those of `quantized_decomposed`, where these compute the same bits.
+"""Operators of torchao as those of `quantized_decomposed`.
 
-What torchao calls affine has one scale for each block of a tensor. Blocks of one shape are a granularity that
+That is done where the bits are the same. What torchao calls affine has one scale for each block of a tensor. Blocks of one shape are a granularity that
 `quantized_decomposed` has an operator for: the tensor, an index of one dimension, or neighbours in a row of a matrix.
 Other blocks, and the choice of scales at run time, stay the arithmetic that torchao's own kernels are.
 """

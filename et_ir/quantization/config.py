@@ -1,4 +1,7 @@
-"""Quantization specifications of activations, weights and biases, under the names of ExecuTorch's quantizers."""
+"""Quantization specifications of activations, weights and biases.
+
+They have the names of ExecuTorch's quantizers.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,13 @@ class QuantizationConfig:
     """How values are quantized; `None` leaves them floats."""
 
     input_activation: QuantizationSpec | None
+    """Of the operands that are computed."""
     output_activation: QuantizationSpec | None
+    """Of results."""
     weight: QuantizationSpec | None
+    """Of constant operands of layers."""
     bias: QuantizationSpec | None
+    """Of what layers add."""
     is_qat: bool = False
     """Whether the module is trained with quantized values."""
 

@@ -40,6 +40,7 @@ class Layer:
     name: str
     """The path of its module."""
     operator: str
+    """Without its overload, as `conv2d`."""
     bytes_before: int
     """Of the weight."""
     bytes_after: int

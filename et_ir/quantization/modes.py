@@ -42,6 +42,7 @@ class QuantizationMode:
     """A mode and its parameter."""
 
     name: str
+    """One of `int8`, `int8-dynamic`, `int8-weights` and `8da4w`."""
     group: int = _GROUP
     """Neighbours in a row of a weight that share a scale, in `8da4w`."""
 
@@ -76,7 +77,9 @@ class QuantizedModule:
     """A module to export, and what was not quantized."""
 
     module: nn.Module
+    """To export with the same example inputs."""
     unquantized: tuple[Unquantized, ...]
+    """The operators on floats that the mode could be about."""
     layers: tuple[Layer, ...]
     """Those with weights, beside the layers in floats."""
 

@@ -1,4 +1,7 @@
-"""Quantizer of layers and pointwise operators in 8 bits, with the interface of ExecuTorch's quantizer for XNNPACK."""
+"""Quantizer of layers and pointwise operators in 8 bits.
+
+Its interface is that of ExecuTorch's quantizer for XNNPACK.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +48,7 @@ class Unquantized:
     place: str
     """The line of the user's code that calls it, as `net.py:12`; empty if it is not known."""
     reason: str
+    """Why it is not quantized."""
 
     def __str__(self) -> str:
         where = " ".join(part for part in (self.module, self.place and f"({self.place})") if part)

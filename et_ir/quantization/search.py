@@ -1,4 +1,4 @@
-"""Search for the fewest layers to leave in floats such that a measure of quality keeps a bound.
+"""Search for the fewest layers in floats that keep a quality.
 
 Layers are ranked by their sensitivity: the noise of what they compute, with all others quantized. Those with the most
 noise stay in floats first, and bisection finds how many have to, as quality grows with their number but for chance.
@@ -26,6 +26,7 @@ class Trial:
     kept: tuple[str, ...]
     """The paths of the layers in floats."""
     quality: float
+    """What the function gives for the module."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,11 @@ class AccuracySearch:
     """What a search found."""
 
     module: QuantizedModule
+    """The one with the fewest layers in floats."""
     float_quality: float
+    """Of the module in floats."""
     quality: float
+    """Of the module that was found."""
     kept: tuple[str, ...]
     """The paths of the layers that stay in floats, the most sensitive one first."""
     trials: tuple[Trial, ...]

@@ -1,0 +1,167 @@
+"""et-compile --quantize: the programs it makes, its tables, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Command
+
+NET = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.body = nn.Sequential(nn.Linear(16, 32), nn.ReLU())
+        self.head = nn.Linear(32, 4)
+
+    def forward(self, x):
+        return torch.tanh(self.head(self.body(x)))
+
+
+def net():
+    return Net().eval(), (torch.ones(2, 16),)
+
+
+def exported():
+    module, inputs = net()
+    return torch.export.export(module, inputs)
+
+
+def data():
+    torch.manual_seed(1)
+    for _ in range(3):
+        yield torch.randn(2, 16)
+
+
+def nothing():
+    return []
+
+
+def number():
+    return 3
+
+
+def quality(module):
+    with torch.no_grad():
+        return 1 - float((module(torch.ones(2, 16)) - net()[0](torch.ones(2, 16))).abs().max())
+
+
+def impossible(module):
+    return float(not hasattr(module, "graph"))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _files(command: Command) -> None:  # pyright: ignore[reportUnusedFunction]
+    Path("quantized.py").write_text(NET)
+    generator = np.random.default_rng(0)
+    np.savez("stacked.npz", x=generator.standard_normal((3, 2, 16)).astype(np.float32))
+    np.savez("flat.npz", x=generator.standard_normal((7, 16)).astype(np.float32))
+    np.savez("double.npz", x=np.ones((3, 2, 16)))
+    np.savez("narrow.npz", x=np.ones((3, 2, 15), np.float32))
+    np.savez("two.npz", x=np.ones((3, 2, 16), np.float32), y=np.ones(3, np.float32))
+    np.savez("undefined.npz", x=np.full((3, 2, 16), np.nan, np.float32))
+
+
+def quantized(command: Command, *options: str, factory: str = "net") -> tuple[int, str]:
+    ran = command(
+        "et-compile", f"quantized.py:{factory}", "-o", "net.pte", "-q", "--target", "et-vm", *options
+    )
+    assert ran.out == ""
+    return ran.code, ran.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("int8", "--calibrate", "data"),
+        ("int8", "--calibrate", "stacked.npz"),
+        ("int8", "--calibrate", "flat.npz"),
+        ("int8-dynamic",),
+        ("int8-weights",),
+        ("8da4w:group=16",),
+    ],
+)
+def test_modes(command: Command, options: tuple[str, ...]) -> None:
+    code, told = quantized(command, "--quantize", *options)
+    assert code == 0, told
+    rows = {line.split()[0]: line.split() for line in told.splitlines() if line}
+    assert rows["body.0"][1:3] == ["linear", "2,048"]
+    assert float(rows["all"][3]) < 0.5
+    assert "aten.tanh.default: no quantized kernel" in told or options[0] != "int8"
+    assert command("et-vm", "run", "net.pte", "--poison").code == 0
+
+
+def test_modules_in_floats(command: Command) -> None:
+    code, told = quantized(command, "--quantize", "int8", "--calibrate", "data", "--keep-float", "body*")
+    assert code == 0
+    rows = {line.split()[0]: line.split() for line in told.splitlines() if line}
+    assert rows["body.0"][2] == rows["body.0"][3]
+    assert rows["head"][2] != rows["head"][3]
+    assert "body.0" in told.partition("not quantized: ")[2]
+
+
+def test_a_bound_of_quality(command: Command) -> None:
+    code, told = quantized(
+        command, "--quantize", "int8", "--calibrate", "data", "--accuracy", "0.0001%:quality"
+    )
+    assert code == 0
+    assert "layers in floats" in told
+    assert "(chosen)" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--quantize", "int4"), "'int4' is no mode of quantization: expected one of int8, int8-dynamic"),
+        (("--quantize", "int8"), "--quantize int8 needs --calibrate: a .npz, or a function of quantized.py"),
+        (("--quantize", "int8", "--calibrate", "gone.npz"), "gone.npz: no such file"),
+        (
+            ("--quantize", "int8", "--calibrate", "double.npz"),
+            "input 0 is torch.float64, expected torch.float32",
+        ),
+        (
+            ("--quantize", "int8", "--calibrate", "narrow.npz"),
+            "input 0 is [3, 2, 15], expected inputs of [2, 16]",
+        ),
+        (("--quantize", "int8", "--calibrate", "two.npz"), "2 arrays for 1 inputs"),
+        (
+            ("--quantize", "int8", "--calibrate", "undefined.npz"),
+            "calibration data 0, tensor 0: NaN or infinity",
+        ),
+        (("--quantize", "int8", "--calibrate", "nothing"), "needs calibration data"),
+        (("--quantize", "int8", "--calibrate", "number"), "expected a generator of inputs, not int"),
+        (
+            ("--quantize", "int8", "--calibrate", "dat"),
+            "quantized.py has no function 'dat', did you mean data?",
+        ),
+        (("--quantize", "int8-weights", "--keep-float", "tail"), "no module's path matches 'tail'"),
+        (
+            ("--quantize", "int8-weights", "--accuracy", "1:quality"),
+            "expected PERCENT%:FUNCTION, as 0.5%:evaluate",
+        ),
+        (("--quantize", "int8-weights", "--accuracy", "1%:impossible"), "where the bound is 0.99"),
+        (("--keep-float", "head"), "--keep-float needs --quantize"),
+        (("--calibrate", "data"), "--calibrate needs --quantize"),
+    ],
+)
+def test_refusals(command: Command, options: tuple[str, ...], message: str) -> None:
+    code, told = quantized(command, *options)
+    assert code in (2, 3)
+    assert message in told
+    assert "Traceback" not in told
+    assert not Path("net.pte").exists()
+
+
+def test_programs_that_are_exported(command: Command) -> None:
+    code, told = quantized(command, "--quantize", "int8-weights", factory="exported")
+    assert code == 2
+    assert "--quantize needs a module: the factory quantized.py:exported returns an ExportedProgram" in told
+    ran = command("et-compile", "relu.mlir", "-o", "net.pte", "--quantize", "int8-weights")
+    assert (ran.code, "relu.mlir is exported" in ran.err) == (2, True)
