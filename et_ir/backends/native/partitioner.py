@@ -113,7 +113,9 @@ class NativeSupport(OperatorSupport):
             return Diagnostic("state is updated in place", name)
         form = form_of_operator(op)
         if is_weight(op) or is_dynamic_factor(op):
-            return None
+            # They are computed with the products that read them.
+            users = [use.operation for result in op.results for use in result.uses]
+            return next(filter(None, map(self.refusal, users)), None)
         if form is None and not is_view(op):
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]

@@ -102,7 +102,7 @@ class Computed(nn.Module):
 
 
 class Bytes(nn.Module):
-    """Products of bytes, of sizes that fill no vector; scales are powers of two, so that products of floats are exact."""
+    """Products of bytes, of sizes that fill no vector; scales are powers of two, so that floats are exact too."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, SSAValue
 
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
@@ -19,7 +20,8 @@ from et_ir.backends.native.passes.expand_dynamic_quantization import expand_dyna
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
-from et_ops.dtypes import U8
+from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.dtypes import F32, U8
 
 __all__ = ["copy_factors"]
 
@@ -40,6 +42,47 @@ def copy_factors(block: Block) -> None:
             _move(block, found)
         for name in ("input", "weight"):
             _copy(block, op, op.arg(name))
+    for op in list(block.ops):
+        if isinstance(op, DEQUANTIZE) and form_of(op) is None and not _is_factor(op):
+            _expand(block, op)
+
+
+def _is_factor(op: SchemaOp) -> bool:
+    """Whether only a product reads what an op dequantizes."""
+    users = [use.operation for use in op.results[0].uses]
+    return len(users) == 1 and isinstance(users[0], SchemaOp) and form_of(users[0]) in INTEGER_FORMS
+
+
+def _expand(block: Block, op: SchemaOp) -> None:
+    """Ops on f32 for what others read too, such as the results of a partition."""
+    if "per_channel_group" in op.name or "per_token" in op.name:
+        return  # The partitioner takes none of these.
+
+    def make(name: str, *args: Any, **kwargs: Any) -> SSAValue:
+        made = OP_BY_NAME[name].make(*args, location=op.location, **kwargs)
+        block.insert_op_before(made, op)
+        return made.results[0]
+
+    def spread(value: SSAValue) -> SSAValue:
+        """A number for each channel, in the dimension of these."""
+        if "per_channel" not in op.name:
+            return value
+        shape = [1] * tensor_type(op.operands[0]).get_num_dims()
+        shape[int(op.arg("axis"))] = -1
+        return make("view_copy", value, shape)
+
+    def real(value: SSAValue) -> SSAValue:
+        if element_of(value) == f32:
+            return value
+        return make("dim_order_ops._to_dim_order_copy", value, dtype=F32)
+
+    stored, scale, *points = op.operands
+    made = real(stored)
+    if points:
+        made = make("sub.Tensor", made, spread(real(points[0])))
+    made = make("mul.Tensor", made, spread(scale))
+    op.results[0].replace_all_uses_with(made)
+    block.erase_op(op)
 
 
 def _copy(block: Block, op: SchemaOp, value: SSAValue) -> None:

@@ -256,6 +256,16 @@ def test_unfit_operands_stay_outside() -> None:
     assert np.abs(run(file, (x,)).astype(int) - module(x).numpy()).max() <= 1
 
 
+def test_products_left_out() -> None:
+    """Without linear layers, their factors stay outside too."""
+    module = Quantized(Layer(F.linear, (20, 12)), seed=1).eval()
+    x = torch.randn(3, 12)
+    partitioner = NativePartitioner(instruction_sets=SETS[:1], without=["linear"])
+    edge = to_edge_transform_and_lower(torch.export.export(module, (x,)), partitioner=partitioner)
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    assert np.abs(run(file, (x,)).astype(int) - module(x).numpy()).max() <= 1
+
+
 def test_processor_features() -> None:
     """Code for x86-64-v4 names the feature that its products of bytes need; that of floats does not."""
     module = Quantized(Layer(F.linear, (20, 12)), seed=1).eval()
