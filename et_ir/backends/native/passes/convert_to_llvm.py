@@ -36,7 +36,7 @@ from et_ir.backends.native.elements import nbytes
 from et_ir.backends.native.kernels.host import PREPARATION
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
-from et_ir.dialects.native.types import integer_splat, memref_type, vector_type
+from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_type
 from et_schema.native import ENTRY, PREPARE
 
 __all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
@@ -46,6 +46,9 @@ BARRIER: Final = "native_barrier"
 MARK: Final = "native_mark"
 """The function that is called at the start of an entry point and after each of its calls, with the context and the
 number of the thread: it notes the time where somebody asks for times."""
+
+NEON_LANES: Final = 4
+"""Elements of 32 bits in a vector of AArch64, which has an instruction for saturating conversion."""
 
 REPORT: Final = "native_report"
 """The function that a report calls, with the context of the call and the number of the message."""
@@ -333,6 +336,9 @@ class _Conversion:
             case ConvertOp() if op.kind.data == "fptosi":
                 # Saturating: LLVM says nothing of what is out of range for its instruction.
                 source, result = self._value(op.source), vector_type(op.result)
+                if result.element_type == i32 and result.get_shape()[0] > NEON_LANES:
+                    self._values[op.result] = self._saturated(source, result)
+                    return
                 name = f"llvm.fptosi.sat.{_suffix(result)}.{_suffix(source.type)}"
                 self._define(op, llvm.CallIntrinsicOp(name, [source], [result]))
             case ConvertOp():
@@ -600,6 +606,23 @@ class _Conversion:
         start = self._constant(FloatAttr(neutral, f32), f32)
         # In a tree: the order of elements would be one addition after the other.
         self._define(op, reduce(start, parts, llvm.FastMathAttr([FastMathFlag.REASSOC])))
+
+    def _saturated(self, source: SSAValue, type: VectorType[Attribute]) -> SSAValue:
+        """Floats as i32: the nearest there is where they are out of range, 0 for NaN.
+
+        LLVM's intrinsic becomes code for one element after the other on x86.
+        """
+        floats = vector_type(source)
+        zero = self._constant(float_splat(floats, 0.0), floats)
+        limit = self._constant(float_splat(floats, 2.0**31), floats)
+        least = self._constant(float_splat(floats, -(2.0**31)), floats)
+        above = self._made(CompareOp("oge", source, limit))
+        below = self._made(CompareOp("olt", source, least))
+        inside = self._made(SelectOp(self._made(CompareOp("olt", source, limit)), source, zero))
+        made = self._made(ConvertOp("fptosi", self._made(SelectOp(below, zero, inside)), i32))
+        for mask, number in ((above, 2**31 - 1), (below, -(2**31))):
+            made = self._made(SelectOp(mask, self._constant(integer_splat(type, number), type), made))
+        return made
 
     def _dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
         """Sums of products of bytes: by one instruction of AVX-512, pairs with AVX2, one by one elsewhere.

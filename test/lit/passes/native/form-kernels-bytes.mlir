@@ -121,14 +121,12 @@ program.constant @w : tensor<2x4xi8> = #program.data<i8, [1, 2, 3, 4, -5, -6, -7
 program.constant @s : tensor<2xf32> = #program.data<f32, [0.5, 0.25]>
 program.constant @z : tensor<2xi64> = #program.data<i64, [0, 3]>
 
-// Weights with zero points are no such operands.
+// Weights with zero points are no such operands: a kernel dequantizes them.
 // CHECK:      func.func @unfit(
-// CHECK:        %0 = native.kernel "pointwise"(%x) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
-// CHECK:          %1 = edge.quantized_decomposed.quantize_per_tensor %x_1 {scale = 0.5, zero_point = -3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x4xf32>) -> tensor<3x4xi8>
-// CHECK:          %2 = edge.quantized_decomposed.dequantize_per_tensor %1 {scale = 0.5, zero_point = -3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x4xi8>) -> tensor<3x4xf32>
-// CHECK:          native.yield %2 : tensor<3x4xf32>
-// CHECK:        %1 = edge.quantized_decomposed.dequantize_per_channel %w, %s, %z {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<2x4xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x4xf32>
-// CHECK:        %2 = edge.linear %0, %1 : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
+// CHECK-NOT:    "integer_product"
+// CHECK:          %{{.*}} = edge.sub.Tensor {{.*}} : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+// CHECK-NEXT:     %{{.*}} = edge.mul.Tensor {{.*}} : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+// CHECK-NOT:    "integer_product"
 func.func @unfit(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
   %w = program.get @w : tensor<2x4xi8>
   %s = program.get @s : tensor<2xf32>
