@@ -1,4 +1,4 @@
-"""Copies of images of bytes, with a border and with channels up to a whole number of fours."""
+"""Bordered copies of images of bytes, with channels padded to fours."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Expansion of quantization by the range of an activation into pointwise ops and reductions, for bytes without a sign.
+"""Expansion of dynamic quantization into pointwise ops and reductions.
 
-The scale and the zero point are f32 tensors of one element, computed as torch does: in f32, with the range widened to
+Activations become bytes without a sign by the range of their numbers. The scale and the zero point are f32 tensors of one element, computed as torch does: in f32, with the range widened to
 hold 0.
 """
 
