@@ -1,8 +1,9 @@
 """Operators of torchao as those of `quantized_decomposed`.
 
-That is done where the bits are the same. What torchao calls affine has one scale for each block of a tensor. Blocks of one shape are a granularity that
-`quantized_decomposed` has an operator for: the tensor, an index of one dimension, or neighbours in a row of a matrix.
-Other blocks, and the choice of scales at run time, stay the arithmetic that torchao's own kernels are.
+That is done where the bits are the same. What torchao calls affine has one scale for each block of a tensor. Blocks of
+one shape are a granularity that `quantized_decomposed` has an operator for: the tensor, an index of one dimension, or
+neighbours in a row of a matrix. Other blocks, and the choice of scales at run time, stay the arithmetic that torchao's
+own kernels are.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import torch
 from stock import StockRuntime
 from torch import nn
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_vm.runtime import Runtime
 from examples.digits import network
 from examples.digits.quantized import MODES, evaluate, quantized
@@ -79,3 +80,20 @@ def test_accuracy(mode: str, trained: nn.Module, quantized_stock: StockRuntime, 
         right += int(logits.argmax()) == label
     assert right >= 58
     assert evaluate(trained) >= LEAST["float"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["int8", "int8, trained", "4-bit weights"])
+def test_accuracy_with_xnnpack(mode: str, trained: nn.Module, stock: StockRuntime, tmp_path: Path) -> None:
+    images, labels = held_out()
+    edge = to_edge_transform_and_lower(quantized(mode, trained), partitioner=XnnpackPartitioner())
+    assert not [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
+    path = tmp_path / "digits.pte"
+    edge.to_executorch().save(path)
+    method = Runtime.get().load_program(path).load_method("forward")
+    found = np.concatenate([np.array(method.execute([image])[0]) for image in images.split(1)])
+    assert (found.argmax(1) == labels).mean() >= LEAST[mode]
+    for number, image in enumerate(images[:60].split(1)):
+        (logits,) = stock.run(path, (image,))
+        # XNNPACK's own kernels round what is half way between two steps either way.
+        assert np.abs(logits.numpy() - found[number]).max() <= np.abs(found).max() / 64

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
+from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.recover_pools import recover_pools
 from et_ir.backends.xnnpack.rules import RULES
@@ -57,9 +58,12 @@ def translate(module: ModuleOp) -> Translation:
     for op in method.body.block.ops:
         if is_copied(op) or is_statement(op) or isinstance(op, ReturnOp) or op in made.fused:
             continue
+        if is_constant(op.results[0]):
+            continue  # read where it is used
         rule = RULES.get(op.name.removeprefix("edge.")) if isinstance(op, SchemaOp) else None
         if rule is None or not isinstance(op, SchemaOp):
             raise ValueError(f"XNNPACK has no node for {op.name}")
+        made.computes_integers = op in made.integers
         rule.lower(made, op)
     made.finish()
     return made

@@ -9,10 +9,12 @@ import numpy as np
 from xdsl.dialects.builtin import f16, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from et_ir.backends.xnnpack.integers import is_quantized_constant
 from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.evaluation.arrays import numpy_dtype
 from et_schema.xnnpack_graph import XNNDatatype
 
 __all__ = ["DATATYPES", "PLACES", "array_blob", "constant_array", "is_constant"]
@@ -26,8 +28,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def is_constant(value: SSAValue | None) -> bool:
-    """Whether a value is data that the program has, which no run changes."""
-    return value is not None and isinstance(value.owner, GetOp)
+    """Whether a value is data that the program has, which no run changes, or is restored from such integers."""
+    return value is not None and (isinstance(value.owner, GetOp) or is_quantized_constant(value))
 
 
 def constant_array(value: SSAValue, symbols: Globals) -> Array:
@@ -39,7 +41,7 @@ def constant_array(value: SSAValue, symbols: Globals) -> Array:
     assert symbol is not None
     assert symbol.value is not None
     type = tensor_type(value)
-    dtype = np.float16 if type.element_type == f16 else np.float32
+    dtype = numpy_dtype(type.element_type)
     order = dim_order_of(type)
     sizes = [type.get_shape()[dim] for dim in order]
     stored = np.frombuffer(symbol.value.blob.view(), dtype=dtype).reshape(sizes)

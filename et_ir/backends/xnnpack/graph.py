@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from et_ir.data import Blob
 from et_ir.delegation.named_data import NamedDataStore
 from et_schema.xnnpack_graph import (
     ConstantDataOffset,
     OutputMinMax,
+    PerChannelQuant,
     XNNDatatype,
     XNNGraph,
+    XNNQuantizedTensorValue,
+    XNNQuantParams,
     XNNStaticReshape,
     XNNTensorValue,
     XNode,
@@ -19,10 +23,18 @@ from et_schema.xnnpack_graph import (
 )
 from et_schema.xnnpack_nodes import EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_OFFSET, NO_VALUE, roles_of, tensor_of
 
-__all__ = ["CONSTANT_ALIGNMENT", "GraphBuilder"]
+__all__ = ["CONSTANT_ALIGNMENT", "GraphBuilder", "ValueType"]
 
 CONSTANT_ALIGNMENT = 16
 """Of constants in the file, in bytes: what XNNPACK's vector loads want."""
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """The type of the elements of a value, and how they are quantized."""
+
+    datatype: XNNDatatype
+    quantization: XNNQuantParams | None = None
 
 
 class GraphBuilder:
@@ -32,7 +44,7 @@ class GraphBuilder:
         # What decoders of the format know a graph by; there has been no other.
         self._graph = XNNGraph(version="0", constant_data=[ConstantDataOffset()])
         self._names: dict[str, int] = {}
-        self._constants: dict[tuple[str, tuple[int, ...], XNNDatatype], int] = {}
+        self._constants: dict[tuple[object, ...], int] = {}
         self._reshaped: dict[int, int] = {}
         """The source of each reshape's result."""
         self.data = NamedDataStore()
@@ -42,35 +54,44 @@ class GraphBuilder:
         """The nodes so far, in their order."""
         return self._graph.xnodes
 
-    def value(self, datatype: XNNDatatype, dims: Sequence[int]) -> int:
+    def value(self, type: ValueType, dims: Sequence[int]) -> int:
         """A value inside of the graph; `dims` in the order of memory, as large as they get."""
-        return self._value(datatype, dims)
+        return self._value(type, dims)
 
-    def input(self, datatype: XNNDatatype, dims: Sequence[int]) -> int:
+    def input(self, type: ValueType, dims: Sequence[int]) -> int:
         """The next input of the graph. All inputs come before all outputs."""
         number = len(self._graph.input_ids)
-        made = self._value(datatype, dims, external_id=number, flags=EXTERNAL_INPUT)
+        made = self._value(type, dims, external_id=number, flags=EXTERNAL_INPUT)
         self._graph.input_ids.append(made)
         return made
 
-    def output(self, datatype: XNNDatatype, dims: Sequence[int], argument: int) -> int:
+    def output(self, type: ValueType, dims: Sequence[int], argument: int) -> int:
         """The output that is a given argument of the graph, which are numbered from the inputs on."""
-        return self._value(datatype, dims, external_id=argument, flags=EXTERNAL_OUTPUT)
+        return self._value(type, dims, external_id=argument, flags=EXTERNAL_OUTPUT)
 
-    def constant(self, datatype: XNNDatatype, dims: Sequence[int], blob: Blob) -> int:
+    def constant(self, type: ValueType, dims: Sequence[int], blob: Blob) -> int:
         """A constant, which is in the program's named data under the hash of its bytes: equal ones are there once."""
-        name = blob.sha256
-        key = (name, tuple(dims), datatype)
+        key = (blob.sha256, tuple(dims), type.datatype, repr(type.quantization))
         known = self._constants.get(key)
         if known is not None:
             return known
+        index = self._stored(blob.sha256, blob)
+        made = self._constants[key] = self._value(type, dims, constant=index)
+        return made
+
+    def channel_scales(self, scales: Blob, axis: int) -> PerChannelQuant:
+        """The quantization of a value with a scale (f32) for each index of a dimension of memory."""
+        index = self._stored(f"scale_{scales.sha256}", scales)
+        return PerChannelQuant(channel_dim=axis, scale_buffer_idx=index, num_scales=scales.nbytes // 4)
+
+    def _stored(self, name: str, blob: Blob) -> int:
+        """The place of data in the graph's list, where it is once."""
         index = self._names.get(name)
         if index is None:
             self.data.add_named_data(name, blob, CONSTANT_ALIGNMENT)
             index = self._names[name] = len(self._graph.constant_data)
             self._graph.constant_data.append(ConstantDataOffset(NO_OFFSET, blob.nbytes, name))
-        made = self._constants[key] = self._value(datatype, dims, constant=index)
-        return made
+        return index
 
     def node(self, node: XNodeUnion, clamp: OutputMinMax | None = None, handle: int = 0) -> None:
         """Add a node behind the others. A reshape of a reshape reads what that has read."""
@@ -84,9 +105,9 @@ class GraphBuilder:
         self._drop_unread()
         outputs: list[tuple[int, int]] = []
         for one in self._graph.xvalues:
-            value = one.xvalue_union
-            if isinstance(value, XNNTensorValue) and value.flags & EXTERNAL_OUTPUT:
-                outputs.append((value.external_id, value.id_out))
+            tensor = tensor_of(one)
+            if tensor is not None and tensor.flags & EXTERNAL_OUTPUT:
+                outputs.append((tensor.external_id, tensor.id_out))
         self._graph.output_ids = [made for _, made in sorted(outputs)]
         self._graph.num_externs = len(self._graph.input_ids) + len(outputs)
         return self._graph
@@ -109,7 +130,7 @@ class GraphBuilder:
 
     def _value(
         self,
-        datatype: XNNDatatype,
+        type: ValueType,
         dims: Sequence[int],
         *,
         constant: int = 0,
@@ -118,7 +139,7 @@ class GraphBuilder:
     ) -> int:
         number = len(self._graph.xvalues)
         tensor = XNNTensorValue(
-            datatype=datatype,
+            datatype=type.datatype,
             num_dims=len(dims),
             dims=list(dims),
             constant_buffer_idx=constant,
@@ -126,5 +147,8 @@ class GraphBuilder:
             flags=flags,
             id_out=number,
         )
-        self._graph.xvalues.append(XValue(tensor))
+        if type.quantization is None:
+            self._graph.xvalues.append(XValue(tensor))
+        else:
+            self._graph.xvalues.append(XValue(XNNQuantizedTensorValue(tensor, type.quantization)))
         return number

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.analysis.bounds import SizeBounds
 from et_ir.backends.xnnpack.blob import XnnpackBackend
 from et_ir.backends.xnnpack.prelu import prelus
 from et_ir.backends.xnnpack.support import XnnpackSupport
@@ -61,7 +60,7 @@ class XnnpackPartitioner(CapabilityPartitioner):
         self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        support = XnnpackSupport(SizeBounds(method.body.block))
+        support = XnnpackSupport(method)
         return ChosenByUser(support, self._only, self._without)
 
     def ops_to_not_decompose(

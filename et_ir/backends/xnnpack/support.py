@@ -5,18 +5,24 @@ An op is supported if there is a rule for its operator and XNNPACK knows its ele
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, quantization_of
 from et_ir.backends.xnnpack.constants import DATATYPES, is_constant
+from et_ir.backends.xnnpack.integers import integer_operations, is_one_scale, is_quantized_constant
 from et_ir.backends.xnnpack.rules import RULES
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_schema.xnnpack_nodes import MAX_RANK
 
 __all__ = ["XnnpackSupport"]
@@ -28,16 +34,28 @@ _CONVERTS: Final = frozenset({"dim_order_ops._to_dim_order_copy"})
 class XnnpackSupport(OperatorSupport):
     """Says of each op of one method whether there are nodes for it."""
 
-    def __init__(self, bounds: SizeBounds):
-        self._bounds = bounds
+    def __init__(self, method: FuncOp):
+        self._bounds = SizeBounds(method.body.block)
+        module = method.get_toplevel_object()
+        assert isinstance(module, ModuleOp)
+        symbols = Globals(module)
+
+        @cache
+        def quantization(op: SchemaOp) -> Quantization:
+            return quantization_of(op, symbols)
+
+        self._quantization = quantization
+        self._integers = integer_operations(method.body.block.ops, self._quantization)
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         if not isinstance(op, SchemaOp):
             return Diagnostic("no operator", op.name)
         name = op.name.removeprefix("edge.")
         rule = RULES.get(name)
+        if isinstance(op, (*QUANTIZE, *DEQUANTIZE)):
+            return self._of_quantization(op)
         if rule is None and name.startswith("quantized_decomposed."):
-            return Diagnostic("quantized values are not supported, only f32 and f16", name)
+            return Diagnostic("XNNPACK has no such node", name)
         if rule is None:
             return Diagnostic("XNNPACK has no such node", name)
         results = [
@@ -52,7 +70,30 @@ class XnnpackSupport(OperatorSupport):
         types = {value.type.element_type for value in tensors if is_tensor(value.type)}
         if len(types) > 1 and name not in _CONVERTS:
             return Diagnostic("element types differ", ", ".join(sorted(map(element_type_name, types))))
+        if op not in self._integers:
+            for value in op.operands:
+                if is_quantized_constant(value):
+                    return Diagnostic(
+                        "weights are quantized, and activations are not", "compile with --dequantize-weights"
+                    )
         return rule.refuse(op)
+
+    def _of_quantization(self, op: SchemaOp) -> Diagnostic | None:
+        """Whether integers are of a type that values of a graph have."""
+        if is_quantized_constant(op.results[0]):
+            read = [use.operation for use in op.results[0].uses]
+            if all(user in self._integers and self.refusal(user) is None for user in read):
+                return None
+            return Diagnostic("restores weights of an op that is not delegated in integers")
+        how = self._quantization(op)
+        if not is_one_scale(how):
+            return Diagnostic(
+                "only i8 with one scale and zero point is supported",
+                f"{how.dtype.name} by {how.granularity.value}",
+            )
+        floats = op.results[0] if isinstance(op, DEQUANTIZE) else op.operands[0]
+        is_f32 = tensor_type(floats).element_type == f32
+        return self._of_value(floats) if is_f32 else Diagnostic("only f32 is quantized")
 
     def _of_value(self, value: SSAValue) -> Diagnostic | None:
         type = value.type

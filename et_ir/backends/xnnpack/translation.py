@@ -11,21 +11,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, dequantized, quantization_of
 from et_ir.backends.orders import Order, in_order, step, straight
 from et_ir.backends.xnnpack.activations import activation_bounds
 from et_ir.backends.xnnpack.constants import DATATYPES, PLACES, Array, array_blob, constant_array, is_constant
-from et_ir.backends.xnnpack.graph import GraphBuilder
+from et_ir.backends.xnnpack.graph import GraphBuilder, ValueType
+from et_ir.backends.xnnpack.integers import (
+    integer_operations,
+    is_quantized_constant,
+    last_of,
+    restored_constant,
+)
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_schema.xnnpack_graph import (
     OutputMinMax,
+    PerChannelQuant,
+    PerTensorQuant,
+    XNNConvert,
     XNNCopy,
     XNNDatatype,
     XNNStaticTranspose,
@@ -45,7 +55,18 @@ class Translation:
         """Activations that are part of the node before them."""
         self.handles: list[list[Operation]] = []
         """The ops that nodes of each debug handle compute."""
+        self.computes_integers = False
+        """Whether the op whose nodes are made is one of integers."""
         self._bounds = SizeBounds(method.body.block)
+        self.integers = integer_operations(method.body.block.ops, self._quantization)
+        """The ops that are computed in integers, with the quantization of their results."""
+        self._quantized: dict[SSAValue, Quantization] = {}
+        """The values of floats that are integers in the graph."""
+        self._quantizes: dict[SSAValue, SSAValue] = {}
+        """The integers that a value of floats is quantized to."""
+        self._note_quantized(method)
+        self._restored: dict[SSAValue, dict[Order, int]] = {}
+        """Floats that are made of integers in the graph."""
         self._held: dict[SSAValue, dict[Order, int]] = {}
         end = method.body.block.last_op
         assert isinstance(end, ReturnOp)
@@ -53,7 +74,7 @@ class Translation:
         for argument in method.body.block.args:
             order = dim_order_of(tensor_type(argument))
             dims = in_order(self.sizes(argument), order)
-            self.hold(argument, self.graph.input(self.datatype(argument), dims), order)
+            self.hold(argument, self.graph.input(self.type_of(argument), dims), order)
         self._inputs = len(method.body.block.args)
         self._arguments: dict[SSAValue, int] = {}
         """The argument of the graph that each value of the program becomes; of several the first."""
@@ -79,9 +100,31 @@ class Translation:
         """The sizes of a tensor, -1 where one is known at run time only."""
         return tuple(tensor_type(value).get_shape())
 
-    def datatype(self, value: SSAValue) -> XNNDatatype:
-        """XNNPACK's name for the element type of a value."""
-        return (DATATYPES | PLACES)[tensor_type(value).element_type]
+    def type_of(self, value: SSAValue) -> ValueType:
+        """The type of the elements of a value in the graph."""
+        element = tensor_type(value).element_type
+        how = self._quantized.get(value)
+        if how is None or (element != i8 and not self.computes_integers):
+            return ValueType((DATATYPES | PLACES)[element])
+        return ValueType(XNNDatatype.qint8, PerTensorQuant(how.scale, how.zero_point))
+
+    def _quantization(self, op: SchemaOp) -> Quantization:
+        return quantization_of(op, self.symbols)
+
+    def _note_quantized(self, method: FuncOp) -> None:
+        """Find the values that are integers in the graph: also those that ops of the program restore or quantize."""
+        for op in method.body.block.ops:
+            if isinstance(op, DEQUANTIZE) and not is_quantized_constant(op.results[0]):
+                how = self._quantization(op)
+                self._quantized[op.results[0]] = how
+                self._quantized.setdefault(op.operands[0], how)
+            elif isinstance(op, QUANTIZE):
+                self._quantized[op.results[0]] = self._quantization(op)
+        for op, how in self.integers.items():
+            assert isinstance(op, SchemaOp)
+            last = last_of(op)
+            self._quantized[last] = how
+            self._quantizes[last] = next(iter(last.uses)).operation.results[0]
 
     def order(self, value: SSAValue) -> Order:
         """An order in which a value is there; contiguous for a constant, which is there in all."""
@@ -96,8 +139,12 @@ class Translation:
         return tuple(self._held[value])
 
     def array(self, value: SSAValue) -> Array:
-        """The elements of a constant."""
-        return constant_array(value, self.symbols)
+        """The elements of a constant: integers where the op is computed in these, and restored elsewhere."""
+        op = dequantized(value)
+        if op is None:
+            return constant_array(value, self.symbols)
+        integers = constant_array(op.operands[0], self.symbols)
+        return integers if self.computes_integers else restored_constant(integers, self._quantization(op))
 
     # -- values of the graph
 
@@ -106,22 +153,90 @@ class Translation:
         order = straight(len(self.shape(value))) if order is None else order
         if is_constant(value):
             return self.constant(self.array(value).transpose(order), value)
+        if self._is_restored(value):
+            return self._read_restored(value, order)
         held = self._held[value]
         if order not in held:
             have, source = next(iter(held.items()))
             dims = in_order(self.sizes(value), order)
-            made = held[order] = self.graph.value(self.datatype(value), dims)
+            made = held[order] = self.graph.value(self.type_of(value), dims)
             self._transpose(source, made, step(have, order))
         return held[order]
+
+    def _is_restored(self, value: SSAValue) -> bool:
+        """Whether a value is read as floats that is integers in the graph."""
+        return not self.computes_integers and value in self._quantized and self.element_type(value) != i8
+
+    def _read_restored(self, value: SSAValue, order: Order) -> int:
+        made = self._restored.setdefault(value, {})
+        if order not in made:
+            source = self._read_integers(value, order)
+            made[order] = self.graph.value(self.type_of(value), in_order(self.sizes(value), order))
+            self.node(XNNConvert(input_id=source, output_id=made[order]))
+        return made[order]
+
+    def _read_integers(self, value: SSAValue, order: Order) -> int:
+        self.computes_integers = True
+        source = self.read(value, order)
+        self.computes_integers = False
+        return source
+
+    def quantize(self, op: SchemaOp) -> None:
+        """Make the integers of a value of floats, unless its node has made them."""
+        x, result = op.operands[0], op.results[0]
+        if x in self._quantizes:
+            self._held[result] = self._held[x]
+            return
+        order = self.order(x)
+        source = self.read(x, order)
+        self.node(XNNConvert(input_id=source, output_id=self.write(result, order)), op)
+
+    def dequantize(self, op: SchemaOp) -> None:
+        """Note that floats are integers in the graph."""
+        self._held[op.results[0]] = self._held[op.operands[0]]
 
     def constant(self, array: Array, like: SSAValue, datatype: XNNDatatype | None = None) -> int:
         """A constant of given elements; of rank one where they have none. `like` names it."""
         if array.ndim == 0:
             array = array.reshape(1)
         owner = like.name_hint or "constant"
-        kind = self.datatype(like) if datatype is None else datatype
+        op = dequantized(like)
+        if op is not None and self.computes_integers:
+            type = self._constant_type(self._quantization(op), array)
+            return self.graph.constant(type, array.shape, array_blob(owner, array))
+        kind = self.type_of(like).datatype if datatype is None else datatype
         wanted = np.float16 if kind == XNNDatatype.fp16 else np.float32
-        return self.graph.constant(kind, array.shape, array_blob(owner, array.astype(wanted, copy=False)))
+        blob = array_blob(owner, array.astype(wanted, copy=False))
+        return self.graph.constant(ValueType(kind), array.shape, blob)
+
+    def _constant_type(self, how: Quantization, array: Array) -> ValueType:
+        """The type of constant integers whose dimensions may have changed places."""
+        assert how.scales is not None
+        if not how.scales.ndim:
+            return ValueType(XNNDatatype.qint8, PerTensorQuant(how.scale, how.zero_point))
+        axis = 0 if array.shape[0] == how.scales.size else array.ndim - 1
+        return ValueType(XNNDatatype.qcint8, self._channel_scales(how.scales, axis))
+
+    def _channel_scales(self, scales: Array, axis: int) -> PerChannelQuant:
+        return self.graph.channel_scales(array_blob("scale", scales.astype(np.float32)), axis)
+
+    def bias(self, bias: SSAValue, x: SSAValue, weight: SSAValue, datatype: XNNDatatype | None = None) -> int:
+        """The bias of a layer: of a type of floats, or integers with the scale of the products that it is added to."""
+        array = self.array(bias).reshape(-1)
+        if not self.computes_integers:
+            return self.constant(array, bias, datatype)
+        restored = dequantized(weight)
+        assert restored is not None
+        how = self._quantization(restored)
+        assert how.scales is not None
+        scales = (np.float32(self._quantized[x].scale) * how.scales.astype(np.float32)).astype(np.float64)
+        limits = np.iinfo(np.int32)
+        integers = np.clip(np.rint(array / scales), limits.min, limits.max).astype(np.int32)
+        if scales.ndim:
+            type = ValueType(XNNDatatype.qcint32, self._channel_scales(scales, 0))
+        else:
+            type = ValueType(XNNDatatype.qint32, PerTensorQuant(float(scales), 0))
+        return self.graph.constant(type, integers.shape, array_blob(bias.name_hint or "bias", integers))
 
     def scalar(self, number: float, like: SSAValue) -> int:
         """A constant of one element, of the type of another value."""
@@ -129,7 +244,7 @@ class Translation:
 
     def temporary(self, like: SSAValue, dims: Sequence[int]) -> int:
         """A value of the graph that is none of the program's, of the element type of another."""
-        return self.graph.value(self.datatype(like), dims)
+        return self.graph.value(self.type_of(like), dims)
 
     def write(self, value: SSAValue, order: Order | None = None) -> int:
         """A new value of the graph, for a node to write a value of the program to in an order.
@@ -139,12 +254,12 @@ class Translation:
         type = tensor_type(value)
         order = straight(type.get_num_dims()) if order is None else order
         dims = in_order(self.sizes(value), order)
-        argument = self._arguments.get(value)
+        argument = self._arguments.get(self._quantizes.get(value, value))
         if argument is not None and argument not in self._given and dim_order_of(type) == order:
-            made = self.graph.output(self.datatype(value), dims, argument)
+            made = self.graph.output(self.type_of(value), dims, argument)
             self._given.add(argument)
         else:
-            made = self.graph.value(self.datatype(value), dims)
+            made = self.graph.value(self.type_of(value), dims)
         self.hold(value, made, order)
         return made
 
@@ -155,7 +270,9 @@ class Translation:
     def alias(self, result: SSAValue, source: SSAValue, orders: dict[Order, Order]) -> None:
         """Note that a result is the memory of another value: of each order of that, in which order."""
         for have, gives in orders.items():
-            self.hold(result, self._held[source][have], gives)
+            restored = self._is_restored(source)
+            held = self._read_restored(source, have) if restored else self._held[source][have]
+            self.hold(result, held, gives)
 
     # -- nodes
 
@@ -182,19 +299,25 @@ class Translation:
 
     def finish(self) -> None:
         """Write the outputs that no node has written: what is returned twice, as it came, or in another order."""
+        self.computes_integers = False
         for number, value in enumerate(self._returned, self._inputs):
             if number in self._given:
                 continue
             self._given.add(number)
             order = dim_order_of(tensor_type(value))
             held = self._held.get(value)
+            if self._is_restored(value):
+                source = self._read_integers(value, order)
+                made = self.graph.output(self.type_of(value), in_order(self.sizes(value), order), number)
+                self.node(XNNConvert(input_id=source, output_id=made))
+                continue
             # A transposition that was made for a reader is a copy away, as is what is there in the order.
             if is_constant(value) or held is None or order in held:
                 source, permutation = self.read(value, order), None
             else:
                 have, source = next(iter(held.items()))
                 permutation = step(have, order)
-            made = self.graph.output(self.datatype(value), in_order(self.sizes(value), order), number)
+            made = self.graph.output(self.type_of(value), in_order(self.sizes(value), order), number)
             if permutation is None:
                 self.node(XNNCopy(input_id=source, output_id=made))
             else:

@@ -14,6 +14,7 @@ from et_ir.backends.xnnpack.rules import (
     pointwise,
     pooling,
     products,
+    quantization,
     reductions,
     shapes,
 )
@@ -28,6 +29,7 @@ RULES: Final[dict[str, Rule]] = {
     **pointwise.RULES,
     **pooling.RULES,
     **products.RULES,
+    **quantization.RULES,
     **reductions.RULES,
     **shapes.RULES,
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.translation import Translation
@@ -47,8 +47,6 @@ def refuse_variable(op: SchemaOp, *arguments: str) -> Diagnostic | None:
         value = op.arg(argument)
         if value is None or is_constant(value):
             continue
-        if isinstance(value.owner, Operation) and "dequantize" in value.owner.name:
-            return Diagnostic(f"the {argument} is quantized", "compile with --dequantize-weights")
         return Diagnostic(f"the {argument} is not a constant")
     return None
 

@@ -1,9 +1,17 @@
-from et_ir.backends.xnnpack.graph import GraphBuilder
+from et_ir.backends.xnnpack.graph import GraphBuilder, ValueType
 from et_ir.data import Blob
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
-from et_schema.xnnpack_graph import OutputMinMax, XNNAbs, XNNAdd, XNNDatatype, XNNStaticReshape
+from et_schema.xnnpack_graph import (
+    OutputMinMax,
+    PerTensorQuant,
+    XNNAbs,
+    XNNAdd,
+    XNNDatatype,
+    XNNQuantizedTensorValue,
+    XNNStaticReshape,
+)
 
-F32 = XNNDatatype.fp32
+F32 = ValueType(XNNDatatype.fp32)
 
 
 def test_a_graph_is_read_back():
@@ -49,3 +57,23 @@ def test_reshapes_of_reshapes_read_the_first_and_what_nothing_reads_is_dropped()
     assert (reshape.input_id, reshape.output_id) == (x, twice)
     assert isinstance(last, XNNAbs)
     assert len(made.xvalues) == 3
+
+
+def test_quantized_values_and_scales_of_channels():
+    graph = GraphBuilder()
+    quantization = PerTensorQuant(scale=0.5, zero_point=3)
+    x = graph.input(ValueType(XNNDatatype.qint8, quantization), [2, 2])
+    scales = Blob.of("s", b"\0\0\x80\x3f" * 2)
+    channels = graph.channel_scales(scales, 0)
+    assert graph.channel_scales(scales, 0) == channels
+    w = graph.constant(ValueType(XNNDatatype.qcint8, channels), [2, 2], Blob.of("w", b"1234"))
+    y = graph.output(ValueType(XNNDatatype.qint8, quantization), [2, 2], 1)
+    graph.node(XNNAdd(input1_id=x, input2_id=w, output_id=y))
+    made = graph.finish()
+    assert read_xnnpack(serialize_xnnpack(made)).graph == made
+    first, second, _ = (value.xvalue_union for value in made.xvalues)
+    assert isinstance(first, XNNQuantizedTensorValue)
+    assert isinstance(second, XNNQuantizedTensorValue)
+    assert (first.quant_params, second.quant_params) == (quantization, channels)
+    assert made.constant_data[channels.scale_buffer_idx].named_key == f"scale_{scales.sha256}"
+    assert channels.num_scales == 2

@@ -61,9 +61,8 @@ def test_taken():
         (
             QUANTIZED,
             "tensor<2x3xf32>",
-            "quantized values are not supported, only f32 and f16: "
-            "quantized_decomposed.dequantize_per_tensor; "
-            "the weight is quantized: compile with --dequantize-weights",
+            "restores weights of an op that is not delegated in integers; "
+            "weights are quantized, and activations are not: compile with --dequantize-weights",
         ),
         (SLICE, "tensor<2x2xf32>", "a step: 2"),
         (
