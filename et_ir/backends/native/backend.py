@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.native.passes.fuse_bands import CACHE
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
 from et_ir.backends.native.pipeline import Memory, compile_partition
@@ -113,7 +112,7 @@ class NativeBackend(BackendDetails):
         program.objects = [
             NativeObject(
                 name,
-                " ".join(INSTRUCTION_SETS[name].cpu_flags),
+                " ".join(compiled.cpu_flags[name]),
                 code,
                 [NativeKernel(symbol, number) for symbol, number in compiled.calls[name]],
             )

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.quantization import DEQUANTIZE
 from et_ir.backends.native.elements import ELEMENTS, element_of
 from et_ir.backends.native.kernels.channel_convolution import MOST_REPEATED
 from et_ir.backends.native.kernels.filters import is_plain
 from et_ir.backends.native.kernels.gathers import GATHERS, SCATTERS, is_taken
+from et_ir.backends.native.kernels.integer_operands import integer_operands
 from et_ir.backends.native.kernels.moves import MOVES
-from et_ir.backends.native.kernels.pointwise_rules import is_pointwise, operator_name, rule_of
+from et_ir.backends.native.kernels.pointwise_rules import anchor_of, is_pointwise, operator_name, rule_of
 from et_ir.backends.native.kernels.resampling import RESAMPLING, takes_pixels
 from et_ir.backends.native.kernels.rows import ROWS, takes_elements
 from et_ir.backends.native.kernels.scans import SCANS
 from et_ir.backends.native.kernels.scans import is_taken as is_scan_taken
 from et_ir.backends.native.kernels.shuffle import SHUFFLES
+from et_ir.backends.native.kernels.windows import window_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
@@ -26,6 +29,7 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
     "BATCH_NORM",
+    "INTEGER_FORMS",
     "SPATIAL",
     "VIEWS",
     "element_refusal",
@@ -61,6 +65,9 @@ SPATIAL: Final = frozenset(
         "convolution",
         "depthwise",
         "filter_convolution",
+        "integer_convolution",
+        "integer_depthwise",
+        "integer_point",
         "pool",
         "resample",
         "shuffle",
@@ -70,7 +77,12 @@ SPATIAL: Final = frozenset(
 )
 """Forms of kernels that read and write images with channels innermost."""
 
-_FLOAT_FORMS: Final = (SPATIAL | {"pad", "product"}) - {"bands"}
+INTEGER_FORMS: Final = frozenset(
+    {"integer_convolution", "integer_depthwise", "integer_point", "integer_product"}
+)
+"""Forms of kernels whose products are of bytes."""
+
+_FLOAT_FORMS: Final = (SPATIAL | {"pad", "product"}) - {"bands"} - INTEGER_FORMS
 """Forms of kernels that compute on f32 only."""
 
 BATCH_NORM: Final = "_native_batch_norm_legit_no_training"
@@ -99,6 +111,8 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     if form == "resample":
         read = read[:1]  # what follows are places, which tables are made of when the program is compiled
     used = [result for result in op.results if result.uses] or [op.results[0]]
+    if form == "integer_product":
+        read = []  # Products of bytes are recognized by what their operands are made of.
     takes = ELEMENTS
     if form in _FLOAT_FORMS or operator_name(op) == BATCH_NORM:
         takes = (f32,)
@@ -121,6 +135,9 @@ def form_of_operator(op: SchemaOp) -> str | None:
     name = operator_name(op)
     if is_view(op):
         return None
+    found = _integer_form(op)
+    if found is not None:
+        return found
     if name == "pow.Scalar" and float(op.arg("self")) <= 0:
         return None
     if is_pointwise(op):
@@ -152,6 +169,18 @@ def form_of_operator(op: SchemaOp) -> str | None:
     if name in ROWS and (has_expansion(op) or not any(result.uses for result in op.results[1:])):
         return "rows"
     return None
+
+
+def _integer_form(op: SchemaOp) -> str | None:
+    """The form of products of quantized numbers; None for other ops."""
+    found = integer_operands(op)
+    if found is None:
+        return None
+    if op.name == "edge.linear":
+        return "integer_product"
+    if is_depthwise(op):
+        return "integer_depthwise"
+    return "integer_point" if window_of(op).is_point else "integer_convolution"
 
 
 def has_expansion(op: SchemaOp) -> bool:
@@ -191,7 +220,16 @@ def is_read_packed(kernel: KernelOp, number: int) -> bool:
             )
         )
         or (isinstance(use.operation, KernelOp) and is_read_packed(use.operation, use.index))
+        or (kernel.form.data in INTEGER_FORMS and _is_factor(kernel, use.operation))
         for use in argument.uses
+    )
+
+
+def _is_factor(kernel: KernelOp, op: Operation) -> bool:
+    """Whether an op is the product of a kernel, or dequantizes an operand of it."""
+    anchor = anchor_of(kernel)
+    return op is anchor or (
+        isinstance(op, DEQUANTIZE) and all(use.operation is anchor for use in op.results[0].uses)
     )
 
 

@@ -23,9 +23,10 @@ from xdsl.dialects.builtin import (
     VectorType,
     f32,
     i1,
+    i32,
     i64,
 )
-from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp
+from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp, ViewOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.backends.native.elements import in_memory
@@ -34,6 +35,7 @@ from et_ir.dialects.native import (
     CompareOp,
     ConcatOp,
     ConvertOp,
+    DotOp,
     OuterProductOp,
     PartOp,
     PrefetchOp,
@@ -458,6 +460,27 @@ class LoopBuilder:
     def prefetch(self, base: SSAValue, at: Sequence[Index]) -> None:
         """Say that a place of a buffer is read soon."""
         self.add_op(PrefetchOp(base, [self.index(one) for one in at]))
+
+    def quads(self, base: SSAValue, sizes: Sequence[Index]) -> SSAValue:
+        """The bytes of a buffer of one dimension in fours, as a buffer of i32."""
+        type = MemRefType(i32, [size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes])
+        dynamic = [size for size in sizes if not isinstance(size, int)]
+        return self.value(ViewOp(base, self.index(0), dynamic, type))
+
+    def joined_bytes(self, bytes: Sequence[SSAValue]) -> SSAValue:
+        """Up to four vectors of bytes as one of i32, the first in the low bits."""
+        made: SSAValue | None = None
+        for place, one in enumerate(bytes):
+            wide = self.convert("zext", one, i32)
+            if place:
+                wide = self.value(arith.ShLIOp(wide, self.number(8 * place, wide.type)))
+            made = wide if made is None else self.value(arith.OrIOp(made, wide))
+        assert made is not None
+        return made
+
+    def dot(self, x: SSAValue, w: SSAValue, accumulator: SSAValue) -> SSAValue:
+        """`accumulator` plus four products of the bytes of each lane."""
+        return self.value(DotOp(x, w, accumulator))
 
     def outer_product(self, column: SSAValue, row: SSAValue, accumulator: SSAValue) -> SSAValue:
         """`accumulator + column ⊗ row`."""

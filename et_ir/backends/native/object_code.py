@@ -6,7 +6,7 @@ clean up, none that vectorize or recognize idioms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -44,6 +44,16 @@ class InstructionSet:
     """Vector registers."""
     cpu_flags: tuple[str, ...]
     """Features that a machine must have to run the code, by the names that Linux gives them."""
+    dot_product: tuple[str, str] | None = None
+    """The feature with an instruction for products of bytes that code may use, by LLVM's and by Linux's name."""
+
+    def with_dot_products(self) -> InstructionSet:
+        """The same level, with the instruction for products of bytes if there is one."""
+        if self.dot_product is None:
+            return self
+        ours, linux = self.dot_product
+        features = f"{self.features},{ours}" if self.features else ours
+        return replace(self, features=features, cpu_flags=(*self.cpu_flags, linux), dot_product=None)
 
 
 INSTRUCTION_SETS: Final = {
@@ -57,6 +67,7 @@ INSTRUCTION_SETS: Final = {
             16,
             32,
             ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma"),
+            ("+avx512vnni", "avx512_vnni"),
         ),
         InstructionSet(
             "x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", "", 8, 16, ("avx2", "fma", "bmi2")

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.quantization import DEQUANTIZE
 from et_ir.backends.native.backend import (
     ALGORITHM_SPEC,
     BANDS_SPEC,
@@ -17,6 +18,7 @@ from et_ir.backends.native.backend import (
     NativeBackend,
 )
 from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
+from et_ir.backends.native.kernels.integer_operands import is_dynamic_factor, is_weight
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
@@ -110,6 +112,10 @@ class NativeSupport(OperatorSupport):
         if updates_state(op):
             return Diagnostic("state is updated in place", name)
         form = form_of_operator(op)
+        if is_weight(op) or is_dynamic_factor(op):
+            # They are computed with the products that read them.
+            users = [use.operation for result in op.results for use in result.uses]
+            return next(filter(None, map(self.refusal, users)), None)
         if form is None and not is_view(op):
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
@@ -239,7 +245,10 @@ def _is_kept(op: Operation) -> bool:
         return not op.results[1].uses
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):
         return True
-    return isinstance(op.arg("weight").owner, GetOp)
+    weight = op.arg("weight").owner
+    if isinstance(weight, DEQUANTIZE) and isinstance(op.arg("input").owner, DEQUANTIZE):
+        weight = weight.operands[0].owner
+    return isinstance(weight, GetOp)
 
 
 def _partitioner(options: Mapping[str, str]) -> NativePartitioner:

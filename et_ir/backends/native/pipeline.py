@@ -77,6 +77,8 @@ class Compiled:
     """Object code of a partition, for each instruction set."""
 
     objects: dict[str, bytes]
+    cpu_flags: dict[str, tuple[str, ...]]
+    """Of each instruction set: the features that a processor must have to run the code."""
     calls: dict[str, list[tuple[str, int]]]
     """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
     memory: Memory
@@ -113,7 +115,8 @@ def compile_partition(
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:
         # LLVM serves one thread at a time: it is not asked for this while it compiles.
-        data_layout(INSTRUCTION_SETS[name])
+        for target in (INSTRUCTION_SETS[name], INSTRUCTION_SETS[name].with_dot_products()):
+            data_layout(target)
     arena = 0
     facts: list[tuple[list[str], list[int]]] = []
     packed: Packed = {}
@@ -131,14 +134,21 @@ def compile_partition(
     with ThreadPoolExecutor(1) as executor:
         objects = _compiled(context, loops, mark(memory), executor)
     calls = {name: made.calls for name, made in loops.items()}
-    return Compiled(objects, calls, memory, host.messages)
+    flags = {name: _target(name, made).cpu_flags for name, made in loops.items()}
+    return Compiled(objects, flags, calls, memory, host.messages)
+
+
+def _target(name: str, loops: Loops) -> InstructionSet:
+    """An instruction set, with the instructions that the kernels need."""
+    target = INSTRUCTION_SETS[name]
+    return target.with_dot_products() if loops.host.multiplies_bytes else target
 
 
 def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Executor) -> dict[str, bytes]:
     """Lower loops for each instruction set. LLVM compiles one in a thread while passes lower the next."""
     objects: dict[str, Future[bytes]] = {}
     for name, made in loops.items():
-        target = INSTRUCTION_SETS[name]
+        target = _target(name, made)
         _reached("loops", target, made.module)
         for one in machine_passes(target.lanes):
             one.apply(context, made.module)

@@ -15,11 +15,13 @@ from xdsl.dialects.builtin import (
     TensorType,
     VectorType,
     i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
+    BaseAttr,
     IRDLOperation,
     VarConstraint,
     irdl_op_definition,
@@ -50,6 +52,7 @@ __all__ = [
     "CompareOp",
     "ConcatOp",
     "ConvertOp",
+    "DotOp",
     "KernelOp",
     "OuterProductOp",
     "PartOp",
@@ -300,6 +303,42 @@ class OuterProductOp(IRDLOperation):
             raise VerifyException(
                 f"[outer_product_c1] {self.lhs.type} by {self.rhs.type} is no {self.acc.type}"
             )
+
+
+@irdl_op_definition
+class DotOp(IRDLOperation):
+    """The accumulator plus four products of bytes in each lane, of which none saturates.
+
+    Lanes of the left operand are four bytes without a sign, those of the right operand four with one, the first in the
+    low bits. Sums wrap around.
+
+    ```mlir
+    %d = native.dot %x, %w, %c : vector<16xi32>
+    ```
+
+    Rule: `dot_c1` elements are of i32.
+    """
+
+    T: ClassVar = VarConstraint("T", BaseAttr(VectorType))
+
+    name = "native.dot"
+    lhs = operand_def(T)
+    """Bytes without a sign."""
+    rhs = operand_def(T)
+    """Bytes with a sign."""
+    acc = operand_def(T)
+    """What is added."""
+    result = result_def(T)
+    """The sums."""
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs `,` $acc attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue):
+        super().__init__(operands=[lhs, rhs, acc], result_types=[acc.type])
+
+    def verify_(self) -> None:
+        if vector_type(self.acc).element_type != i32:
+            raise VerifyException(f"[dot_c1] sums of bytes in {self.acc.type}")
 
 
 @irdl_op_definition

@@ -11,6 +11,7 @@ from __future__ import annotations
 import faulthandler
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,13 +25,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm"))
 import xnnpack_graphs
 from guarded_memory import GuardedPlatform, guarded_bytes
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import EdgeProgramManager, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
 from et_schema.native import NativeProgram, evaluate_size, interface_symbol, read_native, serialize_native
 from et_schema.pte import read_pte
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.native.backend import NativeBackend
 from et_vm.platform import Platform
+
+import_module("torch.ao.quantization.fx._decomposed")  # registers the operators
+QUANTIZED: Any = torch.ops.quantized_decomposed
 
 
 class Chain(nn.Module):
@@ -97,6 +101,49 @@ class Computed(nn.Module):
         return nn.functional.conv_transpose2d(nn.functional.conv2d(x, w), w, stride=2, padding=1)
 
 
+class Bytes(nn.Module):
+    """Products of bytes, of sizes that fill no vector; scales are powers of two, so that floats are exact too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        for name, shape in {
+            "first": (20, 3, 3, 3),
+            "depthwise": (20, 1, 3, 3),
+            "point": (35, 20, 1, 1),
+            "filters": (5, 35, 2, 3),
+            "matrix": (7, 5),
+            "last": (19, 7),
+        }.items():
+            self.register_buffer(name, torch.randint(-127, 128, shape, dtype=torch.int8, generator=generator))
+            self.register_buffer(f"{name}_scales", torch.full((shape[0],), 2.0**-8))
+            self.register_buffer(f"{name}_zeros", torch.zeros(shape[0], dtype=torch.int64))
+
+    def weights(self, name: str) -> torch.Tensor:
+        stored, scales, zeros = (getattr(self, name + end) for end in ("", "_scales", "_zeros"))
+        return QUANTIZED.dequantize_per_channel(stored, scales, zeros, 0, -127, 127, torch.int8)
+
+    def stored(self, x: torch.Tensor, scale: float, zero_point: int) -> torch.Tensor:
+        limits = (scale, zero_point, -128, 127, torch.int8)
+        return QUANTIZED.dequantize_per_tensor(QUANTIZED.quantize_per_tensor(x, *limits), *limits)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.stored(x, 2.0**-5, -3)
+        x = self.stored(torch.relu(nn.functional.conv2d(x, self.weights("first"), None, 2, 1)), 2.0**-4, -128)
+        y = self.stored(nn.functional.conv2d(x, self.weights("depthwise"), None, 1, 1, 1, 20), 2.0**-3, 5)
+        y = self.stored(nn.functional.hardtanh(y, 0, 6), 2.0**-4, -128) + x
+        y = self.stored(
+            nn.functional.conv2d(self.stored(y, 2.0**-3, -100), self.weights("point")), 2.0**-1, 1
+        )
+        y = nn.functional.conv2d(y, self.weights("filters"), None, (1, 2))
+        y = self.stored(y.permute(0, 2, 3, 1), 2.0**2, 0)
+        y = self.stored(nn.functional.linear(y, self.weights("matrix")), 2.0**3, 0)
+        scale, point = QUANTIZED.choose_qparams.tensor(y, -128, 127, 2.0**-12, torch.int8)
+        limits = (scale, point, -128, 127, torch.int8)
+        y = QUANTIZED.dequantize_per_tensor.tensor(QUANTIZED.quantize_per_tensor.tensor(y, *limits), *limits)
+        return nn.functional.linear(y, self.weights("last"))
+
+
 def image(*layers: nn.Module) -> nn.Module:
     return nn.Sequential(*layers, nn.ReLU())
 
@@ -131,6 +178,7 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
     (image(nn.Conv1d(5, 18, 5, padding=2), nn.Conv1d(18, 33, 3, groups=3)), [(2, 5, 11)]),
     (image(nn.Conv3d(3, 17, 3, padding=1), nn.AvgPool3d(2, 1, 1)), [(1, 3, 3, 4, 5)]),
     (image(nn.Conv2d(33, 20, 3, padding=1), nn.Conv2d(20, 35, 3)), [(2, 33, 13, 10)]),
+    (Bytes(), [(1, 3, 17, 14)]),
     (
         image(nn.Conv2d(5, 18, 1), nn.Conv2d(18, 18, 3, 2, 1, groups=18), nn.Conv2d(18, 7, 1)),
         [(2, 5, 9, 37)],
@@ -188,13 +236,28 @@ def blobs(name: str) -> Iterator[tuple[str, NativeProgram, dict[str, memoryview]
         torch.manual_seed(number)
         inputs = tuple(torch.randn(shape) for shape in runs[0])
         exported = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic)
-        edge = to_edge(exported).to_backend(NativePartitioner(instruction_sets=[name], bands=0))
-        pte = read_pte(memoryview(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer))
-        (plan,) = pte.program.execution_plan
-        (delegate,) = plan.delegates
-        assert delegate.processed is not None
-        program = read_native(pte.delegate_data(delegate.processed))
-        yield f"case {number}", program, dict(pte.named_data()), runs
+        partitioner = NativePartitioner(instruction_sets=[name], bands=0)
+        if isinstance(module, Bytes):
+            edge = to_edge_transform_and_lower(exported, partitioner=partitioner)
+        else:
+            edge = to_edge(exported).to_backend(partitioner)
+        yield f"case {number}", *_tables(edge), runs
+
+
+def blob(
+    module: nn.Module, inputs: tuple[torch.Tensor, ...], name: str, **options: Any
+) -> tuple[NativeProgram, dict[str, memoryview]]:
+    """A module compiled, with options of the partitioner: its tables and the named data."""
+    partitioner = NativePartitioner(instruction_sets=[name], **options)
+    return _tables(to_edge(torch.export.export(module.eval(), inputs)).to_backend(partitioner))
+
+
+def _tables(edge: EdgeProgramManager) -> tuple[NativeProgram, dict[str, memoryview]]:
+    pte = read_pte(memoryview(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer))
+    (plan,) = pte.program.execution_plan
+    (delegate,) = plan.delegates
+    assert delegate.processed is not None
+    return read_native(pte.delegate_data(delegate.processed)), dict(pte.named_data())
 
 
 def told(program: NativeProgram, shapes: Shapes) -> tuple[list[int], list[list[int]]]:

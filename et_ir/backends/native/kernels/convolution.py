@@ -37,6 +37,7 @@ from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.backends.orders import NHWC
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.native import KernelOp
+from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["LARGE_FILTERS", "convolution_kernel", "reads_planes"]
@@ -64,12 +65,16 @@ class _Shape:
 
 def reads_planes(kernel: KernelOp, value: SSAValue) -> bool:
     """Whether a kernel can read an image whose channels follow each other, not its pixels."""
-    if kernel.form.data != "convolution" or not kernel.has_fixed_sizes():
+    integers = kernel.form.data == "integer_convolution"
+    if (kernel.form.data != "convolution" and not integers) or not kernel.has_fixed_sizes():
         return False
     if tensor_type(value).get_shape()[1] > FEW_CHANNELS:
         return False
     anchor = anchor_of(kernel)
     image = anchor.operands[0]
+    if integers:
+        assert isinstance(image.owner, SchemaOp)
+        image = image.owner.operands[0]
     return (
         [kernel.outside()[one] for one in kernel.body.block.args].count(value) == 1
         and kernel.outside().get(image) is value

@@ -39,6 +39,8 @@ class Epilogue:
     tail: Tail = lambda _, total, __: total
     tail_operands: Sequence[SSAValue] = ()
     """The operands of the anchor that `tail` reads, as values in the body."""
+    absorbed: Sequence[SchemaOp] = ()
+    """The ops after the anchor that `tail` computes too: a chain, of which others read the last result only."""
     _buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     @property
@@ -49,8 +51,15 @@ class Epilogue:
 
     @property
     def _ops(self) -> list[SchemaOp]:
-        ops = self.kernel.body.block.ops
-        return [op for op in ops if isinstance(op, SchemaOp) and op is not self.anchor]
+        """The ops that are computed of the anchor's results, and of nothing before it."""
+        return [
+            op
+            for op in self.kernel.body.block.ops
+            if isinstance(op, SchemaOp)
+            and op is not self.anchor
+            and op not in self.absorbed
+            and any(use.operation is not self.anchor for result in op.results for use in result.uses)
+        ]
 
     def operands(self, host: Host) -> list[Operand]:
         """Buffers that the epilogue reads: of all elements, of one for each column, or of one."""
@@ -102,10 +111,17 @@ class Epilogue:
             )
             for value, buffer in self._buffers.items()
         }
-        values[self.anchor.results[0]] = self.tail(b, total, values)
+        reached = self.absorbed[-1] if self.absorbed else self.anchor
+        values[reached.results[0]] = self._total(b, total, at, values)
         last = self.kernel.body.block.last_op
         assert isinstance(last, YieldOp)
         return evaluate(b, self._ops, values)[last.operands[0]]
+
+    def _total(
+        self, b: LoopBuilder, total: SSAValue, at: Sequence[Index], values: Mapping[SSAValue, SSAValue]
+    ) -> SSAValue:
+        """What the anchor, and the ops that are absorbed, make of the sums of its loops for a tile at a place."""
+        return self.tail(b, total, values)
 
     def _operand(
         self,

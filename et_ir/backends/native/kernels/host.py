@@ -103,6 +103,8 @@ class Host:
         """What reports of the code mean, by number."""
         self.called: list[str] = []
         """Names of the kernels, in the order of the calls."""
+        self.multiplies_bytes = False
+        """Whether kernels have products of bytes, which some processors have an instruction for."""
         self._packed = packed
         self._derived: dict[str, SSAValue] = {}
         # The arguments of derived constants, until it is known which there are before them.

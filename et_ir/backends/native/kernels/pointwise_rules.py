@@ -14,6 +14,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, i1, i32
 from xdsl.ir import Attribute, SSAValue
 
+from et_ir.analysis.quantization import DEQUANTIZE
 from et_ir.backends.native.elements import ELEMENTS, element_of, is_float, is_integer, promoted
 from et_ir.backends.native.kernels.float_rules import FLOATS
 from et_ir.backends.native.kernels.integer_rules import (
@@ -22,6 +23,7 @@ from et_ir.backends.native.kernels.integer_rules import (
     converted,
     is_zero_divisor,
 )
+from et_ir.backends.native.kernels.quantization_rules import QUANTIZING, quantization_rule, quantizes
 from et_ir.backends.native.loop_builder import LoopBuilder
 from et_ir.dialects.native import CompareOp, KernelOp, SelectOp
 from et_ir.dialects.schema import SchemaOp
@@ -43,6 +45,9 @@ def evaluate(
         found = rule_of(op)
         assert found is not None
         rule, computed = found
+        if operator_name(op) in QUANTIZING:
+            known[op.results[0]] = rule(b, op, [known[op.operands[0]]])
+            continue
         operands = [operand for operand in op.operands if is_tensor(operand.type)]
         read = [
             converted(b, known[operand], element_of(operand), element)
@@ -59,6 +64,8 @@ def rule_of(op: SchemaOp) -> tuple[Rule, Attribute] | None:
     name = operator_name(op)
     if not is_pointwise(op):
         return None
+    if name in QUANTIZING:
+        return (quantization_rule, f32) if quantizes(op) else None
     elements = [element_of(operand) for operand in op.operands if is_tensor(operand.type)]
     result = element_of(op.results[0])
     if not set(ELEMENTS).issuperset([*elements, result]):
@@ -107,7 +114,7 @@ def _read_as(op: SchemaOp, computed: Attribute) -> list[Attribute]:
 def is_pointwise(op: SchemaOp) -> bool:
     """Whether there are rules for an operator, for some element types."""
     name = operator_name(op)
-    return name in POINTWISE or name in COMPARISONS or name in INTEGERS or name in MASKS
+    return any(name in rules for rules in (POINTWISE, COMPARISONS, INTEGERS, MASKS, QUANTIZING))
 
 
 def operator_name(op: SchemaOp) -> str:
@@ -117,7 +124,11 @@ def operator_name(op: SchemaOp) -> str:
 
 def anchor_of(kernel: KernelOp) -> SchemaOp:
     """The op of a kernel that has loops of its own. Pointwise ops may be before it, which do not read its result."""
-    return next(op for op in kernel.body.block.ops if isinstance(op, SchemaOp) and not is_pointwise(op))
+    return next(
+        op
+        for op in kernel.body.block.ops
+        if isinstance(op, SchemaOp) and not is_pointwise(op) and not isinstance(op, DEQUANTIZE)
+    )
 
 
 # -- arithmetic

@@ -42,6 +42,7 @@ __all__ = [
     "packed_operand",
     "product_kernel",
     "right_argument",
+    "shared_tiles",
 ]
 
 BLOCK_ROWS: Final = 96
@@ -203,7 +204,7 @@ def build_product(
             first = b.mul(number, tile)
             rows(first, b.min(b.add(first, tile), count), column, width, mask, matrix)
 
-        _shared_tiles(b, sizes, b.dim(y, 1), b.quotient(b.add(count, tile - 1), tile), one_tile)
+        shared_tiles(b, sizes, b.dim(y, 1), b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:
         column_groups(
             b,
@@ -214,7 +215,7 @@ def build_product(
         )
 
 
-def _shared_tiles(
+def shared_tiles(
     b: LoopBuilder,
     sizes: Sizes,
     columns: Index,

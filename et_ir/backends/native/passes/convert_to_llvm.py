@@ -35,8 +35,8 @@ from xdsl.passes import ModulePass
 from et_ir.backends.native.elements import nbytes
 from et_ir.backends.native.kernels.host import PREPARATION
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, PrefetchOp, ReportOp, SelectOp
-from et_ir.dialects.native.types import memref_type, vector_type
+from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
+from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_type
 from et_schema.native import ENTRY, PREPARE
 
 __all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
@@ -46,6 +46,9 @@ BARRIER: Final = "native_barrier"
 MARK: Final = "native_mark"
 """The function that is called at the start of an entry point and after each of its calls, with the context and the
 number of the thread: it notes the time where somebody asks for times."""
+
+NEON_LANES: Final = 4
+"""Elements of 32 bits in a vector of AArch64, which has an instruction for saturating conversion."""
 
 REPORT: Final = "native_report"
 """The function that a report calls, with the context of the call and the number of the message."""
@@ -333,11 +336,16 @@ class _Conversion:
             case ConvertOp() if op.kind.data == "fptosi":
                 # Saturating: LLVM says nothing of what is out of range for its instruction.
                 source, result = self._value(op.source), vector_type(op.result)
+                if result.element_type == i32 and result.get_shape()[0] > NEON_LANES:
+                    self._values[op.result] = self._saturated(source, result)
+                    return
                 name = f"llvm.fptosi.sat.{_suffix(result)}.{_suffix(source.type)}"
                 self._define(op, llvm.CallIntrinsicOp(name, [source], [result]))
             case ConvertOp():
                 element = vector_type(op.result).element_type
                 self._define(op, ConvertOp(op.kind.data, self._value(op.source), element))
+            case DotOp():
+                self._values[op.result] = self._dot(*map(self._value, (op.lhs, op.rhs, op.acc)))
             case ReportOp():
                 self._call(REPORT, [self._context, self._number_of(op.number.value.data, i64)])
             case arith.ExtFOp():
@@ -598,6 +606,61 @@ class _Conversion:
         start = self._constant(FloatAttr(neutral, f32), f32)
         # In a tree: the order of elements would be one addition after the other.
         self._define(op, reduce(start, parts, llvm.FastMathAttr([FastMathFlag.REASSOC])))
+
+    def _saturated(self, source: SSAValue, type: VectorType[Attribute]) -> SSAValue:
+        """Floats as i32: the nearest there is where they are out of range, 0 for NaN.
+
+        LLVM's intrinsic becomes code for one element after the other on x86.
+        """
+        floats = vector_type(source)
+        zero = self._constant(float_splat(floats, 0.0), floats)
+        limit = self._constant(float_splat(floats, 2.0**31), floats)
+        least = self._constant(float_splat(floats, -(2.0**31)), floats)
+        above = self._made(CompareOp("oge", source, limit))
+        below = self._made(CompareOp("olt", source, least))
+        inside = self._made(SelectOp(self._made(CompareOp("olt", source, limit)), source, zero))
+        made = self._made(ConvertOp("fptosi", self._made(SelectOp(below, zero, inside)), i32))
+        for mask, number in ((above, 2**31 - 1), (below, -(2**31))):
+            made = self._made(SelectOp(mask, self._constant(integer_splat(type, number), type), made))
+        return made
+
+    def _dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
+        """Sums of products of bytes: by one instruction of AVX-512, pairs with AVX2, one by one elsewhere.
+
+        The instruction of AVX2 that multiplies bytes saturates sums of two: bytes are widened first.
+        """
+        (lanes,) = vector_type(x).get_shape()
+        if lanes == 16:
+            bytes = VectorType(IntegerType(8), [64])
+            parts = [acc, self._bits_as(x, bytes), self._bits_as(w, bytes)]
+            return self._made(llvm.CallIntrinsicOp("llvm.x86.avx512.vpdpbusd.512", parts, [x.type]))
+        if lanes == 8:
+            pairs = VectorType(IntegerType(16), [16])
+            eight = self._constant(integer_splat(pairs, 8), pairs)
+            x, w = self._bits_as(x, pairs), self._bits_as(w, pairs)
+            low = self._constant(integer_splat(pairs, 255), pairs)
+            halves = [
+                (self._binary(llvm.AndOp, x, low), self._binary(llvm.ShlOp, w, eight)),
+                (self._binary(llvm.LShrOp, x, eight), w),
+            ]
+            for byte, shifted in halves:
+                factors = [byte, self._binary(llvm.AShrOp, shifted, eight)]
+                made = llvm.CallIntrinsicOp("llvm.x86.avx2.pmadd.wd", factors, [acc.type])
+                acc = self._binary(llvm.AddOp, acc, self._made(made))
+            return acc
+        type = vector_type(x)
+        for place in range(4):
+            low, top, right = (
+                self._constant(integer_splat(type, number), type) for number in (255, 24, 8 * place)
+            )
+            byte = self._binary(llvm.AndOp, self._binary(llvm.LShrOp, x, right), low)
+            left = self._constant(integer_splat(type, 24 - 8 * place), type)
+            signed = self._binary(llvm.AShrOp, self._binary(llvm.ShlOp, w, left), top)
+            acc = self._binary(llvm.AddOp, acc, self._binary(llvm.MulOp, byte, signed))
+        return acc
+
+    def _bits_as(self, value: SSAValue, type: Attribute) -> SSAValue:
+        return self._once((llvm.BitcastOp, type), (value,), lambda: llvm.BitcastOp(value, type))
 
     # -- values
 

@@ -26,6 +26,9 @@ from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.filter_convolution import filter_convolution_kernel
 from et_ir.backends.native.kernels.gathers import gather_kernel, scatter_kernel
 from et_ir.backends.native.kernels.host import Host, Packed
+from et_ir.backends.native.kernels.integer_convolution import integer_convolution_kernel
+from et_ir.backends.native.kernels.integer_depthwise import integer_depthwise_kernel
+from et_ir.backends.native.kernels.integer_product import integer_product_kernel
 from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
@@ -61,6 +64,10 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "depthwise": depthwise_kernel,
     "filter_convolution": filter_convolution_kernel,
     "gather": gather_kernel,
+    "integer_convolution": integer_convolution_kernel,
+    "integer_depthwise": integer_depthwise_kernel,
+    "integer_point": integer_product_kernel,
+    "integer_product": integer_product_kernel,
     "move": move_kernel,
     "pad": constant_pad_kernel,
     "pool": pool_kernel,

@@ -15,9 +15,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.forms import SPATIAL, form_of
+from et_ir.analysis.quantization import DEQUANTIZE
+from et_ir.backends.native.forms import INTEGER_FORMS, SPATIAL, form_of
 from et_ir.backends.native.kernels.images import channel_dim
+from et_ir.backends.native.kernels.integer_operands import integer_operands
 from et_ir.backends.native.kernels.integer_rules import is_checked
+from et_ir.backends.native.passes.copy_factors import copy_factors
 from et_ir.backends.native.passes.expand_norms import expand_norms
 from et_ir.backends.native.sizes import product, shape_of
 from et_ir.dialects.native import KernelOp, YieldOp
@@ -60,6 +63,7 @@ class FormKernelsPass(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
                 expand_norms(function.body.block)
+                copy_factors(function.body.block)
                 for group in _groups(function.body.block):
                     _outline(group)
 
@@ -86,6 +90,13 @@ def _groups(block: Block) -> list[_Group]:
         if not isinstance(op, SchemaOp):
             continue
         form = form_of(op)
+        product = _product_of(op)
+        if product is not None:
+            # Operands of a product of bytes, which is computed on what is stored.
+            group = of_op[product]
+            group.ops.append(op)
+            of_op[op] = group
+            continue
         if form is None:
             continue
         group = _joined(op, form, of_op)
@@ -101,6 +112,16 @@ def _groups(block: Block) -> list[_Group]:
     return groups[::-1]
 
 
+def _product_of(op: SchemaOp) -> SchemaOp | None:
+    """The product of bytes that alone reads what an op dequantizes."""
+    uses = list(op.results[0].uses)
+    if not isinstance(op, DEQUANTIZE) or len(uses) != 1 or not isinstance(uses[0].operation, SchemaOp):
+        return None
+    user = uses[0].operation
+    found = integer_operands(user) if form_of(user) in INTEGER_FORMS else None
+    return user if found is not None and op in (found.activation, found.weight) else None
+
+
 def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group | None:
     """The group that an op is computed in, if its users are in one that can take it."""
     uses = [use.operation for result in op.results for use in result.uses]
@@ -108,6 +129,8 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if len(users) != 1 or len([result for result in op.results if result.uses]) != 1:
         return None
     (group,) = users.values()
+    if any(isinstance(user, SchemaOp) and _product_of(user) is not None for user in uses):
+        return None  # What a product of bytes reads is in memory.
     if group is None or not ALONE.isdisjoint((form, group.form)):
         return None
     if form != "pointwise" and group.form != "pointwise":
@@ -122,6 +145,8 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if group.form != "pointwise" and not (_follows_anchor(op, group) and _fits(op, _anchor(group))):
         return None
     root, type = tensor_type(group.ops[0].results[0]), tensor_type(op.results[0])
+    if form in INTEGER_FORMS:
+        return group if _same_shape(op.results[0], group.ops[0].results[0]) else None
     if form != "pointwise":
         # Its loops write what they compute.
         return group if type == root else None

@@ -28,7 +28,15 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import CompareOp, ConcatOp, ConvertOp, OuterProductOp, SelectOp, StridedLoadOp
+from et_ir.dialects.native import (
+    CompareOp,
+    ConcatOp,
+    ConvertOp,
+    DotOp,
+    OuterProductOp,
+    SelectOp,
+    StridedLoadOp,
+)
 from et_ir.dialects.native.types import resized_splat, vector_type
 
 __all__ = ["LowerVectorsPass"]
@@ -82,6 +90,7 @@ _ELEMENTWISE: Final = (
     vector.BitcastOp,
     CompareOp,
     ConvertOp,
+    DotOp,
     SelectOp,
 )
 """Ops whose result has at each place what they compute of the operands there."""

@@ -70,6 +70,14 @@ func.func @outer_product_c1(%a: vector<3xf32>, %b: vector<4xf32>, %c: vector<4x3
 
 // -----
 
+func.func @dot_c1(%a: vector<4xf32>) {
+  // expected-error@+1 {{[dot_c1] sums of bytes in vector<4xf32>}}
+  %0 = native.dot %a, %a, %a : vector<4xf32>
+  func.return
+}
+
+// -----
+
 func.func @concat_c1(%a: vector<3xf32>, %b: vector<4xf32>) {
   // expected-error@+1 {{[concat_c1] vector<3xf32>, vector<4xf32> make no vector<8xf32>}}
   %0 = native.concat %a, %b : (vector<3xf32>, vector<4xf32>) -> vector<8xf32>

@@ -26,7 +26,8 @@ func.func @kernels(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<2x2xf32> {
 // CHECK-NEXT:     %p = native.outer_product %a, %w, %zero : vector<3xf32>, vector<8xf32>, vector<3x8xf32> -> vector<3x8xf32>
 // CHECK-NEXT:     %m = native.compare "olt", %p, %zero : vector<3x8xf32>, vector<3x8xf32> -> vector<3x8xi1>
 // CHECK-NEXT:     %s = native.select %m, %p, %zero : vector<3x8xi1>, vector<3x8xf32>
-// CHECK:        native.prefetch %x[%n, %c0] : memref<?x?xf32>
+// CHECK:        %d = native.dot %q, %q, %q : vector<4xi32>
+// CHECK-NEXT:   native.prefetch %x[%n, %c0] : memref<?x?xf32>
 // CHECK-NEXT:   %first, %last, %number = native.part %n most 8
 // CHECK-NEXT:   native.barrier
 func.func @loops(%x: memref<?x?xf32>, %n: index) {
@@ -42,6 +43,8 @@ func.func @loops(%x: memref<?x?xf32>, %n: index) {
     %s = native.select %m, %p, %zero : vector<3x8xi1>, vector<3x8xf32>
     vector.store %s, %x[%i, %c0] : memref<?x?xf32>, vector<3x8xf32>
   }
+  %q = arith.constant dense<0> : vector<4xi32>
+  %d = native.dot %q, %q, %q : vector<4xi32>
   native.prefetch %x[%n, %c0] : memref<?x?xf32>
   %first, %last, %number = native.part %n most 8
   native.barrier

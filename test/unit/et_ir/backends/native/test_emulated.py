@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from native_guarded_runs import CASES, SIZED, blobs, told
+from native_guarded_runs import CASES, SIZED, blob, blobs, told
+from torch import nn
 
-from et_schema.native import ENTRY
+from et_schema.native import ENTRY, PREPARE, NativeProgram
 from et_vm.backends.native.elf import MACHINES, link_object
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
@@ -33,32 +34,60 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def emulated(
+    runner: Path, folder: Path, program: NativeProgram, data: dict[str, memoryview], inputs: list[np.ndarray]
+) -> np.ndarray:
+    """The first output of a program for AArch64, whose derived constants are computed before."""
+    (code,) = program.objects
+    image = link_object(memoryview(code.code), MACHINES["aarch64"])
+    path = folder / "image"
+    path.write_bytes(image.content)
+    words, results = told(program, [one.shape for one in inputs])
+    outputs = [np.full(shape, np.nan, np.float32) for shape in results]
+    buffers = [one.tobytes() for one in (*inputs, *outputs)]
+    buffers += [bytes(data[constant.key][: constant.nbytes]) for constant in program.constants]
+    buffers += [b"\xff" * nbytes for nbytes in program.derived]
+    prepare = image.place(PREPARE) if program.derived else -1
+    numbers = [prepare, image.place(ENTRY), len(buffers), program.arena_size, len(words), *words]
+    done = subprocess.run(
+        [
+            EMULATOR,
+            "-cpu",
+            "cortex-a53",
+            runner,
+            path,
+            *map(str, numbers),
+            *(str(len(one)) for one in buffers),
+        ],
+        input=b"".join(buffers),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    at = sum(map(len, buffers[: len(inputs)]))
+    return np.frombuffer(done.stdout, np.float32, outputs[0].size, at).reshape(outputs[0].shape)
+
+
 def test_programs(runner: Path, tmp_path: Path) -> None:
     """Every case of the guarded runs, against eager."""
-    number = MACHINES["aarch64"]
     modules = [module for module, *_ in (*CASES, *SIZED)]
     for module, (label, program, data, runs) in zip(modules, blobs("aarch64"), strict=True):
-        (code,) = program.objects
-        image = link_object(memoryview(code.code), number)
-        path = tmp_path / "image"
-        path.write_bytes(image.content)
         random = np.random.default_rng(0)
         inputs = [random.standard_normal(shape).astype(np.float32) for shape in runs[-1]]
-        words, results = told(program, runs[-1])
-        outputs = [np.full(shape, np.nan, np.float32) for shape in results]
-        buffers = [*(one.tobytes() for one in (*inputs, *outputs))]
-        buffers += [bytes(data[constant.key][: constant.nbytes]) for constant in program.constants]
-        sizes = [str(len(one)) for one in buffers]
-        numbers = [image.place(ENTRY), len(buffers), program.arena_size, len(words), *words]
-        done = subprocess.run(
-            [EMULATOR, "-cpu", "cortex-a53", runner, path, *map(str, numbers), *sizes],
-            input=b"".join(buffers),
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 0, (label, done.returncode, done.stderr)
-        at = sum(map(len, buffers[: len(inputs)]))
-        found = np.frombuffer(done.stdout, np.float32, outputs[0].size, at).reshape(outputs[0].shape)
+        found = emulated(runner, tmp_path, program, data, inputs)
         with torch.no_grad():
             expected = module(*map(torch.from_numpy, inputs)).numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=label)
+
+
+@pytest.mark.parametrize("algorithm", ["winograd_2", "winograd_4"])
+def test_derived_constants(runner: Path, tmp_path: Path, algorithm: str) -> None:
+    """Filters that are transformed when the program is loaded."""
+    torch.manual_seed(0)
+    module = nn.Conv2d(19, 20, 3, padding=1).eval()
+    x = torch.randn(1, 19, 13, 10)
+    program, data = blob(module, (x,), "aarch64", algorithm=algorithm)
+    assert program.derived
+    found = emulated(runner, tmp_path, program, data, [x.numpy()])
+    with torch.no_grad():
+        np.testing.assert_allclose(found, module(x).numpy(), rtol=0, atol=1e-4)

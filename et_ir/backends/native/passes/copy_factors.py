@@ -1,0 +1,153 @@
+"""Preparation of products of quantized numbers: operands of their own, of bytes without a sign.
+
+Instructions multiply bytes without a sign by bytes with one. Activations become such: a quantization is moved by 128,
+together with all that dequantizes what it stores. Where bytes with a sign come from elsewhere, they are stored again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Block, SSAValue
+
+from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
+from et_ir.backends.native.elements import element_of
+from et_ir.backends.native.forms import INTEGER_FORMS, form_of
+from et_ir.backends.native.kernels.integer_operands import IntegerOperands, integer_operands
+from et_ir.backends.native.kernels.quantization_rules import quantizes
+from et_ir.backends.native.passes.expand_dynamic_quantization import expand_dynamic
+from et_ir.dialects.edge import OP_BY_NAME
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import ui8
+from et_ir.dialects.schema.tensors import tensor_type
+from et_ops.dtypes import F32, U8
+
+__all__ = ["copy_factors"]
+
+OFFSET = 128
+_LIMITS = ("scale", "zero_point", "quant_min", "quant_max")
+
+
+def copy_factors(block: Block) -> None:
+    """Give each product of bytes ops of its own that dequantize its operands, the activation without a sign."""
+    for op in list(block.ops):
+        if not isinstance(op, SchemaOp) or form_of(op) not in INTEGER_FORMS:
+            continue
+        found = integer_operands(op)
+        assert found is not None
+        if found.quantization is None:
+            expand_dynamic(block, op, found.activation)
+        elif element_of(found.activation.operands[0]) != ui8:
+            _move(block, found)
+        for name in ("input", "weight"):
+            _copy(block, op, op.arg(name))
+    for op in list(block.ops):
+        if isinstance(op, DEQUANTIZE) and form_of(op) is None and not _is_factor(op):
+            _expand(block, op)
+
+
+def _is_factor(op: SchemaOp) -> bool:
+    """Whether only a product reads what an op dequantizes."""
+    users = [use.operation for use in op.results[0].uses]
+    return len(users) == 1 and isinstance(users[0], SchemaOp) and form_of(users[0]) in INTEGER_FORMS
+
+
+def _expand(block: Block, op: SchemaOp) -> None:
+    """Ops on f32 for what others read too, such as the results of a partition."""
+    if "per_channel_group" in op.name or "per_token" in op.name:
+        return  # The partitioner takes none of these.
+
+    def make(name: str, *args: Any, **kwargs: Any) -> SSAValue:
+        made = OP_BY_NAME[name].make(*args, location=op.location, **kwargs)
+        block.insert_op_before(made, op)
+        return made.results[0]
+
+    def spread(value: SSAValue) -> SSAValue:
+        """A number for each channel, in the dimension of these."""
+        if "per_channel" not in op.name:
+            return value
+        shape = [1] * tensor_type(op.operands[0]).get_num_dims()
+        shape[int(op.arg("axis"))] = -1
+        return make("view_copy", value, shape)
+
+    def real(value: SSAValue) -> SSAValue:
+        if element_of(value) == f32:
+            return value
+        return make("dim_order_ops._to_dim_order_copy", value, dtype=F32)
+
+    stored, scale, *points = op.operands
+    made = real(stored)
+    if points:
+        made = make("sub.Tensor", made, spread(real(points[0])))
+    made = make("mul.Tensor", made, spread(scale))
+    op.results[0].replace_all_uses_with(made)
+    block.erase_op(op)
+
+
+def _copy(block: Block, op: SchemaOp, value: SSAValue) -> None:
+    if value.has_one_use():
+        return
+    source = value.owner
+    assert isinstance(source, SchemaOp)
+    copy = source.clone()
+    copy.location = source.location
+    block.insert_op_before(copy, op)
+    op.operands[list(op.operands).index(value)] = copy.results[0]
+
+
+def _move(block: Block, found: IntegerOperands) -> None:
+    """Make the activation of a product one of bytes without a sign."""
+    dequantize = found.activation
+    stored = dequantize.operands[0]
+    quantize = stored.owner
+    users = [use.operation for use in stored.uses]
+    if (
+        isinstance(quantize, QUANTIZE)
+        and quantizes(quantize)
+        and all(
+            isinstance(user, DEQUANTIZE) and quantizes(user) and _limits(user) == _limits(quantize)
+            for user in users
+        )
+    ):
+        moved = _moved(quantize, quantize.operands[0])
+        moved.results[0].name_hint = stored.name_hint
+        block.insert_op_before(moved, quantize)
+        for user in users:
+            assert isinstance(user, SchemaOp)
+            _replace(block, user, _moved(user, moved.results[0]))
+        block.erase_op(quantize)
+        return
+    real = dequantize.clone()
+    name = "quantized_decomposed.quantize_per_tensor"
+    again = OP_BY_NAME[name].make(real.results[0], *_shifted(dequantize), U8)
+    last = _moved(dequantize, again.results[0])
+    for made in (real, again, last):
+        made.location = dequantize.location
+        block.insert_op_before(made, found.op)
+    found.op.operands[list(found.op.operands).index(dequantize.results[0])] = last.results[0]
+    if not dequantize.results[0].uses:
+        block.erase_op(dequantize)
+
+
+def _limits(op: SchemaOp) -> list[Any]:
+    return [op.arg(name) for name in _LIMITS]
+
+
+def _shifted(op: SchemaOp) -> list[Any]:
+    scale, *numbers = _limits(op)
+    return [scale, *(number + OFFSET for number in numbers)]
+
+
+def _moved(op: SchemaOp, operand: SSAValue) -> SchemaOp:
+    """The same op for bytes without a sign."""
+    made = OP_BY_NAME[op.name.removeprefix("edge.")].make(operand, *_shifted(op), U8)
+    made.location = op.location
+    return made
+
+
+def _replace(block: Block, op: SchemaOp, made: SchemaOp) -> None:
+    block.insert_op_before(made, op)
+    made.results[0].name_hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(made.results[0])
+    block.erase_op(op)
