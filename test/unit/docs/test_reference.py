@@ -44,7 +44,7 @@ TYPES = {
     "native.strided_load": {"x": "memref<?x?xf32>", "i": "index", "k": "index"},
     "native.part": {"count": "index"},
     "native.outer_product": {"a": "vector<12xf32>", "b": "vector<32xf32>", "c": "vector<12x32xf32>"},
-    "native.dot": {name: "vector<16xi32>" for name in ("x", "w", "c")},
+    "native.dot": dict.fromkeys(("x", "w", "c"), "vector<16xi32>"),
     "native.concat": {"b0": "vector<16xf32>", "b1": "vector<16xf32>"},
     "native.compare": {"a": "vector<16xf32>", "b": "vector<16xf32>"},
     "native.prefetch": {"w": "memref<?x?xf32>", "i": "index", "k": "index"},

@@ -1,7 +1,7 @@
 """Expansion of dynamic quantization into pointwise ops and reductions.
 
-Activations become bytes without a sign by the range of their numbers. The scale and the zero point are f32 tensors of one element, computed as torch does: in f32, with the range widened to
-hold 0.
+Activations become bytes without a sign, by the range of their numbers. The scale and the zero point are f32 tensors of
+one element, computed as torch does: in f32, with the range widened to hold 0.
 """
 
 from __future__ import annotations
