@@ -116,7 +116,7 @@ def quantize(
     batches = batches or [inputs]
     with _quiet(), torch.no_grad():
         made, plain, left = module, None, list[Unquantized]()
-        if chosen.name in ("8da4w", "int8-weights"):
+        if chosen.name != "int8":
             made, left = _by_weights(copy.deepcopy(module), chosen, keep_float)
         if chosen.name != "8da4w":
             run = _Calibration(chosen, keywords, batches, keep_float, exported)

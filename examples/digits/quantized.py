@@ -123,7 +123,7 @@ def quantized(mode: str, module: nn.Module) -> ExportedProgram:
     """The program of a mode, without what torchao says of itself."""
     logging.disable(logging.WARNING)
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings(action="ignore"), network.one_thread():
             return MODES[mode](module)
     finally:
         logging.disable(logging.NOTSET)
