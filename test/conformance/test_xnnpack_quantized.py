@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,21 @@ def test_results(name: str, granularity: str, stock: StockRuntime, tmp_path: Pat
     (tmp_path / "theirs.pte").write_bytes(theirs)
     (reference,) = stock.run(tmp_path / "theirs.pte", inputs)
     assert (ours - reference).abs().max() <= step(program) * 1.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mobilenet_v2", "resnet18", "vit"])
+def test_models_have_the_bits_of_stocks_files(name: str, stock: StockRuntime, tmp_path: Path) -> None:
+    module, inputs = getattr(import_module(f"examples.models.{name}"), name)()[:2]
+    converted = calibrated(module, inputs)
+    edge = to_edge_transform_and_lower(
+        torch.export.export(converted, inputs), partitioner=XnnpackPartitioner()
+    )
+    assert [op.name for op in edge.module.walk() if op.name == "backend.call"] == ["backend.call"]
+    assert not [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
+    ours, theirs = tmp_path / "ours.pte", tmp_path / "theirs.pte"
+    edge.to_executorch().save(ours)
+    theirs.write_bytes(lowered_program(torch.export.export(converted, inputs)))
+    assert ours.stat().st_size <= 1.05 * theirs.stat().st_size
+    found, expected = (stock.run(path, inputs)[0] for path in (ours, theirs))
+    assert torch.equal(found, expected)
