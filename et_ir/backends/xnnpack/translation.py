@@ -229,9 +229,11 @@ class Translation:
         assert restored is not None
         how = self._quantization(restored)
         assert how.scales is not None
-        scales = (np.float32(self._quantized[x].scale) * how.scales.astype(np.float32)).astype(np.float64)
+        scales = np.float32(self._quantized[x].scale) * how.scales.astype(np.float32)
         limits = np.iinfo(np.int32)
-        integers = np.clip(np.rint(array / scales), limits.min, limits.max).astype(np.int32)
+        # In f32, with the inverse, as `quantize_per_channel` computes.
+        rounded = np.rint(array * (np.float32(1) / scales)).astype(np.float64)
+        integers = np.clip(rounded, limits.min, limits.max).astype(np.int32)
         if scales.ndim:
             type = ValueType(XNNDatatype.qcint32, self._channel_scales(scales, 0))
         else:
