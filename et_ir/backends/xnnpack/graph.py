@@ -10,6 +10,7 @@ from et_ir.delegation.named_data import NamedDataStore
 from et_schema.xnnpack_graph import (
     ConstantDataOffset,
     OutputMinMax,
+    PerChannelGroupQuant,
     PerChannelQuant,
     XNNDatatype,
     XNNGraph,
@@ -83,6 +84,11 @@ class GraphBuilder:
         """The quantization of a value with a scale (f32) for each index of a dimension of memory."""
         index = self._stored(f"scale_{scales.sha256}", scales)
         return PerChannelQuant(channel_dim=axis, scale_buffer_idx=index, num_scales=scales.nbytes // 4)
+
+    def group_scales(self, scales: Blob, group: int) -> PerChannelGroupQuant:
+        """The quantization of a matrix with a scale (bf16) for each `group` neighbours in a row."""
+        index = self._stored(f"scale_{scales.sha256}", scales)
+        return PerChannelGroupQuant(group_size=group, scale_buffer_idx=index, num_scales=scales.nbytes // 2)
 
     def _stored(self, name: str, blob: Blob) -> int:
         """The place of data in the graph's list, where it is once."""

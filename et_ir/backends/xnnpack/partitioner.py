@@ -60,7 +60,9 @@ class XnnpackPartitioner(CapabilityPartitioner):
         self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        support = XnnpackSupport(method)
+        return self._chosen(XnnpackSupport(method))
+
+    def _chosen(self, support: XnnpackSupport) -> OperatorSupport:
         return ChosenByUser(support, self._only, self._without)
 
     def ops_to_not_decompose(
@@ -69,9 +71,16 @@ class XnnpackPartitioner(CapabilityPartitioner):
         return [name for name in KEPT if name not in self._without], None
 
     def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:
-        if self._only or "where.self" in self._without:
-            return ()
-        return [found.ops for found in prelus(method.body.block)]
+        support = XnnpackSupport(method)
+        chosen, layers = self._chosen(support), support.dynamic.layers
+        found: list[Sequence[Operation]] = [
+            ops
+            for ops in support.dynamic.patterns
+            if all(chosen.is_node_supported(op) for op in ops if op in layers)
+        ]
+        if not self._only and "where.self" not in self._without:
+            found += [one.ops for one in prelus(method.body.block)]
+        return found
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and op.name.removeprefix("edge.") in _MOVES for op in ops):

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, quantization_of
 from et_ir.backends.xnnpack.constants import DATATYPES, is_constant
+from et_ir.backends.xnnpack.dynamic import dynamic_layers
 from et_ir.backends.xnnpack.integers import integer_operations, is_one_scale, is_quantized_constant
 from et_ir.backends.xnnpack.rules import RULES
 from et_ir.delegation.support import OperatorSupport
@@ -46,6 +47,17 @@ class XnnpackSupport(OperatorSupport):
 
         self._quantization = quantization
         self._integers = integer_operations(method.body.block.ops, self._quantization)
+        self.dynamic = dynamic_layers(method.body.block.ops, self._quantization, self._takes_layer)
+        """The layers whose activations are quantized while they run."""
+
+    def _takes_layer(self, op: SchemaOp) -> bool:
+        """Whether nodes compute a layer, were its weight and its operand floats."""
+        tensors = [value for value in (*op.operands, *op.results) if is_tensor(value.type)]
+        if any(self._of_value(value) for value in tensors):
+            return False
+        return all(tensor_type(value).element_type == f32 for value in tensors) and not RULES[
+            op.name.removeprefix("edge.")
+        ].refuse(op)
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         if not isinstance(op, SchemaOp):
@@ -70,7 +82,7 @@ class XnnpackSupport(OperatorSupport):
         types = {value.type.element_type for value in tensors if is_tensor(value.type)}
         if len(types) > 1 and name not in _CONVERTS:
             return Diagnostic("element types differ", ", ".join(sorted(map(element_type_name, types))))
-        if op not in self._integers:
+        if op not in self._integers and op not in self.dynamic.layers:
             for value in op.operands:
                 if is_quantized_constant(value):
                     return Diagnostic(

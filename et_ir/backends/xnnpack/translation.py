@@ -10,16 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
-from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, dequantized, quantization_of
+from et_ir.analysis.quantization import (
+    DEQUANTIZE,
+    QUANTIZE,
+    Granularity,
+    Quantization,
+    dequantized,
+    quantization_of,
+)
 from et_ir.backends.orders import Order, in_order, step, straight
 from et_ir.backends.xnnpack.activations import activation_bounds
 from et_ir.backends.xnnpack.constants import DATATYPES, PLACES, Array, array_blob, constant_array, is_constant
+from et_ir.backends.xnnpack.dynamic import dynamic_layers, is_4_bits
 from et_ir.backends.xnnpack.graph import GraphBuilder, ValueType
 from et_ir.backends.xnnpack.integers import (
     integer_operations,
@@ -35,6 +44,7 @@ from et_schema.xnnpack_graph import (
     OutputMinMax,
     PerChannelQuant,
     PerTensorQuant,
+    PerTokenDynamicQuant,
     XNNConvert,
     XNNCopy,
     XNNDatatype,
@@ -43,6 +53,14 @@ from et_schema.xnnpack_graph import (
 )
 
 __all__ = ["Translation"]
+
+_NIBBLES = (XNNDatatype.qbint4, XNNDatatype.qcint4)
+
+
+def _packed(integers: Array) -> Array:
+    """Rows of integers from -8 to 7, an even number: a byte has two, that of the lower index in its low half."""
+    stored = (integers.astype(np.int16) + 8).astype(np.uint8)
+    return stored[:, ::2] | stored[:, 1::2] << 4
 
 
 class Translation:
@@ -60,6 +78,10 @@ class Translation:
         self._bounds = SizeBounds(method.body.block)
         self.integers = integer_operations(method.body.block.ops, self._quantization)
         """The ops that are computed in integers, with the quantization of their results."""
+        self._dynamic = dynamic_layers(method.body.block.ops, self._quantization, lambda _: True)
+        self.fused.update(self._dynamic.chains)
+        self._rows: dict[SSAValue, dict[Order, int]] = {}
+        """The bytes that activations become while the graph runs."""
         self._quantized: dict[SSAValue, Quantization] = {}
         """The values of floats that are integers in the graph."""
         self._quantizes: dict[SSAValue, SSAValue] = {}
@@ -114,6 +136,8 @@ class Translation:
     def _note_quantized(self, method: FuncOp) -> None:
         """Find the values that are integers in the graph: also those that ops of the program restore or quantize."""
         for op in method.body.block.ops:
+            if op in self._dynamic.chains:
+                continue
             if isinstance(op, DEQUANTIZE) and not is_quantized_constant(op.results[0]):
                 how = self._quantization(op)
                 self._quantized[op.results[0]] = how
@@ -130,13 +154,13 @@ class Translation:
         """An order in which a value is there; contiguous for a constant, which is there in all."""
         if is_constant(value):
             return straight(len(self.shape(value)))
-        return next(iter(self._held[value]))
+        return next(iter(self._held[self._floats(value)]))
 
     def orders(self, value: SSAValue) -> Sequence[Order]:
         """All orders in which a value is there."""
         if value not in self._held and is_constant(value):
             self.hold(value, self.read(value), straight(len(self.shape(value))))
-        return tuple(self._held[value])
+        return tuple(self._held[self._floats(value)])
 
     def array(self, value: SSAValue) -> Array:
         """The elements of a constant: integers where the op is computed in these, and restored elsewhere."""
@@ -144,7 +168,9 @@ class Translation:
         if op is None:
             return constant_array(value, self.symbols)
         integers = constant_array(op.operands[0], self.symbols)
-        return integers if self.computes_integers else restored_constant(integers, self._quantization(op))
+        return (
+            integers if self._reads_integers(value) else restored_constant(integers, self._quantization(op))
+        )
 
     # -- values of the graph
 
@@ -153,6 +179,8 @@ class Translation:
         order = straight(len(self.shape(value))) if order is None else order
         if is_constant(value):
             return self.constant(self.array(value).transpose(order), value)
+        if value in self._dynamic.floats:
+            return self._read_rows(value, order)
         if self._is_restored(value):
             return self._read_restored(value, order)
         held = self._held[value]
@@ -172,6 +200,26 @@ class Translation:
         if order not in made:
             source = self._read_integers(value, order)
             made[order] = self.graph.value(self.type_of(value), in_order(self.sizes(value), order))
+            self.node(XNNConvert(input_id=source, output_id=made[order]))
+        return made[order]
+
+    def _floats(self, value: SSAValue) -> SSAValue:
+        """What the graph holds of a value: the floats of an activation that is quantized while it runs."""
+        return self._dynamic.floats.get(value, value)
+
+    def _reads_integers(self, constant: SSAValue) -> bool:
+        """Whether a constant that is restored from integers is read as these."""
+        return self.computes_integers or constant in self._dynamic.weights
+
+    def _read_rows(self, value: SSAValue, order: Order) -> int:
+        """Each row of an activation in 8 bits, or each image, with a scale of its own."""
+        made = self._rows.setdefault(value, {})
+        if order not in made:
+            source = self.read(self._floats(value), order)
+            is_image = any(use.operation.name.removeprefix("edge.") == "convolution" for use in value.uses)
+            how = PerTokenDynamicQuant(num_nonbatch_dims=3 if is_image else 1)
+            dims = in_order(self.sizes(value), order)
+            made[order] = self.graph.value(ValueType(XNNDatatype.qdint8, how), dims)
             self.node(XNNConvert(input_id=source, output_id=made[order]))
         return made[order]
 
@@ -201,17 +249,32 @@ class Translation:
             array = array.reshape(1)
         owner = like.name_hint or "constant"
         op = dequantized(like)
-        if op is not None and self.computes_integers:
-            type = self._constant_type(self._quantization(op), array)
-            return self.graph.constant(type, array.shape, array_blob(owner, array))
+        if op is not None and self._reads_integers(like):
+            how = self._quantization(op)
+            type = self._constant_type(how, array, by_channel=like in self._dynamic.weights)
+            stored = _packed(array) if type.datatype in _NIBBLES else array
+            return self.graph.constant(type, array.shape, array_blob(owner, stored))
         kind = self.type_of(like).datatype if datatype is None else datatype
         wanted = np.float16 if kind == XNNDatatype.fp16 else np.float32
         blob = array_blob(owner, array.astype(wanted, copy=False))
         return self.graph.constant(ValueType(kind), array.shape, blob)
 
-    def _constant_type(self, how: Quantization, array: Array) -> ValueType:
-        """The type of constant integers whose dimensions may have changed places."""
+    def _constant_type(self, how: Quantization, array: Array, *, by_channel: bool) -> ValueType:
+        """The type of constant integers whose dimensions may have changed places. With `by_channel`, each channel has
+        a scale: of a row that is quantized while the graph runs, XNNPACK multiplies no others.
+        """
         assert how.scales is not None
+        if how.granularity is Granularity.GROUP:
+            scales = how.scales.astype(np.float32).astype(ml_dtypes.bfloat16)
+            return ValueType(
+                XNNDatatype.qbint4, self.graph.group_scales(array_blob("scale", scales), how.group)
+            )
+        if by_channel:
+            # The stock runtime computes with rows of 4 bits of even length only.
+            packs = is_4_bits(how) and array.ndim == 2 and not array.shape[1] % 2
+            datatype = XNNDatatype.qcint4 if packs else XNNDatatype.qcint8
+            scales = np.broadcast_to(how.scales, array.shape[:1])
+            return ValueType(datatype, self._channel_scales(scales, 0))
         if not how.scales.ndim:
             return ValueType(XNNDatatype.qint8, PerTensorQuant(how.scale, how.zero_point))
         axis = 0 if array.shape[0] == how.scales.size else array.ndim - 1

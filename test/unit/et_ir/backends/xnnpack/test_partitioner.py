@@ -97,3 +97,31 @@ def test_what_the_user_leaves_out():
 def test_options_that_there_are_not(option: str, message: str):
     with pytest.raises(BackendError, match=message):
         make_partitioner(f"xnnpack:{option}")
+
+
+NUMBERS = "quant_min = -128, quant_max = 127, dtype = i8"
+X, CHOICE = "tensor<2x4xf32>", "tensor<1xf64>, tensor<1xi64>"
+Q = "edge.quantized_decomposed"
+CHOSEN = f"""%s, %z = {Q}.choose_qparams.tensor %x {{{NUMBERS}, eps = 1.0e-4}} : ({X}) -> ({CHOICE})
+  %b = {Q}.quantize_per_tensor.tensor %x, %s, %z {{{NUMBERS}}} : ({X}, {CHOICE}) -> tensor<2x4xi8>
+  %f = {Q}.dequantize_per_tensor.tensor %b, %s, %z {{{NUMBERS}}} : (tensor<2x4xi8>, {CHOICE}) -> {X}
+  %i = program.get @i : tensor<3x4xi8>
+  %q = {RESTORED} %i {{{RANGE}}} : (tensor<3x4xi8>) -> tensor<3x4xf32>
+  %r = edge.linear %f, %q : ({X}, tensor<3x4xf32>) -> tensor<2x3xf32>"""
+ROWS = "tensor<2x3xf32>"
+OTHER_READER = "\n  %o = edge.sigmoid OPERAND : OF\n  %u = edge.erf %o : OF"
+
+
+def test_activations_quantized_while_they_run():
+    assert refusals(CHOSEN, ROWS) == []
+    # The layer is chosen, not what quantizes its activation.
+    assert refusals(CHOSEN, ROWS, ":only=linear") == []
+    assert len(refusals(CHOSEN, ROWS, ":without=linear")) == 5
+
+
+@pytest.mark.parametrize(("value", "type"), [("%f", "tensor<2x4xf32>"), ("%q", "tensor<3x4xf32>")])
+def test_what_other_ops_read_stays_floats(value: str, type: str):
+    body = CHOSEN + OTHER_READER.replace("OPERAND", value).replace("OF", type)
+    assert "weights are quantized, and activations are not: compile with --dequantize-weights" in refusals(
+        body, ROWS
+    )
