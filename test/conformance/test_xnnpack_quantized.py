@@ -133,6 +133,8 @@ DYNAMIC: dict[str, Callable[[], Program]] = {
     "perceptron, 4 bits": by_range(Perceptron, 3, 64, weights=NIBBLES),
     "perceptron, groups": by_row(Perceptron, 32, 3, 64),
     "batch, groups": by_row(Perceptron, 32, 2, 3, 64),
+    "batch of one, groups": by_row(Perceptron, 32, 1, 3, 64),
+    "one row, groups": by_row(Perceptron, 32, 1, 1, 64),
     "attention": by_range(SelfAttention, 2, 5, 64),
     "attention, groups": by_row(SelfAttention, 32, 2, 5, 64),
     "convolution": by_range(lambda: nn.Conv2d(3, 8, 3, padding=1), 2, 3, 9, 11),

@@ -1,4 +1,6 @@
-"""Layers whose activations are quantized while they run, by the range of their numbers, and whose weights are integers.
+"""Layers with dynamically quantized activations and integer weights.
+
+The operations that quantize and dequantize around a layer become a conversion and the type of its weight.
 
 ```mlir
 %s, %z = edge.quantized_decomposed.choose_qparams.tensor %x …
@@ -62,7 +64,7 @@ def _by_range() -> Graph:
     )
 
 
-def _by_row() -> tuple[Graph, Graph]:
+def _by_row() -> tuple[Graph, ...]:
     """Row by row, as torchao's arithmetic does it: rows of a matrix, and of tensors with more dimensions."""
 
     def reduces_rows(op: SchemaOp) -> bool:
@@ -91,16 +93,20 @@ def _by_row() -> tuple[Graph, Graph]:
     zero_points = to(f32, Graph("view", zero_point, where=keeps_rows))
     whole = Graph("round", Graph("mul.Tensor", x, Graph("reciprocal", scales)))
     integers = to(i8, Graph("clamp", Graph("add.Tensor", whole, zero_points), literals=limits))
-    # Rows of a matrix are channels to the operator.
-    matrix = Graph(
-        f"{_Q}.dequantize_per_channel",
-        integers,
-        scale,
-        to(i64, zero_point),
-        literals={**_LIMITS, "axis": 0},
-        where=lambda op: tensor_type(op.results[0]).get_num_dims() == 2,
-    )
-    return matrix, Graph("mul.Tensor", Graph("sub.Tensor", to(f32, integers), zero_points), scales)
+    # Rows of a matrix are channels to the operator; in a batch of one, their scales are flattened.
+    flat = [(scale, to(i64, zero_point)), tuple(Graph("view", one) for one in (scale, to(i64, zero_point)))]
+    matrices = [
+        Graph(f"{_Q}.dequantize_per_channel", integers, *numbers, literals=_LIMITS, where=_restores_rows)
+        for numbers in flat
+    ]
+    return *matrices, Graph("mul.Tensor", Graph("sub.Tensor", to(f32, integers), zero_points), scales)
+
+
+def _restores_rows(op: SchemaOp) -> bool:
+    """Whether the channels of an op are the rows of a tensor: its other dimensions, but for the last, are of one."""
+    *sizes, _ = tensor_type(op.results[0]).get_shape()
+    axis = op.arg("axis") % (len(sizes) + 1)
+    return axis < len(sizes) and all(size == 1 for dim, size in enumerate(sizes) if dim != axis)
 
 
 _CHOICES: Final = (_by_range(), *_by_row())
