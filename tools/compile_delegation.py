@@ -29,6 +29,8 @@ class Delegation:
         self._args = args
         self._kept: KeptOperators | None = None
         self._delegate: DelegatePass | None = None
+        if args.tune and not any(text.partition(":")[0] == "native" for text in args.backend):
+            raise UsageError("--tune needs --backend native")
         if args.why_not_delegated and not args.backend:
             raise UsageError("--why-not-delegated needs --backend NAME")
         if args.why_not_delegated and LEVELS.index(args.emit) < LEVELS.index("backend"):
@@ -39,8 +41,9 @@ class Delegation:
         from et_ir.delegation.errors import BackendError, MissingBackend
         from et_ir.driver.delegate import DelegatePass
 
+        backends = _tuned(args.backend) if args.tune else args.backend
         try:
-            partitioners = [make_partitioner(text) for text in args.backend]
+            partitioners = [make_partitioner(text) for text in backends]
         except (MissingBackend, BackendError) as error:
             if error.__cause__ is not None and user_place(error.__cause__):
                 raise  # of the backend's code, not of the command line
@@ -49,7 +52,7 @@ class Delegation:
             self._kept = KeptOperators.of(partitioners)
         except ValueError as error:
             raise UsageError(f"--backend: {error}") from None
-        self._delegate = DelegatePass(partitioners, self._kept, args.backend)
+        self._delegate = DelegatePass(partitioners, self._kept, backends)
 
     @property
     def kept_operators(self) -> list[str]:
@@ -92,3 +95,16 @@ class Delegation:
             sys.stderr.write(text)
         else:
             write_stdout(text)
+
+
+def _tuned(backends: list[str]) -> list[str]:
+    """The backends, the native one with the option `tune` unless it is given."""
+    found: list[str] = []
+    for text in backends:
+        name, _, options = text.partition(":")
+        given = [part for part in options.split(",") if part]
+        if name == "native" and not any(part.startswith("tune=") for part in given):
+            found.append(f"{name}:{','.join([*given, 'tune=1'])}")
+        else:
+            found.append(text)
+    return found

@@ -78,6 +78,7 @@ class Explanation(Observer):
                     "source": source_line(choice.location),
                     "candidates": [asdict(candidate) for candidate in choice.candidates],
                     "chosen": choice.chosen,
+                    "measured": choice.measured,
                 }
                 for choice in self.context.choices
             ],
@@ -155,7 +156,8 @@ def _place(choice: Choice) -> str:
 
 
 def _candidates(choice: Choice) -> str:
-    return ", ".join(f"{candidate.name} {_time(candidate.seconds)}" for candidate in choice.candidates)
+    listed = ", ".join(f"{candidate.name} {_time(candidate.seconds)}" for candidate in choice.candidates)
+    return f"{listed} (measured)" if choice.measured else listed
 
 
 def _time(seconds: float | None) -> str:

@@ -165,6 +165,12 @@ def _parser(text: str) -> CommandParser:
         help="delegate to this backend what it supports; several backends are tried in the order given",
     )
     add(
+        "--tune",
+        action="store_true",
+        help="choose algorithms of --backend native by their times on this machine, which runs the compiled code "
+        "(times are kept in the cache folder)",
+    )
+    add(
         "--why-not-delegated",
         nargs="?",
         const="text",

@@ -11,7 +11,7 @@ examples:
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
   et-compile model.py:net --backend native --emit asm     machine code: loops, vector, llvm, asm
-  et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz         8-bit weights and activations
+  et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz      integers of 8 bits
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass

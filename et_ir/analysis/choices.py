@@ -60,6 +60,8 @@ class Choice:
     location: LocationAttr
     candidates: tuple[Candidate, ...]
     chosen: str
+    measured: bool = False
+    """Whether times were measured, not estimated."""
 
 
 @dataclass

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
 from et_ir.backends.native.passes.fuse_bands import CACHE
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
 from et_ir.backends.native.pipeline import Memory, compile_partition
 from et_ir.backends.native.sizes import Known, Size, shape_of
+from et_ir.backends.native.tuning import add_times, sets_here
 from et_ir.backends.nested import NestedProgramBackend
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
+from et_ir.delegation.partitioner import Partitioner
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.executorch.layout import scalar_type
@@ -41,7 +45,14 @@ from et_schema.native import (
 )
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["ALGORITHM_SPEC", "BANDS_SPEC", "FALLBACK_SPEC", "INSTRUCTION_SETS_SPEC", "NativeBackend"]
+__all__ = [
+    "ALGORITHM_SPEC",
+    "BANDS_SPEC",
+    "FALLBACK_SPEC",
+    "INSTRUCTION_SETS_SPEC",
+    "TUNE_SPEC",
+    "NativeBackend",
+]
 
 FALLBACK_SPEC: Final = "fallback"
 """The compile spec, `1` if the partition's portable program is to be in the blob too."""
@@ -53,6 +64,9 @@ ALGORITHM_SPEC: Final = "algorithm"
 
 BANDS_SPEC: Final = "bands"
 """The compile spec with the bytes of an image from which on convolutions are fused by bands, or `off`."""
+
+TUNE_SPEC: Final = "tune"
+"""The compile spec, `1` if algorithms are chosen by times that are measured on this machine."""
 
 
 class NativeBackend(BackendDetails):
@@ -95,10 +109,12 @@ class NativeBackend(BackendDetails):
             program.derived = memory.derived
             return interface_symbol(program)
 
+        tune = _tuner(edge_program.clone(), names, bands) if settings.get(TUNE_SPEC) == "1" else None
         compiled = compile_partition(
             edge_program,
             names,
             mark,
+            tune=tune,
             bands=None if bands == "off" else int(bands),
             algorithm=settings.get(ALGORITHM_SPEC),
         )
@@ -123,6 +139,18 @@ class NativeBackend(BackendDetails):
             mapping.get_delegate_mapping(),
             store.get_named_data_store_output(),
         )
+
+
+def _tuner(program: ModuleOp, names: Sequence[str], bands: str) -> Callable[[ModuleOp], None]:
+    """What gives kernels their measured times; `program` is the module that they are formed of."""
+    from et_ir.backends.native.partitioner import NativePartitioner
+
+    here = sets_here(names) or names
+    partitioners: list[Partitioner] = [
+        NativePartitioner(instruction_sets=here, algorithm=name, bands=None if bands == "off" else int(bands))
+        for name in ALGORITHMS
+    ]
+    return partial(add_times, program=program, partitioners=partitioners, details=NativeBackend)
 
 
 def _portable(edge_program: ModuleOp, store: NamedDataStore) -> bytes:

@@ -15,6 +15,7 @@ from et_ir.backends.native.backend import (
     BANDS_SPEC,
     FALLBACK_SPEC,
     INSTRUCTION_SETS_SPEC,
+    TUNE_SPEC,
     NativeBackend,
 )
 from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
@@ -145,9 +146,11 @@ class NativePartitioner(CapabilityPartitioner):
     compute them: `direct`, `winograd_2` or `winograd_4`; a cost model chooses unless it is given. With `fallback`,
     partitions are in the file as portable programs too, which run where the code is not allowed or a processor lacks a
     feature. Images of more than `bands` bytes between a depthwise convolution and 1x1 convolutions are not written to
-    memory; None to write all of them.
+    memory; None to write all of them. With `tune`, the algorithms of convolutions are those of the least time on this
+    machine, which runs the code meanwhile; times are kept in the user's cache folder.
 
-    Raises ValueError for other names, ModuleNotFoundError where LLVM (llvmlite) is not installed.
+    Raises ValueError for other names and `tune` beside `algorithm`, ModuleNotFoundError where LLVM (llvmlite) is not
+    installed.
     """
 
     def __init__(
@@ -160,6 +163,7 @@ class NativePartitioner(CapabilityPartitioner):
         algorithm: str | None = None,
         fallback: bool = False,
         bands: int | None = CACHE,
+        tune: bool = False,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -169,6 +173,8 @@ class NativePartitioner(CapabilityPartitioner):
             raise ValueError("no instruction set")
         if algorithm not in (None, *ALGORITHMS):
             raise ValueError(f"unknown algorithm '{algorithm}'; there are: {', '.join(ALGORITHMS)}")
+        if tune and algorithm is not None:
+            raise ValueError(f"tune has nothing to choose beside algorithm={algorithm}")
         require_llvm()  # before anything is lowered
         specs = [
             CompileSpec(INSTRUCTION_SETS_SPEC, "+".join(instruction_sets).encode()),
@@ -178,6 +184,8 @@ class NativePartitioner(CapabilityPartitioner):
             specs.append(CompileSpec(ALGORITHM_SPEC, algorithm.encode()))
         if fallback:
             specs.append(CompileSpec(FALLBACK_SPEC, b"1"))
+        if tune:
+            specs.append(CompileSpec(TUNE_SPEC, b"1"))
         super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
@@ -256,9 +264,10 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         require_llvm()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
-    if options.get("fallback", "0") not in ("0", "1"):
-        raise ValueError(f"fallback={options['fallback']}: expected 0 or 1")
-    check_options(options, ("for", "only", "without", "min", "algorithm", "fallback", "bands"))
+    for key in ("fallback", "tune"):
+        if options.get(key, "0") not in ("0", "1"):
+            raise ValueError(f"{key}={options[key]}: expected 0 or 1")
+    check_options(options, ("for", "only", "without", "min", "algorithm", "fallback", "bands", "tune"))
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
@@ -267,6 +276,7 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         algorithm=options.get("algorithm"),
         fallback=options.get("fallback") == "1",
         bands=_bands_option(options),
+        tune=options.get("tune") == "1",
     )
 
 

@@ -98,12 +98,13 @@ def compile_partition(
     *,
     bands: int | None = CACHE,
     algorithm: str | None = None,
+    tune: Callable[[ModuleOp], None] | None = None,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
 
     The objects define a function named as `mark` says for the memory that they need. Convolutions with an image of more
     than `bands` bytes between them are fused by bands; None for no fusion. `algorithm` is one of convolutions, which
-    the cheapest is taken of unless it is given.
+    the cheapest is taken of unless it is given. `tune` gives kernels measured times by which it is chosen.
     """
     context = Context()
     FuseAttentionPass().apply(context, module)
@@ -111,6 +112,8 @@ def compile_partition(
     FormKernelsPass().apply(context, module)
     if bands is not None:
         FuseBandsPass(bands).apply(context, module)
+    if tune is not None:
+        tune(module)
     ChooseAlgorithmsPass(algorithm).apply(context, module)
     AssignLayoutsPass().apply(context, module)
     for name in instruction_sets:

@@ -8,6 +8,7 @@ comparison and selection of vectors, a prefetch, and a barrier between threads.
 from xdsl.ir import Dialect
 
 from et_ir.dialects.native.ops import (
+    SECONDS,
     BarrierOp,
     CompareOp,
     ConcatOp,
@@ -25,6 +26,7 @@ from et_ir.dialects.native.ops import (
 )
 
 __all__ = [
+    "SECONDS",
     "BarrierOp",
     "CompareOp",
     "ConcatOp",

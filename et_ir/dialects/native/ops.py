@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from xdsl.dialects.builtin import (
     AnyFloat,
+    DictionaryAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -44,10 +45,12 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from et_ir.dialects.discardable import discardable
 from et_ir.dialects.native.types import memref_type, vector_type
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
+    "SECONDS",
     "BarrierOp",
     "CompareOp",
     "ConcatOp",
@@ -63,6 +66,9 @@ __all__ = [
     "ViewOp",
     "YieldOp",
 ]
+
+SECONDS: Final = discardable("native.seconds", DictionaryAttr)
+"""Measured times of a kernel on one thread, by form: `choose-algorithms` takes them in place of its estimates."""
 
 PREDICATES: Final = (
     "oeq",

@@ -150,6 +150,37 @@ class TestEmit:
         assert ran.err == "et-compile: error: --emit asm: no partition is compiled to machine code\n"
 
 
+CONVOLUTION = """
+import torch
+
+def layer():
+    return torch.nn.Conv2d(16, 16, 3), (torch.ones(1, 16, 6, 6),)
+"""
+
+
+@pytest.mark.parametrize("backend", ["native", "native:for=x86-64-v3+x86-64-v4+aarch64"])
+def test_tuning(command: Command, backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its times are those that `--explain` lists; the trials are nothing that `--emit` prints."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    Path("layer.py").write_text(CONVOLUTION)
+    options = ("--target", "et-vm", "-q", "--backend", backend, "--tune")
+    for _ in range(2):
+        made = command("et-compile", "layer.py:layer", "-o", "layer.pte", *options, "--explain")
+        assert made.code == 0
+        assert "(measured)" in made.err
+        assert "warning" not in made.err
+    assert (tmp_path / "executorch-ir" / "native-tuning.json").exists()
+    (tmp_path / "executorch-ir" / "native-tuning.json").unlink()
+    shown = command("et-compile", "layer.py:layer", "--emit", "loops", *options)
+    assert shown.code == 0
+    assert shown.out.count("// -----") == 2
+
+
+def test_tuning_without_the_backend(command: Command) -> None:
+    ran = command("et-compile", "relu.mlir", "-o", "x.pte", "--tune")
+    assert ran == (2, "", "et-compile: error: --tune needs --backend native\n")
+
+
 def test_unknown_instruction_sets(command: Command) -> None:
     ran = command("et-compile", "relu.mlir", "-o", "x.pte", "--backend", "native:for=mips")
     assert ran.code == 2

@@ -10,17 +10,17 @@ from math import prod
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp, StringAttr, f64
 from xdsl.passes import ModulePass
 
 from et_ir.analysis.choices import Candidate, Choice, note, shapes_of
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native import SECONDS, KernelOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["ALGORITHMS", "ChooseAlgorithmsPass", "costs"]
+__all__ = ["ALGORITHMS", "ChooseAlgorithmsPass", "costs", "has_choice", "set_seconds"]
 
 ALGORITHMS: Final = {"direct": "convolution", "winograd_2": "winograd_2", "winograd_4": "winograd_4"}
 """Forms of kernels, by the names of the algorithms."""
@@ -37,6 +37,8 @@ CLOCK: Final = 2.1e9
 """Cycles of the model in a second, for estimates that people read: layers of ResNet-18 reach two thirds of the peak."""
 WORTH: Final = 0.85
 """Largest share of the direct algorithm's cost at which another one, of larger error, is chosen."""
+MEASURED_WORTH: Final = 0.97
+"""The same of measured times, which are nearer to the truth than estimates."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class ChooseAlgorithmsPass(ModulePass):
     """Choose algorithms of convolutions.
 
     Of those of 3 by 3 filters at a step of one, the cheapest of the definition and of Winograd's F(2, 3) and F(4, 3)
-    is taken, by a model of the arithmetic and of the bytes from memory.
+    is taken, by a model of the arithmetic and of the bytes from memory. Measured times, in the attribute
+    `native.seconds` of a kernel, take the place of the model's.
 
     Before:
 
@@ -76,27 +79,52 @@ class ChooseAlgorithmsPass(ModulePass):
             )
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and kernel.form.data == "convolution":
-                found = costs(kernel)
-                kernel.form = StringAttr(self._form(kernel, found))
+                measured = _measured(kernel)
+                found = measured or {form: cycles / CLOCK for form, cycles in costs(kernel).items()}
+                kernel.form = StringAttr(self._form(kernel, found, MEASURED_WORTH if measured else WORTH))
                 if len(found) > 1:
-                    _note(kernel, found)
+                    _note(kernel, found, measured=bool(measured))
 
-    def _form(self, kernel: KernelOp, found: dict[str, float]) -> str:
+    def _form(self, kernel: KernelOp, found: dict[str, float], worth: float) -> str:
         if self.algorithm is not None:
             form = ALGORITHMS[self.algorithm]
             return form if form in found else "convolution"
         if is_narrow(kernel):
             return "convolution"
         cheapest = min(found, key=lambda form: found[form])
-        return cheapest if found[cheapest] <= WORTH * found["convolution"] else "convolution"
+        return cheapest if found[cheapest] <= worth * found["convolution"] else "convolution"
 
 
-def _note(kernel: KernelOp, found: dict[str, float]) -> None:
+def set_seconds(kernel: KernelOp, seconds: dict[str, float]) -> None:
+    """State measured times of a kernel by form."""
+    kernel.attributes[SECONDS] = DictionaryAttr(
+        {form: FloatAttr(time, f64) for form, time in seconds.items()}
+    )
+
+
+def _measured(kernel: KernelOp) -> dict[str, float]:
+    """Take the measured times off a kernel; none where it is not measured."""
+    stated = kernel.attributes.pop(SECONDS, None)
+    if not isinstance(stated, DictionaryAttr):
+        return {}
+    times = {
+        form: float(time.value.data) for form, time in stated.data.items() if isinstance(time, FloatAttr)
+    }
+    return times if times.keys() == costs(kernel).keys() else {}
+
+
+def has_choice(kernel: KernelOp) -> bool:
+    """Whether more than one algorithm computes a kernel, whichever does now."""
+    return kernel.form.data in ALGORITHMS.values() and len(costs(kernel)) > 1 and not is_narrow(kernel)
+
+
+def _note(kernel: KernelOp, found: dict[str, float], *, measured: bool) -> None:
     """Write down what has been chosen among, for `et-compile --explain`."""
     anchor = anchor_of(kernel)
     names = {form: name for name, form in ALGORITHMS.items()}
-    candidates = tuple(Candidate(names[form], cycles / CLOCK) for form, cycles in found.items())
-    note(Choice(anchor.name, shapes_of(anchor), anchor.location, candidates, names[kernel.form.data]))
+    candidates = tuple(Candidate(names[form], seconds) for form, seconds in found.items())
+    chosen = names[kernel.form.data]
+    note(Choice(anchor.name, shapes_of(anchor), anchor.location, candidates, chosen, measured))
 
 
 def costs(kernel: KernelOp) -> dict[str, float]:

@@ -1,0 +1,260 @@
+"""Tuning: times of convolution algorithms on this machine, in place of the cost model's estimates.
+
+A partition is compiled with each algorithm, and a process of the runtime takes the time of each kernel, beside the
+kernels that are its neighbors. Times are kept in a file in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final, cast
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.printer import Printer
+
+from et_ir.analysis.choices import explained
+from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet
+from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS, has_choice, set_seconds
+from et_ir.backends.native.pipeline import observed
+from et_ir.delegation.details import BackendDetails
+from et_ir.delegation.partitioner import Partitioner
+from et_ir.dialects.native import KernelOp
+
+__all__ = ["TuningFailed", "add_times", "cache_file", "sets_here", "time_kernels"]
+
+_LOG: Final = logging.getLogger(__name__)
+_LIMIT: Final = 600
+"""Seconds after which the process that takes times is ended."""
+
+Times = dict[str, float]
+"""Seconds by form of the kernel."""
+
+
+class TuningFailed(Exception):
+    """The times of kernels cannot be taken on this machine."""
+
+
+def add_times(
+    module: ModuleOp,
+    program: ModuleOp,
+    *,
+    partitioners: Sequence[Partitioner],
+    details: type[BackendDetails],
+) -> None:
+    """Give the kernels of a module that have a choice of algorithms their times on this machine.
+
+    `program` is the module before kernels were formed, `partitioners` take all of it, each with another algorithm.
+    Where times cannot be taken, a warning is logged, and estimates remain.
+    """
+    kernels = _with_choice(module)
+    keys = [_key(kernel) for kernel in kernels]
+    known = _read()
+    if any(key not in known for key in keys):
+        try:
+            taken = _least(keys, _times(program, partitioners, details, len(keys)))
+        except TuningFailed as error:
+            _LOG.warning("native backend: no tuning, algorithms are chosen by the cost model: %s", error)
+            return
+        known = {**_read(), **taken}
+        _write(known)
+    for kernel, key in zip(kernels, keys, strict=True):
+        set_seconds(kernel, known[key])
+
+
+def sets_here(names: Sequence[str]) -> list[str]:
+    """Those of the instruction sets that are of this machine's architecture."""
+    return [name for name in names if INSTRUCTION_SETS[name].triple.startswith(platform.machine() + "-")]
+
+
+def _with_choice(module: ModuleOp) -> list[KernelOp]:
+    return [kernel for kernel in _kernels(module) if has_choice(kernel)]
+
+
+def _kernels(module: ModuleOp) -> list[KernelOp]:
+    """In the order of their numbers."""
+    method = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
+    return [op for op in method.body.block.ops if isinstance(op, KernelOp)]
+
+
+def _least(keys: Sequence[str], times: Sequence[Times]) -> dict[str, Times]:
+    """The times by key, the least of kernels that are equal."""
+    found: dict[str, Times] = {}
+    for key, one in zip(keys, times, strict=True):
+        before = found.get(key, one)
+        found[key] = {form: min(seconds, before[form]) for form, seconds in one.items()}
+    return found
+
+
+def _times(
+    program: ModuleOp, partitioners: Sequence[Partitioner], details: type[BackendDetails], count: int
+) -> list[Times]:
+    """The times of the kernels with a choice, of which there are `count`."""
+    compiled = [_compiled(program, partitioner, details) for partitioner in partitioners]
+    found: list[Times] = [{} for _ in range(count)]
+    taken = time_kernels([file for file, _ in compiled])
+    for (_, forms), seconds in zip(compiled, taken, strict=True):
+        if len(forms) != count or any(number not in seconds for number in forms):
+            raise TuningFailed("the partition is not one partition when it is compiled alone")
+        for times, (number, form) in zip(found, forms.items(), strict=True):
+            times[form] = seconds[number]
+    return found
+
+
+def _compiled(
+    program: ModuleOp, partitioner: Partitioner, details: type[BackendDetails]
+) -> tuple[bytes, dict[int, str]]:
+    """A file of the program, and the forms of those kernels that have a choice, by number."""
+    from et_ir.backends.nested import NestedProgramBackend
+    from et_ir.delegation.specs import CompileSpec
+    from et_ir.driver.delegate import delegate_module
+
+    forms: dict[int, str] = {}
+
+    class Recording(details):
+        @classmethod
+        def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> Any:
+            result = details.preprocess(edge_program, compile_specs)
+            for number, kernel in enumerate(_kernels(edge_program)):
+                if has_choice(kernel):
+                    forms[number] = kernel.form.data
+            return result
+
+    module = program.clone()
+    with explained(None), observed(_ignored):  # a trial is none of what the user asks about
+        delegate_module(module, [partitioner], details_of=lambda _: Recording)
+    made = NestedProgramBackend.preprocess(module, [CompileSpec("share", b"0")])
+    assert isinstance(made.processed_bytes, bytes)
+    return made.processed_bytes, forms
+
+
+def _ignored(level: str, target: InstructionSet, module: ModuleOp) -> None:
+    """No listener."""
+
+
+def time_kernels(programs: Sequence[bytes]) -> list[dict[int, float]]:
+    """The seconds of the kernels of each file on one thread, by their numbers.
+
+    The runtime takes them in a process of its own. Raises TuningFailed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number}.pte" for number in range(len(programs))]
+        for path, program in zip(paths, programs, strict=True):
+            path.write_bytes(program)
+        command = [sys.executable, "-m", "et_vm.backends.native.timing", *map(str, paths)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise TuningFailed(str(error)) from error
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise TuningFailed(lines[-1] if lines else f"the runtime ended with {done.returncode}")
+    return [{int(number): seconds for number, seconds in one.items()} for one in json.loads(done.stdout)]
+
+
+# -- the cache
+
+
+def cache_file() -> Path:
+    """The file with the times: in `$XDG_CACHE_HOME`, or `~/.cache`."""
+    folder = os.environ.get("XDG_CACHE_HOME")
+    return (Path(folder) if folder else Path.home() / ".cache") / "executorch-ir" / "native-tuning.json"
+
+
+def _key(kernel: KernelOp) -> str:
+    """A hash of a kernel, the compiler and the processor."""
+    text = StringIO()
+    types = [str(value.type) for value in (*kernel.operands, *kernel.results)]
+    Printer(stream=text).print_region(kernel.clone().body)
+    return sha256("\n".join([_place(), *types, text.getvalue()]).encode()).hexdigest()
+
+
+@cache
+def _place() -> str:
+    """What the time of a kernel depends on besides the kernel: the compiler and the processor."""
+    return f"{_compiler()} {_processor()}"
+
+
+def _compiler() -> str:
+    """A hash of the backend's modules, and the version of LLVM."""
+    digest = sha256(version("llvmlite").encode())
+
+    def add(folder: Traversable) -> None:
+        for one in sorted(folder.iterdir(), key=lambda one: one.name):
+            if one.is_dir():
+                add(one)
+            elif one.name.endswith((".py", ".ll")):
+                digest.update(one.read_bytes())
+
+    add(files("et_ir.backends.native"))
+    return digest.hexdigest()
+
+
+def _processor() -> str:
+    """The model and the features of the first processor, as Linux tells them."""
+    names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
+    except OSError:
+        text = ""
+    lines = [line for line in text.split("\n\n")[0].splitlines() if line.partition("\t")[0] in names]
+    return sha256("\n".join([platform.machine(), *lines]).encode()).hexdigest()
+
+
+def _read() -> dict[str, Times]:
+    """The times that are kept; none where the file is damaged."""
+    path = cache_file()
+    try:
+        kept = json.loads(path.read_bytes())
+        if not _is_cache(kept):
+            raise ValueError("it does not map kernels to times")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        _LOG.warning("native backend: the tuning cache %s is ignored: %s", path, error)
+        return {}
+    return cast("dict[str, Times]", kept)
+
+
+def _is_cache(kept: object) -> bool:
+    if not isinstance(kept, dict):
+        return False
+    for times in cast("dict[str, object]", kept).values():
+        if not isinstance(times, dict) or set(cast("dict[str, object]", times)) != set(ALGORITHMS.values()):
+            return False
+        for seconds in cast("dict[str, object]", times).values():
+            if not isinstance(seconds, float) or not 0 < seconds < math.inf:
+                return False
+    return True
+
+
+def _write(times: dict[str, Times]) -> None:
+    """Replace the file at once: readers see the old one or the new one."""
+    path = cache_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as stream:
+            try:
+                json.dump(times, stream, indent=1, sort_keys=True)
+                stream.close()
+                os.replace(stream.name, path)
+            except BaseException:
+                os.unlink(stream.name)
+                raise
+    except OSError as error:
+        _LOG.warning("native backend: the tuning cache %s is not written: %s", path, error)
