@@ -17,10 +17,10 @@ from et_ir.backends.native.pipeline import Memory, compile_partition
 from et_ir.backends.native.sizes import Known, Size, shape_of
 from et_ir.backends.native.tuning import add_times, sets_here
 from et_ir.backends.nested import NestedProgramBackend
+from et_ir.delegation.backends_by_name import make_partitioner
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
-from et_ir.delegation.partitioner import Partitioner
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.executorch.layout import scalar_type
@@ -143,12 +143,10 @@ class NativeBackend(BackendDetails):
 
 def _tuner(program: ModuleOp, names: Sequence[str], bands: str) -> Callable[[ModuleOp], None]:
     """What gives kernels their measured times; `program` is the module that they are formed of."""
-    from et_ir.backends.native.partitioner import NativePartitioner
-
-    here = sets_here(names) or names
-    partitioners: list[Partitioner] = [
-        NativePartitioner(instruction_sets=here, algorithm=name, bands=None if bands == "off" else int(bands))
-        for name in ALGORITHMS
+    here = "+".join(sets_here(names) or names)
+    # By name, as the partitioner needs this module.
+    partitioners = [
+        make_partitioner(f"native:for={here},algorithm={name},bands={bands}") for name in ALGORITHMS
     ]
     return partial(add_times, program=program, partitioners=partitioners, details=NativeBackend)
 
