@@ -148,13 +148,13 @@ def _products(a: Array, b: Array, scales: Array | None, dtype: np.dtype[np.gener
 
     Terms are added one after the other, each step rounded to its type, as stock's kernels do: BLAS has another order.
     """
-    total = np.zeros((a.shape[0], b.shape[1]), dtype)
-    term = np.empty(total.shape, a.dtype)
+    total: Array = np.zeros((a.shape[0], b.shape[1]), dtype)
+    term: Array = np.empty(total.shape, a.dtype)
     for k in range(a.shape[1]):
         np.multiply(a[:, k, None], b[k], out=term)
         if scales is not None:
             term *= scales[k]
-        total += term
+        np.add(total, term, out=total)
     return total
 
 
