@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 __all__ = ["PASSES", "load_pass", "pass_factories"]
 
 PASSES: Final[dict[str, str]] = {
+    "annotate-quantization": "common.annotate_quantization:AnnotateQuantizationPass",
     "aten-to-edge": "core_to_edge.aten_to_edge:AtenToEdgePass",
     "canonicalize": "common.canonicalize:CanonicalizePass",
     "concatenate-in-place": "memory.concatenate_in_place:ConcatenateInPlacePass",
@@ -52,6 +53,7 @@ PASSES: Final[dict[str, str]] = {
     "memory-formats-to-dim-orders": "core_to_edge.memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
     "open-xnnpack": "backend.open_xnnpack:OpenXnnpackPass",
     "partition": "backend.partition:PartitionPass",
+    "pack-weights": "to_executorch.pack_weights:PackWeightsPass",
     "plan-memory": "memory.plan_memory:PlanMemoryPass",
     "pools-to-maxima": "to_executorch.pools_to_maxima:PoolsToMaximaPass",
     "promote-types": "core_to_edge.promote_types:PromoteTypesPass",
