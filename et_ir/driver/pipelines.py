@@ -236,6 +236,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
     sparing = level.memory != "any"
     return [
         *legalize,
+        *_integer_passes(target),
         SinkConcatenationsPass(),
         # Before the forms, which may take as much memory as the program needs anyway.
         *([RematerializePass(target)] if sparing else []),
@@ -251,6 +252,17 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
         # After the forms, whose copies take memory too; the ops of one form are in order already.
         ReorderPass(target, _SECOND_ORDER_BUDGET * level.effort // 100, level.reordered),
     ]
+
+
+def _integer_passes(target: str) -> list[ModulePass]:
+    """The passes that compute quantized programs in integers, for a runtime with kernels for that."""
+    from et_ir.passes.to_executorch.form_integer_operators import FormIntegerOperatorsPass
+    from et_ir.passes.to_executorch.propagate_quantization import PropagateQuantizationPass
+    from et_ir.passes.to_executorch.tabulate_pointwise import TabulatePointwisePass
+
+    if "integer::linear.out" not in find_target(target).kernels:
+        return []
+    return [PropagateQuantizationPass(), FormIntegerOperatorsPass(target), TabulatePointwisePass(target)]
 
 
 def externalization(config: ExecutorchBackendConfig) -> list[ModulePass]:
