@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def run(
     def given(at: int, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value
-        array: Array = value
+        array = cast("Array", value)
         return register(array, last=last and array.ndim > 3, constant=constant and at > 0)
 
     out = register(np.full(shape, 85).astype(np.int8), last=last)

@@ -1,4 +1,5 @@
-"""Element types of quantized operators, which probing cannot tell: a literal of a call says which type it is about, and torch defines some of them nowhere."""
+"""Element types of quantized operators, which probing cannot tell: a literal of a call says
+which type it is about, and torch defines some of them nowhere."""
 
 from __future__ import annotations
 

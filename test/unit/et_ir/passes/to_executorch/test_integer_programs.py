@@ -74,7 +74,7 @@ class Program:
         return self.block.insert_arg(sized_tensor(attr_of(BY_NAME["i8"]), array.shape), len(self.inputs) - 1)
 
     def scale(self, exact: bool, least: float = 1e-6, most: float = 1e3) -> float:
-        number = float(np.exp(self.rng.uniform(np.log(least), np.log(most))))
+        number = float(math.exp(self.rng.uniform(math.log(least), math.log(most))))
         return 2.0 ** round(math.log2(number)) if exact else number
 
     def restored(self, value: SSAValue, scale: float, zero_point: int) -> SSAValue:
