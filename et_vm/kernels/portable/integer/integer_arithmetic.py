@@ -11,7 +11,7 @@ from et_ops.inference import integer as rules
 from et_ops.inference.shapes import wrap_dims
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.inference import inferred
-from et_vm.kernels.portable.integer.requantize import BLOCK, Grid, requantized
+from et_vm.kernels.portable.integer.requantize import BLOCK, Coefficients, Grid, on_grid, requantized
 from et_vm.kernels.portable.steps import chain
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
@@ -45,9 +45,11 @@ def add_out(
 
     def total(a: Array, b: Array, wide: Array) -> None:
         other = second[: wide.size].reshape(wide.shape)
-        np.subtract(a, input_zero_point, wide, dtype=np.float64)
+        np.copyto(wide, a)
+        np.subtract(wide, input_zero_point, wide)
         np.multiply(wide, input_scale / out_scale, wide)
-        np.subtract(b, other_zero_point, other, dtype=np.float64)
+        np.copyto(other, b)
+        np.subtract(other, other_zero_point, other)
         np.multiply(other, other_scale / out_scale, other)
         np.add(wide, other, wide)
 
@@ -80,8 +82,10 @@ def mul_out(
 
     def product(a: Array, b: Array, wide: Array) -> None:
         other = second[: wide.size].reshape(wide.shape)
-        np.subtract(a, input_zero_point, wide, dtype=np.float64)
-        np.subtract(b, other_zero_point, other, dtype=np.float64)
+        np.copyto(wide, a)
+        np.subtract(wide, input_zero_point, wide)
+        np.copyto(other, b)
+        np.subtract(other, other_zero_point, other)
         np.multiply(wide, other, wide)
         np.multiply(wide, factor, wide)
 
@@ -97,21 +101,21 @@ def _by_blocks(
     grid: Grid,
 ) -> Step:
     """The step that computes each block of a result in double precision and rounds it."""
-    buffer = ctx.scratch(min(BLOCK, out.size), np.float64)
+    buffer, integers = (ctx.scratch(min(BLOCK, out.size), kind) for kind in (np.float64, np.int16))
     ctx.work(_PASSES * out.size)
     a, b = np.broadcast_to(a, out.shape), np.broadcast_to(b, out.shape)
     order = sorted(range(out.ndim), key=lambda axis: -out.strides[axis])
     parts: list[tuple[Array, Array, Array]] = []
     _split(parts, buffer.size, a.transpose(order), b.transpose(order), out.transpose(order), 0)
-    blocks = [(*arrays, buffer[: arrays[2].size].reshape(arrays[2].shape)) for arrays in parts]
+    blocks = [
+        (*arrays, *(room[: arrays[2].size].reshape(arrays[2].shape) for room in (buffer, integers)))
+        for arrays in parts
+    ]
 
     def run() -> None:
-        for first, second, target, wide in blocks:
+        for first, second, target, wide, narrow in blocks:
             compute(first, second, wide)
-            np.rint(wide, wide)
-            np.maximum(wide, grid.least - grid.zero_point, out=wide)
-            np.minimum(wide, grid.most - grid.zero_point, out=wide)
-            np.add(wide, grid.zero_point, out=target, casting="unsafe")
+            on_grid(wide, narrow, grid, target)
 
     return run, ()
 
@@ -151,13 +155,18 @@ def mean_dim_out(
     grid = Grid(out_scale, out_zero_point, out_quant_min, out_quant_max)
     dims = wrap_dims(dim, input.array.ndim)
     count = math.prod(input.sizes[at] for at in dims)
-    sums = ctx.scratch(out.sizes, np.int64)
-    kept = sums.reshape([1 if at in dims else size for at, size in enumerate(input.sizes)])
-    factor = np.full((1,) * sums.ndim, input_scale / (out_scale * count))
-    addend = np.full((1,) * sums.ndim, -float(input_zero_point * count))
+    order = sorted(range(out.array.ndim), key=lambda axis: -out.array.strides[axis])
+    sums = ctx.scratch([out.sizes[axis] for axis in order], np.int64)
+    kept = sums.transpose(np.argsort(order)) if order else sums
+    kept = kept.reshape([1 if at in dims else size for at, size in enumerate(input.sizes)])
+    target = out.array.transpose(order).reshape(1, -1)
+    factor = np.array([input_scale / (out_scale * count)])
+    addend = np.array([-float(input_zero_point * count)])
     calls: list[Step] = [(_sum, (input.array, dims, kept))]
     ctx.work(input.numel)
-    return chain(calls + requantized(ctx, sums, out.array, grid, factor, None, addend))
+    return chain(
+        calls + requantized(ctx, sums.reshape(1, -1), target, grid, Coefficients(factor, None, addend), 0)
+    )
 
 
 def _sum(array: Array, dims: tuple[int, ...], out: Array) -> None:

@@ -16,7 +16,7 @@ from et_vm.kernels.portable.convolution.convolution import Operands, method, win
 from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.image.geometry import channels_last
 from et_vm.kernels.portable.inference import inferred
-from et_vm.kernels.portable.integer.requantize import Grid, reach, requantized, sum_type
+from et_vm.kernels.portable.integer.requantize import Coefficients, Grid, reach, requantized, sum_type
 from et_vm.kernels.portable.steps import chain, copy
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
@@ -38,54 +38,34 @@ def _largest_sum(weight: Tensor, input_zero_point: int) -> int:
     return most * max(int(np.abs(row, dtype=np.int32).sum()) for row in rows)
 
 
-class _Coefficients:
-    """The numbers by which sums become results, each [filters] or [1]: `(sums + addends) * factors + offsets`."""
-
-    def __init__(
-        self,
-        ctx: PrepareContext,
-        scales: Tensor,
-        bias: Tensor | None,
-        input_scale: float,
-        grid: Grid,
-    ) -> None:
-        self.factors = ctx.scratch(scales.sizes, np.float64)
-        self.offsets: Array | None = None
-        self.addends: Array | None = None
-        if bias is not None:
-            added = ctx.scratch(bias.sizes, np.float64)
-            if bias.dtype == np.int32:
-                self.addends = added
-            else:
-                self.offsets = added
-        self.fill: Step = (
-            self._fill,
-            (scales.array, None if bias is None else bias.array, input_scale, grid.scale),
-        )
-
-    def _fill(self, scales: Array, bias: Array | None, input_scale: float, scale: float) -> None:
-        np.multiply(scales, input_scale, self.factors, dtype=np.float64)
-        np.divide(self.factors, scale, self.factors)
-        if self.addends is not None and bias is not None:
-            np.copyto(self.addends, bias)
-        elif self.offsets is not None and bias is not None:
-            np.divide(bias, scale, self.offsets, dtype=np.float64)
-
-    def along(self, axis: int, rank: int) -> tuple[Array, Array | None, Array | None]:
-        """Factors, offsets and addends as arrays of `rank` that lie along `axis`."""
-        shape = (1,) * axis + (-1,) + (1,) * (rank - axis - 1)
-        factors, offsets, addends = (
-            None if one is None else one.reshape(shape) for one in (self.factors, self.offsets, self.addends)
-        )
-        assert factors is not None
-        return factors, offsets, addends
+def _coefficients(
+    ctx: PrepareContext, scales: Tensor, bias: Tensor | None, input_scale: float, grid: Grid
+) -> tuple[Step, Coefficients]:
+    """The coefficients of a layer in scratch, and the call that computes them."""
+    factors = ctx.scratch(scales.sizes, np.float64)
+    if bias is None:
+        return (_scale, (scales.array, input_scale, grid.scale, factors)), Coefficients(factors)
+    added = ctx.scratch(bias.sizes, np.float64)
+    fill: Step = (_scale, (scales.array, input_scale, grid.scale, factors, bias.array, added))
+    if bias.dtype == np.int32:
+        return fill, Coefficients(factors, None, added)
+    return fill, Coefficients(factors, added)
 
 
-def _part(array: Array | None, axis: int, start: int, end: int) -> Array | None:
-    """Filters of a coefficient; one for all stays."""
-    if array is None or array.shape[axis] == 1:
-        return array
-    return array[(slice(None),) * axis + (slice(start, end),)]
+def _scale(
+    scales: Array,
+    input_scale: float,
+    scale: float,
+    factors: Array,
+    bias: Array | None = None,
+    added: Array | None = None,
+) -> None:
+    np.multiply(scales, input_scale, factors, dtype=np.float64)
+    np.divide(factors, scale, factors)
+    if bias is not None and added is not None:
+        np.copyto(added, bias)
+        if bias.dtype != np.int32:
+            np.divide(added, scale, added)
 
 
 def _shift(source: Array, zero_point: int, target: Array) -> Step:
@@ -96,7 +76,8 @@ def _shift(source: Array, zero_point: int, target: Array) -> Step:
 
 
 def _subtract(source: Array, zero_point: np.floating, target: Array) -> None:
-    np.subtract(source, zero_point, target, dtype=target.dtype)
+    np.copyto(target, source)
+    np.subtract(target, zero_point, target)
 
 
 @kernel("integer::linear.out")
@@ -126,11 +107,11 @@ def linear_out(
     columns, filters = weight.sizes[1], weight.sizes[0]
     rows = input.numel // columns if columns else math.prod(input.sizes[:-1])
     dtype = sum_type(_largest_sum(weight, input_zero_point))
-    coefficients = _Coefficients(ctx, weight_scales, bias, input_scale, grid)
-    factors, offsets, addends = coefficients.along(1, 2)
+    fill, coefficients = _coefficients(ctx, weight_scales, bias, input_scale, grid)
     image = ctx.scratch((rows, columns), dtype)
-    calls = [coefficients.fill, _shift(input.array.reshape(rows, columns), input_zero_point, image)]
-    results = out.array.reshape(rows, filters)
+    calls = [fill, _shift(input.array, input_zero_point, image.reshape(input.sizes))]
+    whole = out.array if out.array.flags.c_contiguous else ctx.scratch(out.sizes, np.int8)
+    results = whole.reshape(rows, filters)
     block = min(filters, max(1, WEIGHTS // max(1, columns)))
     matrix = ctx.scratch((block, columns), dtype)
     sums = ctx.scratch(rows * block, dtype)
@@ -139,10 +120,9 @@ def linear_out(
         part = matrix[: end - start]
         total = sums[: rows * (end - start)].reshape(rows, end - start)
         calls += [copy(weight.array[start:end], part), (np.matmul, (image, part.T, total))]
-        chosen = (_part(one, 1, start, end) for one in (factors, offsets, addends))
-        some, added, before = chosen
-        assert some is not None
-        calls += requantized(ctx, total, results[:, start:end], grid, some, added, before)
+        calls += requantized(ctx, total, results[:, start:end], grid, coefficients.part(start, end), 1)
+    if whole is not out.array:
+        calls.append(copy(whole, out.array))
     return chain(calls)
 
 
@@ -174,28 +154,42 @@ def convolution_out(
     grid = Grid(out_scale, out_zero_point, out_quant_min, out_quant_max)
     window = window_of(ctx, input, weight, stride, padding, dilation, False, out)
     dtype = sum_type(_largest_sum(weight, input_zero_point))
-    coefficients = _Coefficients(ctx, weight_scales, bias, input_scale, grid)
+    fill, coefficients = _coefficients(ctx, weight_scales, bias, input_scale, grid)
     last = channels_last(out.array)
     filters = ctx.scratch(weight.sizes, dtype)
-    calls = [coefficients.fill, copy(weight.array, filters)]
-    if window.is_pointwise and window.out == window.size and groups == 1:
-        return chain(calls + _pointwise(ctx, input, input_zero_point, filters, coefficients, grid, out, last))
-    images, results, kernels = input.array, out.array, filters
+    calls = [fill, copy(weight.array, filters)]
+    whole = out.array if _is_dense(out.array, last) else ctx.scratch(out.sizes, np.int8)
+    last = last and whole is out.array
+    stored = [] if whole is out.array else [copy(whole, out.array)]
+    images, results, kernels = input.array, whole, filters
+    direct = window.is_pointwise and window.out == window.size and groups == 1
+    if direct and _is_dense(images, last):
+        calls += _pointwise(ctx, images, input_zero_point, filters, coefficients, grid, whole, last)
+        return chain(calls + stored)
     if len(window.size) == 1:
         window, images, results = window.lifted(), images[:, :, None, :], results[:, :, None, :]
         kernels = filters[:, :, None, :]
     image = _scratch(ctx, images[:1].shape, dtype, last)
     sums = _scratch(ctx, results[:1].shape, dtype, last)
     products = method(ctx, Operands(image, kernels, None, sums), window, groups, False, None)
-    factors, offsets, addends = coefficients.along(1, sums.ndim)
-    order = (0, *range(2, sums.ndim), 1) if last else tuple(range(sums.ndim))
-    turned = [None if one is None else one.transpose(order) for one in (factors, offsets, addends)]
+    axis = 1 if last else 0
     for sample in range(len(images)):
         calls += [_shift(images[sample : sample + 1], input_zero_point, image), *products]
-        target = results[sample : sample + 1].transpose(order)
-        assert turned[0] is not None
-        calls += requantized(ctx, sums.transpose(order), target, grid, turned[0], turned[1], turned[2])
-    return chain(calls)
+        total, target = (_matrix(one[0 if one is sums else sample], last) for one in (sums, results))
+        calls += requantized(ctx, total, target, grid, coefficients, axis)
+    return chain(calls + stored)
+
+
+def _is_dense(images: Array, last: bool) -> bool:
+    """Whether the elements of a batch of images lie side by side in memory, channels last or first."""
+    return (np.moveaxis(images, 1, -1) if last else images).flags.c_contiguous
+
+
+def _matrix(image: Array, last: bool) -> Array:
+    """An image [channels, space...] as a matrix: channels are its rows, its columns if they are last in memory."""
+    if last:
+        return np.moveaxis(image, 0, -1).reshape(-1, image.shape[0])
+    return image.reshape(image.shape[0], -1)
 
 
 def _scratch(ctx: PrepareContext, shape: tuple[int, ...], dtype: type[np.floating], last: bool) -> Array:
@@ -206,30 +200,24 @@ def _scratch(ctx: PrepareContext, shape: tuple[int, ...], dtype: type[np.floatin
 
 def _pointwise(
     ctx: PrepareContext,
-    input: Tensor,
+    images: Array,
     zero_point: int,
     filters: Array,
-    coefficients: _Coefficients,
+    coefficients: Coefficients,
     grid: Grid,
-    out: Tensor,
+    out: Array,
     last: bool,
 ) -> list[Step]:
     """A 1x1 convolution block by block of places, so that floats stay in the cache."""
     count, channels = filters.shape[:2]
-    places = math.prod(input.sizes[2:])
+    places = math.prod(images.shape[2:])
     matrix = filters.reshape(count, channels)
     block = min(places, max(1, PLACES // (count + channels)))
     image = ctx.scratch(channels * block, matrix.dtype)
     sums = ctx.scratch(count * block, matrix.dtype)
-    factors, offsets, addends = coefficients.along(1 if last else 0, 2)
     calls: list[Step] = []
-    for sample in range(input.sizes[0]):
-        source, target = input.array[sample], out.array[sample]
-        if last:
-            source, target = np.moveaxis(source, 0, -1), np.moveaxis(target, 0, -1)
-            source, target = source.reshape(places, channels), target.reshape(places, count)
-        else:
-            source, target = source.reshape(channels, places), target.reshape(count, places)
+    for sample in range(len(images)):
+        source, target = _matrix(images[sample], last), _matrix(out[sample], last)
         for start in range(0, places, block):
             size = min(block, places - start)
             shapes = ((size, channels), (size, count)) if last else ((channels, size), (count, size))
@@ -238,5 +226,5 @@ def _pointwise(
             here = (slice(start, start + size),) if last else (slice(None), slice(start, start + size))
             calls.append(_shift(source[here], zero_point, pixels))
             calls.append((np.matmul, (pixels, matrix.T, total) if last else (matrix, pixels, total)))
-            calls += requantized(ctx, total, target[here], grid, factors, offsets, addends)
+            calls += requantized(ctx, total, target[here], grid, coefficients, 1 if last else 0)
     return calls

@@ -1,28 +1,37 @@
 """Requantization: exact sums of integers to integers of 8 bits, the last step of all arithmetic on quantized tensors.
 
-A sum `s` stands for the real number `s * f + o`, in steps of the result, where `f` and `o` are of double precision. The
-result is `clamp(round(s * f + o) + zero_point, least, most)`: one multiplication and one addition in double precision,
-rounded half to even. It does not depend on the machine, nor on the order of the sums.
+A sum `s` stands for the real number `(s + a) * f + o`, in steps of the result, where `f` and `o` have double precision
+and `a` is an integer. The result is `clamp(round(…) + zero_point, least, most)`: one multiplication and one addition in
+double precision, rounded half to even. It does not depend on the machine, nor on the order of the sums.
+
+numpy multiplies a block by a number, or by an array of its own shape, two to three times as fast as by a row or a
+column: long rows are done one by one, and coefficients that several blocks share are spread over a block once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from et_vm.kernels.portable.steps import copy
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Array
 
-__all__ = ["EXACT", "Grid", "reach", "requantized", "sum_type"]
+__all__ = ["BLOCK", "EXACT", "Coefficients", "Grid", "reach", "requantized", "sum_type"]
 
 EXACT = 1 << 24
 """Integers up to this are exact in float32, and so are all sums of products that stay below it, in any order."""
 BLOCK = 1 << 15
 """Elements requantized at a time: 256 KB in double precision, which stay in the L2 cache."""
-_PASSES = 6
+LONG_ROW = 1 << 13
+"""Elements of a row from which it is a block of its own."""
+LEAST_ROW = 1 << 6
+"""Elements of a row of a block, at least, where there are as many."""
+SHARED = 3
+"""Blocks from which spreading their coefficients is worth its time."""
+_PASSES = 8
 
 
 class Grid(NamedTuple):
@@ -32,6 +41,20 @@ class Grid(NamedTuple):
     zero_point: int
     least: int
     most: int
+
+
+class Coefficients(NamedTuple):
+    """The numbers by which sums become results, of double precision, each [channels] or [1]."""
+
+    factors: Array
+    offsets: Array | None = None
+    addends: Array | None = None
+
+    def part(self, start: int, end: int) -> Coefficients:
+        """Those of some channels; one for all stays."""
+        factors, offsets, addends = (one if one is None or len(one) == 1 else one[start:end] for one in self)
+        assert factors is not None
+        return Coefficients(factors, offsets, addends)
 
 
 def reach(zero_point: int) -> int:
@@ -45,47 +68,73 @@ def sum_type(largest: int) -> type[np.floating]:
 
 
 def requantized(
-    ctx: PrepareContext,
-    sums: Array,
-    out: Array,
-    grid: Grid,
-    factors: Array,
-    offsets: Array | None = None,
-    addends: Array | None = None,
+    ctx: PrepareContext, sums: Array, out: Array, grid: Grid, coefficients: Coefficients, axis: int
 ) -> list[Step]:
-    """Calls that store `(sums + addends) * factors + offsets` on a grid into `out`, of the shape of `sums`.
+    """Calls that store sums on a grid into `out`: matrices with the channels along `axis`.
 
-    `factors`, `offsets` and `addends` are f64, of the rank of `sums`, and broadcast to it. Scratch: `BLOCK` numbers of
-    double precision.
+    Scratch: a block of integers, one in double precision, and one of each coefficient.
     """
-    buffer = ctx.scratch(min(BLOCK, sums.size), np.float64)
     ctx.work(_PASSES * sums.size)
+    if all(one is None or len(one) == 1 for one in coefficients):
+        sums, out = sums.reshape(1, -1) if out.flags.c_contiguous else sums, _row(out)
+    rows, columns = sums.shape
+    size = min(BLOCK, sums.size)
+    wide, narrow = ctx.scratch(size, np.float64), ctx.scratch(size, np.int16)
+    height, width = _block(rows, columns, axis)
     calls: list[Step] = []
-    _split(calls, buffer, grid, [sums, out, factors, offsets, addends], 0)
+    spread = [None if one is None else ctx.scratch(height * width, np.float64) for one in coefficients]
+    shared = rows * columns // (height * width) // (-(-rows // height) if axis == 0 else -(-columns // width))
+    last: tuple[int, ...] = ()
+    for start, begin in _places(rows, columns, height, width, axis):
+        part = (slice(start, start + height), slice(begin, begin + width))
+        given, target = sums[part], out[part]
+        chosen = part[axis]
+        numbers = coefficients.part(chosen.start, chosen.stop)
+        arrays: list[Array | None] = []
+        key = (chosen.start, *given.shape)
+        for one, room in zip(numbers, spread, strict=True):
+            if one is None or room is None:
+                arrays.append(None)
+                continue
+            array = one.reshape((-1, 1) if axis == 0 else (1, -1))
+            if one.size == 1:
+                arrays.append(one.reshape(()))
+            elif shared < SHARED:
+                arrays.append(array)
+            else:
+                whole = room[: given.size].reshape(given.shape)
+                if key != last:
+                    calls.append(copy(np.broadcast_to(array, given.shape), whole))
+                arrays.append(whole)
+        last = key
+        blocks = (buffer[: given.size].reshape(given.shape) for buffer in (wide, narrow))
+        calls.append((_requantize, (*blocks, grid, given, target, *arrays)))
     return calls
 
 
-def _split(calls: list[Step], buffer: Array, grid: Grid, arrays: Sequence[Array | None], axis: int) -> None:
-    sums, out = arrays[:2]
-    assert sums is not None
-    assert out is not None
-    if sums.size <= len(buffer):
-        wide = buffer[: sums.size].reshape(sums.shape)
-        calls.append((_requantize, (wide, grid, *arrays)))
-        return
-    rest = sums.size // sums.shape[axis]
-    count = max(1, len(buffer) // rest)
-    before = (slice(None),) * axis
-    for start in range(0, sums.shape[axis], count):
-        here = (*before, slice(start, start + count))
-        parts = [
-            one if one is None or one.shape[axis] == 1 < sums.shape[axis] else one[here] for one in arrays
-        ]
-        _split(calls, buffer, grid, parts, axis + 1)
+def _row(array: Array) -> Array:
+    return array.reshape(1, -1) if array.flags.c_contiguous else array
+
+
+def _block(rows: int, columns: int, axis: int) -> tuple[int, int]:
+    """The rows and columns of a block."""
+    if axis == 0 and columns >= LONG_ROW:
+        return 1, min(columns, BLOCK)
+    width = min(columns, max(LEAST_ROW, BLOCK // rows)) if axis == 0 else min(columns, BLOCK)
+    return min(rows, max(1, BLOCK // width)), width
+
+
+def _places(rows: int, columns: int, height: int, width: int, axis: int) -> list[tuple[int, int]]:
+    """The first elements of blocks; those that share coefficients follow one another."""
+    down, across = range(0, rows, height), range(0, columns, width)
+    if axis == 0:
+        return [(start, begin) for start in down for begin in across]
+    return [(start, begin) for begin in across for start in down]
 
 
 def _requantize(
     wide: Array,
+    narrow: Array,
     grid: Grid,
     sums: Array,
     out: Array,
@@ -93,15 +142,19 @@ def _requantize(
     offsets: Array | None,
     addends: Array | None,
 ) -> None:
-    if addends is None:
-        np.multiply(sums, factors, wide)
-    else:
-        np.add(sums, addends, wide)
-        np.multiply(wide, factors, wide)
+    np.copyto(wide, sums)
+    if addends is not None:
+        np.add(wide, addends, wide)
+    np.multiply(wide, factors, wide)
     if offsets is not None:
         np.add(wide, offsets, wide)
+    on_grid(wide, narrow, grid, out)
+
+
+def on_grid(wide: Array, narrow: Array, grid: Grid, out: Array) -> None:
+    """Store real numbers in steps of a grid as its integers; `wide` and `narrow` (i16), of one shape, are scratch."""
     np.rint(wide, wide)
-    least, most = grid.least - grid.zero_point, grid.most - grid.zero_point
-    np.maximum(wide, least, out=wide)
-    np.minimum(wide, most, out=wide)
-    np.add(wide, grid.zero_point, out=out, casting="unsafe")
+    np.clip(wide, grid.least - grid.zero_point, grid.most - grid.zero_point, out=wide)
+    np.copyto(narrow, wide, casting="unsafe")
+    np.add(narrow, grid.zero_point, narrow)
+    np.copyto(out, narrow, casting="unsafe")

@@ -37,6 +37,8 @@ def expected(sums: Array, scale: float, scales: Array, bias: Array | None, grid:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requantize, "BLOCK", 8)
+    monkeypatch.setattr(requantize, "LEAST_ROW", 2)
+    monkeypatch.setattr(requantize, "LONG_ROW", 30)
     monkeypatch.setattr(integer_layers, "WEIGHTS", 64)
     monkeypatch.setattr(integer_layers, "PLACES", 40)
 
