@@ -121,13 +121,15 @@ def edge_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass]:
     from et_ir.passes.core_to_edge.promote_types import PromoteTypesPass
     from et_ir.passes.core_to_edge.propagate_dim_order import PropagateDimOrderPass
     from et_ir.passes.core_to_edge.prune_empty_tensors import PruneEmptyTensorsPass
+    from et_ir.passes.core_to_edge.quantize_io import QuantizeIoPass
     from et_ir.passes.core_to_edge.remove_noops import RemoveNoopsPass
     from et_ir.passes.core_to_edge.remove_redundant_copies import RemoveRedundantCopiesPass
     from et_ir.passes.core_to_edge.scalars_to_tensors import ScalarsToTensorsPass
     from et_ir.passes.core_to_edge.views_to_copies import ViewsToCopiesPass
     from et_ir.passes.verify.verify_edge import VerifyEdgePass
 
-    simplify = preset((config or EdgeCompileConfig()).level).simplify
+    config = config or EdgeCompileConfig()
+    simplify = preset(config.level).simplify
     return [
         ViewsToCopiesPass(),
         *([RemoveNoopsPass()] if simplify else []),
@@ -140,6 +142,7 @@ def edge_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass]:
         *([RemoveRedundantCopiesPass(), CanonicalizePass()] if simplify else []),
         *([ConstantFoldPass(), CsePass()] if simplify else []),  # conversions and layouts of constants
         DcePass(),
+        *([QuantizeIoPass()] if config.quantized_io else []),
         VerifyEdgePass(),
     ]
 

@@ -60,6 +60,7 @@ PASSES: Final[dict[str, str]] = {
     "raise-xnnpack": "raising.raise_xnnpack:RaiseXnnpackPass",
     "raise-plans": "raising.raise_plans:RaisePlansPass",
     "propagate-quantization": "to_executorch.propagate_quantization:PropagateQuantizationPass",
+    "quantize-io": "core_to_edge.quantize_io:QuantizeIoPass",
     "prune-empty-tensors": "core_to_edge.prune_empty_tensors:PruneEmptyTensorsPass",
     "remove-assertions": "aten_to_core.remove_assertions:RemoveAssertionsPass",
     "remove-noops": "core_to_edge.remove_noops:RemoveNoopsPass",
