@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from math import inf
 
 from et_ops.dtypes import F32, F64, I8, I32, DType
+from et_ops.inference.convolution import POOLING
 from et_ops.inference.convolution import convolution as float_convolution
 from et_ops.inference.meta import Meta, Mismatch, rule
 from et_ops.inference.shapes import broadcast, differ, reduced, unlike, wrap_dims
 
-__all__ = ["add", "convolution", "linear", "lookup", "mean", "multiply"]
+__all__ = ["add", "average_pool", "convolution", "linear", "lookup", "maximum_pool", "mean", "multiply"]
 
 _LEAST, _MOST = -128, 127
 ENTRIES = 256
@@ -168,3 +169,43 @@ def lookup(input: Meta, table: Meta) -> Meta:
     if unlike(table.shape, (ENTRIES,)):
         raise Mismatch("table", f"shape {[ENTRIES]}", table)
     return Meta(input.shape, I8)
+
+
+@rule("integer.max_pool2d")
+def maximum_pool(
+    input: Meta,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Meta:
+    _integers(input=input)
+    found = POOLING[2].maximum(input, kernel_size, stride, padding, dilation, ceil_mode)
+    assert isinstance(found, tuple)
+    return Meta(found[0].shape, I8)
+
+
+@rule("integer.avg_pool2d")
+def average_pool(
+    input: Meta,
+    input_scale: float,
+    input_zero_point: int,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+    out_scale: float,
+    out_zero_point: int,
+    out_quant_min: int,
+    out_quant_max: int,
+) -> Meta:
+    _integers(input=input)
+    _scale(input_scale=input_scale)
+    _points(input_zero_point=input_zero_point)
+    numbers = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    found = POOLING[2].average(input, *numbers)
+    assert isinstance(found, Meta)
+    return _result(found.shape, out_scale, out_zero_point, out_quant_min, out_quant_max)

@@ -52,9 +52,11 @@ QUANTIZED_ROWS: Final = {
     f"integer.{name}": row
     for name, row in {
         "add": "input, other: i8 | -> input",
+        "avg_pool2d": "input: i8 | -> input",
         "convolution": f"input, weight: i8 | {_SCALED} | -> input",
         "linear": f"input, weight: i8 | {_SCALED} | -> input",
         "lookup": "input, table: i8 | -> input",
+        "max_pool2d": "input: i8 | -> input",
         "mean.dim": "input: i8 | -> input",
         "mul": "input, other: i8 | -> input",
     }.items()

@@ -17,7 +17,8 @@
 | `convolution` that is not transposed | `integer.convolution` |
 | `add`, `sub` | `integer.add`, with a negative scale for a difference |
 | `mul` | `integer.mul` |
-| `mean` | `integer.mean` |
+| `mean`, `avg_pool2d` | `integer.mean`, `integer.avg_pool2d` |
+| `max_pool2d` of integers, without indices | `integer.max_pool2d` |
 
 Activations have 8 bits and one scale, weights 8 bits, a scale for each filter or one, and zero points of 0; scales are
 known at compile time. A clamp between the operator and `quantize`, or of its integers, becomes limits of the result.
@@ -312,6 +313,13 @@ class Form(RewritePattern):
                 return None
             reduction: dict[str, Any] = {**x.arguments("input"), "dim": dims, "keepdim": op.arg("keepdim")}
             return [edge.IntegerMeanDimOp.make(**reduction, **grid)]
+        if isinstance(op, edge.AvgPool2dOp):
+            x = self._activation(op.operands[0])
+            if x is None:
+                return None
+            names = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
+            window = {name: op.arg(name) for name in names}
+            return [edge.IntegerAvgPool2dOp.make(**x.arguments("input"), **window, **grid)]
         if not isinstance(op, edge.AddTensorOp | edge.SubTensorOp | edge.MulTensorOp):
             return None
         x, y = (self._activation(operand) for operand in op.operands[:2])
@@ -329,6 +337,7 @@ class Form(RewritePattern):
 
 _LIMITED: Final = (
     edge.IntegerAddOp,
+    edge.IntegerAvgPool2dOp,
     edge.IntegerConvolutionOp,
     edge.IntegerLinearOp,
     edge.IntegerMeanDimOp,
@@ -356,6 +365,22 @@ class NarrowLimits(RewritePattern):
         rewriter.replace(op, [made], [made.results[0]])
 
 
+class DropIndices(RewritePattern):
+    """A maximum pool of integers whose indices nothing uses: they take eight times the memory of its result."""
+
+    roots = (edge.MaxPool2dWithIndicesOp,)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, EdgeOp)
+        type = tensor_type(op.operands[0])
+        if op.results[1].first_use is not None or dtype_of(type.element_type) is not I8:
+            return
+        names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+        window = {name: op.arg(name) for name in names}
+        made = edge.IntegerMaxPool2dOp.make(op.operands[0], **window, result_types=[op.results[0].type])
+        rewriter.replace(op, [made], [made.results[0], None])
+
+
 @dataclass(frozen=True)
 class FormIntegerOperatorsPass(ModulePass):
     """Compute quantized operators in integers."""
@@ -369,4 +394,6 @@ class FormIntegerOperatorsPass(ModulePass):
         kernels = find_target(self.target).kernels
         rewrite(op, [Form(Globals(op), kernels)])
         rewrite(op, [NarrowLimits()])
+        if edge.IntegerMaxPool2dOp.operator.kernel in kernels:
+            rewrite(op, [DropIndices()])
         erase_dead_ops(op)

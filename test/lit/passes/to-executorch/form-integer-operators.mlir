@@ -102,6 +102,22 @@ func.func @arithmetic(%x: tensor<2x4xi8>, %y: tensor<4xi8>) -> (tensor<2x4xi8>, 
 
 // -----
 
+// Indices that something uses stay.
+// CHECK-LABEL: func.func @pools
+func.func @pools(%x: tensor<1x2x4x4xi8>) -> (tensor<1x2x2x2xi8>, tensor<1x2x2x2xi8>, tensor<1x2x2x2xi64>) {
+  // CHECK-NEXT: edge.integer.max_pool2d %x {kernel_size = [2, 2], stride = [2, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false} : (tensor<1x2x4x4xi8>) -> tensor<1x2x2x2xi8>
+  // CHECK-NEXT: edge.max_pool2d_with_indices %x
+  // CHECK-NEXT: edge.integer.avg_pool2d %x {input_scale = 0.5, input_zero_point = 3, kernel_size = [2, 2], stride = [2, 2], padding = [0, 0], ceil_mode = false, count_include_pad = true, out_scale = 0.25
+  %0, %1 = edge.max_pool2d_with_indices %x {kernel_size = [2, 2], stride = [2, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false} : (tensor<1x2x4x4xi8>) -> (tensor<1x2x2x2xi8>, tensor<1x2x2x2xi64>)
+  %2, %3 = edge.max_pool2d_with_indices %x {kernel_size = [2, 2], stride = [2, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false} : (tensor<1x2x4x4xi8>) -> (tensor<1x2x2x2xi8>, tensor<1x2x2x2xi64>)
+  %4 = edge.quantized_decomposed.dequantize_per_tensor %x {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32>
+  %5 = edge.avg_pool2d %4 {kernel_size = [2, 2], stride = [2, 2], padding = [0, 0], ceil_mode = false, count_include_pad = true} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+  %6 = edge.quantized_decomposed.quantize_per_tensor %5 {scale = 0.25, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<1x2x2x2xf32>) -> tensor<1x2x2x2xi8>
+  func.return %0, %6, %3 : tensor<1x2x2x2xi8>, tensor<1x2x2x2xi8>, tensor<1x2x2x2xi64>
+}
+
+// -----
+
 // Stays: scales along the columns, zero points of weights, a bias that may be infinite, one that varies by row, a sum
 // that is needed in floats, a factor, and a transposed convolution.
 program.constant @s : tensor<4xf32> = #program.data<f32, [0.1, 0.2, 0.3, 0.4]>
