@@ -183,7 +183,9 @@ def maximum_pool(
     _integers(input=input)
     found = POOLING[2].maximum(input, kernel_size, stride, padding, dilation, ceil_mode)
     assert isinstance(found, tuple)
-    return Meta(found[0].shape, I8)
+    largest = found[0]
+    assert isinstance(largest, Meta)
+    return Meta(largest.shape, I8)
 
 
 @rule("integer.avg_pool2d")

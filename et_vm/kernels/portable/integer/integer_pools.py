@@ -11,7 +11,7 @@ from et_vm.kernels.portable.declare import kernel
 from et_vm.kernels.portable.inference import inferred
 from et_vm.kernels.portable.integer.requantize import Coefficients, Grid, requantized
 from et_vm.kernels.portable.pooling.pooling import Taps, batch_of, divisors, pooling_window
-from et_vm.kernels.portable.steps import call, chain, copy
+from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
 from et_vm.values import Tensor
@@ -70,7 +70,7 @@ def avg_pool2d_out(
     given = batch_of(input, 2)
     window = pooling_window(ctx, input, kernel_size, stride, padding, (1,), out)
     image = ctx.scratch(given.shape, np.int32)
-    calls: list[Step] = [copy(given, image), call(np.subtract, image, np.int32(input_zero_point), image)]
+    calls: list[Step] = [copy(given, image), call(np.subtract, image, filled(image.dtype, input_zero_point), image)]
     taps = Taps(ctx, image, window, 0)
     bring, (first, *others) = taps.of(ctx, image)
     sums = ctx.scratch((*image.shape[:2], *window.out), np.int32)
