@@ -16,7 +16,7 @@ from quantized_nets import NETS
 
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from et_ir.driver.managers import ExecutorchProgramManager
-from et_ir.quantization import quantize
+from et_ir.quantization import XNNPACKQuantizer, get_symmetric_quantization_config, quantize
 from et_vm.runtime import Runtime
 from examples.digits import network
 from examples.digits.quantized import calibration
@@ -99,6 +99,35 @@ def test_small_networks(name: str) -> None:
     for seed in range(3):
         x = torch.randn(*NETS[name][1], generator=torch.Generator().manual_seed(seed))
         torch.testing.assert_close(ran(manager, x), reference(program, x).float(), rtol=1e-6, atol=0)
+
+
+def test_batches_of_any_size() -> None:
+    """Sizes known at run time only: the views between are of integers, too."""
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    torch.manual_seed(0)
+    shape = NETS["image"][1][1:]
+    data = torch.randn(3, *shape)
+    batch = ({0: torch.export.Dim("batch", min=1, max=8)},)
+    graph: Any = torch.export.export(NETS["image"][0]().eval(), (data,), dynamic_shapes=batch).module()
+    config = get_symmetric_quantization_config(is_per_channel=True)
+    prepared = prepare_pt2e(graph, XNNPACKQuantizer().set_global(config))
+    prepared(data)
+    program = torch.export.export(convert_pt2e(prepared), (data,), dynamic_shapes=batch)
+    manager = lowered(program)
+    assert kernels(manager) >= {"integer::convolution.out", "integer::linear.out", "integer::mean.dim_out"}
+    assert not kernels(manager) & {
+        "aten::convolution.out",
+        "aten::linear.out",
+        "aten::mm.out",
+        "aten::mean.out",
+    }
+    method = Runtime.get().load_program(manager.buffer).load_method("forward")
+    for count in (2, 8, 1, 3):
+        x = torch.randn(count, *shape)
+        torch.testing.assert_close(
+            method.execute([x])[0], reference(program, x).float(), rtol=1e-6, atol=1e-6
+        )
 
 
 def test_what_has_no_integer_form_stays() -> None:

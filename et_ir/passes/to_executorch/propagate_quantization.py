@@ -17,7 +17,7 @@ the `quantize` that make integer operators of them.
 - `quantize` of `dequantize` of one quantization is nothing, where the integers are within its limits; with a clamp of
   real numbers in between, a clamp of integers.
 
-Only quantization with one scale that is known at compile time.
+Sizes are read of integers. Only quantization with one scale that is known at compile time moves.
 """
 
 from __future__ import annotations
@@ -215,6 +215,18 @@ class SinkBelowConcatenation(_Pattern):
         rewriter.replace(op, [joined, _again(restored[0], joined.results[0], op.results[0].type)])
 
 
+class SizeOfIntegers(_Pattern):
+    """A size of restored numbers, which would be restored for it alone."""
+
+    roots = tuple(cls for cls in OP_BY_NAME.values() if cls.operator.facts.reads_sizes)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        restored = dequantized(op.operands[0])
+        if restored is not None:
+            op.operands[0] = restored.operands[0]
+            rewriter.notify_op_modified(op)
+
+
 class HoistAboveMove(_Pattern):
     """Quantization of moved numbers."""
 
@@ -313,6 +325,7 @@ class PropagateQuantizationPass(ModulePass):
             SinkBelowMove,
             SinkBelowPool,
             SinkBelowConcatenation,
+            SizeOfIntegers,
         )
         rewrite(op, [pattern(symbols) for pattern in patterns], recursive=True)
         erase_dead_ops(op)

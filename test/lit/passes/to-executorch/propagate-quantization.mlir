@@ -111,6 +111,20 @@ func.func @limits(%x: tensor<4xi8>, %y: tensor<4xf32>) -> (tensor<4xi8>, tensor<
 
 // -----
 
+// CHECK-LABEL: func.func @size
+func.func @size(%x: tensor<?x4xi8>) -> (tensor<?xi8>, i64) {
+  // CHECK-NEXT: %[[N:.*]] = edge.sym_size.int %x {dim = 0}
+  // CHECK-NEXT: %[[V:.*]] = edge.view_copy %x
+  // CHECK-NEXT: func.return %[[V]], %[[N]]
+  %0 = edge.quantized_decomposed.dequantize_per_tensor %x {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<?x4xi8>) -> tensor<?x4xf32>
+  %n = edge.sym_size.int %0 {dim = 0} : (tensor<?x4xf32>) -> i64
+  %1 = edge.view_copy %0 {size = [-1]} : (tensor<?x4xf32>) -> tensor<?xf32>
+  %2 = edge.quantized_decomposed.quantize_per_tensor %1 {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<?xf32>) -> tensor<?xi8>
+  func.return %2, %n : tensor<?xi8>, i64
+}
+
+// -----
+
 // Nothing moves: a sum needs the numbers too, more elements would be restored, and the scale of a channel has an axis.
 // CHECK-LABEL: func.func @stays
 func.func @stays(%x: tensor<4x1xi8>, %s: tensor<4xf32>, %z: tensor<4xi64>) -> (tensor<4xf32>, tensor<4x1xf32>, tensor<4x3xf32>, tensor<4xf32>) {
