@@ -10,7 +10,8 @@
 ```
 
 What stands between `dequantize` and `quantize` may be any pointwise operators of one tensor of 8 bits: all 256 results
-are computed at compile time, by the same operators. Without any it is a requantization, from one scale to another.
+are computed at compile time, by the same operators. Without any it is a requantization, from one scale to another. A
+lookup of what only another lookup gives is one, in a table of both.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Final
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
@@ -76,14 +77,15 @@ class Tabulate(RewritePattern):
         function = self._function(op)
         if function is None or not same_type(function.integers.type, op.results[0].type):
             return
-        kind: Attribute = sized_tensor(attr_of(I8), [_ENTRIES])
-        assert is_tensor(kind)
-        if self.range is None:
-            data = np.arange(-128, 128, dtype=np.int8).tobytes()
-            self.range = self.symbols.add_constant("i8_range", kind, Blob.of("i8_range", data)).key
-        get = GetOp(self.range, kind)
-        values: dict[SSAValue, SSAValue] = {function.integers: get.result}
-        made: list[Operation] = [get]
+        source, made = function.integers, list[Operation]()
+        inner = source.owner
+        if isinstance(inner, edge.IntegerLookupOp) and source.has_one_use():
+            source, start = inner.operands[0], inner.operands[1]
+        else:
+            get = self._all_numbers()
+            made.append(get)
+            start = get.result
+        values = {function.integers: start}
         for one in (*function.ops, op):
             for value in one.operands:
                 if isinstance(value.owner, GetOp) and value not in values:  # a constant without dimensions
@@ -100,8 +102,16 @@ class Tabulate(RewritePattern):
             made.append(clone)
         self.tables += made
         table = values[op.results[0]]
-        found = edge.IntegerLookupOp.make(function.integers, table, result_types=[op.results[0].type])
+        found = edge.IntegerLookupOp.make(source, table, result_types=[op.results[0].type])
         rewriter.replace(op, [*made, found], [found.results[0]])
+
+    def _all_numbers(self) -> GetOp:
+        """The constant with all numbers of 8 bits."""
+        type = sized_tensor(attr_of(I8), [_ENTRIES])
+        if self.range is None:
+            data = np.arange(-128, 128, dtype=np.int8).tobytes()
+            self.range = self.symbols.add_constant("i8_range", type, Blob.of("i8_range", data)).key
+        return GetOp(self.range, type)
 
     def _function(self, root: SchemaOp) -> _Function | None:
         """What a quantization is a function of; `None` if that is more than one tensor, or more than pointwise."""

@@ -37,6 +37,37 @@ func.func @hardswish(%x: tensor<?x4xi8>) -> tensor<?x4xi8> {
 
 // -----
 
+// Back to back: one table, of roundings one after the other.
+// CHECK-LABEL: func.func @twice
+func.func @twice(%x: tensor<2x4xi8>) -> tensor<2x4xi8> {
+  // CHECK-NEXT: %[[G:.*]] = program.get
+  // CHECK-NEXT: %[[L:.*]] = edge.integer.lookup %x, %[[G]]
+  // CHECK-NEXT: func.return %[[L]]
+  %0 = edge.quantized_decomposed.dequantize_per_tensor %x {scale = 0.5, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %1 = edge.quantized_decomposed.quantize_per_tensor %0 {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  %2 = edge.quantized_decomposed.dequantize_per_tensor %1 {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %3 = edge.sigmoid %2 : tensor<2x4xf32>
+  %4 = edge.quantized_decomposed.quantize_per_tensor %3 {scale = 0.00390625, zero_point = -128, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  func.return %4 : tensor<2x4xi8>
+}
+
+// -----
+
+// The first is needed too.
+// CHECK-LABEL: func.func @both
+func.func @both(%x: tensor<2x4xi8>) -> (tensor<2x4xi8>, tensor<2x4xi8>) {
+  // CHECK: %[[L:.*]] = edge.integer.lookup %x
+  // CHECK: %[[M:.*]] = edge.integer.lookup %[[L]]
+  // CHECK-NEXT: func.return %[[L]], %[[M]]
+  %0 = edge.quantized_decomposed.dequantize_per_tensor %x {scale = 0.5, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %1 = edge.quantized_decomposed.quantize_per_tensor %0 {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  %2 = edge.quantized_decomposed.dequantize_per_tensor %1 {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %3 = edge.quantized_decomposed.quantize_per_tensor %2 {scale = 2.0, zero_point = 1, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xf32>) -> tensor<2x4xi8>
+  func.return %1, %3 : tensor<2x4xi8>, tensor<2x4xi8>
+}
+
+// -----
+
 // Functions of two tensors, of neighbours, of numbers that others need, and of numbers of 16 bits.
 // CHECK-LABEL: func.func @stays
 // CHECK-NOT: edge.integer
