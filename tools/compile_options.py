@@ -139,6 +139,12 @@ def _parser(text: str) -> CommandParser:
         "and activations of 8 bits with scales computed at run time)",
     )
     add(
+        "--quantized-io",
+        action="store_true",
+        help="take and return integers where inputs are quantized and outputs are restored; constant methods have "
+        "their scales and zero points",
+    )
+    add(
         "--calibrate",
         metavar="DATA",
         help="inputs that --quantize runs the module on: a .npz with an array for each input, in order, or a function "

@@ -17,7 +17,7 @@ from et_vm.runtime import Runtime
 ACCURACY = 1e-4
 """Of an output, its largest error to its standard deviation."""
 ON_STOCK = 0.1
-"""The same on the stock runtime: it cannot tell OpenVINO to keep to f32 on CPUs with instructions for bfloat16, and some
+"""The same on the stock runtime: it cannot tell OpenVINO to keep to f32 on CPUs with bfloat16, and some
 of the marks by which nodes keep to it get lost when OpenVINO fuses them.
 """
 

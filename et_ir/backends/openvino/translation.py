@@ -113,7 +113,7 @@ class Translation:
     # The model
 
     def model(self, name: str, rules: Mapping[str, Lowering]) -> Any:
-        """The model, of which `rules` make the nodes by operator. Raises ValueError for an op that none is there for."""
+        """The model, of which `rules` make the nodes by operator. Raises ValueError for an op that none makes."""
         block = self._method.body.block
         for at, argument in enumerate(block.args):
             type = tensor_type(argument)
