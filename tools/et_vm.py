@@ -43,6 +43,7 @@ examples:
   et-vm run model.pte --memory-limit 100000000         bound memory; --work-limit bounds computation
   et-vm run model.pte --load mykernels.py              custom kernels
   et-vm run model.pte --native --threads 2             let machine code in the file run, on two threads
+  et-vm run edge.mlir --input x.npy                    a text of any level, by the reference evaluator
 """
 
 INFO = """et-vm info: describe a program.
@@ -160,6 +161,9 @@ def _parser() -> CommandParser:
         "a single random or ones fills all (default: random:0)",
     }
     run.add_argument("--input", **source)
+    run.add_argument(
+        "--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)"
+    )
     run.add_argument("--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … to this folder")
     data = {
         "action": "append",
@@ -317,6 +321,12 @@ def run(arguments: list[str]) -> int:
             case "run":
                 from et_tools.vm_run import run_file
 
+                if args.file.endswith(".mlir"):
+                    from et_tools.failures import report_failures
+
+                    with report_failures("et-vm", args.file) as outcome:
+                        run_file(args)
+                    return outcome.exit_code
                 run_file(args)
             case "debug":
                 from et_tools.vm_debug import debug_file
