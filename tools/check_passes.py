@@ -7,7 +7,7 @@ than the bound ends the compilation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ import numpy as np
 from et_ir.driver.observer import Observer
 from et_schema.diagnostics import Diagnostic, Report
 from et_schema.errors import ExecutorchError
-from et_tools.level_runs import LevelRunner, ModuleRun, ObservedValue, method_names
+from et_tools.comparison.matching import Pair, first_difference
+from et_tools.level_runs import LevelRunner, ModuleRun, method_names
 from et_tools.module_changes import changed_ops
 from et_vm.devtools.gaps import Gap, bound_for, gap_between
 
@@ -28,7 +29,7 @@ __all__ = [
     "Deviation",
     "PassChangesResults",
     "PassChecker",
-    "first_difference",
+    "deviations",
     "largest_deviation",
     "run_methods",
 ]
@@ -57,6 +58,11 @@ class Deviation:
     bound: float
     """The relative gap that is allowed."""
 
+    @property
+    def exceeds(self) -> bool:
+        """Whether the gap is beyond the bound."""
+        return self.gap.exceeds(self.bound)
+
     def __str__(self) -> str:
         return f"{self.what} of {self.method}: {self.gap} (bound: relative {self.bound:.3g})"
 
@@ -73,72 +79,35 @@ def run_methods(
     }
 
 
+def deviations(method: str, run: ModuleRun, before: ModuleRun, bound: float | None = None) -> list[Deviation]:
+    """The gap of each result. Buffers that only one side has do not count: passes fold state that nothing writes."""
+    known, ours = before.results(), run.results()
+    found: list[Deviation] = []
+    for what, value in ours.items():
+        if what in known:
+            found.append(
+                Deviation(method, what, gap_between(value, known[what]), _allowed(known[what], bound))
+            )
+        elif not what.startswith("buffer"):
+            found.append(Deviation(method, what, _missing("is new"), 0.0))
+    gone = [what for what in known if what not in ours and not what.startswith("buffer")]
+    return found + [Deviation(method, what, _missing("is gone"), 0.0) for what in gone]
+
+
+def _missing(note: str) -> Gap:
+    return Gap(np.inf, np.inf, np.inf, -np.inf, np.nan, note=note)
+
+
 def largest_deviation(
     runs: Mapping[str, ModuleRun], before: Mapping[str, ModuleRun], bound: float | None = None
 ) -> Deviation | None:
-    """The largest gap beyond its bound, if there is one. Buffers that only one side has do not count: passes fold state
-    that nothing writes.
-    """
-    found: list[Deviation] = []
-    for method, run in runs.items():
-        known = before[method].results()
-        ours = run.results()
-        for what, value in ours.items():
-            if what in known:
-                allowed = _allowed(known[what], bound)
-                found.append(Deviation(method, what, gap_between(value, known[what]), allowed))
-        missing = [what for what in known if what not in ours and not what.startswith("buffer")]
-        found += [
-            Deviation(method, what, Gap(np.inf, np.inf, np.inf, -np.inf, np.nan, note="is gone"), 0.0)
-            for what in missing
-        ]
-    beyond = [one for one in found if one.gap.exceeds(one.bound)]
-    return max(beyond, key=lambda one: one.gap.relative, default=None)
+    """The largest gap beyond its bound of all methods, if there is one."""
+    found = [one for method, run in runs.items() for one in deviations(method, run, before[method], bound)]
+    return max((one for one in found if one.exceeds), key=lambda one: one.gap.relative, default=None)
 
 
 def _allowed(reference: Any, bound: float | None) -> float:
     return bound_for(np.asarray(reference).dtype, bound)
-
-
-def first_difference(
-    values: Iterable[ObservedValue], reference: Iterable[ObservedValue], bound: float | None = None
-) -> tuple[ObservedValue, Gap] | None:
-    """The first value that differs by more than the bound from that of the same node; nodes are compared by the last of
-    the ops that they came down to, as often as it ran.
-    """
-    known = _by_node(reference)
-    ours = _by_node(values)
-    order = sorted(
-        ((run, value) for key, found in ours.items() for run, value in enumerate(found) if key in known),
-        key=lambda item: item[1].step,
-    )
-    for run, value in order:
-        others = known[value.node, value.index]
-        if run >= len(others):
-            continue
-        other = others[run].value
-        if np.shape(other) != np.shape(value.value):
-            continue
-        gap = gap_between(value.value, other)
-        if gap.exceeds(_allowed(other, bound)):
-            return value, gap
-    return None
-
-
-def _by_node(values: Iterable[ObservedValue]) -> dict[tuple[str, int], list[ObservedValue]]:
-    """The values of the last op of each node, in the order of execution."""
-    found: dict[tuple[str, int], list[ObservedValue]] = {}
-    last: dict[tuple[str, int], int] = {}
-    for value in values:
-        if not value.node:
-            continue
-        key = (value.node, value.index)
-        if value.step > last.get(key, -1):
-            last[key] = value.step
-            found[key] = []
-        if value.step == last[key]:
-            found[key].append(value)
-    return found
 
 
 class PassChecker(Observer):
@@ -178,8 +147,8 @@ class PassChecker(Observer):
         notes: list[Diagnostic] = []
         first = self._first_value(after, method) if method else None
         if first is not None:
-            value, gap = first
-            text = f"the first value that differs: '{value.operator}' at {value.place.source}: {gap}"
+            where = f"'{first.value.operator}' at {first.value.place.source}"
+            text = f"the first value that differs: {where}: {first.gap}"
             notes.append(Diagnostic(text, severity="note"))
         changes = changed_ops(self._before, after)
         shown = [Diagnostic(str(change), severity="note") for change in changes[:SHOWN]]
@@ -188,7 +157,7 @@ class PassChecker(Observer):
         message = f"the pass '{one.name}' changes results: {why}"
         return PassChangesResults("a pass changes results", [Diagnostic(message, notes=(*notes, *shown))])
 
-    def _first_value(self, after: ModuleOp, method: str) -> tuple[ObservedValue, Gap] | None:
+    def _first_value(self, after: ModuleOp, method: str) -> Pair | None:
         assert self._before is not None
         given = self._inputs[method]
         before = self._runner.run(self._before, given, method, values=True)

@@ -25,12 +25,10 @@ from et_ir.dialects.schema.tensors import is_tensor, sizes_of
 from et_ir.evaluation.evaluator import EvaluationFailed, Evaluator
 from et_ir.locations import node_name, place_of
 from et_schema.errors import ExecutorchError
+from et_tools.comparison.recording import ObservedValue, Recorder, sources_of
 from et_vm.interchange import to_numpy
-from et_vm.tracer import EventTracer
-from et_vm.values import Tensor
 
 if TYPE_CHECKING:
-    from et_schema.diagnostics import Location
     from et_schema.scalar_type import ScalarType
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "LevelRunner",
     "ModuleRun",
-    "ObservedValue",
     "TextSignature",
     "is_executorch",
     "method_names",
@@ -49,24 +46,6 @@ __all__ = [
 
 UNKNOWN_SIZE = 4
 """The size of an input's dimension that has no upper bound."""
-
-
-@dataclass(frozen=True)
-class ObservedValue:
-    """What one op or instruction computed."""
-
-    node: str
-    """The node of the exported graph; empty where it is not known."""
-    operator: str
-    """The op, or the operator of the instruction."""
-    place: Location
-    """Source line and module."""
-    index: int
-    """Which of the results."""
-    step: int
-    """The place of the op in its program: that of an instruction is its index."""
-    value: Any
-    """An array, or a Python number."""
 
 
 @dataclass
@@ -195,35 +174,6 @@ def program_of(module: ModuleOp) -> Program:
     return Program.load(stream.getvalue())
 
 
-class _Recorder(EventTracer):
-    """Keeps what instructions write, under where they come from."""
-
-    wants_values = True
-
-    def __init__(self, module: ModuleOp, method: str):
-        from et_ir.emit import origins
-        from et_schema.diagnostics import Location
-
-        self.values: list[ObservedValue] = []
-        self._seen: tuple[int, int] = (-1, 0)
-        self._origins = {
-            row.instruction: (row.node, row.operator, Location(row.frames, row.module))
-            for row in origins(module)[method]
-        }
-
-    def on_value(self, method: str, index: int, register: int, value: object) -> None:
-        last, count = self._seen
-        count = count + 1 if last == index else 0
-        self._seen = (index, count)
-        plain = value.array.copy() if isinstance(value, Tensor) else value
-        if isinstance(plain, np.ndarray | bool | int | float):
-            node, operator, place = self._origins[index]
-            self.values.append(ObservedValue(node, operator, place, count, index, plain))
-
-    def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
-        self._seen = (-1, 0)
-
-
 class LevelRunner:
     """Runs methods of modules, each time from initial state. Machine code that a backend made may run if `native`."""
 
@@ -273,7 +223,7 @@ class LevelRunner:
             step = steps.setdefault(op, len(steps))
             node, place = node_name(op.location), place_of(op.location)
             for index, result in enumerate(results):
-                found.append(ObservedValue(node, op.name, place, index, step, _array(result)))
+                found.append(ObservedValue(node, op.name, place, index, (step, 0), _array(result)))
 
         evaluator = Evaluator(module, watch=watch if values else None, fallback=self._lowered)
         outputs = [_array(one) for one in evaluator.run(inputs, method)]
@@ -285,8 +235,13 @@ class LevelRunner:
         )
 
     def _on_vm(self, module: ModuleOp, inputs: Sequence[Any], method: str, values: bool) -> ModuleRun:
-        recorder = _Recorder(module, method) if values else None
-        loaded = program_of(module).load_method(
+        program = program_of(module)
+        recorder = None
+        if values:
+            from et_ir.emit import origins
+
+            recorder = Recorder(sources_of(origins(module)[method]), program.plan(method).inputs)
+        loaded = program.load_method(
             method,
             kernels=self._kernels,
             backends=self._backends,
