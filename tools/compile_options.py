@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from et_ir.driver.presets import DEFAULT, PRESETS
@@ -38,18 +39,32 @@ MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
 """Levels at which a compilation can stop, in order."""
 
 
-def parse_options(text: str, arguments: list[str]) -> argparse.Namespace:
-    """The options of a command line; `text` is what the help begins with. Raises `UsageError` for what cannot be."""
+def parse_options(
+    text: str,
+    arguments: list[str],
+    command: str = "et-compile",
+    extend: Callable[[CommandParser], None] | None = None,
+) -> argparse.Namespace:
+    """The options of a command line; `text` is what the help begins with. Raises `UsageError` for what cannot be.
+
+    Another command that compiles may `extend` the parser by options of its own; what it compiles is not written.
+    """
     # Without a value these options must not take the model for one.
     alone = {"--explain": f"--explain={FORMATS[0]}", "--check-passes": f"--check-passes={EXAMPLES}"}
     arguments = [alone.get(argument, argument) for argument in arguments]
-    args = _parser(text).parse_args(arguments)
+    parser = _parser(text, command)
+    if extend is not None:
+        extend(parser)
+    args = parser.parse_args(arguments)
+    if extend is not None and args.emit == "pte":
+        args.emit = "executorch"
     _check(args)
     return args
 
 
-def _parser(text: str) -> CommandParser:
-    parser = CommandParser("et-compile", "et-compile MODEL -o FILE [options]", text)
+def _parser(text: str, command: str) -> CommandParser:
+    output = "-o FILE " if command == "et-compile" else ""
+    parser = CommandParser(command, f"{command} MODEL {output}[options]", text)
     add = parser.add_argument
     add(
         "model",

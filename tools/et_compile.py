@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from et_ir.driver.observer import Observer, Observers
@@ -58,7 +58,12 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 
-def _compile(args: argparse.Namespace, progress: Stages) -> None:
+def compile_program(
+    args: argparse.Namespace, progress: Stages, watch: Callable[[Source], Observer] | None = None
+) -> None:
+    """Compile as the command line says. With `watch`, an observer that it makes of the source is told of the passes,
+    and nothing is written.
+    """
     from xdsl.context import Context
 
     from et_ir.analysis.choices import explained
@@ -116,6 +121,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     module = source.module
     examples = source.programs if args.bundle is not None else {}
     checker = None if args.check_passes is None else _checker(args, source)
+    watchers = [] if watch is None else [watch(source)]
     del source  # and the tensors of the programs, where nobody needs them
     # A compiled program is at the edge level when the first stage has raised it.
     reached = "edge" if compiled else level_of(module)
@@ -134,7 +140,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     stages = with_user_passes(stages, passes)
     if args.stop_after is not None:
         stages = stages_until(stages, args.stop_after)
-    observers: list[Observer] = [progress]
+    observers: list[Observer] = [progress, *watchers]
     if checker is not None:
         observers.append(checker)
     if IrPrinter.is_wanted(args):
@@ -150,6 +156,8 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     finally:
         if limit is not None:
             print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
+    if watch is not None:
+        return
     if checker is not None and not args.quiet:
         print(f"{checker.checked} passes changed the program, none of them its results", file=sys.stderr)
     if exchange is not None:
@@ -225,7 +233,7 @@ def run(arguments: list[str]) -> int:
         report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome,
         Stages(args.quiet) as stages,
     ):
-        _compile(args, stages)
+        compile_program(args, stages)
     return outcome.exit_code
 
 

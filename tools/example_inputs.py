@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from et_tools.exit_codes import UsageError
-from et_tools.level_runs import is_executorch, method_names, method_signature
+from et_tools.level_runs import method_names, method_signature
 from et_tools.vm_inputs import method_inputs, method_name
 from et_vm.interchange import to_numpy
 
@@ -24,7 +24,7 @@ class _Methods:
 
 
 def random_inputs(module: ModuleOp, seed: int = 0) -> dict[str, list[Any]]:
-    """Inputs for each method of a module above the executorch level, as `et-vm run --input random:SEED` makes them."""
+    """Inputs for each method of a module, as `et-vm run --input random:SEED` makes them."""
     return {name: _generated(module, name, [f"random:{seed}"]) for name in method_names(module)}
 
 
@@ -51,8 +51,6 @@ def given_inputs(
 
     Raises `UsageError` for inputs that cannot be had.
     """
-    if is_executorch(module):
-        raise UsageError(f"{option}: the program is at the executorch level, which this does not apply to")
     if text == "inputs":
         random = random_inputs(module)
         return {

@@ -30,6 +30,7 @@ from et_vm.interchange import to_numpy
 
 if TYPE_CHECKING:
     from et_schema.scalar_type import ScalarType
+    from et_tools.vm_inputs import MethodSignature
     from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.program import Program
@@ -142,8 +143,10 @@ class TextSignature:
         return {"Int": 1, "Double": 1.0, "Bool": True}.get(self.input_tag(index))
 
 
-def method_signature(module: ModuleOp, name: str) -> TextSignature:
-    """The inputs of a method above the executorch level."""
+def method_signature(module: ModuleOp, name: str) -> MethodSignature:
+    """The inputs of a method."""
+    if is_executorch(module):
+        return program_of(module).method_meta(name)
     method = next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
     return TextSignature(method)
 

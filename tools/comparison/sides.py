@@ -10,7 +10,7 @@ import numpy as np
 
 from et_tools.comparison.recording import InstructionSource, Recorder, sources_of, sources_of_map
 from et_tools.exit_codes import UsageError
-from et_tools.level_runs import LevelRunner, ModuleRun, is_executorch, method_names, method_signature
+from et_tools.level_runs import LevelRunner, ModuleRun, method_names, method_signature
 from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_files import open_data, open_program
 from et_tools.vm_inputs import MethodSignature
@@ -113,10 +113,6 @@ class _Module:
         return method_names(self._module)
 
     def signature(self, method: str) -> MethodSignature:
-        if is_executorch(self._module):
-            from et_tools.level_runs import program_of
-
-            return program_of(self._module).method_meta(method)
         return method_signature(self._module, method)
 
     def examples(self, method: str) -> list[Any] | None:
