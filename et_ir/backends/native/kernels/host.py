@@ -88,8 +88,12 @@ class Host:
         known: Known,
         ranges: Ranges,
         packed: Packed,
+        *,
+        small: bool = False,
     ):
         """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
+        self.small = small
+        """Whether code is to be small, as for machines without vectors: tiles have one row or pixel."""
         self.symbols = Globals(module)
         self.lanes = lanes
         """Elements of a vector register."""
@@ -121,6 +125,16 @@ class Host:
         self._ranges = ranges
         self._words: dict[str, SSAValue] = {}
         self._indices: dict[Size, Index] = {}
+
+    @property
+    def tile_pixels(self) -> int:
+        """Pixels of a register tile, of 16 channels each: these take more registers where vectors are shorter."""
+        return 1 if self.small else 8 if self.lanes == 16 else 3
+
+    @property
+    def step(self) -> int:
+        """Elements of a vector that pointwise loops go by."""
+        return 1 if self.small else self.lanes
 
     # -- sizes
 
