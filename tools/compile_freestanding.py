@@ -33,7 +33,7 @@ class Freestanding:
     def write(self, module: ModuleOp, args: argparse.Namespace, kept: KeptOperators | None) -> None:
         """Compile a program at the edge level, and write the object, its assembly, or its header.
 
-        The header of an object is written beside it.
+        The header of an object or archive is written beside it.
         """
         from et_ir.backends.freestanding.compiler import compile_freestanding
         from et_schema.files import atomic_writer
@@ -45,12 +45,13 @@ class Freestanding:
             write_stdout(text)
         else:
             path = Path(args.output)
-            written = {path: made.code if text is None else text.encode()}
+            content = made.archive if self.form == "archive" else made.code
+            written = {path: content if text is None else text.encode()}
             if text is None:
                 written[path.with_suffix(".h")] = made.header.encode()
-            for place, content in written.items():
+            for place, data in written.items():
                 with atomic_writer(place) as stream:
-                    stream.write(content)
+                    stream.write(data)
         if not args.quiet:
             print(made.summary(), end="", file=sys.stderr)
 
@@ -86,8 +87,8 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
         )
     if args.backend:
         raise UsageError(f"--target {args.target} has no delegates: leave out --backend")
-    if args.emit == "object" and args.output in (None, "-"):
-        raise UsageError("no output file: give -o FILE.o; its header is written beside it")
+    if args.emit in ("object", "archive") and args.output in (None, "-"):
+        raise UsageError("no output file: give -o FILE; its header is written beside it")
     made = Freestanding(target, args.emit)
     args.emit, args.target, args.backend = "edge", DEFAULT_TARGET, ["native"]
     return made

@@ -34,7 +34,7 @@ LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 """Levels at which a compilation can stop, in order."""
 MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
 """Levels of the partitions of the native backend, which is what `--emit` prints there."""
-FREESTANDING_FORMS = ("object", "c-header")
+FREESTANDING_FORMS = ("object", "archive", "c-header")
 """What `--emit` writes of a program for a processor without a runtime, beside `asm`."""
 
 
@@ -62,7 +62,7 @@ def _parser(text: str) -> CommandParser:
         choices=emitted,
         default="pte",
         help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native; "
-        "object, c-header and asm of a --target that is a processor",
+        "object, archive, c-header and asm of a --target that is a processor",
     )
     add(
         "--target",

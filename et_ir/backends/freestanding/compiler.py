@@ -11,10 +11,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from et_ir.backends.freestanding.archive import archive
 from et_ir.backends.freestanding.interface import Interface, interface_of
 from et_ir.backends.freestanding.object_file import PROGRAM_BITS, sections_of, undefined_symbols
 from et_ir.backends.freestanding.runtime import runtime_function
 from et_ir.backends.freestanding.sequential_loops import SequentialLoopsPass
+from et_ir.backends.freestanding.stack import stack_bound, with_unwind_tables
 from et_ir.backends.freestanding.whole_program import UnsupportedProgram, whole_program
 from et_ir.backends.native.object_code import InstructionSet, llvm_text, llvmlite, target_machine
 from et_ir.backends.native.passes.convert_to_llvm import REPORT, ConvertToLlvmPass
@@ -44,13 +46,23 @@ class FreestandingObject:
     """The object: ELF, or a module of WebAssembly."""
     assembly: str
     header: str
+    stack_bytes: int
+    """What a call needs of the stack at most, without interrupts."""
+
+    @property
+    def archive(self) -> bytes:
+        """The object as a library."""
+        return archive(f"{self.interface.prefix}.o", self.code, [self.interface.function])
 
     def summary(self) -> str:
-        """Bytes of the object by the memory that they are in, as a table."""
+        """Bytes of the program by the memory that they are in, as a table."""
+        tensors = {"inputs": self.interface.inputs, "outputs": self.interface.outputs}
         rows = [
             ("code", self.code_bytes),
             ("constants", self.constant_bytes),
             ("arena", self.interface.arena_bytes),
+            ("stack", self.stack_bytes),
+            *((kind, sum(one.nbytes for one in of)) for kind, of in tensors.items()),
         ]
         return "".join(f"{name:<12} {count:>12,} bytes\n" for name, count in rows)
 
@@ -100,8 +112,11 @@ def compile_freestanding(
     text = llvm_text(loops.module, target)
     entry = _entry(interface, method.sym_name.data, loops.host.constants, target)
     machine, code = _optimized(text, entry, interface, target)
-    header = interface.header(f"{interface.function}, compiled for {target.name} by et-compile")
-    return FreestandingObject(interface, machine.emit_object(code), machine.emit_assembly(code), header)
+    assembly = machine.emit_assembly(code)
+    unwound = llvmlite("binding").parse_assembly(with_unwind_tables(str(code)))
+    stack = stack_bound(machine.emit_assembly(unwound), interface.function)
+    header = interface.header(f"{interface.function}, compiled for {target.name} by et-compile", stack)
+    return FreestandingObject(interface, machine.emit_object(code), assembly, header, stack)
 
 
 def _entry(
@@ -140,10 +155,9 @@ def _entry(
         )
         arguments.append(f"ptr @constant_{number}")
     arguments.append("ptr %arena")
-    size = " optsize" if target.small else ""
     lines += [
         f"declare void @{method}({', '.join(one.partition(' ')[0] for one in arguments)})",
-        f"define i32 @{interface.function}(ptr %inputs, ptr %outputs, ptr %arena) nounwind{size} {{",
+        f"define i32 @{interface.function}(ptr %inputs, ptr %outputs, ptr %arena) nounwind {{",
         "  %status = alloca i32",
         "  store i32 0, ptr %status",
         *body,
@@ -170,8 +184,13 @@ def _optimized(text: str, entry: str, interface: Interface, target: InstructionS
     while True:
         code = _linked(text, entry, runtime, target)
         for function in code.functions:
-            if not function.is_declaration and function.name != interface.function:
+            if function.is_declaration:
+                continue
+            if function.name != interface.function:
                 function.linkage = "internal"
+            function.add_function_attribute("noredzone")  # interrupts use the same stack
+            if target.small:
+                function.add_function_attribute("optsize")
         _run_passes(code, machine, target)
         missing = undefined_symbols(machine.emit_object(code))
         if not missing:

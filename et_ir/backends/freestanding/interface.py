@@ -58,6 +58,11 @@ class Tensor:
             count *= size
         return count
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return self.count * self.element.itemsize
+
 
 @dataclass(frozen=True)
 class Interface:
@@ -78,8 +83,8 @@ class Interface:
         """The name of the function."""
         return f"{self.prefix}_{self.method}"
 
-    def header(self, comment: str) -> str:
-        """The C header; `comment` says what it is of."""
+    def header(self, comment: str, stack_bytes: int) -> str:
+        """The C header; `comment` says what it is of, `stack_bytes` is what a call needs of the stack."""
         upper = self.prefix.upper()
         lines = [
             f"/* {comment} */",
@@ -94,6 +99,7 @@ class Interface:
             "",
             f"#define {upper}_ARENA_BYTES {self.arena_bytes}",
             f"#define {upper}_ARENA_ALIGNMENT {self.arena_alignment}",
+            f"#define {upper}_STACK_BYTES {stack_bytes}",
             "",
         ]
         for kind, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):

@@ -51,7 +51,7 @@ class InstructionSet:
     index_bits: int = 64
     """Bits of sizes and places, which are those of an address."""
     small: bool = False
-    """Whether code is to be small: register tiles have one row, and functions are optimized for size."""
+    """Whether code is to be small: register tiles have one row."""
     relocation: str = "pic"
     """LLVM's name of the relocation model."""
     abi: str = ""
@@ -194,14 +194,14 @@ def _translated(module: ModuleOp, target: InstructionSet) -> Any:
     made.data_layout = data_layout(target)
     functions = [op for op in module.body.block.ops if isinstance(op, llvm.FuncOp)]
     for function in functions:
-        _declare(function, made, target)
+        _declare(function, made)
     for function in functions:
         if function.body.blocks:
             _define(function, made)
     return made
 
 
-def _declare(function: llvm.FuncOp, module: Any, target: InstructionSet) -> None:
+def _declare(function: llvm.FuncOp, module: Any) -> None:
     ir = llvmlite("ir")
     from xdsl.backend.llvm.convert_type import convert_type
 
@@ -214,8 +214,6 @@ def _declare(function: llvm.FuncOp, module: Any, target: InstructionSet) -> None
     if function.body.blocks and function.linkage.linkage == StringAttr("internal"):
         made.linkage = "internal"
     made.attributes.add("nounwind")
-    if target.small:
-        made.attributes.add("optsize")
 
 
 def _define(function: llvm.FuncOp, module: Any) -> None:

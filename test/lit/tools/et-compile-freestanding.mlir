@@ -22,8 +22,8 @@
 // ASM: .cpu cortex-m4
 // ASM: .globl et_compile_freestanding_forward
 
-// OUTPUT: no output file: give -o FILE.o; its header is written beside it
-// LEVEL: --target cortex-m4 is a processor: expected --emit object, c-header, asm, got edge
+// OUTPUT: no output file: give -o FILE; its header is written beside it
+// LEVEL: --target cortex-m4 is a processor: expected --emit object, archive, c-header, asm, got edge
 // BACKEND: --target cortex-m4 has no delegates: leave out --backend
 // TARGET: --emit object needs a processor as --target: cortex-m4,
 

@@ -64,6 +64,7 @@ def test_emulated(target: str, tmp_path: Path):
     """Nothing is touched but inputs, outputs, constants, arena and stack."""
     found = machines.run(target, tmp_path, compiled(target), [image().numpy()])
     assert found.status == 0
+    assert 0 < found.stack <= compiled(target).stack_bytes
     np.testing.assert_allclose(found.outputs[0], expected(), rtol=0, atol=1e-5)
 
 

@@ -68,7 +68,7 @@ def test_names_and_types():
     found = made(Names(), torch.zeros(2, 3), torch.zeros(2, 3)).interface
     assert [one.name for one in found.inputs] == ["int_", "x"]
     assert [one.name for one in found.outputs] == ["output0", "output1", "output2"]
-    header = found.header("a test")
+    header = found.header("a test", 0)
     assert "uint8_t *output2; /* 2 × 3 */" in header
     assert "#define NET_INT__COUNT 6" in header
 
@@ -82,4 +82,4 @@ def test_messages():
 
     found = made(Rows(), torch.zeros(5, 3), torch.zeros(2, dtype=torch.int64)).interface
     assert len(found.messages) == 1
-    assert f"   1 — {found.messages[0]}" in found.header("a test")
+    assert f"   1 — {found.messages[0]}" in found.header("a test", 0)
