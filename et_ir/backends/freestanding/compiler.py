@@ -16,8 +16,13 @@ from et_ir.backends.freestanding.interface import Interface, interface_of
 from et_ir.backends.freestanding.object_file import PROGRAM_BITS, sections_of, undefined_symbols
 from et_ir.backends.freestanding.runtime import runtime_function
 from et_ir.backends.freestanding.sequential_loops import SequentialLoopsPass
-from et_ir.backends.freestanding.stack import stack_bound, with_unwind_tables
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram, whole_program
+from et_ir.backends.freestanding.stack import stack_bound
+from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_ir.backends.freestanding.whole_program import (
+    UnsupportedProgram,
+    WholeProgramPartitioner,
+    whole_program,
+)
 from et_ir.backends.native.object_code import InstructionSet, llvm_text, llvmlite, target_machine
 from et_ir.backends.native.passes.convert_to_llvm import REPORT, ConvertToLlvmPass
 from et_ir.backends.native.passes.convert_to_loops import loops_of
@@ -29,9 +34,11 @@ from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
     from et_ir.driver.kept import KeptOperators
 
-__all__ = ["FreestandingObject", "compile_freestanding", "freestanding_passes"]
+__all__ = ["FreestandingObject", "compile_freestanding", "compile_program", "freestanding_passes"]
 
 ALIGNMENT: Final = 16
 """Of the arena, of buffers in it and of constants, in bytes: that of vectors, and enough for any element."""
@@ -85,8 +92,28 @@ def freestanding_passes(target: InstructionSet) -> list[ModulePass]:
         SequentialLoopsPass(),
         ExpandMathPass(),
         LowerVectorsPass(target.lanes),
-        ConvertToLlvmPass(target.index_bits, freestanding=True),
+        ConvertToLlvmPass(target.index_bits, freestanding=True, dual_products=target.dual_products),
     ]
+
+
+def compile_program(program: ExportedProgram, target: str, name: str) -> FreestandingObject:
+    """Compile an exported program with one method for a processor of `FREESTANDING_TARGETS`.
+
+    Raises `ValueError` for an unknown processor, and what `compile_freestanding` and
+    `et_ir.driver.managers.to_edge` do.
+    """
+    from et_ir.driver.configs import EdgeCompileConfig
+    from et_ir.driver.kept import DecomposeRefusedPass, KeptOperators
+    from et_ir.driver.stages import edge_stages, run_stages
+    from et_ir.frontend import import_program
+
+    if target not in FREESTANDING_TARGETS:
+        raise ValueError(f"unknown processor '{target}', expected one of {', '.join(FREESTANDING_TARGETS)}")
+    kept = KeptOperators.of(WholeProgramPartitioner())
+    config = EdgeCompileConfig(preserve_ops=tuple(kept.names))
+    module = import_program(program)
+    run_stages(module, edge_stages(config, [DecomposeRefusedPass(kept)]), config.observer)
+    return compile_freestanding(module, FREESTANDING_TARGETS[target], name, kept)
 
 
 def compile_freestanding(
@@ -112,11 +139,11 @@ def compile_freestanding(
     text = llvm_text(loops.module, target)
     entry = _entry(interface, method.sym_name.data, loops.host.constants, target)
     machine, code = _optimized(text, entry, interface, target)
-    assembly = machine.emit_assembly(code)
-    unwound = llvmlite("binding").parse_assembly(with_unwind_tables(str(code)))
-    stack = stack_bound(machine.emit_assembly(unwound), interface.function)
+    # Of copies: making code changes a module, and what is made of it next.
+    assembly = machine.emit_assembly(code.clone())
+    stack = stack_bound(assembly, interface.function)
     header = interface.header(f"{interface.function}, compiled for {target.name} by et-compile", stack)
-    return FreestandingObject(interface, machine.emit_object(code), assembly, header, stack)
+    return FreestandingObject(interface, machine.emit_object(code.clone()), assembly, header, stack)
 
 
 def _entry(
@@ -192,7 +219,7 @@ def _optimized(text: str, entry: str, interface: Interface, target: InstructionS
             if target.small:
                 function.add_function_attribute("optsize")
         _run_passes(code, machine, target)
-        missing = undefined_symbols(machine.emit_object(code))
+        missing = undefined_symbols(machine.emit_object(code.clone()))
         if not missing:
             return machine, code
         for symbol in sorted(missing):

@@ -1,7 +1,7 @@
-"""Stack bounds of functions, from the unwind directives of their assembly.
+"""Stack bounds of functions, from their assembly.
 
-A frame is what the directives say that is on the stack when all of it has been allocated; a function needs its frame
-and the largest need of the functions that it calls.
+A frame is the sum of what the instructions of a function take from the stack pointer; on Arm, directives say it. A
+function needs its frame and the largest need of the functions that it calls.
 """
 
 from __future__ import annotations
@@ -11,14 +11,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["stack_bound", "with_unwind_tables"]
+__all__ = ["stack_bound"]
 
 _LABEL: Final = re.compile(r"^([A-Za-z_]\w*):")
 _REGISTERS: Final = re.compile(r"\.(v?save)\s*\{([^}]*)\}")
 _PAD: Final = re.compile(r"\.pad\s*#(\d+)")
-_CFA: Final = re.compile(r"\.cfi_(?:def_cfa_offset|def_cfa \w+,) ?(\d+)")
-_SHADOW: Final = re.compile(r"global\.get\s+__stack_pointer\s+i32\.const\s+(\d+)\s+i32\.sub")
-"""Of WebAssembly: what has an address is on a stack in memory, of which the frame is taken."""
+_TAKEN: Final = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"\baddi\s+sp, sp, -(\d+)",  # RISC-V
+        r"\bsub\s+sp, sp, #(\d+)$",  # AArch64
+        r"\[sp, #-(\d+)\]!",
+        r"\bsubq\s+\$(\d+), %rsp",  # x86
+        r"global\.get\s+__stack_pointer\s+i32\.const\s+(\d+)\s+i32\.sub",  # WebAssembly
+    )
+)
+_UNKNOWN: Final = re.compile(r"\bsub\s+sp, sp, (?:#\d+, lsl|[a-z])|\band[iq]?\s+(?:sp,|.*, %rsp)")
+"""Frames whose size no instruction says by itself: of more than some kilobytes, or aligned further than the stack."""
+_WORD: Final = 8
+"""Bytes of a register or return address on the stack of x86."""
 
 
 @dataclass
@@ -27,15 +38,10 @@ class _Function:
     calls: set[str] = field(default_factory=set[str])
 
 
-def with_unwind_tables(text: str) -> str:
-    """A module in LLVM assembly whose functions say in theirs how large their frames are."""
-    return re.sub(r"^(attributes #\d+ = \{.*?) \}$", r"\1 uwtable }", text, flags=re.MULTILINE)
-
-
 def stack_bound(assembly: str, entry: str) -> int:
     """Bytes of the stack that a call of `entry` needs, without what an interrupt adds.
 
-    Raises ValueError for recursion.
+    Raises ValueError for recursion, and for a frame whose size no single instruction says.
     """
     return _bound(_functions(assembly), entry, ())
 
@@ -67,8 +73,11 @@ def _function(text: str, others: set[str]) -> _Function:
         _count(registers) * (8 if kind == "vsave" else 4) for kind, registers in _REGISTERS.findall(text)
     )
     frame += sum(map(int, _PAD.findall(text)))
-    frame += max(map(int, _CFA.findall(text)), default=0)
-    frame += max(map(int, _SHADOW.findall(text)), default=0)
+    frame += sum(int(size) for pattern in _TAKEN for size in pattern.findall(text))
+    if "%rsp" in text or "retq" in text:
+        frame += _WORD * (1 + len(re.findall(r"\bpushq\b", text)))
+    if _UNKNOWN.search(text) and ".pad" not in text:
+        raise ValueError("a frame of unknown size")
     # Directives between this function and the next name that one.
     instructions = re.sub(r"^\s*\..*$", "", text, flags=re.MULTILINE)
     return _Function(frame, others & set(re.findall(r"[A-Za-z_]\w*", instructions)))

@@ -10,7 +10,14 @@ __all__ = ["FREESTANDING_TARGETS"]
 
 
 def _small(
-    name: str, triple: str, cpu: str, features: str = "", *, index_bits: int = 32, abi: str = ""
+    name: str,
+    triple: str,
+    cpu: str,
+    features: str = "",
+    *,
+    index_bits: int = 32,
+    abi: str = "",
+    dual_products: bool = False,
 ) -> InstructionSet:
     """A processor without vectors."""
     return InstructionSet(
@@ -21,6 +28,7 @@ def _small(
         lanes=1,
         registers=0,
         cpu_flags=(),
+        dual_products=dual_products,
         index_bits=index_bits,
         small=True,
         relocation="static",
@@ -31,9 +39,9 @@ def _small(
 FREESTANDING_TARGETS: Final = {
     one.name: one
     for one in (
-        _small("cortex-m4", "thumbv7em-none-unknown-eabihf", "cortex-m4"),
-        _small("cortex-m7", "thumbv7em-none-unknown-eabihf", "cortex-m7"),
-        _small("cortex-m33", "thumbv8m.main-none-unknown-eabihf", "cortex-m33"),
+        _small("cortex-m4", "thumbv7em-none-unknown-eabihf", "cortex-m4", dual_products=True),
+        _small("cortex-m7", "thumbv7em-none-unknown-eabihf", "cortex-m7", dual_products=True),
+        _small("cortex-m33", "thumbv8m.main-none-unknown-eabihf", "cortex-m33", dual_products=True),
         _small(
             "riscv64gc",
             "riscv64-unknown-none-elf",

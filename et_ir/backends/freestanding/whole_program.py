@@ -55,7 +55,7 @@ def whole_program(module: ModuleOp, kept: KeptOperators | None = None) -> Module
                 _inline(op)
         findings += _findings(method)
     UnsupportedProgram.raise_if("no freestanding object can be made", findings)
-    run_pipeline(made, "canonicalize,dce")
+    run_pipeline(made, "canonicalize,narrow-selections,canonicalize,dce")
     return made
 
 

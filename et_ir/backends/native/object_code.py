@@ -48,6 +48,8 @@ class InstructionSet:
     """Features that a machine must have to run the code, by the names that Linux gives them."""
     dot_product: tuple[str, str] | None = None
     """The feature with an instruction for products of bytes that code may use, by LLVM's and by Linux's name."""
+    dual_products: bool = False
+    """Whether it has Arm's instruction that adds two products of 16 bits."""
     index_bits: int = 64
     """Bits of sizes and places, which are those of an address."""
     small: bool = False

@@ -136,6 +136,10 @@ class Host:
         """Elements of a vector that pointwise loops go by."""
         return 1 if self.small else self.lanes
 
+    def panel(self, whole: int, *, bytes: bool = False) -> int:
+        """Columns of a panel of constants, of which large code has `whole`; `bytes` are multiplied in fours."""
+        return whole if not self.small else 2 if bytes else 4
+
     # -- sizes
 
     def word(self, name: str) -> None:
@@ -269,7 +273,7 @@ class Host:
     def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
         """The name of a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
-        builder = LoopBuilder(block, self.message)
+        builder = LoopBuilder(block, self.message, small=self.small)
         build(builder, block.args)
         builder.add_op(ReturnOp())
         text = _text(block)

@@ -92,7 +92,7 @@ def build_pointwise(
     *sources, target = buffers
     types = elements or [b.element_type(source) for source in sources]
     rank = len(steps[0]) if steps else 1
-    width = lanes * VECTORS
+    width = lanes * (1 if b.small else VECTORS)
     sizes = [b.dim(target, dim) for dim in range(rank)]
 
     def places(place: Sequence[Index], of: Steps) -> list[Index]:

@@ -87,6 +87,8 @@ class ConvertToLlvmPass(ModulePass):
     freestanding: bool = False
     """Whether the code runs without et-vm: there are no entry points that take an array, no times, no prefetches,
     and multiply-adds are fused only where the machine does so."""
+    dual_products: bool = False
+    """Whether there is Arm's instruction that adds two products of 16 bits (`smlad`), for products of bytes."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
@@ -94,9 +96,7 @@ class ConvertToLlvmPass(ModulePass):
             if function.sym_visibility is None and not self.freestanding:
                 _check_entry(function)
         for function in functions:
-            made = _Conversion(IntegerType(self.index_bits), freestanding=self.freestanding).function(
-                function
-            )
+            made = _Conversion(self).function(function)
             op.body.block.insert_op_before(made, function)
             op.body.block.erase_op(function)
             if function.sym_visibility is None and not self.freestanding:
@@ -256,9 +256,10 @@ _SUMS: Final = {
 class _Conversion:
     """Rebuilds one function."""
 
-    def __init__(self, index: IntegerType, *, freestanding: bool) -> None:
-        self._index_type = index
-        self._freestanding = freestanding
+    def __init__(self, options: ConvertToLlvmPass) -> None:
+        self._index_type = IntegerType(options.index_bits)
+        self._freestanding = options.freestanding
+        self._dual_products = options.dual_products
         self._values: dict[SSAValue, SSAValue] = {}
         self._buffers: dict[SSAValue, _Buffer] = {}
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
@@ -683,6 +684,8 @@ class _Conversion:
                 acc = self._binary(llvm.AddOp, acc, self._made(made))
             return acc
         type = vector_type(x)
+        if self._dual_products and lanes == 1:
+            return self._dual_dot(x, w, acc)
         for place in range(4):
             low, top, right = (
                 self._constant(integer_splat(type, number), type) for number in (255, 24, 8 * place)
@@ -692,6 +695,26 @@ class _Conversion:
             signed = self._binary(llvm.AShrOp, self._binary(llvm.ShlOp, w, left), top)
             acc = self._binary(llvm.AddOp, acc, self._binary(llvm.MulOp, byte, signed))
         return acc
+
+    def _dual_dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
+        """Two products at a time: of bytes 0 and 2, then of bytes 1 and 3, extended to 16 bits."""
+        eight = self._number_of(8, i32)
+        one, other, total = (self._bits_as(value, i32) for value in (x, w, acc))
+        for turned in (False, True):
+            factors: list[SSAValue] = []
+            for value, extend in ((one, "llvm.arm.uxtb16"), (other, "llvm.arm.sxtb16")):
+
+                def halves(value: SSAValue = value, extend: str = extend, turned: bool = turned) -> Operation:
+                    if turned:
+                        value = self._made(
+                            llvm.CallIntrinsicOp("llvm.fshr.i32", [value, value, eight], [i32])
+                        )
+                    return llvm.CallIntrinsicOp(extend, [value], [i32])
+
+                # Once for all rows or columns that it is multiplied with.
+                factors.append(self._once((extend, turned), (value,), halves))
+            total = self._made(llvm.CallIntrinsicOp("llvm.arm.smlad", [*factors, total], [i32]))
+        return self._bits_as(total, acc.type)
 
     def _bits_as(self, value: SSAValue, type: Attribute) -> SSAValue:
         return self._once((llvm.BitcastOp, type), (value,), lambda: llvm.BitcastOp(value, type))
