@@ -1,4 +1,4 @@
-"""Sections and symbols of relocatable little-endian ELF objects."""
+"""Sections and symbols of relocatable objects: ELF, little-endian, and WebAssembly."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["PROGRAM_BITS", "Section", "exported_symbols", "sections_of", "undefined_symbols"]
+__all__ = ["PROGRAM_BITS", "WEB_ASSEMBLY", "Section", "exported_symbols", "sections_of", "undefined_symbols"]
 
 PROGRAM_BITS: Final = 1
 """The type of a section with what the program reads or executes."""
+WEB_ASSEMBLY: Final = b"\0asm"
+"""What a module of WebAssembly starts with."""
 _SYMBOLS: Final = 2
 """The type of the section that is the symbol table."""
 _GLOBAL: Final = 1
@@ -33,6 +35,8 @@ class Section:
 
 def sections_of(code: bytes) -> list[Section]:
     """The sections of an object."""
+    if code.startswith(WEB_ASSEMBLY):
+        return [_wasm_section(*one) for one in _wasm_sections(code)]
     wide = code[4] == 2
     (start,) = struct.unpack_from("<Q" if wide else "<I", code, 40 if wide else 32)
     each, count, names = struct.unpack_from("<HHH", code, 58 if wide else 46)
@@ -56,6 +60,8 @@ def sections_of(code: bytes) -> list[Section]:
 
 def undefined_symbols(code: bytes) -> set[str]:
     """The names of what an object needs from others."""
+    if code.startswith(WEB_ASSEMBLY):
+        return _wasm_imports(code) - _WASM_MACHINE
     return {name for name, section, _ in _symbols(code) if section == 0 and name}
 
 
@@ -77,3 +83,70 @@ def _symbols(code: bytes) -> Iterator[tuple[str, int, int]]:
 
 def _string(data: bytes, start: int) -> str:
     return data[start : data.index(b"\0", start)].decode()
+
+
+# -- WebAssembly
+
+_WASM_IMPORTS: Final = 2
+_WASM_CODE: Final = 10
+_WASM_DATA: Final = 11
+_WASM_FUNCTION: Final = 0
+_WASM_MACHINE: Final = frozenset({"__linear_memory", "__stack_pointer", "__indirect_function_table"})
+"""What the linker gives each module."""
+
+
+def _wasm_sections(code: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and content of each section of a module."""
+    at = 8
+    while at < len(code):
+        kind = code[at]
+        size, at = _number(code, at + 1)
+        yield kind, code[at : at + size]
+        at += size
+
+
+def _wasm_section(kind: int, data: bytes) -> Section:
+    """As an ELF object would have it: code is executed, data are read."""
+    flags = {_WASM_CODE: 6, _WASM_DATA: 2}.get(kind, 0)
+    return Section(f"section {kind}", PROGRAM_BITS, flags, data, 0, len(data))
+
+
+def _wasm_imports(code: bytes) -> set[str]:
+    """The names of the functions that a module imports."""
+    found: set[str] = set()
+    for kind, data in _wasm_sections(code):
+        if kind != _WASM_IMPORTS:
+            continue
+        count, at = _number(data, 0)
+        for _ in range(count):
+            size, at = _number(data, at)
+            at += size  # the name of the module that it is of
+            size, at = _number(data, at)
+            name, what = data[at : at + size].decode(), data[at + size]
+            at += size + 1
+            if what == _WASM_FUNCTION:
+                found.add(name)
+                _, at = _number(data, at)
+            else:
+                # A table has a type before its limits, a global a type and whether it changes.
+                at += what == 1
+                if what == 3:
+                    at += 2
+                else:
+                    bounded = data[at] & 1
+                    _, at = _number(data, at + 1)
+                    if bounded:
+                        _, at = _number(data, at)
+    return found
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """A number in LEB128, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at

@@ -50,6 +50,7 @@ FREESTANDING_TARGETS: Final = {
             index_bits=64,
             abi="lp64d",
         ),
+        _small("wasm32", "wasm32-unknown-unknown", "mvp"),
         InstructionSet("aarch64", "aarch64-unknown-none-elf", "generic", "+neon", 4, 32, ("asimd",)),
         InstructionSet("x86-64", "x86_64-unknown-none-elf", "x86-64", "", 4, 16, ("sse2",)),
     )

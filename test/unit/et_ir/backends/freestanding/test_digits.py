@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import shutil
+import struct
 import subprocess
 import sys
 from functools import cache
@@ -15,6 +16,7 @@ import freestanding_machines as machines
 import numpy as np
 import pytest
 import torch
+import wasmtime
 from freestanding_machines import MACHINES, linked
 from torch import Tensor
 
@@ -79,6 +81,35 @@ def test_in_this_process(tmp_path: Path):
     inputs, outputs = (ctypes.c_void_p * 1)(x.ctypes.data), (ctypes.c_void_p * 1)(y.ctypes.data)
     assert ctypes.CDLL(library).digits_forward(inputs, outputs, ctypes.c_void_p(place)) == 0
     np.testing.assert_allclose(y, expected(), rtol=0, atol=1e-5)
+
+
+def test_web_assembly(tmp_path: Path):
+    """The module has no imports; its memory is as large as told, so that what is beyond the arena traps."""
+    made = compiled("wasm32")
+    code, module = tmp_path / "digits.o", tmp_path / "digits.wasm"
+    code.write_bytes(made.code)
+    options = ["--no-entry", "--export=digits_forward", "--export=__heap_base", "-z", "stack-size=4096"]
+    memory = ["--initial-memory=196608", "--max-memory=196608"]
+    subprocess.run(
+        [sys.executable, "-m", "ziglang", "wasm-ld", *options, *memory, code, "-o", module], check=True
+    )
+    store = wasmtime.Store()
+    instance = wasmtime.Instance(store, wasmtime.Module.from_file(store.engine, str(module)), [])
+    exports = instance.exports(store)
+    base = exports["__heap_base"].value(store)
+    x, count = image().numpy(), 40
+    places = [-(-base // 16) * 16]
+    for size in (x.nbytes, count, 8, made.interface.arena_bytes):
+        places.append(-(-(places[-1] + size) // 16) * 16)
+    image_at, logits_at, structures, arena, end = places
+    memory = exports["memory"]
+    assert end <= memory.data_len(store)
+    memory.write(store, b"\xff" * (end - image_at), image_at)
+    memory.write(store, x.tobytes(), image_at)
+    memory.write(store, struct.pack("<II", image_at, logits_at), structures)
+    assert exports["digits_forward"](store, structures, structures + 4, arena) == 0
+    found = np.frombuffer(bytes(memory.read(store, logits_at, logits_at + count)), np.float32)
+    np.testing.assert_allclose(found, expected()[0], rtol=0, atol=1e-5)
 
 
 DRIVER = """
