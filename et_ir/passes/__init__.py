@@ -33,6 +33,8 @@ PASSES: Final[dict[str, str]] = {
     "distribute-loops": "et_ir.backends.native.passes.distribute_loops:DistributeLoopsPass",
     "expand-math": "et_ir.backends.native.passes.expand_math:ExpandMathPass",
     "lower-vectors": "et_ir.backends.native.passes.lower_vectors:LowerVectorsPass",
+    "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
+    "sequential-loops": "et_ir.backends.freestanding.sequential_loops:SequentialLoopsPass",
     "convert-to-llvm": "et_ir.backends.native.passes.convert_to_llvm:ConvertToLlvmPass",
     "cse": "common.cse:CsePass",
     "dce": "common.dce:DcePass",
