@@ -30,7 +30,7 @@ FORMATS = ("text", "json")
 """Formats of `--explain`."""
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
-MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
+MACHINE_LEVELS = ("loops", "vector", "llvm", "asm", "tosa")
 """Levels of the partitions of the native backend, which is what `--emit` prints there."""
 """Levels at which a compilation can stop, in order."""
 
@@ -58,7 +58,7 @@ def _parser(text: str) -> CommandParser:
         "--emit",
         choices=emitted,
         default="pte",
-        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm need the backend native, tosa the backend tosa",
     )
     add(
         "--target",
