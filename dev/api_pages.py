@@ -127,6 +127,19 @@ API = (
         },
     ),
     ApiPage(
+        "debugger",
+        "Debugger",
+        "steps in both directions, breakpoints, watchpoints, changes of values",
+        "et_vm.devtools.debugger",
+        {
+            "et_vm.devtools.debugger": (
+                *("Debugger", "Stop", "StopReason", "Access", "module_paths"),
+                *("Breakpoint", "AtInstruction", "AtOperator", "AtLine", "InModule"),
+                *("NonFinite", "WatchRegister", "WatchBytes"),
+            ),
+        },
+    ),
+    ApiPage(
         "runtime-extensions",
         "Kernels, backends, memory and tracing",
         "what a runtime is made of, each of which can be one's own",

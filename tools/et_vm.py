@@ -5,6 +5,7 @@ examples:
   et-vm run model.pte --input x.npy --output-dir out one array per input, outputs as .npy files
   et-vm run model.pte --input ones --repeat 100      latency as minimum and median
   et-vm run model.pte --poison                       overwrite dead memory while running
+  et-vm debug model.pte                              step through the instructions, forward and back
   et-vm info model.pte                               methods, operators, memory, weights
   et-vm diff a.pte b.pte                             differences between two programs
   et-vm ops model.pte                                operators used, for a selective build
@@ -61,6 +62,15 @@ examples:
   et-vm diff before.pte after.pte          instructions, memory, weights (- before, + after)
   et-vm diff --all before.pte after.pte    without a limit on lines
   et-vm diff --json before.pte after.pte
+"""
+
+DEBUG = """et-vm debug: execute a method step by step, forward and back.
+
+examples:
+  et-vm debug model.pte                                    random inputs; help lists the commands
+  et-vm debug model.pte --input x.npy --debug-map map.json show modules (et-compile --debug-map)
+  et-vm debug model.pte --command 'break nan' --command continue --command back --command registers
+  et-vm debug model.pte < commands.txt
 """
 
 OPS = """et-vm ops: list the operators of programs in the format of ExecuTorch's selective build.
@@ -129,7 +139,7 @@ def _tolerance(text: str) -> float:
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "et-vm", "et-vm {run,info,diff,ops,bundle,verify,validate} [options] FILE", __doc__ or ""
+        "et-vm", "et-vm {run,debug,info,diff,ops,bundle,verify,validate} [options] FILE", __doc__ or ""
     )
     parser.add_version()
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -182,6 +192,32 @@ def _parser() -> CommandParser:
         run.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
     run.add_argument("--wide", **WIDE)
     run.add_argument("--json", action="store_true", help="print JSON")
+
+    debug = verb("debug", "execute a method step by step, forward and back", DEBUG)
+    debug.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
+    debug.add_argument("--input", **source)
+    debug.add_argument(
+        "--command", action="append", metavar="COMMAND", help="carry out a command and end; repeatable"
+    )
+    debug.add_argument(
+        "--script",
+        action="append",
+        metavar="FILE",
+        help="carry out the commands of a file and end; repeatable",
+    )
+    debug.add_argument(
+        "--debug-map", metavar="FILE", help="modules of the instructions, by et-compile --debug-map"
+    )
+    debug.add_argument("--data", **data)
+    debug.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
+    debug.add_argument("--load", **LOAD)
+    debug.add_argument("--native", **native)
+    debug.add_argument("--threads", **threads)
+    debug.add_argument(
+        "--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors"
+    )
+    for name, summary in LIMITS.items():
+        debug.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
 
     info = verb("info", "describe a program", INFO)
     info.add_argument(
@@ -282,6 +318,10 @@ def run(arguments: list[str]) -> int:
                 from et_tools.vm_run import run_file
 
                 run_file(args)
+            case "debug":
+                from et_tools.vm_debug import debug_file
+
+                return debug_file(args)
             case "info":
                 from et_tools.vm_info import print_info
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from et_schema.pte import PteFile
     from et_vm.backend import BackendRegistry, NativeOptions
     from et_vm.kernels.registry import KernelRegistry
+    from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
+    from et_vm.run.machine import Checkpoint, Machine
     from et_vm.run.memory import MemoryManager
     from et_vm.tracer import EventTracer
     from et_vm.verify.flow import Flow
@@ -137,6 +140,7 @@ class Method:
         # leaves no trace.
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
         self._freed = self._freed_storage()
+        self._memory = memory
         self._guards = _input_guards(pte, plan, registers)
         self._written = WrittenInputs(plan, instructions, registers)
         self._given = GivenOutputs(plan, registers)
@@ -306,6 +310,53 @@ class Method:
         """Forget how far `step` has come, so that inputs can be set and the method be run again."""
         with self._exclusive(at_start=False):
             self._position = None
+
+    # Debugging
+
+    @property
+    def instructions(self) -> Sequence[Instruction]:
+        """The instructions that `step` runs, by index."""
+        return self._instructions
+
+    @property
+    def position(self) -> int | None:
+        """Index of the instruction that `step` runs next, their number at the end; None if no execution has begun."""
+        return self._position
+
+    @cached_property
+    def machine(self) -> Machine:
+        """Registers and memory, to look at and to change between the steps of an execution."""
+        # Imported here because starting is part of the time that a run takes.
+        from et_vm.run.machine import Machine
+
+        sizes = self._plan.non_const_buffer_sizes
+        arenas = {
+            memory_id: self._memory.bank(memory_id, size) for memory_id, size in enumerate(sizes) if memory_id
+        }
+        others = [*(value for _, value in self._changing), *(tensor for tensor, _ in self._freed)]
+        return Machine(
+            self._plan, self._registers, arenas, others, {register for register, _ in self._changing}
+        )
+
+    def checkpoint(self) -> Checkpoint:
+        """A copy of registers and writable memory, for `restore`; between the steps of an execution, or before the
+        first if all inputs are set.
+        """
+        with self._exclusive(at_start=False):
+            work = 0 if self._own_meter is None else self._own_meter.spent
+            return self.machine.capture(self._position or 0, work)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from where `checkpoint`, of this method, was made: the next `step` runs the instruction that it did
+        then.
+        """
+        with self._exclusive(at_start=False):
+            self.machine.restore(checkpoint)
+            self._position = checkpoint.position
+            if self._settling is not None:
+                self._settling.forget()
+            if self._own_meter is not None:
+                self._own_meter.spent = checkpoint.work
 
     def get_output(self, index: int) -> Any:
         """A copy of one output as the last execution left it; for tensors a numpy array, as `execute`

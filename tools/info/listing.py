@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from et_tools.info.tensors import describe, tensor_facts, tensor_name
@@ -91,16 +91,15 @@ def instruction_facts(program: Program) -> list[dict[str, Any]]:
     """One object for each method, with `instructions`; `text` is what the listing shows of one."""
     methods: list[dict[str, Any]] = []
     for index, plan in enumerate(program.pte.program.execution_plan):
-        rebound = program.flow(index).rebound
-        shown = [literal(plan, at, rebound, "%{}".format) for at in range(len(plan.values))]
         listed: list[dict[str, Any]] = []
-        for instruction in program.instructions(index):
+        instructions = program.instructions(index)
+        for instruction, text in zip(instructions, instruction_texts(plan, instructions), strict=True):
             entry: dict[str, Any] = {
                 "index": instruction.index,
                 "opcode": instruction.opcode.mnemonic,
                 "name": instruction.name,
                 "args": list(instruction.args),
-                "text": _text(instruction, plan, shown),
+                "text": text,
             }
             if instruction.target >= 0:
                 entry["target"] = instruction.target
@@ -112,6 +111,13 @@ def instruction_facts(program: Program) -> list[dict[str, Any]]:
             listed.append(entry)
         methods.append({"method": plan.name, "instructions": listed})
     return methods
+
+
+def instruction_texts(plan: ExecutionPlan, instructions: Sequence[Instruction]) -> list[str]:
+    """The text of each instruction of a method, as the listing shows it: literals as such, other registers by index."""
+    rebound = {instruction.assigned for instruction in instructions if instruction.assigned is not None}
+    shown = [literal(plan, at, rebound, "%{}".format) for at in range(len(plan.values))]
+    return [_text(instruction, plan, shown) for instruction in instructions]
 
 
 def _text(instruction: Instruction, plan: ExecutionPlan, shown: list[str]) -> str:

@@ -1,0 +1,1 @@
+"""Command line of the debugger: commands, their arguments, and the display of values."""
