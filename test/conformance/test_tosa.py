@@ -200,7 +200,7 @@ CASES: dict[str, Case] = {
     "bilinear": (nn.Upsample(scale_factor=2.0, mode="bilinear"), (_x(1, 2, 5, 6),)),
     "bilinear_corners": (nn.Upsample(size=(9, 7), mode="bilinear", align_corners=True), (_x(1, 2, 5, 4),)),
     "channels_last": (nn.Conv2d(3, 4, 3), (_x(1, 3, 6, 6).to(memory_format=torch.channels_last),)),
-    "pixel_shuffle": (nn.PixelShuffle(2), (_x(1, 8, 3, 4),)),
+    "pixel_shuffle": (nn.Sequential(nn.PixelShuffle(2), nn.ReLU()), (_x(1, 8, 3, 4),)),
 }
 
 

@@ -134,8 +134,9 @@ _MODES: Final[dict[type[IntEnum], type[_Mode]]] = {
     RoundingMode: RoundingModeAttr,
 }
 
-_TEXTS: Final[dict[IntEnum, str]] = {ResizeMode.NEAREST: "NEAREST_NEIGHBOR"}
-"""Members whose names in the dialect are not those in files."""
+def _mode_name(member: IntEnum) -> str:
+    """The name of a member in the dialect, which is not always that in files."""
+    return "NEAREST_NEIGHBOR" if member is ResizeMode.NEAREST else member.name
 
 
 def dtype_of(element_type: Attribute) -> DType:
@@ -212,7 +213,7 @@ def _field(kind: Kind, types: tuple[type, ...], given: Attribute) -> Any:
         return dtype_of(given)
     if kind is Kind.ENUM and isinstance(given, _Mode):
         members = cast("type[IntEnum]", types[0])
-        return {_TEXTS.get(one, one.name): one for one in members}[given.mode.data]
+        return {_mode_name(one): one for one in members}[given.mode.data]
     if kind in (Kind.SCALAR, Kind.BOOL) and isinstance(given, IntegerAttr):
         number = cast("IntegerAttr[Any]", given).value.data
         return bool(number) if kind is Kind.BOOL else number
@@ -240,7 +241,7 @@ def attribute_of(op: Op, name: str, value: Any, element_type: Attribute) -> Attr
         if enumeration is DType:
             return element_type_of(DType(value))
         member = cast("type[IntEnum]", enumeration)(value)
-        return _MODES[type(member)](StringAttr(_TEXTS.get(member, member.name)))
+        return _MODES[type(member)](StringAttr(_mode_name(member)))
     if item.kind is Kind.BOOL:
         return IntegerAttr.from_bool(bool(value))
     return IntegerAttr(int(value), i32)
