@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from et_tools.vm_files import count
+
 if TYPE_CHECKING:
     from et_schema.tosa_graph import TosaBasicBlock, TosaOperator
 
@@ -32,11 +34,11 @@ def tosa_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
 
 def _summary(block: TosaBasicBlock) -> Iterator[str]:
     kinds = Counter(op.op.name for op in _computing(block))
-    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    yield f"{kinds.total()} operators: {counted}"
+    counted = ", ".join(f"{times} {kind}" for kind, times in kinds.most_common())
+    yield f"{count(kinds.total(), 'operator')}: {counted}"
     data = [tensor for tensor in block.tensors if tensor.data]
-    yield f"{len(block.inputs)} inputs, {len(block.outputs)} outputs"
-    yield f"{len(data)} constants: {sum(len(tensor.data or b'') for tensor in data):,} bytes"
+    yield f"{count(len(block.inputs), 'input')}, {count(len(block.outputs), 'output')}"
+    yield f"{count(len(data), 'constant')}: {sum(len(tensor.data or b'') for tensor in data):,} bytes"
 
 
 def _computing(block: TosaBasicBlock) -> Iterator[TosaOperator]:

@@ -1,4 +1,4 @@
-"""Builder of TOSA ops in the place of an op of the edge level.
+"""Builder of the TOSA ops that replace an edge op.
 
 Rules (`et_ir.backends.tosa.rules`) call it. The operators' own rules about types are checked where an op is made, so a
 rule says only what TOSA cannot express.

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.backends.tosa.integers import Integers
 from et_ir.backends.tosa.legalizer import Legalizer
 from et_ir.backends.tosa.passes.legalize_to_tosa import results_of
 from et_ir.backends.tosa.specification import TosaSpecification
@@ -32,6 +33,10 @@ class TosaSupport(OperatorSupport):
         module = method.get_toplevel_object()
         assert isinstance(module, ModuleOp)
         self._symbols = Globals(module)
+        self._supports_integers = specification.supports_integer
+        self._integers = (
+            Integers.of(method, self._symbols) if self._supports_integers else Integers(self._symbols)
+        )
         self._types = {DType.BOOL}
         if specification.supports_float:
             self._types |= {DType.FP32, DType.FP16}
@@ -41,19 +46,29 @@ class TosaSupport(OperatorSupport):
     def refusal(self, op: Operation) -> Diagnostic | None:
         if not isinstance(op, SchemaOp):
             return Diagnostic("no operator", op.name)
-        results = [value for value in op.results if value.uses] or [op.results[0]]
-        for value in (*op.operands, *results):
-            found = self._of_value(value)
-            if found is not None:
-                return found
+        if self._integers.is_border(op):
+            return None
         t = Legalizer(self._symbols, dry=True)
         try:
-            results_of(t, op)
+            if self._integers.reads(op) and self._supports_integers:
+                self._integers.lower(t, op)
+                return None
+            refusal = self._of_values(op)
+            if refusal is None:
+                results_of(t, op)
         except ValueError as error:
             return Diagnostic("TOSA does not compute it", str(error))
         finally:
             for made in reversed(list(t.block.ops)):
                 t.block.erase_op(made, safe_erase=False)
+        return refusal
+
+    def _of_values(self, op: SchemaOp) -> Diagnostic | None:
+        results = [value for value in op.results if value.uses] or [op.results[0]]
+        for value in (*op.operands, *results):
+            found = self._of_value(value)
+            if found is not None:
+                return found
         return None
 
     def _of_value(self, value: SSAValue) -> Diagnostic | None:

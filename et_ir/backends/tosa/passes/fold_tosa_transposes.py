@@ -1,4 +1,4 @@
-"""Merge the transposes around images, by moving them to the end of the program.
+"""Merge transposes around images, moving them towards the results.
 
 ```mlir
 %1 = "tosa.transpose"(%0) <{perms = array<i32: 0, 3, 1, 2>}> : …    // before: a convolution's result, to NCHW

@@ -1,4 +1,6 @@
-"""Write the elements of all constants into the text, for tools that have no data beside it.
+"""Inline the elements of TOSA constants into the text.
+
+Other tools have no data beside a text.
 
 ```mlir
 %0 = "tosa.const"() <{values = #program.data<f32, 96, "filters", "…">}> : () -> tensor<96xf32>      // before

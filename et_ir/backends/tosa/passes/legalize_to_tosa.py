@@ -24,7 +24,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from et_ir.analysis.quantization import QUANTIZE, dequantized, quantization_of
 from et_ir.backends.orders import straight
+from et_ir.backends.tosa.integers import Integers
 from et_ir.backends.tosa.legalizer import Legalizer, is_tosa, memory_order
 from et_ir.backends.tosa.rules import RULES
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
@@ -62,6 +64,8 @@ def legalized(method: FuncOp, symbols: Globals) -> list[Diagnostic]:
     t.before(first)
     for argument in list(block.args):
         _enter(t, argument)
+    _cancel(method, symbols)
+    integers = Integers.of(method, symbols)
     found: list[Diagnostic] = []
     for op in list(block.ops):
         if isinstance(op, GetOp) or is_tosa(op):
@@ -71,7 +75,16 @@ def legalized(method: FuncOp, symbols: Globals) -> list[Diagnostic]:
             _leave(t, op)
             continue
         try:
-            made = results_of(t, op)
+            if integers.reads(op):
+                assert isinstance(op, SchemaOp)
+                integers.lower(t, op)
+                continue
+            if isinstance(op, QUANTIZE) and op.operands[0] in integers.made:
+                made = [integers.made[op.operands[0]]]
+            elif integers.is_border(op):
+                continue
+            else:
+                made = results_of(t, op)
         except ValueError as error:
             found.append(
                 diagnose(op, f"{op.name} has no counterpart in TOSA: {error}", "leave it to another backend")
@@ -79,19 +92,28 @@ def legalized(method: FuncOp, symbols: Globals) -> list[Diagnostic]:
             continue
         for old, new in zip(op.results, made, strict=True):
             if new is not None:
-                new.name_hint = old.name_hint
-                old.replace_all_uses_with(new)
-        if not any(result.uses for result in op.results):
-            block.erase_op(op)
+                new.name_hint = new.name_hint or old.name_hint
+                old.replace_uses_with_if(new, lambda use: not integers.reads(use.operation))
     end = block.last_op
     assert isinstance(end, ReturnOp)
     method.properties["function_type"] = FunctionType.from_lists(
         [argument.type for argument in block.args], [value.type for value in end.arguments]
     )
-    for op in list(block.ops):
-        if isinstance(op, GetOp) and not op.result.uses:
+    for op in reversed(list(block.ops)):
+        if not is_tosa(op) and op is not end and not any(result.uses for result in op.results):
             block.erase_op(op)
     return found
+
+
+def _cancel(method: FuncOp, symbols: Globals) -> None:
+    """Take the integers that a value was restored from, where it is quantized just so again."""
+    for op in method.body.block.ops:
+        if isinstance(op, QUANTIZE):
+            restored = dequantized(op.operands[0])
+            if restored is not None and quantization_of(restored, symbols).equals(
+                quantization_of(op, symbols)
+            ):
+                op.results[0].replace_all_uses_with(restored.operands[0])
 
 
 def results_of(t: Legalizer, op: Operation) -> Sequence[SSAValue | None]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.tosa.legalizer import CannotLegalize, Legalizer
+from et_ir.backends.tosa.legalizer import FLOATS, CannotLegalize, Legalizer
 from et_ir.backends.tosa.rules.rule import Rule, pair, require_float
 from et_ir.backends.tosa.rules.windows import fitted
 from et_ir.dialects.schema import SchemaOp
@@ -41,7 +41,8 @@ def _max_pool(t: Legalizer, op: SchemaOp) -> list[SSAValue | None]:
     if op.results[1].uses:
         raise CannotLegalize("the places of the maxima are used")
     x: SSAValue = op.arg("self")
-    require_float(t, x)
+    if t.dtype(x) not in (*FLOATS, DType.INT8):
+        raise CannotLegalize(f"element type {t.dtype(x).name}")
     return [t.to_nchw(max_pooled(t, op, t.to_nhwc(x))), None]
 
 
