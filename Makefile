@@ -117,7 +117,7 @@ test-newest: $(NEWEST)/.made
 
 $(NEWEST)/.made: pyproject.toml
 	$(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,scipy,test]'
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,openvino,scipy,test]'
 	touch $@
 
 format: $(VENV)/.test
@@ -147,7 +147,7 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,scipy,test,stock,examples,sentences]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,openvino,scipy,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo
 
 clean:

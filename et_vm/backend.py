@@ -161,6 +161,7 @@ class Backend(ABC):
 BACKENDS: Final[dict[str, str]] = {
     "NativeBackend": "et_vm.backends.native.backend:NativeBackend",
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
+    "OpenvinoBackend": "et_vm.backends.openvino:OpenvinoBackend",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }
 """Built-in backends of the VM, by the id that files call them by: `module:class`."""

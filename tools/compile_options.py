@@ -17,6 +17,7 @@ from et_tools.output import check_output
 from et_tools.pass_options import add_pass_options
 
 __all__ = [
+    "FREESTANDING_FORMS",
     "LEVELS",
     "MACHINE_LEVELS",
     "default_bounds",
@@ -34,9 +35,11 @@ EXAMPLES = "inputs"
 """The value of `--check-passes` for the example inputs."""
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
+"""Levels at which a compilation can stop, in order."""
 MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
 """Levels of the partitions of the native backend, which is what `--emit` prints there."""
-"""Levels at which a compilation can stop, in order."""
+FREESTANDING_FORMS = ("object", "archive", "c-header")
+"""What `--emit` writes of a program for a processor without a runtime, beside `asm`."""
 
 
 def parse_options(
@@ -72,19 +75,20 @@ def _parser(text: str, command: str) -> CommandParser:
         help="file.py:factory, package.module:factory, a .pt2, a .mlir at any level, or a .pte",
     )
     add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
-    emitted = (*LEVELS, *MACHINE_LEVELS)
+    emitted = (*LEVELS, *MACHINE_LEVELS, *FREESTANDING_FORMS)
     add(
         "--emit",
         choices=emitted,
         default="pte",
-        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native; "
+        "object, archive, c-header and asm of a --target that is a processor",
     )
     add(
         "--target",
         default=DEFAULT_TARGET,
         metavar="NAME",
-        help=f"runtime to compile for: {', '.join(target_names())}, or FILE.py:ATTRIBUTE "
-        "(default: %(default)s)",
+        help=f"runtime to compile for: {', '.join(target_names())}, FILE.py:ATTRIBUTE, or a processor to "
+        "compile an object for: cortex-m4, aarch64, x86-64 (default: %(default)s)",
     )
     add(
         "-O",
@@ -156,6 +160,12 @@ def _parser(text: str, command: str) -> CommandParser:
         help="quantize the module, and print a table of its layers: int8 (weights and activations), int8-dynamic "
         "(scales of activations computed at run time), int8-weights, 8da4w[:group=N] (linear layers: weights of 4 bits "
         "and activations of 8 bits with scales computed at run time)",
+    )
+    add(
+        "--quantized-io",
+        action="store_true",
+        help="take and return integers where inputs are quantized and outputs are restored; constant methods have "
+        "their scales and zero points",
     )
     add(
         "--calibrate",

@@ -11,6 +11,7 @@ examples:
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
   et-compile model.py:net --backend native --emit asm     machine code: loops, vector, llvm, asm
+  et-compile model.py:net --target cortex-m4 --emit object -o net.o     an object and a C header, no runtime
   et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz      integers of 8 bits
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
@@ -36,6 +37,7 @@ from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_freestanding import chosen_freestanding
 from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, is_file, parse_options
@@ -90,6 +92,7 @@ def compile_program(
     )
     from et_tools.pass_pipelines import IrPrinter
 
+    freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
     executorch = executorch_config(args)
     machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
@@ -167,6 +170,8 @@ def compile_program(
         write_pte(module, args, progress)
         if args.bundle is not None:
             write_bundle(examples, args, progress)
+    elif freestanding.target is not None and args.stop_after is None:
+        freestanding.write(module, args, delegation.kept)
     elif machine_code.level is not None:
         machine_code.write(args)
     else:
