@@ -136,7 +136,8 @@ _MODES: Final[dict[type[IntEnum], type[_Mode]]] = {
 
 def _mode_name(member: IntEnum) -> str:
     """The name of a member in the dialect, which is not always that in files."""
-    return "NEAREST_NEIGHBOR" if member is ResizeMode.NEAREST else member.name
+    is_nearest = isinstance(member, ResizeMode) and member.name == "NEAREST"
+    return "NEAREST_NEIGHBOR" if is_nearest else member.name
 
 
 def dtype_of(element_type: Attribute) -> DType:
