@@ -14,7 +14,13 @@ from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
 
-EXTRAS = {"xdsl": "compiler", "torch": "compiler", "flatbuffers": "compiler", "llvmlite": "native"}
+EXTRAS = {
+    "xdsl": "compiler",
+    "torch": "compiler",
+    "flatbuffers": "compiler",
+    "llvmlite": "native",
+    "openvino": "openvino",
+}
 """What to install for a package that is not there."""
 
 
