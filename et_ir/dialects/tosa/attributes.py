@@ -134,6 +134,7 @@ _MODES: Final[dict[type[IntEnum], type[_Mode]]] = {
     RoundingMode: RoundingModeAttr,
 }
 
+
 def _mode_name(member: IntEnum) -> str:
     """The name of a member in the dialect, which is not always that in files."""
     is_nearest = isinstance(member, ResizeMode) and member.name == "NEAREST"
