@@ -91,10 +91,11 @@ def _check(graph: TosaGraph) -> None:
     where = "regions[0].blocks[0]"
     types = _types(block, where)
     ready = set(block.inputs)
+    data = {tensor.name for tensor in block.tensors if tensor.data}
     for number, op in enumerate(block.operators):
         place = f"{where}.operators[{number}]"
         try:
-            _check_operator(op, types, ready)
+            _check_operator(op, types, ready, data)
         except ValueError as error:
             raise InvalidFile(f"{op.op.name}: {error}", where=place) from error
     for name in (*block.inputs, *block.outputs):
@@ -131,7 +132,7 @@ def _types(block: TosaBasicBlock, where: str) -> dict[str, TosaType]:
     return types
 
 
-def _check_operator(op: TosaOperator, types: dict[str, TosaType], ready: set[str]) -> None:
+def _check_operator(op: TosaOperator, types: dict[str, TosaType], ready: set[str], data: set[str]) -> None:
     if op.op not in OPERANDS:
         raise ValueError("the operator is not supported")
     if op.attribute is not None and type(op.attribute) is not ATTRIBUTES[op.op]:
@@ -144,6 +145,10 @@ def _check_operator(op: TosaOperator, types: dict[str, TosaType], ready: set[str
     if len(op.outputs) != 1 or op.outputs[0] not in types or op.outputs[0] in ready:
         raise ValueError(f"results {op.outputs}")
     declared = types[op.outputs[0]]
+    if op.op is Op.CONST and op.outputs[0] not in data:
+        raise ValueError(f"the constant {op.outputs[0]!r} has no data")
+    if op.op is Op.CONST_SHAPE and declared.dtype is not DType.SHAPE:
+        raise ValueError(f"{op.outputs[0]!r} is no shape")
     if op.op not in (Op.CONST, Op.CONST_SHAPE):
         made = result_of(op.op, op.attribute, [types[name] for name in op.inputs], declared.dtype)
         if made[:2] != declared[:2]:

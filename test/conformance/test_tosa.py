@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,36 @@ import numpy as np
 import pytest
 import torch
 from example_models import Model
-from torch import nn
+from quantized_nets import made as quantized_net
+from tosa_programs import CASES
 from tosa_reference import reference_results, validated
 from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.func import Func
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.tosa import TOSAPartitioner
 from et_ir.backends.tosa.passes.inline_tosa_constants import InlineTosaConstantsPass
 from et_ir.backends.tosa.serialization import graph_of, module_of
-from et_ir.text import print_module
+from et_ir.dialects.tosa import Tosa
+from et_ir.quantization import quantize
+from et_ir.text import parse_module, print_module
 from et_schema.pte import read_pte
 from et_schema.tosa import BACKEND, block_of, read_tosa, serialize_tosa
-from et_schema.tosa_graph import DType
+from et_schema.tosa_graph import DType, Op
 from et_vm.backends.tosa.program import TosaProgram
 from et_vm.runtime import Runtime
 
 TOLERANCE = 1e-4
 """Absolute and relative difference of floats, which are summed up in different orders."""
+
+
+def parse(text: str) -> ModuleOp:
+    """A module of the dialect, from text."""
+    context = Context()
+    for dialect in (Builtin, Func, Tosa):
+        context.load_dialect(dialect)
+    return parse_module(context, text)
 
 
 def compiled(program: torch.export.ExportedProgram) -> bytes:
@@ -99,127 +111,9 @@ def check_text(blob: bytes) -> None:
     assert '"tosa.' in validated(text.getvalue())
 
 
-Case = tuple[Callable[..., Any] | nn.Module, tuple[torch.Tensor, ...]]
-
-
-def _x(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-CASES: dict[str, Case] = {
-    "pointwise": (
-        lambda x, y: (x + 2 * y, x - y, x * y, x / (y.abs() + 1), -x, x**2),
-        (_x(2, 3, 4), _x(3, 1)),
-    ),
-    "functions": (
-        lambda x: (
-            x.exp(),
-            x.abs().add(0.1).log(),
-            x.sin(),
-            x.cos(),
-            x.abs().sqrt(),
-            x.erf(),
-            x.floor(),
-            x.ceil(),
-        ),
-        (_x(3, 5),),
-    ),
-    "comparisons": (
-        lambda x, y: (x > y, x >= 0.5, x == y, x != y, x < y, torch.where(x <= y, x, y), (x > 0) & (y > 0)),
-        (_x(3, 5), _x(3, 5)),
-    ),
-    "activations": (
-        lambda x: (
-            torch.relu(x),
-            nn.functional.gelu(x),
-            nn.functional.gelu(x, approximate="tanh"),
-            nn.functional.silu(x),
-            nn.functional.hardswish(x),
-            nn.functional.hardsigmoid(x),
-            nn.functional.elu(x),
-            nn.functional.leaky_relu(x),
-            torch.sigmoid(x),
-            torch.tanh(x),
-            x.clamp(-0.5, 0.5),
-        ),
-        (_x(4, 7) * 3,),
-    ),
-    "reductions": (
-        lambda x: (
-            x.sum(1),
-            x.mean((0, 2)),
-            x.amax(-1),
-            x.amin(0, keepdim=True),
-            x.var(1),
-            x.sum(),
-            x.prod(2),
-        ),
-        (_x(2, 3, 4),),
-    ),
-    "softmax": (lambda x: (x.softmax(-1), x.log_softmax(1)), (_x(2, 3, 4),)),
-    "shapes": (
-        lambda x: (
-            x.reshape(4, 6),
-            x.permute(2, 0, 1),
-            x[:, 1:3],
-            x[:, ::2],
-            x[1],
-            torch.cat([x, x * 2], 1),
-            x.expand(3, 2, 3, 4),
-            torch.flip(x, (1,)),
-            x.repeat(1, 2, 1),
-            torch.stack([x, x + 1], 2),
-            nn.functional.pad(x, (1, 2, 0, 1), value=3.0),
-            *x.split(2, 1),
-        ),
-        (_x(2, 3, 4),),
-    ),
-    "products": (
-        lambda x, y, z: (x @ y, torch.bmm(z, z.transpose(1, 2)), torch.addmm(y[0], x, y)),
-        (_x(3, 4), _x(4, 5), _x(2, 3, 4)),
-    ),
-    "linear": (nn.Linear(6, 5), (_x(2, 3, 6),)),
-    "conv": (nn.Conv2d(3, 8, 3, stride=2, padding=1), (_x(2, 3, 9, 10),)),
-    "conv_uneven": (nn.Conv2d(3, 4, 1, stride=2), (_x(1, 3, 8, 8),)),
-    "conv_dilated": (nn.Conv2d(3, 4, 3, dilation=2, bias=False), (_x(1, 3, 9, 9),)),
-    "conv_grouped": (nn.Conv2d(4, 6, 3, groups=2), (_x(1, 4, 7, 7),)),
-    "conv_depthwise": (nn.Conv2d(4, 8, 3, groups=4, padding=1), (_x(1, 4, 7, 7),)),
-    "conv_transposed": (
-        nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1),
-        (_x(1, 3, 5, 6),),
-    ),
-    "conv_1d": (nn.Conv1d(3, 5, 3, padding=1), (_x(2, 3, 11),)),
-    "max_pool": (nn.MaxPool2d(3, 2, 1), (_x(1, 3, 8, 8),)),
-    "avg_pool": (nn.AvgPool2d(3, 2, 1), (_x(1, 3, 8, 8),)),
-    "avg_pool_inside": (nn.AvgPool2d(3, 2, 1, count_include_pad=False), (_x(1, 3, 9, 9),)),
-    "layer_norm": (nn.LayerNorm(6), (_x(2, 3, 6),)),
-    "group_norm": (nn.GroupNorm(2, 4), (_x(2, 4, 5, 5),)),
-    "batch_norm": (nn.BatchNorm2d(4).eval(), (_x(2, 4, 5, 5),)),
-    "nearest": (nn.Upsample(scale_factor=2.0), (_x(1, 2, 5, 6),)),
-    "nearest_down": (nn.Upsample(size=(4, 3)), (_x(1, 2, 6, 7),)),
-    "bilinear": (nn.Upsample(scale_factor=2.0, mode="bilinear"), (_x(1, 2, 5, 6),)),
-    "bilinear_corners": (nn.Upsample(size=(9, 7), mode="bilinear", align_corners=True), (_x(1, 2, 5, 4),)),
-    "channels_last": (nn.Conv2d(3, 4, 3), (_x(1, 3, 6, 6).to(memory_format=torch.channels_last),)),
-    "pixel_shuffle": (nn.Sequential(nn.PixelShuffle(2), nn.ReLU()), (_x(1, 8, 3, 4),)),
-}
-
-
-class Wrapped(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function(*inputs)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_operators(name: str, tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    made, inputs = CASES[name]
-    module = (made if isinstance(made, nn.Module) else Wrapped(made)).eval()
+    module, inputs = CASES[name]()
     with torch.no_grad():
         expected = module(*inputs)
     expected = [expected] if isinstance(expected, torch.Tensor) else expected
@@ -228,3 +122,56 @@ def test_operators(name: str, tmp_path: Path) -> None:
     for blob in blobs:
         assert block_of(read_tosa(blob)).operators
         check_text(blob)
+
+
+def quantized_file(name: str) -> tuple[bytes, Any, torch.export.ExportedProgram]:
+    """A network whose scales come from its example input, compiled for TOSA; the input, and the program."""
+    module, inputs = quantized_net(name)
+    program = torch.export.export(quantize(module, inputs, "int8", calibration=[inputs]).module, inputs)
+    return compiled(program), inputs, program
+
+
+@pytest.mark.parametrize(
+    ("name", "casts"),
+    {
+        "concatenation": 4,
+        # Its mean is between views, in floats.
+        "image": 8,
+        "mlp": 4,
+        "residual": 4,
+        "sequence": 4,
+        "transposed": 4,
+        "twice": 4,
+        "views": 4,
+    }.items(),
+)
+def test_integers(name: str, casts: int, tmp_path: Path) -> None:
+    """Networks of 8 bits are computed in integers, with the bits of the reference model, and near to eager."""
+    file, inputs, program = quantized_file(name)
+    (blob,) = blobs_of(file)
+    operators = [op.op for op in block_of(read_tosa(blob)).operators]
+    assert Op.RESCALE in operators
+    assert operators.count(Op.CAST) <= casts, "floats are at the borders only"
+    ours = TosaProgram(read_tosa(blob))
+    for made, wanted in zip(
+        ours.run(random_inputs(ours)), reference_results(blob, random_inputs(ours), tmp_path), strict=True
+    ):
+        np.testing.assert_array_equal(made, wanted)
+    check_text(blob)
+    (made,) = Runtime.get().load_program(file).load_method("forward").execute(list(inputs))
+    wanted = program.module()(*inputs).detach().numpy()
+    step = max(float(np.ptp(wanted)) / 255, 1e-6)
+    assert np.abs(np.asarray(made) - wanted).max() <= 3 * step
+
+
+TEXTS = sorted((Path(__file__).parent / "tosa_texts").glob("*.mlir"))
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=[path.stem for path in TEXTS])
+def test_integer_operators(path: Path, tmp_path: Path) -> None:
+    """Integer kernels have the bits of the reference model."""
+    blob = serialize_tosa(graph_of(parse(path.read_text())))
+    ours = TosaProgram(read_tosa(blob))
+    given = random_inputs(ours)
+    for made, wanted in zip(ours.run(given), reference_results(blob, given, tmp_path), strict=True):
+        np.testing.assert_array_equal(made, wanted)

@@ -61,6 +61,6 @@ def _settings(attribute: Any) -> Iterator[tuple[str, str]]:
     for field in fields(attribute) if attribute is not None else ():
         value = getattr(attribute, field.name)
         if isinstance(value, bytes | memoryview):
-            yield field.name, bytes(value).hex()
+            yield field.name, memoryview(value).hex()
         elif value is not False:
             yield field.name, str(getattr(value, "name", value)).replace(" ", "")
