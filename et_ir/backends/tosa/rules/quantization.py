@@ -1,4 +1,4 @@
-"""Rules of quantization in floats, between an accelerator's integers and the floats around them."""
+"""Rules of quantization between integers and the floats around them."""
 
 from __future__ import annotations
 
