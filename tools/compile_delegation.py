@@ -55,6 +55,11 @@ class Delegation:
         self._delegate = DelegatePass(partitioners, self._kept, backends)
 
     @property
+    def kept(self) -> KeptOperators | None:
+        """What backends want whole of operators; None without backends."""
+        return self._kept
+
+    @property
     def kept_operators(self) -> list[str]:
         """The operators that backends want whole."""
         return [] if self._kept is None else self._kept.names

@@ -11,6 +11,7 @@ examples:
   et-compile model.py:net -o net.pte -O2 --explain        optimize for speed, and report each choice
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
   et-compile model.py:net --backend native --emit asm     machine code: loops, vector, llvm, asm
+  et-compile model.py:net --target cortex-m4 --emit object -o net.o     an object and a C header, no runtime
   et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz      integers of 8 bits
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
@@ -29,13 +30,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
+from et_tools.compile_freestanding import chosen_freestanding
 from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, is_file, parse_options
@@ -50,13 +52,20 @@ from et_tools.output import write_stdout
 if TYPE_CHECKING:
     from et_ir.driver.configs import ExecutorchBackendConfig
     from et_ir.driver.stages import Stage
+    from et_tools.check_passes import PassChecker
     from et_tools.compile_exchange import Exchange
     from et_tools.compile_explain import Explanation
+    from et_tools.compile_source import Source
 
 __all__ = ["main"]
 
 
-def _compile(args: argparse.Namespace, progress: Stages) -> None:
+def compile_program(
+    args: argparse.Namespace, progress: Stages, watch: Callable[[Source], Observer] | None = None
+) -> None:
+    """Compile as the command line says. With `watch`, an observer that it makes of the source is told of the passes,
+    and nothing is written.
+    """
     from xdsl.context import Context
 
     from et_ir.analysis.choices import explained
@@ -83,6 +92,7 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     )
     from et_tools.pass_pipelines import IrPrinter
 
+    freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
     executorch = executorch_config(args)
     machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
@@ -113,6 +123,8 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         raise import_faults(error, stages) from error
     module = source.module
     examples = source.programs if args.bundle is not None else {}
+    checker = None if args.check_passes is None else _checker(args, source)
+    watchers = [] if watch is None else [watch(source)]
     del source  # and the tensors of the programs, where nobody needs them
     # A compiled program is at the edge level when the first stage has raised it.
     reached = "edge" if compiled else level_of(module)
@@ -131,7 +143,9 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     stages = with_user_passes(stages, passes)
     if args.stop_after is not None:
         stages = stages_until(stages, args.stop_after)
-    observers: list[Observer] = [progress]
+    observers: list[Observer] = [progress, *watchers]
+    if checker is not None:
+        observers.append(checker)
     if IrPrinter.is_wanted(args):
         observers.append(IrPrinter(args, [one for stage in stages for one in stage.passes]))
     explanation = _explanation(args, observers)
@@ -145,6 +159,10 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     finally:
         if limit is not None:
             print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
+    if watch is not None:
+        return
+    if checker is not None and not args.quiet:
+        print(f"{checker.checked} passes changed the program, none of them its results", file=sys.stderr)
     if exchange is not None:
         exchange.report()
     report_memory(module, args)
@@ -152,6 +170,8 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         write_pte(module, args, progress)
         if args.bundle is not None:
             write_bundle(examples, args, progress)
+    elif freestanding.target is not None and args.stop_after is None:
+        freestanding.write(module, args, delegation.kept)
     elif machine_code.level is not None:
         machine_code.write(args)
     else:
@@ -164,6 +184,16 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
         explanation.write(args.explain, wide=args.wide)
+
+
+def _checker(args: argparse.Namespace, source: Source) -> PassChecker:
+    """What compares results before and after passes. Raises `UsageError` for inputs that do not fit."""
+    from et_tools.check_passes import PassChecker
+    from et_tools.example_inputs import given_inputs
+    from et_tools.level_runs import LevelRunner
+
+    inputs = given_inputs(args.check_passes, source.module, source.programs, "--check-passes")
+    return PassChecker(inputs, LevelRunner.with_files(args.load), args.check_bound)
 
 
 def _explanation(args: argparse.Namespace, observers: list[Observer]) -> Explanation | None:
@@ -208,7 +238,7 @@ def run(arguments: list[str]) -> int:
         report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome,
         Stages(args.quiet) as stages,
     ):
-        _compile(args, stages)
+        compile_program(args, stages)
     return outcome.exit_code
 
 

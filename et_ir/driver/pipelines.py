@@ -169,6 +169,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     from et_ir.passes.memory.update_in_place import UpdateInPlacePass
     from et_ir.passes.memory.write_back import WriteBackPass
     from et_ir.passes.to_executorch.decompose_quantized import DecomposeQuantizedPass
+    from et_ir.passes.to_executorch.pack_weights import PackWeightsPass
     from et_ir.passes.to_executorch.to_out_variant import ToOutVariantPass
     from et_ir.passes.verify.kernel_limits import KernelLimitsPass
     from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
@@ -196,6 +197,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         ]
     return [
         *_kernel_passes(config),
+        *([PackWeightsPass(target)] if simplify else []),
         *quantized,
         KernelLimitsPass(target),
         ToOutVariantPass(unbounded=config.unbounded),

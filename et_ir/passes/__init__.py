@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 __all__ = ["PASSES", "load_pass", "pass_factories"]
 
 PASSES: Final[dict[str, str]] = {
+    "annotate-quantization": "common.annotate_quantization:AnnotateQuantizationPass",
     "aten-to-edge": "core_to_edge.aten_to_edge:AtenToEdgePass",
     "canonicalize": "common.canonicalize:CanonicalizePass",
     "concatenate-in-place": "memory.concatenate_in_place:ConcatenateInPlacePass",
@@ -23,6 +24,9 @@ PASSES: Final[dict[str, str]] = {
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
     "fuse-attention": "et_ir.backends.native.passes.fuse_attention:FuseAttentionPass",
+    "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
+    "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",
+    "inline-tosa-constants": "et_ir.backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
     "fuse-normalization": "et_ir.backends.native.passes.fuse_normalization:FuseNormalizationPass",
     "fuse-bands": "et_ir.backends.native.passes.fuse_bands:FuseBandsPass",
     "form-kernels": "et_ir.backends.native.passes.form_kernels:FormKernelsPass",
@@ -32,6 +36,8 @@ PASSES: Final[dict[str, str]] = {
     "distribute-loops": "et_ir.backends.native.passes.distribute_loops:DistributeLoopsPass",
     "expand-math": "et_ir.backends.native.passes.expand_math:ExpandMathPass",
     "lower-vectors": "et_ir.backends.native.passes.lower_vectors:LowerVectorsPass",
+    "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
+    "sequential-loops": "et_ir.backends.freestanding.sequential_loops:SequentialLoopsPass",
     "convert-to-llvm": "et_ir.backends.native.passes.convert_to_llvm:ConvertToLlvmPass",
     "cse": "common.cse:CsePass",
     "dce": "common.dce:DcePass",
@@ -53,6 +59,7 @@ PASSES: Final[dict[str, str]] = {
     "memory-formats-to-dim-orders": "core_to_edge.memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
     "open-xnnpack": "backend.open_xnnpack:OpenXnnpackPass",
     "partition": "backend.partition:PartitionPass",
+    "pack-weights": "to_executorch.pack_weights:PackWeightsPass",
     "plan-memory": "memory.plan_memory:PlanMemoryPass",
     "pools-to-maxima": "to_executorch.pools_to_maxima:PoolsToMaximaPass",
     "promote-types": "core_to_edge.promote_types:PromoteTypesPass",

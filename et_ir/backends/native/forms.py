@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.quantization import DEQUANTIZE
-from et_ir.backends.native.elements import ELEMENTS, element_of
+from et_ir.backends.native.elements import ELEMENTS, element_of, i8
 from et_ir.backends.native.kernels.channel_convolution import MOST_REPEATED
 from et_ir.backends.native.kernels.filters import is_plain
 from et_ir.backends.native.kernels.gathers import GATHERS, SCATTERS, is_taken
@@ -24,7 +24,7 @@ from et_ir.backends.native.kernels.windows import window_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.literals import element_type_name
+from et_ir.dialects.schema.literals import element_type_name, ui8
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
@@ -116,6 +116,8 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     takes = ELEMENTS
     if form in _FLOAT_FORMS or operator_name(op) == BATCH_NORM:
         takes = (f32,)
+    if operator_name(op) == "max_pool2d_with_indices" and tensor_type(op.operands[0]).has_static_shape():
+        takes = (ui8, i8, f32)
     for value in (*read, *used):
         element = element_of(value)
         if element not in takes:

@@ -75,8 +75,9 @@ class Loop:
 class LoopBuilder:
     """Appends ops to a block; constants go to its function's entry, once each."""
 
-    def __init__(self, entry: Block, message: Callable[[str], int] | None = None):
-        """`message` numbers the messages of reports."""
+    def __init__(self, entry: Block, message: Callable[[str], int] | None = None, *, small: bool = False):
+        """`message` numbers the messages of reports; `small` is for code of few instructions, without vectors."""
+        self.small = small
         self._block = entry
         self._message = message
         self.active: SSAValue | None = None

@@ -24,8 +24,10 @@ __all__ = [
     "assembly",
     "data_layout",
     "llvm_text",
+    "llvmlite",
     "object_code",
     "require_llvm",
+    "target_machine",
 ]
 
 
@@ -46,6 +48,16 @@ class InstructionSet:
     """Features that a machine must have to run the code, by the names that Linux gives them."""
     dot_product: tuple[str, str] | None = None
     """The feature with an instruction for products of bytes that code may use, by LLVM's and by Linux's name."""
+    dual_products: bool = False
+    """Whether it has Arm's instruction that adds two products of 16 bits."""
+    index_bits: int = 64
+    """Bits of sizes and places, which are those of an address."""
+    small: bool = False
+    """Whether code is to be small: register tiles have one row."""
+    relocation: str = "pic"
+    """LLVM's name of the relocation model."""
+    abi: str = ""
+    """LLVM's name of the calling convention where it is not that of the triple."""
 
     def with_dot_products(self) -> InstructionSet:
         """The same level, with the instruction for products of bytes if there is one."""
@@ -99,8 +111,8 @@ def assembly(module: ModuleOp, target: InstructionSet) -> str:
 
 
 def _optimized(text: str, target: InstructionSet) -> tuple[Any, Any]:
-    machine = _machine(target)
-    binding = _llvm("binding")
+    machine = target_machine(target)
+    binding = llvmlite("binding")
 
     code = binding.parse_assembly(text)
     code.link_in(binding.parse_assembly(_runtime_text(target)))
@@ -121,20 +133,26 @@ def _optimized(text: str, target: InstructionSet) -> tuple[Any, Any]:
 
 
 @cache
-def _machine(target: InstructionSet) -> Any:
-    binding = _llvm("binding")
+def target_machine(target: InstructionSet) -> Any:
+    """LLVM's code generator for a level of an architecture."""
+    binding = llvmlite("binding")
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+        cpu=target.cpu,
+        features=target.features,
+        opt=2,
+        reloc=target.relocation,
+        codemodel="small",
+        abiname=target.abi,
     )
 
 
 @cache
 def data_layout(target: InstructionSet) -> str:
     """Sizes and alignments of the types, as LLVM has them."""
-    return str(_machine(target).target_data)
+    return str(target_machine(target).target_data)
 
 
 @cache
@@ -153,7 +171,7 @@ def _runtime_text(target: InstructionSet) -> str:
 # -- from the dialect to llvmlite
 
 
-def _llvm(module: str) -> Any:
+def llvmlite(module: str) -> Any:
     """A module of llvmlite, which has no types."""
     require_llvm()
     return import_module(f"llvmlite.{module}")
@@ -171,7 +189,7 @@ def require_llvm() -> None:
 
 
 def _translated(module: ModuleOp, target: InstructionSet) -> Any:
-    ir = _llvm("ir")
+    ir = llvmlite("ir")
 
     made = ir.Module(name="native")
     made.triple = target.triple
@@ -186,7 +204,7 @@ def _translated(module: ModuleOp, target: InstructionSet) -> Any:
 
 
 def _declare(function: llvm.FuncOp, module: Any) -> None:
-    ir = _llvm("ir")
+    ir = llvmlite("ir")
     from xdsl.backend.llvm.convert_type import convert_type
 
     type = function.function_type
@@ -201,7 +219,7 @@ def _declare(function: llvm.FuncOp, module: Any) -> None:
 
 
 def _define(function: llvm.FuncOp, module: Any) -> None:
-    ir = _llvm("ir")
+    ir = llvmlite("ir")
     from xdsl.backend.llvm.convert_type import convert_type
 
     made = module.get_global(function.sym_name.data)
@@ -250,7 +268,7 @@ def _translate(op: Operation, builder: Any, values: dict[SSAValue, Any], blocks:
         case llvm.AllocaOp():
             # llvmlite gives it a pointer with a type, unlike all others.
             convert_op(op, builder, values, blocks)
-            values[op.res].type = _llvm("ir").PointerType()
+            values[op.res].type = llvmlite("ir").PointerType()
         case _:
             convert_op(op, builder, values, blocks)
 
@@ -261,7 +279,7 @@ _SYMBOLS: Final = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "ne
 
 def _masked_store(op: llvm.MaskedStoreOp, builder: Any, values: dict[SSAValue, Any]) -> None:
     """A masked store by the intrinsic for its type, which xDSL's translation leaves out of the name."""
-    ir = _llvm("ir")
+    ir = llvmlite("ir")
 
     value, pointer, mask = values[op.value], values[op.data], values[op.mask]
     alignment = ir.Constant(ir.IntType(32), op.alignment.value.data)
@@ -278,7 +296,7 @@ def _reduce(
     values: dict[SSAValue, Any],
 ) -> None:
     """A reduction with its flags, which xDSL's translation drops."""
-    ir = _llvm("ir")
+    ir = llvmlite("ir")
 
     start, vector = values[op.start_value], values[op.vector]
     kind = "fadd" if isinstance(op, llvm.VectorReduceFAddOp) else "fmul"

@@ -36,7 +36,15 @@ from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.data import Blob
 
-__all__ = ["MACHINE_LEVELS", "Compiled", "Memory", "compile_partition", "machine_passes", "observed"]
+__all__ = [
+    "MACHINE_LEVELS",
+    "Compiled",
+    "Memory",
+    "compile_partition",
+    "machine_passes",
+    "make_kernels",
+    "observed",
+]
 
 MACHINE_LEVELS: Final = ("loops", "vector", "llvm")
 """The levels of a partition below `edge`: loops over buffers, vectors of the machine, the `llvm` dialect."""
@@ -91,6 +99,29 @@ def machine_passes(lanes: int) -> list[ModulePass]:
     return [DistributeLoopsPass(), ExpandMathPass(), LowerVectorsPass(lanes), ConvertToLlvmPass()]
 
 
+def make_kernels(
+    context: Context,
+    module: ModuleOp,
+    *,
+    bands: int | None = CACHE,
+    algorithm: str | None = None,
+    tune: Callable[[ModuleOp], None] | None = None,
+) -> None:
+    """From a module of edge ops with one method to kernels, with the layouts of what is between them.
+
+    The options are those of `compile_partition`.
+    """
+    FuseAttentionPass().apply(context, module)
+    FuseNormalizationPass().apply(context, module)
+    FormKernelsPass().apply(context, module)
+    if bands is not None:
+        FuseBandsPass(bands).apply(context, module)
+    if tune is not None:
+        tune(module)
+    ChooseAlgorithmsPass(algorithm).apply(context, module)
+    AssignLayoutsPass().apply(context, module)
+
+
 def compile_partition(
     module: ModuleOp,
     instruction_sets: tuple[str, ...],
@@ -107,15 +138,7 @@ def compile_partition(
     the cheapest is taken of unless it is given. `tune` gives kernels measured times by which it is chosen.
     """
     context = Context()
-    FuseAttentionPass().apply(context, module)
-    FuseNormalizationPass().apply(context, module)
-    FormKernelsPass().apply(context, module)
-    if bands is not None:
-        FuseBandsPass(bands).apply(context, module)
-    if tune is not None:
-        tune(module)
-    ChooseAlgorithmsPass(algorithm).apply(context, module)
-    AssignLayoutsPass().apply(context, module)
+    make_kernels(context, module, bands=bands, algorithm=algorithm, tune=tune)
     for name in instruction_sets:
         # LLVM serves one thread at a time: it is not asked for this while it compiles.
         for target in (INSTRUCTION_SETS[name], INSTRUCTION_SETS[name].with_dot_products()):
@@ -125,7 +148,7 @@ def compile_partition(
     packed: Packed = {}
     loops: dict[str, Loops] = {}
     for name in instruction_sets:
-        made = loops[name] = loops_of(module, name, packed)
+        made = loops[name] = loops_of(module, INSTRUCTION_SETS[name], packed)
         for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function))

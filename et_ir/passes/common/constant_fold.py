@@ -303,7 +303,8 @@ def fold_ops(module: ModuleOp, ops: Iterable[Operation], limit: int) -> None:
 
 def _restores(op: SchemaOp) -> bool:
     """Whether an op makes floats of quantized numbers."""
-    return op.name.partition(".")[2].startswith("quantized_decomposed.dequantize_")
+    name = op.name.partition(".")[2]
+    return name.startswith(("quantized_decomposed.dequantize_", "quantized_decomposed.embedding_"))
 
 
 def _is_torch_operator(op: SchemaOp) -> bool:

@@ -58,7 +58,7 @@ def bordered(host: Host, image: SSAValue, window: Window, channels: int, padded:
 def bordered_planes(host: Host, image: SSAValue, window: Window, channels: int, value: int) -> SSAValue:
     """As `bordered`, of up to four channels that follow each other in memory; pixels of the result have four."""
     height, width = window.padded_height, window.padded_width
-    lanes = 16
+    lanes = 1 if host.small else 16
     target = host.scratch(window.batch * height * width * 4, i8)
     source = Operand(image, [window.batch, channels, window.in_height, window.in_width])
     result = Operand(target, [window.batch * height * width * 4])
@@ -97,23 +97,25 @@ def bordered_planes(host: Host, image: SSAValue, window: Window, channels: int, 
 def _fill(b: LoopBuilder, y: SSAValue, row: Index, start: Index, end: Index, value: int) -> None:
     if start == end:
         return
-    bytes = b.splat(value, vector_of(WIDTH, element=i8))
-    with b.for_(start, end, WIDTH) as loop:
-        b.masked_store(bytes, y, [row, loop.index], b.mask(b.sub(end, loop.index), WIDTH))
+    width = 1 if b.small else WIDTH
+    bytes = b.splat(value, vector_of(width, element=i8))
+    with b.for_(start, end, width) as loop:
+        b.masked_store(bytes, y, [row, loop.index], b.mask(b.sub(end, loop.index), width))
 
 
 def _copy(
     b: LoopBuilder, x: SSAValue, source: list[Index], y: SSAValue, target: list[Index], count: int
 ) -> None:
     """Copy a row; what is left after whole vectors, with a mask."""
-    type = vector_of(WIDTH, element=i8)
+    width = 4 if b.small else WIDTH
+    type = vector_of(width, element=i8)
     *before, first = source
-    whole = count // WIDTH * WIDTH
-    with b.for_(0, whole, WIDTH) as loop:
+    whole = count // width * width
+    with b.for_(0, whole, width) as loop:
         value = b.load(x, [*before, b.add(first, loop.index)], type)
         b.store(value, y, [target[0], b.add(target[1], loop.index)])
     if whole < count:
-        mask = b.mask(count - whole, WIDTH)
+        mask = b.mask(count - whole, width)
         value = b.masked_load(x, [*before, b.add(first, whole)], mask, b.splat(0, type))
         b.masked_store(value, y, [target[0], b.add(target[1], whole)], mask)
 

@@ -43,7 +43,7 @@ def channel_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     result = Operand(host.buffer(kernel.outputs[0]), [sizes.rows, sizes.columns])
     for phase in sizes.phases:
         filters = channel_filters(host, sizes, phase, weight)
-        tile = 1 if sizes.cut else min(phase[2].count, {16: 8, 8: 3, 4: 3}[host.lanes])
+        tile = 1 if sizes.cut else min(phase[2].count, host.tile_pixels)
         shape = _Shape(sizes, phase, tile)
 
         def build(b: LoopBuilder, buffers: Sequence[SSAValue], shape: _Shape = shape) -> None:

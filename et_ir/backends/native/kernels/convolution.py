@@ -20,6 +20,7 @@ from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogu
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.padding import padded
 from et_ir.backends.native.kernels.panels import (
+    PANEL,
     constant_array,
     panel_columns,
     panels_of,
@@ -30,6 +31,7 @@ from et_ir.backends.native.kernels.product import (
     Sizes,
     build_product,
     column_groups,
+    in_panels,
     packed_operand,
 )
 from et_ir.backends.native.kernels.windows import Window, window_of
@@ -94,14 +96,15 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     columns, channels = filters.shape[:2]
     planar = dim_order_of(tensor_type(outside[anchor.arg("input")])) != NHWC
     order = (1, 2, 3, 0) if planar else (2, 3, 1, 0)
-    panels = panels_of(host, filters.transpose(order))
+    panel = host.panel(PANEL)
+    panels = panels_of(host, filters.transpose(order), panel)
     rows = window.batch * window.out_height * window.out_width
     epilogue = convolution_epilogue(kernel, anchor)
     image = host.buffer(outside[anchor.arg("input")])
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
     if window.is_point:
         tile = tile_rows(rows, host)
-        sizes = Sizes(1, rows, channels, columns, tile, panel_columns(host))
+        sizes = in_panels(Sizes(1, rows, channels, columns, tile, panel_columns(host)), panel)
         left = Operand(image, [rows, channels])
 
         def build_point(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -114,7 +117,7 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
         return
     inner = window.height * window.width * channels
     tile = tile_rows(window.out_width, host)
-    sizes = Sizes(1, window.out_width, inner, columns, tile, panel_columns(host))
+    sizes = in_panels(Sizes(1, window.out_width, inner, columns, tile, panel_columns(host)), panel)
     planes, channels = (channels, 1) if planar else (1, channels)
     shape = _Shape(window, planes, channels, sizes, inner * columns * 4 < LARGE_FILTERS)
     images = replace(window, batch=window.batch * planes)

@@ -68,7 +68,7 @@ def filter_operand(host: Host, filters: Array) -> Operand:
 
 def tile_pixels(window: Window, host: Host) -> int:
     """Pixels of a tile, each of which is an accumulator; a vector of 16 takes more registers where they are shorter."""
-    most = {16: 8, 8: 3, 4: 3}[host.lanes]
+    most = host.tile_pixels
     tiles = -(-window.out_width // most)
     return -(-window.out_width // tiles)
 

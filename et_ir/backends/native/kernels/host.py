@@ -88,8 +88,12 @@ class Host:
         known: Known,
         ranges: Ranges,
         packed: Packed,
+        *,
+        small: bool = False,
     ):
         """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
+        self.small = small
+        """Whether code is to be small, as for machines without vectors: tiles have one row or pixel."""
         self.symbols = Globals(module)
         self.lanes = lanes
         """Elements of a vector register."""
@@ -121,6 +125,20 @@ class Host:
         self._ranges = ranges
         self._words: dict[str, SSAValue] = {}
         self._indices: dict[Size, Index] = {}
+
+    @property
+    def tile_pixels(self) -> int:
+        """Pixels of a register tile, of 16 channels each: these take more registers where vectors are shorter."""
+        return 1 if self.small else 8 if self.lanes == 16 else 3
+
+    @property
+    def step(self) -> int:
+        """Elements of a vector that pointwise loops go by."""
+        return 1 if self.small else self.lanes
+
+    def panel(self, whole: int, *, bytes: bool = False) -> int:
+        """Columns of a panel of constants, of which large code has `whole`; `bytes` are multiplied in fours."""
+        return whole if not self.small else 2 if bytes else 4
 
     # -- sizes
 
@@ -255,7 +273,7 @@ class Host:
     def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
         """The name of a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
-        builder = LoopBuilder(block, self.message)
+        builder = LoopBuilder(block, self.message, small=self.small)
         build(builder, block.args)
         builder.add_op(ReturnOp())
         text = _text(block)

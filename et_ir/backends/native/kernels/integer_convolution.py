@@ -19,8 +19,8 @@ from et_ir.backends.native.kernels.integer_product import (
     quads_of_panels,
     store_totals,
 )
-from et_ir.backends.native.kernels.panels import panel_columns
-from et_ir.backends.native.kernels.product import Sizes, column_groups
+from et_ir.backends.native.kernels.panels import PANEL, panel_columns
+from et_ir.backends.native.kernels.product import Sizes, column_groups, in_panels
 from et_ir.backends.native.kernels.requantization import IntegerEpilogue, integer_epilogue
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
@@ -53,6 +53,7 @@ def integer_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     rows = window.batch * window.out_height * window.out_width
     tile = integer_tile_rows(window.out_width, host)
     sizes = Sizes(1, window.out_width, inner // QUAD, columns, tile, panel_columns(host), window.out_width)
+    sizes = in_panels(sizes, host.panel(PANEL, bytes=True))
     epilogue = integer_epilogue(host, kernel, found, rows, columns)
     right, start = (
         packed_bytes(host, filters.reshape(columns, inner), inner),

@@ -46,7 +46,7 @@ def integer_depthwise_kernel(host: Host, kernel: KernelOp) -> None:
     right = Operand(host.constant(blob, whole.size // QUAD, i32), shape)
     start = packed_starts(host, found.start())
     result = Operand(host.buffer(kernel.outputs[0]), [rows, channels])
-    most = 8 if host.lanes == PANEL else 3
+    most = host.tile_pixels
     tiles = -(-window.out_width // most)
     tile = -(-window.out_width // tiles)
 

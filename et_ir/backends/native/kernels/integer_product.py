@@ -18,7 +18,7 @@ from et_ir.backends.native.kernels.borders import bordered
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_operands import kernel_operands
 from et_ir.backends.native.kernels.panels import PANEL, panel_columns, tile_rows
-from et_ir.backends.native.kernels.product import BLOCK_ROWS, Sizes, column_groups, shared_tiles
+from et_ir.backends.native.kernels.product import BLOCK_ROWS, Sizes, column_groups, in_panels, shared_tiles
 from et_ir.backends.native.kernels.requantization import IntegerEpilogue, integer_epilogue
 from et_ir.backends.native.kernels.row_tiles import visit_rows
 from et_ir.backends.native.kernels.windows import Window, window_of
@@ -51,7 +51,9 @@ def integer_product_kernel(host: Host, kernel: KernelOp) -> None:
         host, image, Window(rows, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0), inner, padded, found.zero_point
     )
     weights = found.weights.reshape(columns, inner)
-    sizes = Sizes(1, rows, padded // QUAD, columns, integer_tile_rows(rows, host), panel_columns(host), rows)
+    tile = integer_tile_rows(rows, host)
+    sizes = Sizes(1, rows, padded // QUAD, columns, tile, panel_columns(host), rows)
+    sizes = in_panels(sizes, host.panel(PANEL, bytes=True))
     epilogue = integer_epilogue(host, kernel, found, rows, columns)
     # Where the zero point is known at run time only, sums start from it times those of the weights.
     dynamic = found.quantization is None
@@ -73,19 +75,20 @@ def integer_product_kernel(host: Host, kernel: KernelOp) -> None:
 
 def integer_tile_rows(rows: int, host: Host) -> int:
     """Rows of a register tile: fewer where bytes are widened in registers."""
-    return tile_rows(rows, host) if host.lanes == PANEL else min(rows, 4)
+    return tile_rows(rows, host) if host.lanes == PANEL or host.small else min(rows, 4)
 
 
 def packed_bytes(host: Host, weights: Array, padded: int) -> Operand:
     """Panels of weights `[columns, inner]`, with zeros for what is beyond them, as a kernel takes them."""
     columns, inner = weights.shape
-    panels = -(-columns // PANEL)
-    whole = np.zeros((panels * PANEL, padded), np.int8)
+    panel = host.panel(PANEL, bytes=True)
+    panels = -(-columns // panel)
+    whole = np.zeros((panels * panel, padded), np.int8)
     whole[:columns, :inner] = weights
-    packed = np.ascontiguousarray(whole.reshape(panels, PANEL, padded // QUAD, QUAD).transpose(0, 2, 1, 3))
+    packed = np.ascontiguousarray(whole.reshape(panels, panel, padded // QUAD, QUAD).transpose(0, 2, 1, 3))
     blob = Blob.of("packed", packed.reshape(-1).view(np.uint8).data)
     held = host.constant(blob, packed.size // QUAD, i32)
-    return Operand(held, [panels, padded // QUAD, PANEL], fixed=[2])
+    return Operand(held, [panels, padded // QUAD, panel], fixed=[2])
 
 
 def packed_starts(host: Host, start: Array) -> Operand:
@@ -158,9 +161,10 @@ def _accumulate(
 
 def quads_of_panels(b: LoopBuilder, w: SSAValue, column: Index, place: Index, width: int) -> SSAValue:
     """Fours of bytes of `width` columns, from a column on at which a panel starts."""
-    first = b.quotient(column, PANEL)
-    type = vector_of(PANEL, element=i32)
-    return b.concat([b.load(w, [b.add(first, panel), place, 0], type) for panel in range(width // PANEL)])
+    panel = b.static_dim(w, 2)
+    first = b.quotient(column, panel)
+    type = vector_of(panel, element=i32)
+    return b.concat([b.load(w, [b.add(first, one), place, 0], type) for one in range(width // panel)])
 
 
 def store_totals(

@@ -51,25 +51,25 @@ def constant_integers(host: Host, value: SSAValue) -> np.ndarray[Any, np.dtype[n
     return np.frombuffer(symbol.value.blob.view(), np.int64)
 
 
-def panels_of(host: Host, matrix: Array) -> SSAValue:
+def panels_of(host: Host, matrix: Array, panel: int = PANEL) -> SSAValue:
     """A constant buffer of the panels of a matrix, `[panel][row][column]`, padded with zeros.
 
     Columns are the last dimension of the array, and rows are all others.
     """
     columns = matrix.shape[-1]
     rows = matrix.size // columns
-    padded = -(-columns // PANEL) * PANEL
+    padded = -(-columns // panel) * panel
 
     def pack() -> Array:
-        packed = np.zeros((-(-columns // PANEL), rows, PANEL), np.float32)
+        packed = np.zeros((-(-columns // panel), rows, panel), np.float32)
         flat = matrix.reshape(rows, columns)
-        whole = columns // PANEL
-        packed[:whole] = flat[:, : whole * PANEL].reshape(rows, whole, PANEL).transpose(1, 0, 2)
-        if columns % PANEL:
-            packed[whole, :, : columns % PANEL] = flat[:, whole * PANEL :]
+        whole = columns // panel
+        packed[:whole] = flat[:, : whole * panel].reshape(rows, whole, panel).transpose(1, 0, 2)
+        if columns % panel:
+            packed[whole, :, : columns % panel] = flat[:, whole * panel :]
         return packed
 
-    return host.constant(host.packed(matrix, "panels", pack), rows * padded)
+    return host.constant(host.packed(matrix, f"panels of {panel}", pack), rows * padded)
 
 
 def array_constant(host: Host, array: Array) -> SSAValue:
@@ -90,6 +90,6 @@ def panel_columns(host: Host) -> int:
 
 def tile_rows(rows: int, host: Host) -> int:
     """Rows of a register tile: of those that the registers hold, the one that computes the fewest rows twice."""
-    most = 14 if host.lanes == PANEL else 6
+    most = 14 if host.lanes == PANEL else 2 if host.small else 6
     # Below four rows the latency of additions shows; loads of the right matrix weigh a row.
     return min(range(1, min(most, rows) + 1), key=lambda tile: (-(-rows // tile) * (max(tile, 4) + 1), -tile))

@@ -55,7 +55,7 @@ def pointwise_kernel(host: Host, kernel: KernelOp) -> None:
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         elements = [in_registers(element_of(value)) for value in inputs]
-        build_pointwise(b, host.lanes, steps, buffers, compute, elements)
+        build_pointwise(b, host.step, steps, buffers, compute, elements)
 
     host.call("pointwise", operands, build)
 
@@ -64,7 +64,7 @@ def copy_kernel(host: Host, source: SSAValue, target: SSAValue, elements: Size) 
     """Copy the elements of a buffer."""
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        build_pointwise(b, host.lanes, [(True,)], buffers, lambda _, values: values[0])
+        build_pointwise(b, host.step, [(True,)], buffers, lambda _, values: values[0])
 
     host.call("copy", [Operand(source, [elements]), Operand(target, [elements])], build)
 
@@ -92,7 +92,7 @@ def build_pointwise(
     *sources, target = buffers
     types = elements or [b.element_type(source) for source in sources]
     rank = len(steps[0]) if steps else 1
-    width = lanes * VECTORS
+    width = lanes * (1 if b.small else VECTORS)
     sizes = [b.dim(target, dim) for dim in range(rank)]
 
     def places(place: Sequence[Index], of: Steps) -> list[Index]:

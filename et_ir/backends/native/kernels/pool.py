@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_ir.backends.native.elements import element_of, in_registers, width_of
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.images import image_sizes
@@ -16,6 +18,7 @@ from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import ui8
 
 __all__ = ["pool_kernel"]
 
@@ -49,6 +52,7 @@ class _Pool:
     ):
         self.b, self.op, self.window, self.epilogue, self.x, self.y = b, op, window, epilogue, x, y
         self.is_average = operator_name(op) == "avg_pool2d"
+        self.lanes = 1 if b.small else PANEL
 
     def build(self) -> None:
         b, window = self.b, self.window
@@ -65,11 +69,11 @@ class _Pool:
                 )
                 pixel = b.add(b.mul(row, window.out_width), loop.index)
                 divisor = self._divisor(line, loop.index, rows, columns) if self.is_average else None
-                with b.for_(0, channels, PANEL) as inner:
-                    mask = b.mask(b.sub(channels, inner.index), PANEL)
+                with b.for_(0, channels, self.lanes) as inner:
+                    mask = b.mask(b.sub(channels, inner.index), self.lanes)
                     total = self._under(number, rows, columns, inner.index, mask)
                     if divisor is not None:
-                        total = div(b, total, b.broadcast(divisor, vector_of(PANEL)))
+                        total = div(b, total, b.broadcast(divisor, vector_of(self.lanes)))
                     self.epilogue.store_row(b, total, self.y, [pixel, inner.index], mask)
 
     def _span(
@@ -95,12 +99,14 @@ class _Pool:
     ) -> SSAValue:
         """The sum or the maximum of the pixels under the window."""
         b, window = self.b, self.window
-        start = b.splat(0.0 if self.is_average else float("-inf"), vector_of(PANEL))
+        element = element_of(self.op.operands[0])
+        type = vector_of(self.lanes, element=in_registers(element))
+        start = b.splat(0.0 if self.is_average else _least(element), type)
         with b.for_(*rows, window.apart_y, [start]) as lines:
             with b.for_(*columns, window.apart_x, [lines.args[0]]) as pixels:
                 value = b.masked_load(self.x, [number, lines.index, pixels.index, channel], mask, start)
                 (total,) = pixels.args
-                made = add(b, total, value) if self.is_average else b.value(arith.MaximumfOp(total, value))
+                made = add(b, total, value) if self.is_average else b.value(_larger(element)(total, value))
                 pixels.next = [made]
             lines.next = [pixels.results[0]]
         return lines.results[0]
@@ -124,3 +130,15 @@ class _Pool:
             start = b.sub(b.mul(at, step), border)
             counts.append(b.sub(b.min(b.add(start, count), size + border), start))
         return b.to_float(b.mul(*counts))
+
+
+def _least(element: Attribute) -> float:
+    """The number of a type that no other is below."""
+    if element == f32:
+        return float("-inf")
+    return 0 if element == ui8 else -(2 ** (width_of(element) - 1))
+
+
+def _larger(element: Attribute) -> Callable[[SSAValue, SSAValue], Operation]:
+    """The op that computes the larger one of two numbers."""
+    return arith.MaximumfOp if element == f32 else arith.MaxUIOp if element == ui8 else arith.MaxSIOp

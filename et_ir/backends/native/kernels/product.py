@@ -8,7 +8,7 @@ constant right matrix is packed in panels of 16 columns when the program is comp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xdsl.ir import SSAValue
@@ -39,6 +39,7 @@ __all__ = [
     "build_product",
     "build_sequential_product",
     "column_groups",
+    "in_panels",
     "packed_operand",
     "product_kernel",
     "right_argument",
@@ -68,6 +69,8 @@ class Sizes:
     tile_columns: int
     most_rows: int = 0
     """Rows that there may be at most, where their number is not known."""
+    panel: int = PANEL
+    """Columns of a panel of the right matrix, if it is packed."""
 
     @property
     def many_rows(self) -> bool:
@@ -119,6 +122,9 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
     anchor = _Anchor(anchor_of(kernel))
     sizes = anchor.sizes(host)
     outside = kernel.outside()
+    array = constant_array(host, outside[anchor.right])
+    if array is not None and array.ndim == 2:
+        sizes = in_panels(sizes, host.panel(PANEL))
     right = _right_operand(host, anchor, outside[anchor.right], sizes)
     rows = product((sizes.batch, sizes.rows))
     left = Operand(host.buffer(outside[anchor.left]), [rows, sizes.inner])
@@ -134,6 +140,11 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
     host.call("product", [left, right, *epilogue.operands(host), result], build)
 
 
+def in_panels(sizes: Sizes, panel: int) -> Sizes:
+    """A product whose right matrix is in panels of a width; tiles are as wide if these are narrow."""
+    return sizes if panel == PANEL else replace(sizes, tile_columns=panel, panel=panel)
+
+
 def right_argument(kernel: KernelOp) -> SSAValue | None:
     """The right matrix of a product, as the body has it, if it may be in memory by columns, as it is packed then."""
     anchor = _Anchor(anchor_of(kernel))
@@ -146,7 +157,7 @@ def _right_operand(host: Host, anchor: _Anchor, value: SSAValue, sizes: Sizes) -
     """The right matrix: packed when compiled or by a kernel, or as it is where that is as fast."""
     array = constant_array(host, value)
     if array is not None and array.ndim == 2:
-        return packed_operand(panels_of(host, array.T if anchor.by_columns else array), sizes)
+        return packed_operand(panels_of(host, array.T if anchor.by_columns else array, sizes.panel), sizes)
     plain = Operand(host.buffer(value), [sizes.batch, sizes.inner, sizes.columns])
     if not tensor_type(value).has_static_shape():
         return plain
@@ -163,7 +174,7 @@ def _right_operand(host: Host, anchor: _Anchor, value: SSAValue, sizes: Sizes) -
 def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
     """Panels of a right matrix, as a kernel takes them."""
     assert isinstance(sizes.columns, int)
-    return Operand(panels, [-(-sizes.columns // PANEL), sizes.inner, PANEL], fixed=[2])
+    return Operand(panels, [-(-sizes.columns // sizes.panel), sizes.inner, sizes.panel], fixed=[2])
 
 
 def build_product(
@@ -174,7 +185,7 @@ def build_product(
     Panels are `[panel][inner][16]`, after a batch if there is one.
     """
     tile = sizes.tile_rows
-    packed = sizes.batch == 1 and b.static_dim(w, 2) == PANEL
+    packed = sizes.batch == 1 and b.static_dim(w, 2) == sizes.panel
     matrix = None if packed else 0
 
     def rows(
@@ -248,8 +259,8 @@ def _last_columns(
     assert isinstance(sizes.columns, int)
     # One tile, masked: each element of the left matrix is read once for all of its panels.
     left = sizes.columns % sizes.tile_columns
-    padded = -(-left // PANEL) * PANEL
-    visit(whole, padded, b.mask(b.sub(columns, whole), padded) if left % PANEL else None)
+    padded = -(-left // sizes.panel) * sizes.panel
+    visit(whole, padded, b.mask(b.sub(columns, whole), padded) if left % sizes.panel else None)
 
 
 def _is_long(sizes: Sizes) -> bool:

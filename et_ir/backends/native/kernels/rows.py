@@ -167,7 +167,7 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
         operands.append(Operand(host.buffer(value), sizes, fixed))
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        _Rows(b, host.lanes, runs, buffers, fused).build()
+        _Rows(b, host.step, runs, buffers, fused).build()
 
     host.call(what.name.strip("_").split(".")[0], operands, build)
 

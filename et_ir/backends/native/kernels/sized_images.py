@@ -250,7 +250,7 @@ def sized_depthwise_kernel(host: Host, kernel: KernelOp) -> None:
     epilogue = convolution_epilogue(kernel, anchor)
     result = Operand(host.buffer(kernel.outputs[0]), [images.rows, channels])
     # Each pixel of a tile is an accumulator; a vector of 16 takes more registers where they are shorter.
-    tile = min(host.most(images.out_width), {16: 8, 8: 3, 4: 3}[host.lanes])
+    tile = min(host.most(images.out_width), host.tile_pixels)
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, w, *others, y, height, width = buffers

@@ -82,16 +82,24 @@ class ConvertToLlvmPass(ModulePass):
 
     name = "convert-to-llvm"
 
+    index_bits: int = 64
+    """Bits of values of type `index`."""
+    freestanding: bool = False
+    """Whether the code runs without et-vm: there are no entry points that take an array, no times, no prefetches,
+    and multiply-adds are fused only where the machine does so."""
+    dual_products: bool = False
+    """Whether there is Arm's instruction that adds two products of 16 bits (`smlad`), for products of bytes."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
         for function in functions:
-            if function.sym_visibility is None:
+            if function.sym_visibility is None and not self.freestanding:
                 _check_entry(function)
         for function in functions:
-            made = _Conversion().function(function)
+            made = _Conversion(self).function(function)
             op.body.block.insert_op_before(made, function)
             op.body.block.erase_op(function)
-            if function.sym_visibility is None:
+            if function.sym_visibility is None and not self.freestanding:
                 op.body.block.add_op(_entry_point(made))
         called = {
             inner.callee.string_value()
@@ -100,7 +108,7 @@ class ConvertToLlvmPass(ModulePass):
         }
         for name in (BARRIER, MARK, REPORT):
             if name in called:
-                type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), i64])
+                type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), IntegerType(self.index_bits)])
                 op.body.block.add_op(llvm.FuncOp(name, type, linkage=llvm.LinkageAttr("external")))
 
 
@@ -248,7 +256,10 @@ _SUMS: Final = {
 class _Conversion:
     """Rebuilds one function."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: ConvertToLlvmPass) -> None:
+        self._index_type = IntegerType(options.index_bits)
+        self._freestanding = options.freestanding
+        self._dual_products = options.dual_products
         self._values: dict[SSAValue, SSAValue] = {}
         self._buffers: dict[SSAValue, _Buffer] = {}
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
@@ -269,7 +280,7 @@ class _Conversion:
         block = function.body.block
         types: list[Attribute] = [llvm.LLVMPointerType()]
         for argument in block.args:
-            types += _argument_types(argument.type)
+            types += self._argument_types(argument.type)
         self._block = self._entry = Block(arg_types=types)
         self._region.add_block(self._block)
         arguments = iter(self._entry.args)
@@ -285,7 +296,7 @@ class _Conversion:
             else:
                 self._values[argument] = value
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
-        self._marks = not private and any(isinstance(op, CallOp) for op in block.ops)
+        self._marks = not (private or self._freestanding) and any(isinstance(op, CallOp) for op in block.ops)
         self._mark()
         self._ops(block)
         return llvm.FuncOp(
@@ -316,6 +327,10 @@ class _Conversion:
                 self._define(op, llvm.FNegOp(self._value(op.operand)))
             case math.FmaOp() | vector.FMAOp():
                 x, y, z = map(self._value, op.operands)
+                if self._freestanding:
+                    name = f"llvm.fmuladd.{_suffix(x.type)}"
+                    self._define(op, llvm.CallIntrinsicOp(name, [x, y, z], [x.type]))
+                    return
                 made = self._like((llvm.FMAOp, x.type), (x, y, z), lambda: llvm.FMAOp(x, y, z))
                 self._values[op.results[0]] = self._made(made)
             case arith.CmpiOp():
@@ -328,7 +343,7 @@ class _Conversion:
             case SelectOp():
                 self._define(op, SelectOp(*map(self._value, op.operands)))
             case arith.IndexCastOp():
-                self._values[op.result] = self._value(op.input)
+                self._values[op.result] = self._index_cast(op)
             case arith.SIToFPOp():
                 self._define(op, llvm.SIToFPOp(self._value(op.input), op.result.type))
             case arith.ExtSIOp():
@@ -347,7 +362,7 @@ class _Conversion:
             case DotOp():
                 self._values[op.result] = self._dot(*map(self._value, (op.lhs, op.rhs, op.acc)))
             case ReportOp():
-                self._call(REPORT, [self._context, self._number_of(op.number.value.data, i64)])
+                self._call(REPORT, [self._context, self._number_of(op.number.value.data, self._index_type)])
             case arith.ExtFOp():
                 self._define(op, llvm.FPExtOp(self._value(op.input), op.result.type))
             case arith.TruncFOp():
@@ -388,6 +403,8 @@ class _Conversion:
                 self._for(op)
             case scf.IfOp():
                 self._if(op)
+            case PrefetchOp() if self._freestanding:
+                pass
             case PrefetchOp():
                 # For reading, into the second cache, of data.
                 hints = [self._number_of(number, i32) for number in (0, 2, 1)]
@@ -417,7 +434,7 @@ class _Conversion:
         lower, upper, step = map(self._value, (op.lb, op.ub, op.step))
         carried = [self._value(value) for value in op.iter_args]
         types = [value.type for value in carried]
-        body, after = Block(arg_types=[i64, *types]), Block(arg_types=types)
+        body, after = Block(arg_types=[self._index_type, *types]), Block(arg_types=types)
         some = self._icmp("slt", lower, upper)
         self._add(llvm.CondBrOp(some, body, [lower, *carried], after, carried))
         self._values.update(zip(op.body.block.args, body.args, strict=True))
@@ -483,9 +500,24 @@ class _Conversion:
         """A buffer on the stack; aligned as vectors are."""
         type = memref_type(op.memref)
         sizes = type.get_shape()
-        count = self._number_of(prod(sizes), i64)
-        made = self._made(llvm.AllocaOp(count, type.element_type, alignment=64))
+        count = self._number_of(prod(sizes), self._index_type)
+        alignment = 8 if self._freestanding else 64
+        made = self._made(llvm.AllocaOp(count, type.element_type, alignment=alignment))
         self._buffers[op.memref] = _Buffer(made, sizes, type.element_type)
+
+    def _argument_types(self, type: Attribute) -> list[Attribute]:
+        if isinstance(type, MemRefType):
+            return [llvm.LLVMPointerType(), *(self._index_type for size in type.get_shape() if size < 0)]
+        return [self._index_type if isinstance(type, IndexType) else type]
+
+    def _index_cast(self, op: arith.IndexCastOp) -> SSAValue:
+        """An index as an integer or the other way; the number has the same sign in fewer or more bits."""
+        value = self._value(op.input)
+        type = self._index_type if isinstance(op.result.type, IndexType) else op.result.type
+        if value.type == type:
+            return value
+        kind = llvm.SExtOp if nbytes(value.type) < nbytes(type) else llvm.TruncOp
+        return self._made(kind(value, type))
 
     def _dim(self, op: memref.DimOp) -> _Index:
         owner = op.index.owner
@@ -566,12 +598,15 @@ class _Conversion:
     def _mask(self, op: vector.CreateMaskOp) -> None:
         """Lanes whose number is below the count, as LLVM's `get.active.lane.mask` says."""
         type = vector_type(op.mask_vector)
-        zero = self._number_of(0, i64)
+        index = self._index_type
+        zero = self._number_of(0, index)
         # A count below zero sets no lane; the intrinsic takes numbers without a sign.
         count = self._made(
-            llvm.CallIntrinsicOp("llvm.smax.i64", [self._value(op.mask_dim_sizes[0]), zero], [i64])
+            llvm.CallIntrinsicOp(
+                f"llvm.smax.{_suffix(index)}", [self._value(op.mask_dim_sizes[0]), zero], [index]
+            )
         )
-        name = f"llvm.get.active.lane.mask.{_suffix(type)}.i64"
+        name = f"llvm.get.active.lane.mask.{_suffix(type)}.{_suffix(index)}"
         self._define(op, llvm.CallIntrinsicOp(name, [zero, count], [type]))
 
     def _broadcast(self, op: vector.BroadcastOp) -> None:
@@ -649,6 +684,8 @@ class _Conversion:
                 acc = self._binary(llvm.AddOp, acc, self._made(made))
             return acc
         type = vector_type(x)
+        if self._dual_products and lanes == 1:
+            return self._dual_dot(x, w, acc)
         for place in range(4):
             low, top, right = (
                 self._constant(integer_splat(type, number), type) for number in (255, 24, 8 * place)
@@ -658,6 +695,26 @@ class _Conversion:
             signed = self._binary(llvm.AShrOp, self._binary(llvm.ShlOp, w, left), top)
             acc = self._binary(llvm.AddOp, acc, self._binary(llvm.MulOp, byte, signed))
         return acc
+
+    def _dual_dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
+        """Two products at a time: of bytes 0 and 2, then of bytes 1 and 3, extended to 16 bits."""
+        eight = self._number_of(8, i32)
+        one, other, total = (self._bits_as(value, i32) for value in (x, w, acc))
+        for turned in (False, True):
+            factors: list[SSAValue] = []
+            for value, extend in ((one, "llvm.arm.uxtb16"), (other, "llvm.arm.sxtb16")):
+
+                def halves(value: SSAValue = value, extend: str = extend, turned: bool = turned) -> Operation:
+                    if turned:
+                        value = self._made(
+                            llvm.CallIntrinsicOp("llvm.fshr.i32", [value, value, eight], [i32])
+                        )
+                    return llvm.CallIntrinsicOp(extend, [value], [i32])
+
+                # Once for all rows or columns that it is multiplied with.
+                factors.append(self._once((extend, turned), (value,), halves))
+            total = self._made(llvm.CallIntrinsicOp("llvm.arm.smlad", [*factors, total], [i32]))
+        return self._bits_as(total, acc.type)
 
     def _bits_as(self, value: SSAValue, type: Attribute) -> SSAValue:
         return self._once((llvm.BitcastOp, type), (value,), lambda: llvm.BitcastOp(value, type))
@@ -732,7 +789,7 @@ class _Conversion:
         return self._value(value)
 
     def _index(self, value: _Index) -> SSAValue:
-        return self._number_of(value, i64) if isinstance(value, int) else value
+        return self._number_of(value, self._index_type) if isinstance(value, int) else value
 
     def _number_of(self, number: int, type: IntegerType) -> SSAValue:
         return self._constant(IntegerAttr(number, type), type)
@@ -741,7 +798,8 @@ class _Conversion:
         """A constant at the entry of the function, once each."""
         if isinstance(type, IndexType):
             assert isinstance(value, IntegerAttr)
-            value, type = IntegerAttr(value.value.data, i64), i64
+            type = self._index_type
+            value = IntegerAttr(value.value.data, type)
         key = (value, type)
         found = self._constants.get(key)
         if found is None:
@@ -761,7 +819,7 @@ class _Conversion:
         if sum is None:
             return self._values[value]
         start, number = sum
-        return self._binary(llvm.AddOp, self._value(start), self._number_of(number, i64))
+        return self._binary(llvm.AddOp, self._value(start), self._number_of(number, self._index_type))
 
     def _add(self, op: Operation) -> None:
         self._block.add_op(op)
@@ -781,12 +839,6 @@ def _added(op: Operation | Block) -> tuple[SSAValue, int] | None:
         if isinstance(op.result.type, IndexType) and isinstance(value, IntegerAttr):
             return op.lhs, value.value.data
     return None
-
-
-def _argument_types(type: Attribute) -> list[Attribute]:
-    if isinstance(type, MemRefType):
-        return [llvm.LLVMPointerType(), *(i64 for size in type.get_shape() if size < 0)]
-    return [i64 if isinstance(type, IndexType) else type]
 
 
 def _alignment(base: SSAValue) -> int:

@@ -44,7 +44,7 @@ from et_ir.backends.native.kernels.sized_images import (
 )
 from et_ir.backends.native.kernels.transpose import transpose_kernel
 from et_ir.backends.native.kernels.winograd import winograd_kernel
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet
 from et_ir.backends.native.sizes import Known, count_of
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.diagnostics import PassReport, diagnose
@@ -125,7 +125,7 @@ class ConvertToLoopsPass(ModulePass):
     """The level of the architecture that tiles are chosen for: x86-64-v4, x86-64-v3 or aarch64."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        made = loops_of(op, self.instruction_set).module
+        made = loops_of(op, INSTRUCTION_SETS[self.instruction_set]).module
         old = op.body.detach_block(0)
         old.erase(safe_erase=False)
         block = made.body.detach_block(0)
@@ -142,12 +142,11 @@ class Loops:
     """Name and number of the kernel that each call is of; copies of results come after the last kernel."""
 
 
-def loops_of(module: ModuleOp, instruction_set: str, packed: Packed | None = None) -> Loops:
+def loops_of(module: ModuleOp, target: InstructionSet, packed: Packed | None = None) -> Loops:
     """A new module with the kernels of the method of `module`, which stays as it is.
 
     `packed` keeps the packed constants, which are the same for all instruction sets.
     """
-    target = INSTRUCTION_SETS[instruction_set]
     function = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
     block = function.body.block
     known = Known(block.args)
@@ -155,11 +154,12 @@ def loops_of(module: ModuleOp, instruction_set: str, packed: Packed | None = Non
     host = Host(
         module,
         function.sym_name.data,
-        target.lanes,
+        max(target.lanes, 4),  # scalars are what is left of the shortest vectors: lower-vectors
         target.registers,
         known,
         ranges,
         {} if packed is None else packed,
+        small=target.small,
     )
     for word in known.words:
         host.word(word)

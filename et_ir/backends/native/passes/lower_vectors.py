@@ -67,7 +67,7 @@ class LowerVectorsPass(ModulePass):
     name = "lower-vectors"
 
     lanes: int = 16
-    """Elements of 32 bits in a vector register: 16 with AVX-512, 8 with AVX2, 4 with NEON."""
+    """Elements of 32 bits in a vector register: 16 with AVX-512, 8 with AVX2, 4 with NEON, 1 without vectors."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [one for one in op.body.block.ops if isinstance(one, FuncOp)]:
@@ -193,6 +193,9 @@ class _Lowering:
                 one, other = map(self._one, op.operands)
                 made = vector.ShuffleOp(one, other, op.mask, result_type=vector_type(op.result))
                 self._parts[op.result] = (self._value(made),)
+            case vector.ShuffleOp() if self._lanes == 1:
+                parts = [part for value in op.operands for part in self._parts[value]]
+                self._parts[op.result] = [parts[place] for place in op.mask.get_values()]
             case _ if isinstance(op, _ELEMENTWISE):
                 self._elementwise(op)
             case _:

@@ -56,15 +56,15 @@ class PlanBuffersPass(ModulePass):
                 plan_buffers(function)
 
 
-def plan_buffers(function: FuncOp) -> int:
-    """Place the buffers of a function; returns the bytes of its arena."""
+def plan_buffers(function: FuncOp, alignment: int = ALIGNMENT) -> int:
+    """Place the buffers of a function at multiples of `alignment` bytes; returns the bytes of its arena."""
     block = function.body.block
     numbers: dict[Operation, int] = {op: number for number, op in enumerate(block.ops)}
     allocs = [op for op in block.ops if isinstance(op, memref.AllocOp)]
     buffers: list[Buffer] = []
     for op in allocs:
         uses = _uses(op.memref, numbers) or [numbers[op]]
-        buffers.append(Buffer(_nbytes(op.memref.type), min(uses), max(uses), ALIGNMENT))
+        buffers.append(Buffer(_nbytes(op.memref.type), min(uses), max(uses), alignment))
     plan = plan_best(buffers)
     size = plan.layout.size
     arena = block.insert_arg(MemRefType(i8, [size]), len(block.args))

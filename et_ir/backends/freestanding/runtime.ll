@@ -1,0 +1,89 @@
+; Functions that LLVM calls where a processor lacks an instruction. `%size` is the type of a size.
+
+; Copy of n bytes.
+define internal ptr @memcpy(ptr noalias %to, ptr noalias %from, %size %n) {
+entry:
+  %none = icmp eq %size %n, 0
+  br i1 %none, label %end, label %loop
+loop:
+  %i = phi %size [ 0, %entry ], [ %next, %loop ]
+  %source = getelementptr i8, ptr %from, %size %i
+  %target = getelementptr i8, ptr %to, %size %i
+  %byte = load volatile i8, ptr %source
+  store i8 %byte, ptr %target
+  %next = add %size %i, 1
+  %more = icmp ult %size %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret ptr %to
+}
+
+; n bytes of a value.
+define internal ptr @memset(ptr %to, i32 %value, %size %n) {
+entry:
+  %byte = trunc i32 %value to i8
+  %none = icmp eq %size %n, 0
+  br i1 %none, label %end, label %loop
+loop:
+  %i = phi %size [ 0, %entry ], [ %next, %loop ]
+  %target = getelementptr i8, ptr %to, %size %i
+  store volatile i8 %byte, ptr %target
+  %next = add %size %i, 1
+  %more = icmp ult %size %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret ptr %to
+}
+
+; The whole number next to x, of two the even one: adding 2^23 rounds, as the sum has no digits beyond the point.
+define internal float @roundevenf(float %x) {
+  %magnitude = call float @llvm.fabs.f32(float %x)
+  %small = fcmp olt float %magnitude, 8388608.0
+  %up = fadd float %magnitude, 8388608.0
+  %down = fsub float %up, 8388608.0
+  %signed = call float @llvm.copysign.f32(float %down, float %x)
+  %result = select i1 %small, float %signed, float %x
+  ret float %result
+}
+
+; x without its digits beyond the point.
+define internal float @truncf(float %x) {
+  %magnitude = call float @llvm.fabs.f32(float %x)
+  %small = fcmp olt float %magnitude, 8388608.0
+  %bounded = select i1 %small, float %magnitude, float 0.0
+  %whole = fptosi float %bounded to i32
+  %back = sitofp i32 %whole to float
+  %signed = call float @llvm.copysign.f32(float %back, float %x)
+  %result = select i1 %small, float %signed, float %x
+  ret float %result
+}
+
+; The largest whole number up to x.
+define internal float @floorf(float %x) {
+  %magnitude = call float @llvm.fabs.f32(float %x)
+  %small = fcmp olt float %magnitude, 8388608.0
+  %bounded = select i1 %small, float %x, float 0.0
+  %whole = fptosi float %bounded to i32
+  %back = sitofp i32 %whole to float
+  %above = fcmp ogt float %back, %bounded
+  %less = fsub float %back, 1.0
+  %floor = select i1 %above, float %less, float %back
+  %signed = call float @llvm.copysign.f32(float %floor, float %x)
+  %result = select i1 %small, float %signed, float %x
+  ret float %result
+}
+
+; The smallest whole number from x on.
+define internal float @ceilf(float %x) {
+  %magnitude = call float @llvm.fabs.f32(float %x)
+  %small = fcmp olt float %magnitude, 8388608.0
+  %bounded = select i1 %small, float %x, float 0.0
+  %whole = fptosi float %bounded to i32
+  %back = sitofp i32 %whole to float
+  %below = fcmp olt float %back, %bounded
+  %more = fadd float %back, 1.0
+  %ceiling = select i1 %below, float %more, float %back
+  %signed = call float @llvm.copysign.f32(float %ceiling, float %x)
+  %result = select i1 %small, float %signed, float %x
+  ret float %result
+}

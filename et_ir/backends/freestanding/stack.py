@@ -1,0 +1,92 @@
+"""Stack bounds of functions, from their assembly.
+
+A frame is the sum of what the instructions of a function take from the stack pointer; on Arm, directives say it. A
+function needs its frame and the largest need of the functions that it calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+__all__ = ["stack_bound"]
+
+_LABEL: Final = re.compile(r"^([A-Za-z_]\w*):")
+_REGISTERS: Final = re.compile(r"\.(v?save)\s*\{([^}]*)\}")
+_PAD: Final = re.compile(r"\.pad\s*#(\d+)")
+_TAKEN: Final = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"\baddi\s+sp, sp, -(\d+)",  # RISC-V
+        r"\bsub\s+sp, sp, #(\d+)$",  # AArch64
+        r"\[sp, #-(\d+)\]!",
+        r"\bsubq\s+\$(\d+), %rsp",  # x86
+        r"global\.get\s+__stack_pointer\s+i32\.const\s+(\d+)\s+i32\.sub",  # WebAssembly
+    )
+)
+_UNKNOWN: Final = re.compile(r"\bsub\s+sp, sp, (?:#\d+, lsl|[a-z])|\band[iq]?\s+(?:sp,|.*, %rsp)")
+"""Frames whose size no instruction says by itself: of more than some kilobytes, or aligned further than the stack."""
+_WORD: Final = 8
+"""Bytes of a register or return address on the stack of x86."""
+
+
+@dataclass
+class _Function:
+    frame: int = 0
+    calls: set[str] = field(default_factory=set[str])
+
+
+def stack_bound(assembly: str, entry: str) -> int:
+    """Bytes of the stack that a call of `entry` needs, without what an interrupt adds.
+
+    Raises ValueError for recursion, and for a frame whose size no single instruction says.
+    """
+    return _bound(_functions(assembly), entry, ())
+
+
+def _bound(functions: Mapping[str, _Function], name: str, above: tuple[str, ...]) -> int:
+    if name in above:
+        raise ValueError(f"'{name}' calls itself")
+    function = functions[name]
+    return function.frame + max(
+        (_bound(functions, other, (*above, name)) for other in sorted(function.calls)), default=0
+    )
+
+
+def _functions(assembly: str) -> dict[str, _Function]:
+    """Frame and calls of each function."""
+    names = set(re.findall(r"\.type\s+([\w.]+),\s*[@%]function", assembly))
+    parts: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in assembly.splitlines():
+        label = _LABEL.match(line)
+        if label:
+            current = parts.setdefault(label[1], []) if label[1] in names else []
+        current.append(line)
+    return {name: _function("\n".join(lines), names - {name}) for name, lines in parts.items()}
+
+
+def _function(text: str, others: set[str]) -> _Function:
+    frame = sum(
+        _count(registers) * (8 if kind == "vsave" else 4) for kind, registers in _REGISTERS.findall(text)
+    )
+    frame += sum(map(int, _PAD.findall(text)))
+    frame += sum(int(size) for pattern in _TAKEN for size in pattern.findall(text))
+    if "%rsp" in text or "retq" in text:
+        frame += _WORD * (1 + len(re.findall(r"\bpushq\b", text)))
+    if _UNKNOWN.search(text) and ".pad" not in text:
+        raise ValueError("a frame of unknown size")
+    # Directives between this function and the next name that one.
+    instructions = re.sub(r"^\s*\..*$", "", text, flags=re.MULTILINE)
+    return _Function(frame, others & set(re.findall(r"[A-Za-z_]\w*", instructions)))
+
+
+def _count(registers: str) -> int:
+    """The number of registers of a list, such as `r4, r5, lr` or `d8-d11`."""
+    count = 0
+    for one in registers.split(","):
+        ends = [int(end.strip()[1:]) for end in one.split("-")] if "-" in one else [0]
+        count += ends[-1] - ends[0] + 1
+    return count

@@ -1,0 +1,86 @@
+"""Quantized networks as objects: the same bits as et-vm, in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import freestanding_machines as machines
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import ExportedProgram
+
+from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
+from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.driver.managers import to_edge
+from et_ir.quantization import quantize
+from et_vm.runtime import Runtime
+from examples.digits.network import DigitsNet
+
+
+def images(count: int) -> Iterator[tuple[Tensor]]:
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(count):
+        yield (torch.rand(1, 1, 8, 8, generator=generator),)
+
+
+class Mixed(nn.Module):
+    """Channels that are no multiple of four or of a panel, a depthwise convolution, an average and a residual."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(1, 7, 3, stride=2, padding=1)
+        self.each = nn.Conv2d(7, 7, 3, padding=1, groups=7)
+        self.point = nn.Conv2d(7, 7, 1)
+        self.last = nn.Linear(7, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.relu(self.first(x))
+        x = x + self.point(torch.relu(self.each(x)))
+        return self.last(x.mean((2, 3)))
+
+
+def quantized(module: nn.Module) -> ExportedProgram:
+    (x,) = next(images(1))
+    made = quantize(module.eval(), (x,), "int8", calibration=images(16))
+    return torch.export.export(made.module, (x,))
+
+
+@pytest.fixture(scope="module", params=[DigitsNet, Mixed])
+def program(request: pytest.FixtureRequest) -> ExportedProgram:
+    torch.manual_seed(0)
+    return quantized(request.param())
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "riscv64gc"])
+def test_bits_of_et_vm(program: ExportedProgram, target: str, tmp_path):
+    made = compile_program(program, target, "net")
+    file = to_edge(program).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file).load_method("forward")
+    for (x,) in images(2):
+        found = machines.run(target, tmp_path, made, [x.numpy()])
+        expected = np.array(method.execute([x.numpy()])[0])
+        assert found.status == 0
+        assert found.stack <= made.stack_bytes
+        # Sums of floats in another order: a step of a quantization in between may be another.
+        np.testing.assert_allclose(found.outputs[0], expected, rtol=0, atol=0.05 * np.abs(expected).max())
+
+
+def test_memory_of_the_digits_network():
+    torch.manual_seed(0)
+    made: FreestandingObject = compile_program(quantized(DigitsNet()), "cortex-m4", "digits")
+    assert made.code_bytes + made.constant_bytes < 34 << 10
+    assert made.interface.arena_bytes + made.stack_bytes < 4 << 10
+    assert "smlad" in made.assembly
+    assert "smlabb" not in made.assembly
+
+
+def test_no_products_of_halves_elsewhere():
+    torch.manual_seed(0)
+    assert "smlad" not in compile_program(quantized(Mixed()), "riscv64gc", "net").assembly
+
+
+def test_unknown_processor(program: ExportedProgram):
+    with pytest.raises(ValueError, match="unknown processor 'z80', expected one of cortex-m4"):
+        compile_program(program, "z80", "net")

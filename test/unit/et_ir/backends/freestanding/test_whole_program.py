@@ -1,0 +1,85 @@
+"""What a freestanding object cannot have, and what C calls what it has."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding
+from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_ir.driver.managers import to_edge
+
+
+class Double(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(x)
+
+
+class Counter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.count.add_(1)
+        return x + self.count
+
+
+class Branch(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x * 2, lambda x: x + 1, (x,))
+
+
+def made(module: nn.Module, *inputs: Tensor, **export: object) -> FreestandingObject:
+    edge = to_edge(torch.export.export(module.eval(), inputs, **export))
+    return compile_freestanding(edge.module, FREESTANDING_TARGETS["x86-64"], "net")
+
+
+@pytest.mark.parametrize(
+    ("module", "x", "message"),
+    [
+        (Double(), torch.zeros(4, dtype=torch.float64), "needs a runtime.*\n.*element type"),
+        (Counter(), torch.zeros(4), "needs a runtime.*\n.*mutable state: @count"),
+        (Branch(), torch.zeros(4), "needs a runtime.*\n.*control flow"),
+    ],
+    ids=["f64", "state", "branch"],
+)
+def test_refused(module: nn.Module, x: Tensor, message: str):
+    with pytest.raises(UnsupportedProgram, match=message):
+        made(module, x)
+
+
+def test_sizes_known_at_run_time():
+    batch = torch.export.Dim("batch", min=2, max=8)
+    with pytest.raises(UnsupportedProgram, match="input 0 has sizes that are known at run time only"):
+        made(Double(), torch.zeros(4, 4), dynamic_shapes={"x": {0: batch}})
+
+
+class Names(nn.Module):
+    """Names that C has for other things."""
+
+    def forward(self, int: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return int + x, int - x, (int > x)
+
+
+def test_names_and_types():
+    found = made(Names(), torch.zeros(2, 3), torch.zeros(2, 3)).interface
+    assert [one.name for one in found.inputs] == ["int_", "x"]
+    assert [one.name for one in found.outputs] == ["output0", "output1", "output2"]
+    header = found.header("a test", 0)
+    assert "uint8_t *output2; /* 2 × 3 */" in header
+    assert "#define NET_INT__COUNT 6" in header
+
+
+def test_messages():
+    """An index that is out of range is a result that the header explains."""
+
+    class Rows(nn.Module):
+        def forward(self, table: Tensor, rows: Tensor) -> Tensor:
+            return table[rows]
+
+    found = made(Rows(), torch.zeros(5, 3), torch.zeros(2, dtype=torch.int64)).interface
+    assert len(found.messages) == 1
+    assert f"   1 — {found.messages[0]}" in found.header("a test", 0)

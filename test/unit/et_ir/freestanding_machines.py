@@ -1,0 +1,266 @@
+"""Freestanding objects in emulated machines, where every buffer is between pages that nobody may touch.
+
+Linked by LLVM's linker in `ziglang`; the processor is `unicorn`'s. Its hooks for accesses to memory lose the state of
+Thumb's conditional instructions (2.1.4), so that pages have to do. A call runs twice: with buffers that start with a
+page, and with buffers that end with one.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import unicorn
+from unicorn import arm64_const, arm_const, riscv_const, x86_const
+
+from et_ir.backends.freestanding.compiler import FreestandingObject
+from et_schema.scalar_type import ScalarType
+
+FLASH, DATA, STACK, RETURN = 0x0800_0000, 0x2000_0000, 0x3000_0000, 0x0F00_0000
+STACK_BYTES = 1 << 16
+PAGE = 1 << 12
+PATTERN = b"\xa5"
+"""What the stack is filled with, by which is seen how deep it was."""
+ELEMENTS = {
+    ScalarType.BYTE: np.uint8,
+    ScalarType.CHAR: np.int8,
+    ScalarType.SHORT: np.int16,
+    ScalarType.INT: np.int32,
+    ScalarType.LONG: np.int64,
+    ScalarType.FLOAT: np.float32,
+    ScalarType.BOOL: np.bool_,
+}
+ACCESSES = {
+    unicorn.UC_MEM_READ_UNMAPPED: "read",
+    unicorn.UC_MEM_WRITE_UNMAPPED: "write",
+    unicorn.UC_MEM_FETCH_UNMAPPED: "execution",
+    unicorn.UC_MEM_WRITE_PROT: "write to read-only memory",
+    unicorn.UC_MEM_READ_PROT: "read of protected memory",
+    unicorn.UC_MEM_FETCH_PROT: "execution of data",
+}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor of unicorn: architecture, mode, model, and the registers of the calling convention."""
+
+    arch: int
+    mode: int
+    model: int | None
+    arguments: tuple[int, int, int]
+    result: int
+    stack: int
+    link: int | None
+    """None where the return address is on the stack."""
+    pointer: str = "<I"
+    thumb: bool = False
+
+
+def _cortex_m(model: int) -> Machine:
+    return Machine(
+        unicorn.UC_ARCH_ARM,
+        unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS,
+        model,
+        (arm_const.UC_ARM_REG_R0, arm_const.UC_ARM_REG_R1, arm_const.UC_ARM_REG_R2),
+        arm_const.UC_ARM_REG_R0,
+        arm_const.UC_ARM_REG_SP,
+        arm_const.UC_ARM_REG_LR,
+        thumb=True,
+    )
+
+
+def _risc_v(mode: int, pointer: str) -> Machine:
+    return Machine(
+        unicorn.UC_ARCH_RISCV,
+        mode,
+        None,
+        (riscv_const.UC_RISCV_REG_A0, riscv_const.UC_RISCV_REG_A1, riscv_const.UC_RISCV_REG_A2),
+        riscv_const.UC_RISCV_REG_A0,
+        riscv_const.UC_RISCV_REG_SP,
+        riscv_const.UC_RISCV_REG_RA,
+        pointer,
+    )
+
+
+MACHINES = {
+    "cortex-m0plus": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M0),
+    "cortex-m4": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M4),
+    "cortex-m7": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M7),
+    "cortex-m33": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M33),
+    "riscv32imac": _risc_v(unicorn.UC_MODE_RISCV32, "<I"),
+    "riscv64gc": _risc_v(unicorn.UC_MODE_RISCV64, "<Q"),
+    "aarch64": Machine(
+        unicorn.UC_ARCH_ARM64,
+        unicorn.UC_MODE_ARM,
+        None,
+        (arm64_const.UC_ARM64_REG_X0, arm64_const.UC_ARM64_REG_X1, arm64_const.UC_ARM64_REG_X2),
+        arm64_const.UC_ARM64_REG_X0,
+        arm64_const.UC_ARM64_REG_SP,
+        arm64_const.UC_ARM64_REG_LR,
+        "<Q",
+    ),
+    "x86-64": Machine(
+        unicorn.UC_ARCH_X86,
+        unicorn.UC_MODE_64,
+        None,
+        (x86_const.UC_X86_REG_RDI, x86_const.UC_X86_REG_RSI, x86_const.UC_X86_REG_RDX),
+        x86_const.UC_X86_REG_RAX,
+        x86_const.UC_X86_REG_RSP,
+        None,
+        "<Q",
+    ),
+}
+
+
+@dataclass
+class Run:
+    """What a call has computed, and how."""
+
+    status: int
+    outputs: list[np.ndarray]
+    instructions: int
+    stack: int
+    """Bytes of the stack that were used."""
+
+
+def linked(folder: Path, made: FreestandingObject) -> Path:
+    """An executable of an object alone, at the address of the flash. Fails where it needs another symbol."""
+    script, code, image = folder / "link.ld", folder / "model.o", folder / "model.elf"
+    code.write_bytes(made.code)
+    script.write_text(
+        f"ENTRY({made.interface.function})\n"
+        f"SECTIONS {{ . = {FLASH}; .text : {{ *(.text*) }} .rodata : {{ *(.rodata*) }} .data : {{ *(.data*) }}\n"
+        ".bss : { *(.bss*) } /DISCARD/ : { *(.ARM.exidx*) *(.eh_frame*) *(.comment) } }\n"
+    )
+    linker = [sys.executable, "-m", "ziglang", "ld.lld"]
+    done = subprocess.run(
+        [*linker, "-T", script, code, "-o", image], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return image
+
+
+def run(name: str, folder: Path, made: FreestandingObject, inputs: Sequence[np.ndarray]) -> Run:
+    """Call the function of an object. Fails where it reads or writes what is not its own."""
+    image = linked(folder, made)
+    first, second = (
+        _run(MACHINES[name], name, image, made, inputs, at_end=at_end) for at_end in (False, True)
+    )
+    for one, other in zip(first.outputs, second.outputs, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert first.status == second.status
+    return first
+
+
+class _Memory:
+    """Buffers in pages of their own, with unmapped pages between them."""
+
+    def __init__(self, engine: unicorn.Uc, *, at_end: bool):
+        self._engine = engine
+        self._at_end = at_end
+        self._next = DATA
+
+    def put(self, data: bytes, protection: int) -> int:
+        """A buffer with this content; its address."""
+        pages = -(-max(len(data), 1) // PAGE) * PAGE
+        self._engine.mem_map(self._next, pages, protection)
+        at = self._next + (pages - len(data) if self._at_end else 0)
+        self._engine.mem_write(at, data)
+        self._next += pages + PAGE
+        return at
+
+
+def _run(
+    machine: Machine,
+    name: str,
+    image: Path,
+    made: FreestandingObject,
+    inputs: Sequence[np.ndarray],
+    *,
+    at_end: bool,
+) -> Run:
+    engine = unicorn.Uc(machine.arch, machine.mode)
+    if machine.model is not None:
+        engine.ctl_set_cpu_model(machine.model)
+    entry = _load(engine, image)
+    _enable_floats(engine, name)
+    memory = _Memory(engine, at_end=at_end)
+    interface = made.interface
+    outputs = [np.empty(one.shape, ELEMENTS[one.element]) for one in interface.outputs]
+    in_places = [memory.put(one.tobytes(), unicorn.UC_PROT_READ) for one in inputs]
+    both = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
+    out_places = [memory.put(b"\xff" * one.nbytes, both) for one in outputs]
+    structures = [
+        memory.put(b"".join(struct.pack(machine.pointer, at) for at in places), unicorn.UC_PROT_READ)
+        for places in (in_places, out_places)
+    ]
+    # What it holds must not matter.
+    arena = memory.put(b"\xff" * interface.arena_bytes, both)
+    engine.mem_map(STACK, STACK_BYTES, both)
+    engine.mem_write(STACK, PATTERN * STACK_BYTES)
+    engine.mem_map(RETURN, PAGE)
+    top = STACK + STACK_BYTES - 16
+    if machine.link is None:
+        top -= 8
+        engine.mem_write(top, struct.pack(machine.pointer, RETURN))
+    else:
+        engine.reg_write(machine.link, RETURN | machine.thumb)
+    engine.reg_write(machine.stack, top)
+    for register, value in zip(machine.arguments, (*structures, arena), strict=True):
+        engine.reg_write(register, value)
+    executed = 0
+
+    def count(*_: object) -> None:
+        nonlocal executed
+        executed += 1
+
+    def refuse(_: object, kind: int, at: int, size: int, *__: object) -> bool:
+        wrong.append(f"{ACCESSES[kind]} of {size} bytes at {at:#x}")
+        return False
+
+    wrong: list[str] = []
+    engine.hook_add(unicorn.UC_HOOK_CODE, count)
+    engine.hook_add(unicorn.UC_HOOK_MEM_INVALID, refuse)
+    try:
+        engine.emu_start(entry | machine.thumb, RETURN)
+    except unicorn.UcError as error:
+        raise AssertionError(f"{name}: {error}: {wrong}") from error
+    found = [
+        np.frombuffer(bytes(engine.mem_read(at, one.nbytes)), one.dtype).reshape(one.shape)
+        for at, one in zip(out_places, outputs, strict=True)
+    ]
+    stack = bytes(engine.mem_read(STACK, top - STACK))
+    used = len(stack.lstrip(PATTERN))
+    return Run(engine.reg_read(machine.result) & 0xFFFF_FFFF, found, executed, used)
+
+
+def _load(engine: unicorn.Uc, image: Path) -> int:
+    """Write the segments of an executable into memory; its entry point."""
+    data = image.read_bytes()
+    wide = data[4] == 2
+    entry, start = struct.unpack_from("<QQ" if wide else "<II", data, 24)
+    each, count = struct.unpack_from("<HH", data, 54 if wide else 42)
+    engine.mem_map(FLASH, 1 << 22, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
+    for number in range(count):
+        at = start + each * number
+        if wide:
+            kind, flags, offset, address, _, size, in_memory, _ = struct.unpack_from("<IIQQQQQQ", data, at)
+        else:
+            kind, offset, address, _, size, in_memory, flags, _ = struct.unpack_from("<8I", data, at)
+        if kind == 1 and in_memory:
+            assert not flags & 2, "the object has memory to write to"
+            engine.mem_write(address, data[offset : offset + size])
+    return entry & ~1
+
+
+def _enable_floats(engine: unicorn.Uc, name: str) -> None:
+    """What start-up code does where a machine starts without its floating-point unit."""
+    if name == "aarch64":
+        engine.reg_write(arm64_const.UC_ARM64_REG_CPACR_EL1, 3 << 20)
+    if name.startswith("riscv"):
+        engine.reg_write(riscv_const.UC_RISCV_REG_MSTATUS, 1 << 13)

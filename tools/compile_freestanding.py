@@ -1,0 +1,108 @@
+"""Objects without a runtime, for `et-compile --target cortex-m4 --emit object|asm|c-header`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from et_ir.planning.banks import Bank, BankError, parse_banks
+from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
+from et_ir.targets.lookup import TARGETS
+from et_tools.compile_options import FREESTANDING_FORMS, is_file, is_text
+from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.output import write_stdout
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from et_ir.backends.native.object_code import InstructionSet
+    from et_ir.driver.kept import KeptOperators
+
+__all__ = ["Freestanding", "chosen_freestanding"]
+
+
+@dataclass
+class Freestanding:
+    """The processor that is compiled for, None for a runtime, and what is written."""
+
+    target: InstructionSet | None = None
+    form: str = ""
+    banks: tuple[Bank, ...] = ()
+    """Memory of the device, where it has to fit."""
+
+    def write(self, module: ModuleOp, args: argparse.Namespace, kept: KeptOperators | None) -> None:
+        """Compile a program at the edge level, and write the object, its assembly, or its header.
+
+        The header of an object or archive is written beside it.
+        """
+        from et_ir.backends.freestanding.compiler import compile_freestanding
+        from et_ir.backends.freestanding.fit import placed
+        from et_schema.files import atomic_writer
+
+        assert self.target is not None
+        made = compile_freestanding(module, self.target, _name(args), kept)
+        if self.banks:
+            try:
+                placed(made, self.banks)
+            except ValueError as error:
+                raise UsageError(f"--memory: {error}", ExitCode.INFEASIBLE_MEMORY) from None
+        text = {"asm": made.assembly, "c-header": made.header}.get(self.form)
+        if text is not None and args.output in (None, "-"):
+            write_stdout(text)
+        else:
+            path = Path(args.output)
+            content = made.archive if self.form == "archive" else made.code
+            written = {path: content if text is None else text.encode()}
+            if text is None:
+                written[path.with_suffix(".h")] = made.header.encode()
+            for place, data in written.items():
+                with atomic_writer(place) as stream:
+                    stream.write(data)
+        if not args.quiet:
+            print(made.summary(), end="", file=sys.stderr)
+
+
+def _name(args: argparse.Namespace) -> str:
+    """What names in the object begin with: the factory's name, or that of a file."""
+    if is_file(args.model) or is_text(args.model) or args.model.endswith(".pt2"):
+        return Path(args.model).stem if args.model != "-" else "net"
+    return args.model.rpartition(":")[2]
+
+
+def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
+    """The processor that a command line asks for; the program then stops at the level `edge`.
+
+    Raises UsageError for what goes with a runtime, and for an object that has no file.
+    """
+    if args.target in TARGETS and args.emit not in FREESTANDING_FORMS:
+        return Freestanding()
+    from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+
+    target = FREESTANDING_TARGETS.get(args.target)
+    if target is None:
+        if args.emit in FREESTANDING_FORMS:
+            names = ", ".join(FREESTANDING_TARGETS)
+            raise UsageError(f"--emit {args.emit} needs a processor as --target: {names}")
+        return Freestanding()
+    if args.emit == "pte":
+        args.emit = "object"
+    if args.emit not in (*FREESTANDING_FORMS, "asm"):
+        expected = ", ".join((*FREESTANDING_FORMS, "asm"))
+        raise UsageError(
+            f"--target {args.target} is a processor: expected --emit {expected}, got {args.emit}"
+        )
+    if args.backend:
+        raise UsageError(f"--target {args.target} has no delegates: leave out --backend")
+    if args.emit in ("object", "archive") and args.output in (None, "-"):
+        raise UsageError("no output file: give -o FILE; its header is written beside it")
+    try:
+        banks = parse_banks(args.memory) if args.memory else ()
+    except BankError as error:
+        raise UsageError(f"--memory: {error}") from None
+    made = Freestanding(target, args.emit, banks)
+    args.memory = ""
+    args.emit, args.target, args.backend = "edge", DEFAULT_TARGET, ["native"]
+    return made
