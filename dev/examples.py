@@ -31,6 +31,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from dev.example_calls import DIM_ORDER, calls
+from dev.integer_calls import INTEGER
 from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME, Aten, AtenOp
 from et_ir.dialects.edge import OP_BY_NAME as EDGE
@@ -290,7 +291,7 @@ UNSAFE: Final = re.compile(r"_cufft_|_nested_|nested_")
 
 def table() -> str:
     """The text of `examples.txt`. Raises `ValueError` if a call of `example_calls` makes no example."""
-    best = DIM_ORDER | RUNTIME_EXAMPLES
+    best = DIM_ORDER | INTEGER | RUNTIME_EXAMPLES
     for call in written_calls():
         text = text_of(call)
         if text is None:

@@ -166,7 +166,7 @@ class Operator:
     @property
     def is_exported(self) -> bool:
         """Whether exported programs may hold it; the others are made when a program is lowered."""
-        return self.namespace != "dim_order_ops"
+        return self.namespace not in ("dim_order_ops", "integer")
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -97,6 +97,14 @@ class BackendExecuteContext(NamedTuple):
         if self.tracer is not None:
             self.tracer.on_delegate(self.method_name, self.instruction, identifier, name, start, end)
 
+    def log_values(self, identifier: int | str, name: str, values: Iterable[object]) -> None:
+        """Give a tracer that wants values what a part of the delegate has computed, under the events' identifier."""
+        if self.tracer is not None and self.tracer.wants_values:
+            for output, value in enumerate(values):
+                self.tracer.on_delegate_value(
+                    self.method_name, self.instruction, identifier, name, output, value
+                )
+
 
 class Backend(ABC):
     """Runs the delegates of one backend id. Methods may use one instance from several threads at a time."""
@@ -153,6 +161,8 @@ class Backend(ABC):
 BACKENDS: Final[dict[str, str]] = {
     "NativeBackend": "et_vm.backends.native.backend:NativeBackend",
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
+    "OpenvinoBackend": "et_vm.backends.openvino:OpenvinoBackend",
+    "TOSABackend": "et_vm.backends.tosa.backend:TosaRuntime",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }
 """Built-in backends of the VM, by the id that files call them by: `module:class`."""

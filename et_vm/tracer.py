@@ -38,6 +38,13 @@ class EventTracer:
         backend's own: the debug map that the compiler writes says which source lines it stands for.
         """
 
+    def on_delegate_value(
+        self, method: str, index: int, identifier: int | str, name: str, output: int, value: object
+    ) -> None:
+        """A part of the delegate that instruction `index` calls computed `value`, the `output`-th of its results.
+        Only with `wants_values`, and of backends that know. A tensor is only valid until the next event.
+        """
+
     def on_value(self, method: str, index: int, register: int, value: object) -> None:
         """Instruction `index` wrote `value` into `register`. A tensor is only valid until the next
         instruction.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from et_ir.driver.presets import DEFAULT, PRESETS
@@ -30,25 +31,43 @@ __all__ = [
 FORMATS = ("text", "json")
 """Formats of `--explain`."""
 
+EXAMPLES = "inputs"
+"""The value of `--check-passes` for the example inputs."""
+
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 """Levels at which a compilation can stop, in order."""
-MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
-"""Levels of the partitions of the native backend, which is what `--emit` prints there."""
+MACHINE_LEVELS = ("loops", "vector", "llvm", "asm", "tosa")
+"""Levels of the partitions of a backend, which is what `--emit` prints there."""
 FREESTANDING_FORMS = ("object", "archive", "c-header")
 """What `--emit` writes of a program for a processor without a runtime, beside `asm`."""
 
 
-def parse_options(text: str, arguments: list[str]) -> argparse.Namespace:
-    """The options of a command line; `text` is what the help begins with. Raises `UsageError` for what cannot be."""
-    # Without a format the option must not take the model for one.
-    arguments = [f"--explain={FORMATS[0]}" if argument == "--explain" else argument for argument in arguments]
-    args = _parser(text).parse_args(arguments)
+def parse_options(
+    text: str,
+    arguments: list[str],
+    command: str = "et-compile",
+    extend: Callable[[CommandParser], None] | None = None,
+) -> argparse.Namespace:
+    """The options of a command line; `text` is what the help begins with. Raises `UsageError` for what cannot be.
+
+    Another command that compiles may `extend` the parser by options of its own; what it compiles is not written.
+    """
+    # Without a value these options must not take the model for one.
+    alone = {"--explain": f"--explain={FORMATS[0]}", "--check-passes": f"--check-passes={EXAMPLES}"}
+    arguments = [alone.get(argument, argument) for argument in arguments]
+    parser = _parser(text, command)
+    if extend is not None:
+        extend(parser)
+    args = parser.parse_args(arguments)
+    if extend is not None and args.emit == "pte":
+        args.emit = "executorch"
     _check(args)
     return args
 
 
-def _parser(text: str) -> CommandParser:
-    parser = CommandParser("et-compile", "et-compile MODEL -o FILE [options]", text)
+def _parser(text: str, command: str) -> CommandParser:
+    output = "-o FILE " if command == "et-compile" else ""
+    parser = CommandParser(command, f"{command} MODEL {output}[options]", text)
     add = parser.add_argument
     add(
         "model",
@@ -61,8 +80,8 @@ def _parser(text: str) -> CommandParser:
         "--emit",
         choices=emitted,
         default="pte",
-        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native; "
-        "object, archive, c-header and asm of a --target that is a processor",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native, tosa of "
+        "--backend tosa; object, archive, c-header and asm of a --target that is a processor",
     )
     add(
         "--target",
@@ -143,6 +162,12 @@ def _parser(text: str) -> CommandParser:
         "and activations of 8 bits with scales computed at run time)",
     )
     add(
+        "--quantized-io",
+        action="store_true",
+        help="take and return integers where inputs are quantized and outputs are restored; constant methods have "
+        "their scales and zero points",
+    )
+    add(
         "--calibrate",
         metavar="DATA",
         help="inputs that --quantize runs the module on: a .npz with an array for each input, in order, or a function "
@@ -192,6 +217,19 @@ def _parser(text: str) -> CommandParser:
         dest="memory_planning",
         metavar="MODULE:FUNCTION",
         help="custom planning function instead, also as FILE.py:FUNCTION",
+    )
+    add(
+        "--check-passes",
+        metavar="=inputs|random[:SEED]|FILE.npz",
+        help="run the program before and after each pass, and stop at the first pass that changes its results: on the "
+        "example inputs (default; random ones where there are none), random inputs, or the arrays of a file",
+    )
+    add(
+        "--check-bound",
+        type=_bound,
+        metavar="BOUND",
+        help="largest difference that --check-passes accepts, relative to the largest magnitude of the result "
+        "(default: 1e-4 for float32, 1e-9 for float64, 1e-2 for float16, 6e-2 for bfloat16, 0 for integers)",
     )
     add("--check-plan", action="store_true", help="verify memory plans with an independent checker")
     add(
@@ -281,6 +319,16 @@ def _parser(text: str) -> CommandParser:
     return parser
 
 
+def _bound(text: str) -> float:
+    try:
+        bound = float(text)
+    except ValueError:
+        bound = -1.0
+    if not bound >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a bound: expected a non-negative number")
+    return bound
+
+
 def is_file(model: str) -> bool:
     """Whether a model is given as a compiled program, by its content."""
     path = Path(model)
@@ -320,6 +368,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--bundle needs example inputs, which {args.model} does not have; use et-vm bundle")
     if args.bundle is not None and "-" in (args.bundle, args.output):
         raise UsageError("--bundle and -o need file names")
+    if args.check_bound is not None and args.check_passes is None:
+        raise UsageError("--check-bound needs --check-passes")
+    if args.check_passes is not None and compiled:
+        raise UsageError(f"--check-passes does not apply to .pte input: {args.model} is one")
     if args.dump_buffers == "-":
         raise UsageError("--dump-buffers needs a file name")
     text = is_text(args.model)

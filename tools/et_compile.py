@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from et_ir.driver.observer import Observer, Observers
@@ -52,13 +52,20 @@ from et_tools.output import write_stdout
 if TYPE_CHECKING:
     from et_ir.driver.configs import ExecutorchBackendConfig
     from et_ir.driver.stages import Stage
+    from et_tools.check_passes import PassChecker
     from et_tools.compile_exchange import Exchange
     from et_tools.compile_explain import Explanation
+    from et_tools.compile_source import Source
 
 __all__ = ["main"]
 
 
-def _compile(args: argparse.Namespace, progress: Stages) -> None:
+def compile_program(
+    args: argparse.Namespace, progress: Stages, watch: Callable[[Source], Observer] | None = None
+) -> None:
+    """Compile as the command line says. With `watch`, an observer that it makes of the source is told of the passes,
+    and nothing is written.
+    """
     from xdsl.context import Context
 
     from et_ir.analysis.choices import explained
@@ -116,6 +123,8 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         raise import_faults(error, stages) from error
     module = source.module
     examples = source.programs if args.bundle is not None else {}
+    checker = None if args.check_passes is None else _checker(args, source)
+    watchers = [] if watch is None else [watch(source)]
     del source  # and the tensors of the programs, where nobody needs them
     # A compiled program is at the edge level when the first stage has raised it.
     reached = "edge" if compiled else level_of(module)
@@ -134,7 +143,9 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     stages = with_user_passes(stages, passes)
     if args.stop_after is not None:
         stages = stages_until(stages, args.stop_after)
-    observers: list[Observer] = [progress]
+    observers: list[Observer] = [progress, *watchers]
+    if checker is not None:
+        observers.append(checker)
     if IrPrinter.is_wanted(args):
         observers.append(IrPrinter(args, [one for stage in stages for one in stage.passes]))
     explanation = _explanation(args, observers)
@@ -148,6 +159,10 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
     finally:
         if limit is not None:
             print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
+    if watch is not None:
+        return
+    if checker is not None and not args.quiet:
+        print(f"{checker.checked} passes changed the program, none of them its results", file=sys.stderr)
     if exchange is not None:
         exchange.report()
     report_memory(module, args)
@@ -169,6 +184,16 @@ def _compile(args: argparse.Namespace, progress: Stages) -> None:
         print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
         explanation.write(args.explain, wide=args.wide)
+
+
+def _checker(args: argparse.Namespace, source: Source) -> PassChecker:
+    """What compares results before and after passes. Raises `UsageError` for inputs that do not fit."""
+    from et_tools.check_passes import PassChecker
+    from et_tools.example_inputs import given_inputs
+    from et_tools.level_runs import LevelRunner
+
+    inputs = given_inputs(args.check_passes, source.module, source.programs, "--check-passes")
+    return PassChecker(inputs, LevelRunner.with_files(args.load), args.check_bound)
 
 
 def _explanation(args: argparse.Namespace, observers: list[Observer]) -> Explanation | None:
@@ -213,7 +238,7 @@ def run(arguments: list[str]) -> int:
         report_failures("et-compile", "<stdin>" if args.model == "-" else text) as outcome,
         Stages(args.quiet) as stages,
     ):
-        _compile(args, stages)
+        compile_program(args, stages)
     return outcome.exit_code
 
 

@@ -8,6 +8,7 @@ examples:
   et-vm debug model.pte                              step through the instructions, forward and back
   et-vm info model.pte                               methods, operators, memory, weights
   et-vm diff a.pte b.pte                             differences between two programs
+  et-vm compare model.pte model.py:net               gaps between its values and those of the module
   et-vm ops model.pte                                operators used, for a selective build
   et-vm bundle model.pte --input x.npy -o model.bpte add a test case to a program
   et-vm verify model.bpte                            run bundled test cases
@@ -43,6 +44,7 @@ examples:
   et-vm run model.pte --memory-limit 100000000         bound memory; --work-limit bounds computation
   et-vm run model.pte --load mykernels.py              custom kernels
   et-vm run model.pte --native --threads 2             let machine code in the file run, on two threads
+  et-vm run edge.mlir --input x.npy                    a text of any level, by the reference evaluator
 """
 
 INFO = """et-vm info: describe a program.
@@ -71,6 +73,16 @@ examples:
   et-vm debug model.pte --input x.npy --debug-map map.json show modules (et-compile --debug-map)
   et-vm debug model.pte --command 'break nan' --command continue --command back --command registers
   et-vm debug model.pte < commands.txt
+"""
+
+COMPARE = """et-vm compare: run a program and its reference on the same inputs, and print how far values are apart.
+
+examples:
+  et-vm compare net.pte model.py:net --debug-map net.json  the module (map: et-compile --debug-map)
+  et-vm compare new.pte old.pte --input x.npz              another program
+  et-vm compare net.pte edge.mlir                          a text of any level, by the reference evaluator
+  et-vm compare net.pte model.py:net --bound 1e-2 --all    with every value, and another bound
+  et-vm compare net.pte --nan                              what makes the first NaN, or infinity
 """
 
 OPS = """et-vm ops: list the operators of programs in the format of ExecuTorch's selective build.
@@ -139,7 +151,9 @@ def _tolerance(text: str) -> float:
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "et-vm", "et-vm {run,debug,info,diff,ops,bundle,verify,validate} [options] FILE", __doc__ or ""
+        "et-vm",
+        "et-vm {run,debug,info,diff,compare,ops,bundle,verify,validate} [options] FILE",
+        __doc__ or "",
     )
     parser.add_version()
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -160,6 +174,9 @@ def _parser() -> CommandParser:
         "a single random or ones fills all (default: random:0)",
     }
     run.add_argument("--input", **source)
+    run.add_argument(
+        "--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)"
+    )
     run.add_argument("--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … to this folder")
     data = {
         "action": "append",
@@ -246,6 +263,37 @@ def _parser() -> CommandParser:
     )
     diff.add_argument("--json", action="store_true", help="print JSON, with all differences")
 
+    compare = verb("compare", "compare the values of a program with a reference", COMPARE, "FILE [REFERENCE]")
+    compare.add_argument("file", metavar="FILE", help="a .pte, a .mlir at any level, or file.py:factory")
+    compare.add_argument(
+        "reference", nargs="?", metavar="REFERENCE", help="the same: what values are compared with"
+    )
+    compare.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
+    inputs = "example inputs of a factory, else random:0"
+    compare.add_argument("--input", **{**source, "help": source["help"].replace("random:0)", f"{inputs})")})
+    compare.add_argument(
+        "--bound",
+        type=_tolerance,
+        help="largest difference relative to the largest magnitude (default: by element type, 1e-4 for float32)",
+    )
+    compare.add_argument(
+        "--debug-map", metavar="FILE", help="sources of the instructions, by et-compile --debug-map"
+    )
+    compare.add_argument("--reference-map", metavar="FILE", help="the same of a reference that is a .pte")
+    compare.add_argument(
+        "--nan", action="store_true", help="find what makes the first NaN and the first infinity"
+    )
+    compare.add_argument(
+        "--all", action="store_true", help="print every value, not only those beyond the bound"
+    )
+    compare.add_argument("--data", **data)
+    compare.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
+    compare.add_argument("--load", **LOAD)
+    compare.add_argument("--native", **native)
+    compare.add_argument("--threads", **threads)
+    compare.add_argument("--wide", **WIDE)
+    compare.add_argument("--json", action="store_true", help="print JSON, with every value")
+
     ops = verb("ops", "list the operators of programs, for a selective build", OPS, "FILE…")
     ops.add_argument("files", nargs="+", metavar="FILE", help="a .pte file; '-' is standard input")
     ops.add_argument(
@@ -317,6 +365,12 @@ def run(arguments: list[str]) -> int:
             case "run":
                 from et_tools.vm_run import run_file
 
+                if args.file.endswith(".mlir"):
+                    from et_tools.failures import report_failures
+
+                    with report_failures("et-vm", args.file) as outcome:
+                        run_file(args)
+                    return outcome.exit_code
                 run_file(args)
             case "debug":
                 from et_tools.vm_debug import debug_file
@@ -338,6 +392,14 @@ def run(arguments: list[str]) -> int:
                 from et_tools.vm_verify import verify_file
 
                 return verify_file(args)
+            case "compare":
+                from et_tools.failures import report_failures
+                from et_tools.vm_compare import compare_files
+
+                code = ExitCode.OK
+                with report_failures("et-vm", args.file) as outcome:
+                    code = compare_files(args)
+                return outcome.exit_code or code
             case "diff":
                 from et_tools.vm_diff import diff_files
 

@@ -14,7 +14,13 @@ from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
 
-EXTRAS = {"xdsl": "compiler", "torch": "compiler", "flatbuffers": "compiler", "llvmlite": "native"}
+EXTRAS = {
+    "xdsl": "compiler",
+    "torch": "compiler",
+    "flatbuffers": "compiler",
+    "llvmlite": "native",
+    "openvino": "openvino",
+}
 """What to install for a package that is not there."""
 
 
@@ -40,7 +46,8 @@ class ExitCode(IntEnum):
 
 _MEANINGS = {
     ExitCode.OK: "success",
-    ExitCode.CHECK_FAILED: "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`",
+    ExitCode.CHECK_FAILED: "a check failed: `et-vm verify`, `diff`, `compare`, `validate`; `--verify-diagnostics`, "
+    "`--check-passes`",
     ExitCode.USAGE: "wrong usage: unknown option, missing file, missing package",
     ExitCode.INVALID_INPUT: "invalid file, text or program",
     ExitCode.MISSING_OPERATOR: "missing kernel or backend",

@@ -13,6 +13,7 @@ from et_ir.data.store import StoreError
 from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.diagnostics import diagnostics_of
 from et_ir.frontend.unsupported import UnsupportedProgram
+from et_schema.diagnostics import Report
 from et_schema.errors import Error, ExecutorchError
 from et_schema.user_code import user_place
 from et_tools.exit_codes import ExitCode, print_traceback, tracebacks_wanted
@@ -32,6 +33,7 @@ INPUT_ERRORS = (
     BackendError,
     ProgramError,
     UnsupportedProgram,
+    Report,
 )
 """Exceptions for bad input; everything else is a bug and shows as one."""
 

@@ -17,7 +17,7 @@ import re
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from difflib import get_close_matches
 from linecache import getline
@@ -41,6 +41,7 @@ __all__ = [
     "factories_of",
     "load_pt2",
     "run_example",
+    "run_program",
 ]
 
 SHOWN_LINES = 6
@@ -388,6 +389,32 @@ def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[
             f"torch cannot run the method {method} on its example inputs: {_told(error)}"
         ) from error
     return inputs, outputs
+
+
+def run_program(method: str, program: ExportedProgram, inputs: Sequence[Any]) -> list[Any]:
+    """What torch computes from inputs, flat: numpy arrays and Python values, as `run_example` gives them.
+
+    Raises `ProgramError` if torch cannot run it, and `UsageError` for inputs of another number.
+    """
+    import numpy as np
+    import torch
+    from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+    from et_vm.interchange import to_numpy, to_torch
+
+    if program.example_inputs is None:
+        raise UsageError(f"the method {method} has no example inputs, which say how inputs are nested")
+    leaves, spec = tree_flatten(program.example_inputs)
+    if len(leaves) != len(inputs):
+        raise UsageError(f"{method} takes {len(leaves)} inputs, got {len(inputs)}")
+    given = [to_torch(one.copy()) if isinstance(one, np.ndarray) else one for one in inputs]
+    arguments, keywords = tree_unflatten(given, spec)
+    try:
+        with torch.no_grad(), _quiet_torch():
+            found = tree_leaves(program.module()(*arguments, **keywords))
+    except Exception as error:
+        raise ProgramError(f"torch cannot run the method {method} on these inputs: {_told(error)}") from error
+    return [to_numpy(one) if isinstance(one, torch.Tensor) else one for one in found]
 
 
 def _unknown_operators(path: Path) -> list[str]:

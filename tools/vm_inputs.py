@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,10 +12,9 @@ from et_tools.exit_codes import UsageError
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
-    from et_vm.meta import MethodMeta, TensorInfo
-    from et_vm.program import Program
+    from et_schema.scalar_type import ScalarType
 
-__all__ = ["Input", "is_registered", "load_arrays", "method_inputs", "method_name"]
+__all__ = ["Input", "MethodSignature", "is_registered", "load_arrays", "method_inputs", "method_name"]
 
 SHOWN_NAMES = 8
 # How a zip archive begins, which is what an .npz file is.
@@ -30,7 +30,34 @@ class Input(NamedTuple):
     source: str
 
 
-def method_name(program: Program, asked: str | None) -> str:
+class _TensorType(Protocol):
+    """The type of an input tensor."""
+
+    def sizes(self) -> tuple[int, ...]: ...
+
+    def dtype(self) -> ScalarType: ...
+
+
+class MethodSignature(Protocol):
+    """The inputs of a method, of a file or of a text."""
+
+    def name(self) -> str: ...
+
+    def num_inputs(self) -> int: ...
+
+    def input_tag(self, index: int) -> str: ...
+
+    def input_tensor_meta(self, index: int) -> _TensorType: ...
+
+    def input_value(self, index: int) -> int | float | bool | str | None: ...
+
+
+class _Methods(Protocol):
+    @property
+    def method_names(self) -> Sequence[str]: ...
+
+
+def method_name(program: _Methods, asked: str | None) -> str:
     names = program.method_names
     if asked is not None:
         if asked not in names:
@@ -42,7 +69,7 @@ def method_name(program: Program, asked: str | None) -> str:
     raise UsageError(f"choose a method with --method: {', '.join(names)}")
 
 
-def method_inputs(meta: MethodMeta, sources: list[str]) -> list[Input]:
+def method_inputs(meta: MethodSignature, sources: list[str]) -> list[Input]:
     """One value for each input of the method. Inputs that are no tensors have the value they were exported
     with.
     """
@@ -83,7 +110,7 @@ def _generator(source: str) -> bool:
     return source == "ones"
 
 
-def _generate(source: str, tensor: TensorInfo, slot: int) -> Any:
+def _generate(source: str, tensor: _TensorType, slot: int) -> Any:
     """Ones; or normal floats, integers from 0 to 9, and bools, from a generator of its own for each input."""
     from et_schema.scalar_type import numpy_dtype
 
@@ -128,7 +155,7 @@ def _native(array: np.ndarray) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _reinterpret(given: Input, meta: MethodMeta, slot: int) -> Input:
+def _reinterpret(given: Input, meta: MethodSignature, slot: int) -> Input:
     """numpy files hold the types of ml_dtypes as raw bytes: give them their type back."""
     from et_schema.scalar_type import numpy_dtype
 

@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from et_schema.errors import InputError
+from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder
 from et_tools.streams import fit, line_width
 from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
 from et_tools.vm_inputs import Input, is_registered, method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
+from et_vm.program import Program
 from et_vm.run.interpreter import MAX_INSTRUCTIONS
 
 if TYPE_CHECKING:
+    from et_tools.vm_run_text import EvaluatedMethod, TextProgram
     from et_vm.run.method import Method
 
 SHOWN_VALUES = 8
@@ -38,18 +41,10 @@ def run_file(args: argparse.Namespace) -> None:
     if args.output_dir is not None:
         check_output_folder(args.output_dir)
 
-    program = open_program(args.file, chosen_platform(args))
+    program = _open(args)
     name = method_name(program, args.method)
     inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
-    method = program.load_method(
-        name,
-        kernels=chosen_kernels(args, args.kernels),
-        backends=chosen_backends(args),
-        native=chosen_native(args),
-        poison=args.poison,
-        external=open_data(args.data),
-        instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,
-    )
+    method = _load(program, name, args)
     values: list[Any] = []
     outputs: list[Any] = []
     seconds: list[float] = []
@@ -88,11 +83,42 @@ def run_file(args: argparse.Namespace) -> None:
             report["latency_ms"] = latency
         print(json.dumps(report, indent=2, allow_nan=False))
         return
-    _print(name, args.kernels, method, inputs, results, files, line_width(sys.stdout, wide=args.wide))
+    title = f"{name}: {_description(program, name, args.kernels)}"
+    _print(title, method.memory_report(), inputs, results, files, line_width(sys.stdout, wide=args.wide))
     if args.repeat:
         print(
             f"latency   min {latency['min']:.3f} ms  median {latency['median']:.3f} ms  of {args.repeat} runs"
         )
+
+
+def _open(args: argparse.Namespace) -> Program | TextProgram:
+    if not args.file.endswith(".mlir"):
+        if args.weights is not None:
+            raise UsageError(f"--weights applies to .mlir input only; {args.file} contains its weights")
+        return open_program(args.file, chosen_platform(args))
+    from et_tools.vm_run_text import open_text
+
+    return open_text(args)
+
+
+def _load(program: Program | TextProgram, name: str, args: argparse.Namespace) -> Method | EvaluatedMethod:
+    if not isinstance(program, Program):
+        return program.load(name, args)
+    return program.load_method(
+        name,
+        kernels=chosen_kernels(args, args.kernels),
+        backends=chosen_backends(args),
+        native=chosen_native(args),
+        poison=args.poison,
+        external=open_data(args.data),
+        instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,
+    )
+
+
+def _description(program: Program | TextProgram, name: str, kernels: str) -> str:
+    if not isinstance(program, Program):
+        return f"{program.level} level, reference evaluation"
+    return f"{count(program.method_meta(name).num_instructions(), 'instruction')}, {kernels} kernels"
 
 
 def _with_source(error: InputError, inputs: list[Input]) -> InputError:
@@ -160,16 +186,14 @@ def _facts(value: Any, shown: int = 0) -> dict[str, Any]:
 
 
 def _print(
-    name: str,
-    kernels: str,
-    method: Method,
+    title: str,
+    memory: dict[str, int],
     inputs: list[Input],
     results: list[tuple[str, Any]],
     files: list[Path],
     width: int,
 ) -> None:
-    meta = method.metadata
-    print(fit(f"{name}: {count(meta.num_instructions(), 'instruction')}, {kernels} kernels", width))
+    print(fit(title, width))
     for index, given in enumerate(inputs):
         _print_value(f"input {index}", given.value, given.source, width)
     for index, (label, value) in enumerate(results):
@@ -179,8 +203,9 @@ def _print(
             print(fit(f"{'':10}{_preview(value)}", width))
         if files:
             print(f"{'':10}{fit(str(files[index]), width - 10)}")
-    parts = [f"{label} {show_bytes(size)}" for label, size in method.memory_report().items() if size]
-    print("memory    " + ("\n" + " " * 10).join(parts or ["none"]))
+    parts = [f"{label} {show_bytes(size)}" for label, size in memory.items() if size]
+    if memory:
+        print("memory    " + ("\n" + " " * 10).join(parts or ["none"]))
 
 
 def _print_value(label: str, value: Any, note: str, width: int) -> None:

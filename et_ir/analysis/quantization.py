@@ -28,6 +28,7 @@ __all__ = [
     "Granularity",
     "Quantization",
     "dequantized",
+    "numbers_of",
     "quantization_of",
     "quantized",
 ]
@@ -137,7 +138,7 @@ def _granularity(op: SchemaOp) -> Granularity:
     return Granularity.TENSOR
 
 
-def _numbers(value: SSAValue | float, symbols: Globals, kind: type[np.generic]) -> Array | None:
+def numbers_of(value: SSAValue | float, symbols: Globals, kind: type[np.generic]) -> Array | None:
     """A literal, or the numbers of a constant tensor, as an array; `None` for what run time computes."""
     if not isinstance(value, SSAValue):
         return np.array(value, kind)
@@ -151,12 +152,12 @@ def quantization_of(op: SchemaOp, symbols: Globals) -> Quantization:
     """The quantization of the integers that an operation of `QUANTIZE` makes, or one of `DEQUANTIZE` takes."""
     granularity = _granularity(op)
     by_tensor = "per_tensor" in op.operator.name
-    scales = _numbers(op.arg("scale" if by_tensor else "scales"), symbols, np.float64)
+    scales = numbers_of(op.arg("scale" if by_tensor else "scales"), symbols, np.float64)
     zero_points = op.arg("zero_point" if by_tensor else "zero_points")
     if zero_points is None:
         offsets = None if scales is None else np.zeros(scales.shape, np.int64)
     else:
-        offsets = _numbers(zero_points, symbols, np.int64)
+        offsets = numbers_of(zero_points, symbols, np.int64)
     integers = op.results[0] if isinstance(op, QUANTIZE) else op.operands[0]
     type = tensor_type(integers)
     shape: tuple[int, ...] = {

@@ -44,6 +44,10 @@ class EdgeCompileConfig:
     """Whether quantized weights become floats at compile time. The file is up to four times as large, and nothing is
     restored while the program runs. Otherwise they stay what they are.
     """
+    quantized_io: bool = False
+    """Whether inputs that are quantized first, and outputs that are restored last, become integers; constant methods
+    (`forward_input0_scale`, `…_zp`) say what they stand for.
+    """
     default_bounds: Mapping[str, int] = field(default_factory=dict[str, int])
     """The largest values of sizes that export knows no bound of, by export's symbol (`s77`) or by input and dimension
     (`x.0`). Memory is planned for them.

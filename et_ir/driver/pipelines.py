@@ -121,13 +121,15 @@ def edge_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass]:
     from et_ir.passes.core_to_edge.promote_types import PromoteTypesPass
     from et_ir.passes.core_to_edge.propagate_dim_order import PropagateDimOrderPass
     from et_ir.passes.core_to_edge.prune_empty_tensors import PruneEmptyTensorsPass
+    from et_ir.passes.core_to_edge.quantize_io import QuantizeIoPass
     from et_ir.passes.core_to_edge.remove_noops import RemoveNoopsPass
     from et_ir.passes.core_to_edge.remove_redundant_copies import RemoveRedundantCopiesPass
     from et_ir.passes.core_to_edge.scalars_to_tensors import ScalarsToTensorsPass
     from et_ir.passes.core_to_edge.views_to_copies import ViewsToCopiesPass
     from et_ir.passes.verify.verify_edge import VerifyEdgePass
 
-    simplify = preset((config or EdgeCompileConfig()).level).simplify
+    config = config or EdgeCompileConfig()
+    simplify = preset(config.level).simplify
     return [
         ViewsToCopiesPass(),
         *([RemoveNoopsPass()] if simplify else []),
@@ -140,6 +142,7 @@ def edge_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass]:
         *([RemoveRedundantCopiesPass(), CanonicalizePass()] if simplify else []),
         *([ConstantFoldPass(), CsePass()] if simplify else []),  # conversions and layouts of constants
         DcePass(),
+        *([QuantizeIoPass()] if config.quantized_io else []),
         VerifyEdgePass(),
     ]
 
@@ -166,6 +169,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     from et_ir.passes.memory.update_in_place import UpdateInPlacePass
     from et_ir.passes.memory.write_back import WriteBackPass
     from et_ir.passes.to_executorch.decompose_quantized import DecomposeQuantizedPass
+    from et_ir.passes.to_executorch.pack_weights import PackWeightsPass
     from et_ir.passes.to_executorch.to_out_variant import ToOutVariantPass
     from et_ir.passes.verify.kernel_limits import KernelLimitsPass
     from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
@@ -193,6 +197,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         ]
     return [
         *_kernel_passes(config),
+        *([PackWeightsPass(target)] if simplify else []),
         *quantized,
         KernelLimitsPass(target),
         ToOutVariantPass(unbounded=config.unbounded),
@@ -236,6 +241,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
     sparing = level.memory != "any"
     return [
         *legalize,
+        *_integer_passes(target),
         SinkConcatenationsPass(),
         # Before the forms, which may take as much memory as the program needs anyway.
         *([RematerializePass(target)] if sparing else []),
@@ -251,6 +257,17 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
         # After the forms, whose copies take memory too; the ops of one form are in order already.
         ReorderPass(target, _SECOND_ORDER_BUDGET * level.effort // 100, level.reordered),
     ]
+
+
+def _integer_passes(target: str) -> list[ModulePass]:
+    """The passes that compute quantized programs in integers, for a runtime with kernels for that."""
+    from et_ir.passes.to_executorch.form_integer_operators import FormIntegerOperatorsPass
+    from et_ir.passes.to_executorch.propagate_quantization import PropagateQuantizationPass
+    from et_ir.passes.to_executorch.tabulate_pointwise import TabulatePointwisePass
+
+    if "integer::linear.out" not in find_target(target).kernels:
+        return []
+    return [PropagateQuantizationPass(), FormIntegerOperatorsPass(target), TabulatePointwisePass(target)]
 
 
 def externalization(config: ExecutorchBackendConfig) -> list[ModulePass]:

@@ -16,7 +16,7 @@ from et_ir.dialects.schema.literals import element_type_name
 from et_ir.evaluation.arrays import Array, element_type_of, numpy_dtype
 from et_ir.evaluation.call import ConstantCall
 
-__all__ = ["evaluate", "is_available"]
+__all__ = ["evaluate", "is_available", "operator_of", "torch_dtypes"]
 
 
 @cache
@@ -26,7 +26,8 @@ def is_available() -> bool:
 
 
 @cache
-def _dtypes() -> dict[str, Any]:
+def torch_dtypes() -> dict[str, Any]:
+    """The dtypes of torch by the names of element types."""
     import torch
 
     return {
@@ -48,7 +49,7 @@ def _dtypes() -> dict[str, Any]:
 def _tensor(array: Array) -> Any:
     import torch
 
-    dtype = _dtypes()[element_type_name(element_type_of(array.dtype))]
+    dtype = torch_dtypes()[element_type_name(element_type_of(array.dtype))]
     if array.size == 0:
         return torch.empty(array.shape, dtype=dtype)
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -62,13 +63,16 @@ def _array(tensor: Any, type: TensorType[Attribute]) -> Array:
     return cast("Array", flat.view(numpy_dtype(type.element_type))).reshape(type.get_shape())
 
 
-def _operator(op: type[SchemaOp]) -> Any:
+def operator_of(op: type[SchemaOp]) -> Any:
+    """The overload of torch that an op class stands for. Raises `AttributeError` where none is registered."""
     import torch
 
     schema = op.schema()
     namespace = op.name.partition(".")[2].removesuffix(schema.qualified_name).rstrip(".") or "aten"
     if namespace == "quantized_decomposed":
         import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers them)
+    elif namespace == "torchao":
+        pass  # pyright: ignore[reportUnusedImport]  (registers them)
 
     packet = getattr(getattr(torch.ops, namespace), schema.name)
     return getattr(packet, schema.overload or "default")
@@ -84,7 +88,7 @@ def evaluate(call: ConstantCall) -> Sequence[Array]:
 
     # Where torch takes a number for a tensor it treats it as one, which is not the same in half precision.
     takes_numbers: bool = torch._C._should_allow_numbers_as_tensors(call.op.schema().name)  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
-    computed = None if call.computed is None else _dtypes()[element_type_name(call.computed)]
+    computed = None if call.computed is None else torch_dtypes()[element_type_name(call.computed)]
 
     def convert(value: Any, base: str) -> Any:
         if isinstance(value, np.ndarray):
@@ -92,7 +96,7 @@ def evaluate(call: ConstantCall) -> Sequence[Array]:
         if isinstance(value, list | tuple):
             return [convert(item, base) for item in cast("Sequence[Any]", value)]
         if base == "ScalarType" and isinstance(value, Attribute):
-            return _dtypes()[element_type_name(value)]
+            return torch_dtypes()[element_type_name(value)]
         if base in ("MemoryFormat", "Layout") and isinstance(value, str):
             return getattr(torch, value.removeprefix("torch."))
         if base == "Tensor" and isinstance(value, int | float):
@@ -109,6 +113,6 @@ def evaluate(call: ConstantCall) -> Sequence[Array]:
         else:
             positional.append(value)
     with torch.no_grad():
-        found = _operator(call.op)(*positional, **named)
+        found = operator_of(call.op)(*positional, **named)
     results = cast("Sequence[Any]", found) if isinstance(found, list | tuple) else (found,)
     return [_array(result, type) for result, type in zip(results, call.types, strict=True)]

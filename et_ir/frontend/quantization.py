@@ -3,7 +3,9 @@
 That is done where the bits are the same. What torchao calls affine has one scale for each block of a tensor. Blocks of
 one shape are a granularity that `quantized_decomposed` has an operator for: the tensor, an index of one dimension, or
 neighbours in a row of a matrix. Other blocks, and the choice of scales at run time, stay the arithmetic that torchao's
-own kernels are.
+own kernels are: `quantize_per_token` adds zero points before it rounds, where `quantize_affine` rounds first, and
+`choose_qparams_per_token_asymmetric` computes zero points from the end of the range with the smaller error, where
+`choose_qparams_affine` takes the lower one.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from et_ops.fact import declare
 
 declare("_softmax _log_softmax native_layer_norm native_group_norm cumsum", keeps_shape=True)
 declare("alias alias_copy clone _to_copy", keeps_shape=True)
+declare("integer.lookup", keeps_shape=True, shares_layout=True)
 declare("dim_order_ops._clone_dim_order dim_order_ops._to_dim_order_copy", keeps_shape=True)
 declare("arange arange.start arange.start_step", counts=True)
 declare("sym_size.int sym_numel sym_stride.int sym_storage_offset", reads_sizes=True)

@@ -27,8 +27,8 @@ WITHOUT_RULE: Final = {
 """Operators of Core ATen and the edge dialect without a rule, by the reason. Nothing checks ops of them."""
 
 _FAMILIES = """
-    backward convolution creation einsum factorization indexing matmul normalization pointwise quantized recurrent
-    reductions reshaping spectral
+    backward convolution creation einsum factorization indexing integer matmul normalization pointwise quantized
+    recurrent reductions reshaping spectral
 """
 
 

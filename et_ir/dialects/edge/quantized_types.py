@@ -1,6 +1,5 @@
-"""Element types of the operators of `quantized_decomposed`, which probing cannot tell: a literal of a call says which
-type it is about, and torch defines some of them nowhere.
-"""
+"""Element types of quantized operators, which probing cannot tell: a literal of a call says
+which type it is about, and torch defines some of them nowhere."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ _ONE: Final = "scale: float | zero_point: real"
 _LIMITS: Final = "quant_min: real | quant_max: real"
 _MANY: Final = "scales: float | zero_points: real"
 _TABLE: Final = "weight_scales, weight_zero_points: float but f64 | indices: index"
+_SCALED: Final = "weight_scales: f32 f64 | bias: i32 f32"
 _MATRIX: Final = "weight: i8"
 
 QUANTIZED_ROWS: Final = {
@@ -47,6 +47,18 @@ QUANTIZED_ROWS: Final = {
         "quantize_per_tensor.tensor": f"{_NARROW} | {_ONE} | -> ?",
         "quantize_per_tensor.tensor2": f"{_NARROW} | {_ONE} | {_LIMITS} | -> ?",
         "quantize_per_token": f"input: float | {_MANY} | -> ?",
+    }.items()
+} | {
+    f"integer.{name}": row
+    for name, row in {
+        "add": "input, other: i8 | -> input",
+        "avg_pool2d": "input: i8 | -> input",
+        "convolution": f"input, weight: i8 | {_SCALED} | -> input",
+        "linear": f"input, weight: i8 | {_SCALED} | -> input",
+        "lookup": "input, table: i8 | -> input",
+        "max_pool2d": "input: i8 | -> input",
+        "mean.dim": "input: i8 | -> input",
+        "mul": "input, other: i8 | -> input",
     }.items()
 }
 """The rows of `dtype_table.txt` for each operator, one each, without its name."""

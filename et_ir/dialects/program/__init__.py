@@ -24,10 +24,12 @@ from et_ir.dialects.program.ops import (
     ParameterOp,
     StoreOp,
 )
+from et_ir.dialects.program.quantized import QUANTIZED, Numbers, QuantizedAttr, QuantizedType
 from et_ir.dialects.program.ranges import RangeOp
 
 __all__ = [
     "FUNCTIONS",
+    "QUANTIZED",
     "BufferOp",
     "ComputeOp",
     "ConstantOp",
@@ -40,9 +42,12 @@ __all__ = [
     "GuardsAttr",
     "LiteralOp",
     "LoadOp",
+    "Numbers",
     "OverwriteOp",
     "ParameterOp",
     "Program",
+    "QuantizedAttr",
+    "QuantizedType",
     "RangeOp",
     "RangesAttr",
     "SizesAttr",
@@ -71,5 +76,5 @@ Program = Dialect(
         ComputeOp,
         RangeOp,
     ],
-    [DataAttr, GuardsAttr, RangesAttr, SizesAttr, StringType, TreeAttr],
+    [DataAttr, GuardsAttr, QuantizedAttr, RangesAttr, SizesAttr, StringType, TreeAttr],
 )

@@ -24,7 +24,7 @@ torch fails on are left as they are.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -51,7 +51,7 @@ from et_ir.evaluation.expression import ConstantExpression, ExpressionResult, Le
 from et_ir.evaluation.numpy_kernels import kernel_for
 from et_ops.inference.pointwise import promoted
 
-__all__ = ["ConstantFoldPass"]
+__all__ = ["ConstantFoldPass", "fold_ops"]
 
 _UNINITIALISED: Final = ("empty", "new_empty", "dim_order_ops._empty")
 _MANY_LEAVES: Final = 64
@@ -87,11 +87,9 @@ class _Folder:
         """Ops that are not folded: their results would make the file larger."""
         self.unfoldable: set[int] = set()
 
-    def run(self) -> None:
-        for method in self.module.body.block.ops:
-            if isinstance(method, FuncOp):
-                for op in method.walk():
-                    self._visit(op)
+    def run(self, ops: Iterable[Operation] | None = None) -> None:
+        for op in self._of_methods() if ops is None else ops:
+            self._visit(op)
         folded = self._plan()
         for op, candidate in reversed(self.candidates.items()):
             if op in folded:
@@ -99,6 +97,11 @@ class _Folder:
         for get in self.gets:
             if get.result.first_use is None:
                 Rewriter.erase_op(get)
+
+    def _of_methods(self) -> Iterator[Operation]:
+        for method in self.module.body.block.ops:
+            if isinstance(method, FuncOp):
+                yield from method.walk()
 
     # -- which ops are constant
 
@@ -291,9 +294,17 @@ class _Plan:
         return True
 
 
+def fold_ops(module: ModuleOp, ops: Iterable[Operation], limit: int) -> None:
+    """Evaluate some ops of a module at compile time, those that restore quantized numbers among them, and the
+    `program.get` that they read, all in the order of the program. Results of more than `limit` bytes stay.
+    """
+    _Folder(module, limit, torch=True, dequantize=True).run(ops)
+
+
 def _restores(op: SchemaOp) -> bool:
     """Whether an op makes floats of quantized numbers."""
-    return op.name.partition(".")[2].startswith("quantized_decomposed.dequantize_")
+    name = op.name.partition(".")[2]
+    return name.startswith(("quantized_decomposed.dequantize_", "quantized_decomposed.embedding_"))
 
 
 def _is_torch_operator(op: SchemaOp) -> bool:

@@ -4,10 +4,10 @@
 |---|---|
 | `core_aten_c1` | an op is `core` or `view_copy` to torch, a leaf, quantized, declared by the program, or preserved |
 
-together with all rules of `verify-aten`. Leaves are the operators that nothing decomposes soundly and that runtimes
-can have kernels for: `et_ops/leaves.txt` lists them with the reasons. Operators of a user's own, which the
-program declares (`program.operator`), have kernels of the user's. Whether the target has the kernel
-is for `link-check` to say.
+together with all rules of `verify-aten` and those of `quantization_rules.py`. Leaves are the operators that nothing
+decomposes soundly and that runtimes can have kernels for: `et_ops/leaves.txt` lists them with the reasons. Operators
+of a user's own, which the program declares (`program.operator`), have kernels of the user's. Whether the target has
+the kernel is for `link-check` to say.
 
 ```mlir
 %1 = aten.addmm %b, %x, %w : …     // passes
@@ -29,8 +29,10 @@ from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.aten import AtenOp
+from et_ir.dialects.program import Globals
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.passes.verify.program_rules import ProgramRules
+from et_ir.passes.verify.quantization_rules import quantization_findings
 from et_ir.passes.verify.verify_aten import aten_findings
 
 __all__ = ["VerifyCoreAtenPass", "is_leaf"]
@@ -71,8 +73,11 @@ class VerifyCoreAtenPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         preserved = frozenset(f"aten.{name}" for name in self.preserve)
 
+        symbols = Globals(op)
+
         def rule(inner: Operation) -> Iterator[Diagnostic]:
             yield from aten_findings(inner)
+            yield from quantization_findings(inner, symbols)
             if isinstance(inner, AtenOp) and not (
                 inner.operator.is_core or is_leaf(type(inner)) or inner.name in preserved
             ):

@@ -1,7 +1,7 @@
 """Check the contract of the `edge` level.
 
-Beside the rules of `program_rules.py`, and those of `et_ir/dialects/edge/rules.py` (`edge_c2` to `edge_c5`),
-which each op also verifies by itself:
+Beside the rules of `program_rules.py` and `quantization_rules.py`, and those of `et_ir/dialects/edge/rules.py`
+(`edge_c2` to `edge_c5`), which each op also verifies by itself:
 
 | label | rule |
 |---|---|
@@ -33,8 +33,10 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import is_channels_last
 from et_ir.dialects.edge.rules import violations
+from et_ir.dialects.program import Globals
 from et_ir.dialects.schema.tensors import is_tensor, layout_of
 from et_ir.passes.verify.program_rules import ProgramRules
+from et_ir.passes.verify.quantization_rules import quantization_findings
 
 __all__ = ["VerifyEdgePass", "edge_findings"]
 
@@ -46,7 +48,13 @@ class VerifyEdgePass(ModulePass):
     name = "verify-edge"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        findings = ProgramRules(op, "edge").check(edge_findings)
+        symbols = Globals(op)
+
+        def rule(inner: Operation) -> Iterator[Diagnostic]:
+            yield from edge_findings(inner)
+            yield from quantization_findings(inner, symbols)
+
+        findings = ProgramRules(op, "edge").check(rule)
         PassReport.raise_if("the program breaks the contract of the edge level", findings)
 
 

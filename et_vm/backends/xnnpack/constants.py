@@ -1,8 +1,8 @@
 """The constants of a graph as the tensors that kernels read.
 
-Those in float32 and float16 are views of the blob, or of the program's named data. Quantized ones become
-float32 when the graph is loaded: 4 bytes an element, so that each product is a call of BLAS. Matrices among these lie
-in memory column by column, as products want them.
+Those in float32 and float16 are views of the blob, or of the program's named data, and so are the integers of quantized
+weights (`weights.py`). Other quantized constants, such as biases, become float32 when the graph is loaded: 4 bytes an
+element. Matrices among these lie in memory column by column, as products want them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from et_schema.xnnpack_graph import (
     XValue,
 )
 from et_schema.xnnpack_nodes import constant_bytes
+from et_vm.backends.xnnpack.weights import QuantizedWeight
 from et_vm.values import Array, Tensor, element_count
 
 _D = XNNDatatype
@@ -32,7 +33,6 @@ ELEMENTS = {_D.fp16: ScalarType.HALF, _D.bf16: ScalarType.BFLOAT16, _D.int32: Sc
 
 _STORED = {_D.quint8: np.dtype(np.uint8), _D.qint32: np.dtype(np.int32), _D.qcint32: np.dtype(np.int32)}
 _NIBBLES = (_D.qcint4, _D.qbint4)
-_NIBBLE_ZERO = 8
 
 
 def load_constant(
@@ -90,32 +90,61 @@ def _real_numbers(
     where: str,
 ) -> Array:
     """The dequantized elements of a quantized constant, in float32."""
-    if tensor.datatype in _NIBBLES:
-        integers = _nibbles(data, tensor.dims)
-    else:
-        stored = np.frombuffer(data, _STORED.get(tensor.datatype, np.dtype(np.int8)))
-        integers = stored.reshape(tensor.dims).astype(np.float32)
+    weight = quantized_weight(blob, value, tensor, data, named_data, where)
+    numbers = np.empty((weight.rows, weight.columns), np.float32)
+    weight.dequantize(0, weight.rows, numbers)
+    return numbers.reshape(tensor.dims)
+
+
+def load_weight(
+    blob: XnnpackBlob,
+    value: XNNQuantizedTensorValue,
+    tensor: XNNTensorValue,
+    named_data: Mapping[str, memoryview],
+    where: str,
+) -> QuantizedWeight:
+    """A quantized constant as integers, which are a view. Raises as `load_constant` does."""
+    return quantized_weight(blob, value, tensor, _bytes(blob, tensor, named_data, where), named_data, where)
+
+
+def quantized_weight(
+    blob: XnnpackBlob,
+    value: XNNQuantizedTensorValue,
+    tensor: XNNTensorValue,
+    data: memoryview,
+    named_data: Mapping[str, memoryview],
+    where: str,
+) -> QuantizedWeight:
+    """The integers of `data` with their scales, as a matrix with the innermost dimension for columns."""
     parameters = value.quant_params
+    dims = tuple(tensor.dims)
+    columns = dims[-1] if dims else 1
+    rows = element_count(dims[:-1])
+    nibbles = tensor.datatype in _NIBBLES
+    stored = np.frombuffer(data, np.uint8 if nibbles else _STORED.get(tensor.datatype, np.dtype(np.int8)))
+    stored = stored.reshape(rows, stored.size // max(rows, 1))
     if isinstance(parameters, PerTensorQuant):
-        if parameters.zero_point:
-            integers -= np.float32(parameters.zero_point)
-        return integers * np.float32(parameters.scale)
+        scales = np.full((1, 1), parameters.scale, np.float32)
+        return QuantizedWeight(stored, nibbles, dims, scales, np.float32(parameters.zero_point))
     if isinstance(parameters, PerChannelGroupQuant):
         scales = _scales(blob, parameters, ScalarType.BFLOAT16, named_data, where)
-        groups = tensor.dims[-1] // parameters.group_size
-        blocks = integers.reshape(-1, groups, parameters.group_size)
-        if scales.size != blocks.shape[0] * groups:
+        groups = columns // parameters.group_size
+        if scales.size != rows * groups:
             raise InvalidFile(
-                f"{scales.size} scales for {blocks.shape[0] * groups} groups",
+                f"{scales.size} scales for {rows * groups} groups",
                 code=Error.DelegateInvalidCompatibility,
                 where=where,
             )
-        return (blocks * scales.reshape(-1, groups, 1)).reshape(tensor.dims)
+        return QuantizedWeight(stored, nibbles, dims, scales.reshape(rows, groups))
     assert isinstance(parameters, PerChannelQuant)
     scales = _scales(blob, parameters, ScalarType.FLOAT, named_data, where)
-    shape = [1] * len(tensor.dims)
+    shape = [1] * len(dims)
     shape[parameters.channel_dim] = -1
-    return integers * scales.reshape(shape)
+    # One for each row, or for each column.
+    spread = scales.reshape(shape)
+    by_column = spread.shape[-1:] != (1,)
+    spread = spread.reshape(1, -1) if by_column else np.broadcast_to(spread, (*dims[:-1], 1)).reshape(rows, 1)
+    return QuantizedWeight(stored, nibbles, dims, spread)
 
 
 def _scales(
@@ -131,14 +160,3 @@ def _scales(
     dtype = numpy_dtype(stored)
     data = _first(data, parameters.num_scales * dtype.itemsize, f"{where}.scale_buffer_idx")
     return np.frombuffer(bytes(data), dtype).astype(np.float32)
-
-
-def _nibbles(data: memoryview, dims: list[int]) -> Array:
-    """4-bit numbers from -8 to 7, of which a byte has two: that of the lower index in its low half."""
-    columns = dims[-1]
-    pairs = np.frombuffer(data, np.uint8).reshape(element_count(dims[:-1]), -1)
-    integers = np.empty((*pairs.shape, 2), np.float32)
-    integers[..., 0] = pairs & 15
-    integers[..., 1] = pairs >> 4
-    integers -= np.float32(_NIBBLE_ZERO)
-    return np.ascontiguousarray(integers.reshape(pairs.shape[0], -1)[:, :columns]).reshape(dims)

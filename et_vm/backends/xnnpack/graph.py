@@ -10,15 +10,20 @@ from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack import XnnpackBlob
 from et_schema.xnnpack_graph import (
     PerTokenDynamicQuant,
+    XNNConv2d,
     XNNDatatype,
+    XNNFullyConnected,
+    XNNGraph,
     XNNQuantizedTensorValue,
     XNodeUnion,
     XValue,
 )
 from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of, tensor_of
-from et_vm.backends.xnnpack.constants import ELEMENTS, load_constant
+from et_vm.backends.xnnpack.constants import ELEMENTS, load_constant, load_weight
 from et_vm.backends.xnnpack.grid import Grid, Limits, grid_of
 from et_vm.backends.xnnpack.nodes import TRANSLATIONS, NodeTranslation
+from et_vm.backends.xnnpack.nodes.linear import TRANSPOSED
+from et_vm.backends.xnnpack.weights import QuantizedWeight
 from et_vm.values import Tensor
 
 
@@ -47,12 +52,13 @@ class NodeInfo(NamedTuple):
 
 
 class XnnpackGraph:
-    """`values` and `constants` are by id; `inputs` and `outputs` are ids in the order of their arguments, and
-    `last_uses` says for each value the index of the last node that reads or writes it. `nbytes` were taken for
-    constants that are no views of the blob or of named data.
+    """`values`, `constants` and `weights` are by id; `inputs` and `outputs` are ids in the order of their arguments,
+    and `last_uses` says for each value the index of the last node that reads or writes it. `nbytes` were taken for
+    constants that are no views of the blob or of named data. `weights` are the constants that stay integers: filters of
+    fully connected layers and of convolutions.
     """
 
-    __slots__ = ("constants", "inputs", "last_uses", "nbytes", "nodes", "outputs", "values")
+    __slots__ = ("constants", "inputs", "last_uses", "nbytes", "nodes", "outputs", "values", "weights")
 
     def __init__(self, blob: XnnpackBlob, named_data: Mapping[str, memoryview]) -> None:
         """Raises InvalidFile(DelegateInvalidCompatibility) for constants that are missing or too short, and for
@@ -61,12 +67,23 @@ class XnnpackGraph:
         graph = blob.graph
         self.values: dict[int, ValueInfo] = {}
         self.constants: dict[int, Tensor] = {}
+        self.weights: dict[int, QuantizedWeight] = {}
         self.nbytes = 0
+        filters = _filters(graph)
         for index, value in enumerate(graph.xvalues):
             tensor = tensor_of(value)
             assert tensor is not None
             where = f"xvalues[{index}]"
-            if tensor.constant_buffer_idx:
+            described = value.xvalue_union
+            if (
+                tensor.constant_buffer_idx
+                and tensor.id_out in filters
+                and isinstance(described, XNNQuantizedTensorValue)
+            ):
+                weight = load_weight(blob, described, tensor, named_data, where)
+                self.weights[tensor.id_out] = weight
+                self.nbytes += weight.nbytes
+            elif tensor.constant_buffer_idx:
                 constant, taken = load_constant(blob, value, tensor, named_data, where)
                 self.constants[tensor.id_out] = constant
                 self.nbytes += taken
@@ -100,6 +117,21 @@ class XnnpackGraph:
 
     def _argument(self, value: int) -> int:
         return self.values[value].argument
+
+
+def _filters(graph: XNNGraph) -> set[int]:
+    """The values that only fully connected layers, with a row for each output, and convolutions read, as filters."""
+    filters: set[int] = set()
+    others = {*graph.output_ids}
+    for item in graph.xnodes:
+        node = item.xnode_union
+        assert node is not None
+        kept = isinstance(node, XNNConv2d) or (
+            isinstance(node, XNNFullyConnected) and not node.flags & TRANSPOSED
+        )
+        for role in roles_of(node).operands:
+            (filters if kept and role == "filter_id" else others).add(getattr(node, role))
+    return filters - others
 
 
 _UNKEPT = (

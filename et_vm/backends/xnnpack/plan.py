@@ -76,7 +76,7 @@ class GraphPlan:
         self._pool = Pool(platform.allocate)
         self.given = given or {}
         self._destined = _destined(graph, self.given)
-        self._kept = {*graph.outputs, *graph.constants, *self.given, *self._destined}
+        self._kept = {*graph.outputs, *graph.constants, *graph.weights, *self.given, *self._destined}
         self._blocks: dict[int, Array] = {}
         self._uses: dict[int, int] = {}
         """The number of values in each block, by the block's identity."""
@@ -149,6 +149,7 @@ class GraphPlan:
             result.row_grid,
             has_grid=result.grid is not None,
             kernels=self._kernels,
+            weights=self._graph.weights,
         )
         where = f"xnodes[{index}].xnode_union"
         try:

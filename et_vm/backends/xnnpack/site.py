@@ -15,6 +15,7 @@ from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_graph import XNodeUnion
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backends.xnnpack.grid import Limits, clamp
+from et_vm.backends.xnnpack.weights import QuantizedWeight
 from et_vm.kernels.portable.steps import cast
 from et_vm.kernels.registry import KernelRegistry, Prepare, PrepareContext
 from et_vm.step import Step
@@ -37,7 +38,7 @@ class Site:
     grid, unless it only moves elements between values of one grid.
     """
 
-    __slots__ = ("_kernels", "_make", "_tensors", "ctx", "has_grid", "limits", "node", "row_grid")
+    __slots__ = ("_kernels", "_make", "_tensors", "ctx", "has_grid", "limits", "node", "row_grid", "weights")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Site:
         *,
         has_grid: bool = False,
         kernels: KernelRegistry | None = None,
+        weights: Mapping[int, QuantizedWeight] | None = None,
     ) -> None:
         self._kernels = kernels
         self.ctx = ctx
@@ -58,12 +60,25 @@ class Site:
         self._tensors = tensors
         self._make = make
         self.has_grid = has_grid
+        self.weights = weights or {}
+        """The filters that are integers, by id; they are no operands."""
         self.row_grid = row_grid
         """The number of dimensions of a row of the output that has its own grid; 0 if none has."""
 
     def operand(self, value: int) -> Tensor:
         """The value of an id."""
         return self._tensors[value]
+
+    def filter(self, value: int, calls: list[Step]) -> Tensor:
+        """The filter of an id. One of integers is restored in scratch, as a whole, by `calls`."""
+        weight = self.weights.get(value)
+        if weight is None:
+            return self.operand(value)
+        made = Tensor(ScalarType.FLOAT, weight.dims, name=f"value {value}")
+        made.bind(self.ctx.scratch(made.nbytes))
+        rows = made.array.reshape(weight.rows, weight.columns)
+        calls.append((weight.dequantize, (0, weight.rows, rows)))
+        return made
 
     def optional(self, value: int) -> Tensor | None:
         """The value of an id, or None for one that is not there."""

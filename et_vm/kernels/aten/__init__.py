@@ -13,12 +13,14 @@ import functools
 
 import torch
 
+from et_ops.families import families
 from et_vm.kernels.aten import convolution, special
 from et_vm.kernels.aten.custom import custom_kernel
 from et_vm.kernels.aten.declare import SPECIAL
 from et_vm.kernels.aten.out_variant import out_variant_kernel
 from et_vm.kernels.aten.quantized import PACKETS, quantized_kernels
 from et_vm.kernels.aten.schema import operators
+from et_vm.kernels.portable import load_family
 from et_vm.kernels.registry import KernelRegistry
 
 DECLARING = (convolution, special)
@@ -33,6 +35,11 @@ def register(registry: KernelRegistry) -> None:
         if name not in SPECIAL:
             registry.register_lazy(name, functools.partial(out_variant_kernel, name))
     registry.register_family(PACKETS, quantized_kernels)
+    for family, packets in families().items():
+        if family.startswith("integer."):  # operators of this project, which torch has none of
+            registry.register_family(
+                (packet.replace(".", "::") for packet in packets), functools.partial(load_family, family)
+            )
     registry.finders.append(custom_kernel)
     registry.guard = torch.inference_mode
     registry.compiled = True

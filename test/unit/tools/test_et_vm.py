@@ -48,7 +48,7 @@ def program(command: Command) -> bytes:
         ("/dev/null", 3, "a file of 0 bytes is too short"),
         ("empty.pte", 3, "a file of 0 bytes is too short"),
         ("short.pte", 3, "byte 0x"),
-        ("relu.mlir", 3, "at file identifier"),
+        ("subjects.py", 3, "at file identifier"),
     ],
 )
 def test_files(command: Command, program: bytes, verb: str, file: str, code: int, message: str) -> None:

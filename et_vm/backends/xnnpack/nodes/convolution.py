@@ -22,13 +22,14 @@ _BLOCK = 1 << 17
 
 @translates(XNNConv2d)
 def convolution(site: Site, node: NodeConv) -> list[Step]:
-    """A filter of (outputs, height, width, inputs of a group). Scratch as the kernel says, and an image that is not
-    padded on all sides alike.
+    """A filter of (outputs, height, width, inputs of a group). Scratch as the kernel says, an image that is not
+    padded on all sides alike, and a quantized filter in float32.
     """
     filters = node.groups * node.group_output_channels
     shape = (filters, node.kernel_height, node.kernel_width, node.group_input_channels)
-    weight = _filter(site, node, shape)
-    return _convolve(site, node, image(weight), filters)
+    calls: list[Step] = []
+    weight = _checked(site, site.filter(node.filter_id, calls), shape)
+    return calls + _convolve(site, node, image(weight), filters)
 
 
 @translates(XNNDepthwiseConv2d)
@@ -46,7 +47,10 @@ def depthwise(site: Site, node: NodeConv) -> list[Step]:
 
 
 def _filter(site: Site, node: NodeConv, shape: tuple[int, ...]) -> Tensor:
-    weight = site.operand(node.filter_id)
+    return _checked(site, site.operand(node.filter_id), shape)
+
+
+def _checked(site: Site, weight: Tensor, shape: tuple[int, ...]) -> Tensor:
     site.check(weight.sizes == shape, "filter", list(shape), list(weight.sizes))
     return weight
 

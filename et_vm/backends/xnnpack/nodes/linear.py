@@ -11,6 +11,7 @@ from et_schema.xnnpack_graph import Node2x1, XNNBatchMatrixMultiply, XNNFullyCon
 from et_vm.backends.xnnpack.memory import aligned
 from et_vm.backends.xnnpack.nodes.declare import translates
 from et_vm.backends.xnnpack.site import Site, viewed
+from et_vm.backends.xnnpack.weights import QuantizedWeight
 from et_vm.kernels.portable.movement.move import moves
 from et_vm.kernels.portable.steps import call, copy, run
 from et_vm.step import Step
@@ -20,18 +21,22 @@ TRANSPOSED = 1
 """Of a fully connected node: the filter is (inputs, outputs). Of a product: the second operand is transposed."""
 FLATTENED = 4
 """Of a fully connected node: the output is a matrix whatever the input is."""
+_BLOCK = 1 << 18
+"""Elements of a weight of integers that are in float32 at a time: 1 MiB, which the cache holds."""
 
 
 @translates(XNNFullyConnected)
 def fully_connected(site: Site, node: XNNFullyConnected) -> list[Step]:
     """x W^T + b along the last dimension of x. Scratch, unless all is float32: what is not, in float32. Kept: a
-    constant filter the other way round, with which BLAS takes two thirds of the time where there is more than one row.
+    constant filter the other way round, with which BLAS takes two thirds of the time where there is more than one row,
+    unless it is of integers: of these a block of rows at a time is restored.
     """
     calls: list[Step] = []
     x = site.operand(node.input1_id)
-    weight, bias = site.operand(node.filter_id), site.optional(node.bias_id)
-    site.check(len(weight.sizes) == 2, "filter", "a matrix", list(weight.sizes))
-    outputs, inputs = weight.sizes[:: -1 if node.flags & TRANSPOSED else 1]
+    quantized, bias = site.weights.get(node.filter_id), site.optional(node.bias_id)
+    shape = site.operand(node.filter_id).sizes if quantized is None else quantized.dims
+    site.check(len(shape) == 2, "filter", "a matrix", list(shape))
+    outputs, inputs = shape[:: -1 if node.flags & TRANSPOSED else 1]
     flattened = bool(node.flags & FLATTENED)
     if flattened:
         site.check(inputs > 0 and x.numel % inputs == 0, "input1", f"rows of {inputs}", list(x.sizes))
@@ -45,20 +50,42 @@ def fully_connected(site: Site, node: XNNFullyConnected) -> list[Step]:
     if not out.numel:
         return []
     x = site.converted(x, ScalarType.FLOAT, calls)
-    weight = site.converted(weight, ScalarType.FLOAT, calls)
     rows = out.numel // outputs
-    order = weight.dim_order if node.flags & TRANSPOSED else tuple(1 - dim for dim in weight.dim_order)
-    matrix = viewed(weight, (inputs, outputs), order)
-    if weight.constant and rows > 1 and order != (0, 1):
-        turned = matrix
-        matrix = site.ctx.memo(("turned", weight.version), lambda: _turned(site, turned))
     target = viewed(_float_target(site, out), (rows, outputs))
-    calls += _product(site, viewed(x, (rows, inputs)), matrix, target)
+    if quantized is None:
+        calls += _product(site, viewed(x, (rows, inputs)), _matrix(site, node, rows, calls), target)
+    else:
+        calls += _blocks(site, viewed(x, (rows, inputs)), quantized, target)
     if bias is not None:
         added = viewed(site.converted(bias, ScalarType.FLOAT, calls), (outputs,))
         compiled = site.compiled_if_large(target.numel, "aten::add.out", target, added, 1, target)
         calls += [call(np.add, target.array, added.array, target.array)] if compiled is None else compiled
     return _stored(calls, target, out)
+
+
+def _blocks(site: Site, x: Tensor, weight: QuantizedWeight, out: Tensor) -> list[Step]:
+    """The product with a weight of integers, of which a block of rows at a time is in float32."""
+    count = min(weight.rows, max(1, _BLOCK // max(weight.columns, 1)))
+    restored = site.ctx.scratch(4 * count * weight.columns).view(np.float32).reshape(count, weight.columns)
+    calls: list[Step] = []
+    for start in range(0, weight.rows, count):
+        stop = min(start + count, weight.rows)
+        block = restored[: stop - start]
+        calls.append((weight.dequantize, (start, stop, block)))
+        calls.append((np.matmul, (x.array, block.T, out.array[:, start:stop])))
+    return calls
+
+
+def _matrix(site: Site, node: XNNFullyConnected, rows: int, calls: list[Step]) -> Tensor:
+    """The filter in float32 as (inputs, outputs)."""
+    weight = site.converted(site.operand(node.filter_id), ScalarType.FLOAT, calls)
+    outputs, inputs = weight.sizes[:: -1 if node.flags & TRANSPOSED else 1]
+    order = weight.dim_order if node.flags & TRANSPOSED else tuple(1 - dim for dim in weight.dim_order)
+    matrix = viewed(weight, (inputs, outputs), order)
+    if weight.constant and rows > 1 and order != (0, 1):
+        turned = matrix
+        matrix = site.ctx.memo(("turned", weight.version), lambda: _turned(site, turned))
+    return matrix
 
 
 def _turned(site: Site, matrix: Tensor) -> Tensor:

@@ -99,7 +99,7 @@ def convolution_out(
         window = window.lifted()
         operands = Operands(image[:, :, None, :], kernel_array[:, :, None, :], added, target[:, :, None, :])
     pack_key = weight.version if weight.constant else None
-    calls += _method(ctx, operands, window, groups, transposed, pack_key)
+    calls += method(ctx, operands, window, groups, transposed, pack_key)
     if target is not out.array:
         calls.append(copy(target, out.array))
     return chain(calls)
@@ -112,7 +112,7 @@ def _scratch_like(ctx: PrepareContext, array: Array, dtype: DType) -> Array:
     return np.moveaxis(ctx.scratch(np.moveaxis(array, 1, -1).shape, dtype), -1, 1)
 
 
-def _method(
+def method(
     ctx: PrepareContext,
     operands: Operands,
     window: Window,
@@ -120,6 +120,7 @@ def _method(
     transposed: bool,
     pack_key: int | None,
 ) -> list[Step]:
+    """Calls that convolve a batch by the method that suits its geometry, whatever the float type of the arrays."""
     image, weight, bias, out = operands
     if transposed:
         return transposed_convolution(ctx, image, weight, bias, out, window, groups)

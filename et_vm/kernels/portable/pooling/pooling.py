@@ -41,7 +41,7 @@ def pooling_window(
     return window
 
 
-def _image(self: Tensor, dims: int) -> Array:
+def batch_of(self: Tensor, dims: int) -> Array:
     """`self` with a batch dimension."""
     return self.array if len(self.sizes) == dims + 2 else self.array[None]
 
@@ -55,7 +55,7 @@ def _overhang(window: Window) -> Window:
     return window._replace(padding=pads)
 
 
-class _Taps:
+class Taps:
     """Images, padded, tap by tap: for each tap a view with the elements that it meets at every place. `edges` are the
     calls that write the padding, once.
     """
@@ -100,7 +100,7 @@ def max_pool2d_with_indices_out(
 
     Scratch: for a block of the channels, its padded planes and a few small integers per output element.
     """
-    image = _image(self, 2)
+    image = batch_of(self, 2)
     window = pooling_window(ctx, self, kernel_size, stride, padding, dilation, out)
     lowest = -math.inf if is_float_type(self) else float(np.iinfo(self.dtype).min)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
@@ -114,7 +114,7 @@ def max_pool2d_with_indices_out(
     values = out.array.reshape(batched) if self.dtype == dtype else ctx.scratch(batched, dtype)
     places = indices.array.reshape(batched)
     planes = max(1, min(channels, _BLOCK // math.prod(window.size)))
-    taps = _Taps(ctx, image[:1, :planes], window, lowest)
+    taps = Taps(ctx, image[:1, :planes], window, lowest)
     first_maximum = _FirstMaximum(ctx, (1, planes, *window.out), window)
     calls += taps.edges
     for sample, start in itertools.product(range(batch), range(0, channels, planes)):
@@ -284,7 +284,7 @@ def _average(
     divisor_override: int | None,
     out: Tensor,
 ) -> Step:
-    image = _image(self, dims)
+    image = batch_of(self, dims)
     window = pooling_window(ctx, self, kernel_size, stride, padding, (1,), out, dims)
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
@@ -292,7 +292,7 @@ def _average(
         wide = ctx.scratch(image.shape, dtype)
         calls.append(copy(image, wide))
         image = wide
-    taps = _Taps(ctx, image, window, 0)
+    taps = Taps(ctx, image, window, 0)
     bring, views = taps.of(ctx, image)
     calls += [*taps.edges, *bring]
     batched = (image.shape[0], image.shape[1], *window.out)
@@ -385,7 +385,7 @@ def _equal_parts(
 
 
 def _adaptive(ctx: PrepareContext, self: Tensor, dims: int, out: Tensor) -> Step:
-    image, places = _image(self, dims), out.sizes[-dims:]
+    image, places = batch_of(self, dims), out.sizes[-dims:]
     dtype = numpy_dtype(arithmetic(self.scalar_type))
     calls: list[Step] = []
     batched = (*image.shape[:2], *places)

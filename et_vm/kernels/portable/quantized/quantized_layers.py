@@ -143,6 +143,21 @@ for _name, _bits in (("embedding_byte", 8), ("embedding_4bit", 4), ("embedding_2
     _declare_embeddings(_name, _bits)
 
 
+def _products(a: Array, b: Array, scales: Array | None, dtype: np.dtype[np.generic]) -> Array:
+    """The product of `a` [M, K] and `b` [K, N], the k-th of its terms times `scales[k]`, in `dtype`.
+
+    Terms are added one after the other, each step rounded to its type, as stock's kernels do: BLAS has another order.
+    """
+    total: Array = np.zeros((a.shape[0], b.shape[1]), dtype)
+    term: Array = np.empty(total.shape, a.dtype)
+    for k in range(a.shape[1]):
+        np.multiply(a[:, k, None], b[k], out=term)
+        if scales is not None:
+            term *= scales[k]
+        np.add(total, term, out=total)
+    return total
+
+
 @kernel("quantized_decomposed::mixed_mm.out")
 @inferred(rules.mixed_mm)
 def mixed_mm_out(
@@ -153,15 +168,15 @@ def mixed_mm_out(
     weight_zero_points: Tensor | None,
     out: Tensor,
 ) -> Step:
-    """`input` [M, K] times `weight` [K, N], an int8 matrix with a scale for each row. Allocates the
-    restored weight.
+    """`input` [M, K] times `weight` [K, N], an int8 matrix with a scale for each row. Allocates two results and the
+    weight in the type of `input`.
     """
     ctx.work(input.numel * weight.sizes[1])
 
     def compute(x: Array, weight: Array, scales: Array) -> Array:
-        return x @ (weight * scales[:, None])
+        return _products(x, weight, scales, out.dtype)
 
-    return evaluated(compute, (input, weight, weight_scales), (out,))
+    return evaluated(compute, (input, weight, weight_scales), (out,), input.dtype)
 
 
 @kernel("quantized_decomposed::mixed_linear.out")
@@ -175,12 +190,12 @@ def mixed_linear_out(
     dtype: int | None,
     out: Tensor,
 ) -> Step:
-    """`input` [M, K] times the transpose of `weight` [N, K], an int8 matrix with a scale for each row.
-    Allocates the restored weight.
+    """`input` [M, K] times the transpose of `weight` [N, K], an int8 matrix with a scale for each row. Allocates two
+    results and the weight in the type of `input`.
     """
     ctx.work(input.numel * weight.sizes[0])
 
     def compute(x: Array, weight: Array, scales: Array) -> Array:
-        return x @ (weight * scales[:, None]).T
+        return _products(x, np.ascontiguousarray(weight.T), None, out.dtype) * scales.astype(out.dtype)
 
-    return evaluated(compute, (input, weight, weight_scales), (out,))
+    return evaluated(compute, (input, weight, weight_scales), (out,), input.dtype)

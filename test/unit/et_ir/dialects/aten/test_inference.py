@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from dev.calls import RecordedCall, module_of, result_type
+from dev.integer_calls import INTEGER
 from dev.quantized_calls import RUNTIME_EXAMPLES
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.edge import ops as edge
@@ -104,8 +105,8 @@ def test_every_rule_has_a_case() -> None:
 DIM_ORDER_OPS = {name for name in RULES if name.startswith("dim_order_ops.")}
 """Operators that lowering makes, which the tests of the edge dialect infer."""
 
-UNTESTED = {"baddbmm.dtype", *DIM_ORDER_OPS, *RUNTIME_EXAMPLES}
-"""Operators that torch does not run on the CPU, and those that only runtimes have: `test_quantized.py`."""
+UNTESTED = {"baddbmm.dtype", *DIM_ORDER_OPS, *INTEGER, *RUNTIME_EXAMPLES}
+"""Operators that torch does not run on the CPU, and those that only runtimes have: `test_quantized.py`, lit tests."""
 
 
 def test_rules_are_of_operators_that_exist() -> None:

@@ -177,9 +177,35 @@ def test_memory_is_accounted_for():
     report = build.load().memory_report()
     # The result lies where the input was.
     assert report["values"] == 4 * (3 * 64 + 3 * 32)
-    # The matrix the other way round, and what the integers stand for.
-    assert report["derived constants"] == 4 * (32 * 64 + 16 * 32)
-    assert report["scratch"] == 0
+    # The matrix the other way round, and the scale of the integers, which stay in the file.
+    assert report["derived constants"] == 4 * (32 * 64 + 1)
+    assert report["scratch"] == 4 * 16 * 32
+
+
+@pytest.mark.parametrize(("outputs", "inputs"), [(48, 33), (700, 1024)])
+@pytest.mark.parametrize("bits", [8, 4])
+def test_weights_stay_integers(bits, outputs, inputs):
+    """Scales are derived, and one block of rows at a time is in float32; the numbers are those of the whole matrix."""
+    rng = np.random.default_rng(1)
+    half = 1 << (bits - 1)
+    levels = rng.integers(-half, half, (outputs, inputs))
+    scales = rng.uniform(0.01, 0.02, outputs).astype(np.float32)
+    stored, kind = levels.astype(np.int8), D.qcint8
+    if bits == 4:
+        padded = np.pad(levels + 8, ((0, 0), (0, inputs % 2))).astype(np.uint8)
+        stored, kind = padded[:, 1::2] << 4 | padded[:, ::2], D.qcint4
+    build = Build()
+    x = build.input(3, inputs)
+    parameters = schema.PerChannelQuant(scale=scales.tolist(), channel_dim=0)
+    weight = build.constant(stored, kind, parameters, dims=(outputs, inputs))
+    build.node(schema.XNNFullyConnected(x, weight, NO_VALUE, build.output(3, outputs), 0))
+    report = build.load().memory_report()
+    assert report["derived constants"] == 4 * outputs
+    assert report["scratch"] <= 1 << 20
+    given = rng.normal(size=(3, inputs)).astype(np.float32)
+    got = build.run(given)
+    whole = levels.astype(np.float32) * scales[:, None]
+    np.testing.assert_allclose(got, given @ whole.T, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("inside", [True, False])

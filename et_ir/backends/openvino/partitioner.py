@@ -1,0 +1,98 @@
+"""Partitioner of the OpenVINO backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from et_ir.backends.openvino.blob import (
+    DEVICE_SPEC,
+    PRECISION_SPEC,
+    OpenvinoBackend,
+    require_openvino,
+)
+from et_ir.backends.openvino.support import OpenvinoSupport
+from et_ir.delegation.backends_by_name import Backend
+from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.specs import CompileSpec, DelegationSpec
+from et_ir.delegation.support import ChosenByUser, OperatorSupport
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+__all__ = ["BACKEND", "KEPT", "OpenvinoPartitioner"]
+
+KEPT: Final = (
+    "hardswish",
+    "linear",
+    "pixel_shuffle",
+    "silu",
+    "stack",
+    "upsample_bilinear2d.vec",
+    "upsample_nearest2d.vec",
+)
+"""Operators that OpenVINO has a node for, or fewer nodes than for what they are made of."""
+
+PRECISIONS: Final = ("f32", "fast")
+
+
+class OpenvinoPartitioner(CapabilityPartitioner):
+    """Takes all that OpenVINO has nodes for. With `only`, no other operators; without those of `without`."""
+
+    def __init__(
+        self,
+        *,
+        device: str = "CPU",
+        precision: str = "f32",
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+        min_ops: int = 1,
+    ):
+        """`device` is one of OpenVINO's, which has to be there when a program is compiled and when it is run.
+        `precision` is `f32`, or `fast` for what the device likes best, bfloat16 on some CPUs.
+
+        Raises ValueError for another precision, ModuleNotFoundError without the package `openvino`.
+        """
+        require_openvino()
+        if precision not in PRECISIONS:
+            raise ValueError(f"unknown precision {precision!r}: expected f32 or fast")
+        super().__init__(
+            DelegationSpec(
+                OpenvinoBackend.backend_id,
+                (
+                    CompileSpec(DEVICE_SPEC, device.encode()),
+                    CompileSpec(PRECISION_SPEC, precision.encode()),
+                ),
+            )
+        )
+        self.min_ops = min_ops
+        self._only = operators(only)
+        self._without = operators(without)
+
+    def support(self, method: FuncOp) -> OperatorSupport:
+        return ChosenByUser(OpenvinoSupport(), self._only, self._without)
+
+    def ops_to_not_decompose(
+        self,
+    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
+        return [name for name in KEPT if name not in self._without], None
+
+
+def _partitioner(options: Mapping[str, str]) -> OpenvinoPartitioner:
+    check_options(options, ("device", "precision", "only", "without", "min"))
+    return OpenvinoPartitioner(
+        device=options.get("device", "CPU"),
+        precision=options.get("precision", "f32"),
+        only=operators_option(options, "only"),
+        without=operators_option(options, "without"),
+        min_ops=number_option(options, "min", 1),
+    )
+
+
+BACKEND: Final = Backend("openvino", OpenvinoBackend, _partitioner)
+"""The backend that runs models by OpenVINO."""

@@ -1,0 +1,124 @@
+"""Verification rules for the parameters of quantized operators.
+
+They are about what is known at compile time, and part of the contracts of Core ATen and of the edge level. Which
+operand belongs to which limits is in the names of `quantized_decomposed`: `weight_scales`, `weight_zero_points` and
+`weight_quant_min` are about one tensor.
+
+| label | rule |
+|---|---|
+| `quantization_c1` | a scale is a number above zero, finite, and not subnormal, for its inverse would be infinite |
+| `quantization_c2` | a zero point is within the limits of the integers |
+| `quantization_c3` | the lower limit is below the upper one |
+| `quantization_c4` | what `annotate-quantization` has written is what the operation says |
+
+That limits fit the type of the integers, that an axis is one of the tensor, that there are as many scales as channels,
+and that groups divide a row are rules of the operators (`operand_c3`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from et_ir.analysis.quantization import QUANTIZE, numbers_of, quantization_of
+from et_ir.analysis.quantized_values import quantized_attr
+from et_ir.diagnostics import Diagnostic, diagnose
+from et_ir.dialects.program import QUANTIZED, GetOp, Globals
+from et_ir.dialects.schema import SchemaOp
+from et_ir.evaluation.arrays import Array
+from et_ir.locations import module_path
+
+__all__ = ["quantization_findings"]
+
+_NAMESPACE: Final = "quantized_decomposed."
+_LEAST: Final = float(np.finfo(np.float32).tiny)
+"""The least scale: 2**-126. The inverse of a number below a quarter of it is infinite in float32."""
+_SHOWN: Final = 3
+"""Wrong numbers that a message lists."""
+
+
+def quantization_findings(op: Operation, symbols: Globals) -> Iterator[Diagnostic]:
+    """Violations of the rules at one op, with the names of the constants that hold wrong numbers."""
+    if not isinstance(op, SchemaOp) or not op.operator.name.startswith(_NAMESPACE):
+        return
+    stated = op.attributes.get(QUANTIZED)
+    if (
+        stated is not None
+        and isinstance(op, QUANTIZE)
+        and stated != quantized_attr(quantization_of(op, symbols))
+    ):
+        message = f"[quantization_c4] is annotated as {stated}, which its arguments contradict"
+        yield diagnose(op, message, "run annotate-quantization again, or drop the annotation")
+    names = [arg.name for arg in op.schema().args]
+    for name in names:
+        for ending, other in (("scales", "zero_points"), ("scale", "zero_point")):
+            if name.endswith(ending):
+                prefix = name.removesuffix(ending)
+                yield from _scales(op, name, symbols)
+                yield from _zero_points(op, prefix + other, _limits(op, prefix), symbols)
+    for name in names:
+        if name.endswith("quant_min"):
+            limits = _limits(op, name.removesuffix("quant_min"))
+            if limits is not None and limits[0] >= limits[1]:
+                message = f"[quantization_c3] the limits {limits[0]} and {limits[1]} leave no range"
+                yield diagnose(op, message, "quant_min is below quant_max")
+
+
+def _limits(op: SchemaOp, prefix: str) -> tuple[int, int] | None:
+    """The limits of the integers, unless they are tensors."""
+    by_name = op.schema().by_name
+    found = [op.arg(name) for name in (f"{prefix}quant_min", f"{prefix}quant_max") if name in by_name]
+    if len(found) < 2 or any(isinstance(limit, SSAValue) for limit in found):
+        return None
+    return cast("tuple[int, int]", tuple(found))
+
+
+def _known(op: SchemaOp, name: str, symbols: Globals) -> tuple[Any, Array | None]:
+    """An argument, and the numbers that it is if these are known; there may be no such argument."""
+    value = op.arg(name) if name in op.schema().by_name else None
+    return value, None if value is None else numbers_of(value, symbols, np.float64)
+
+
+def _scales(op: SchemaOp, name: str, symbols: Globals) -> Iterator[Diagnostic]:
+    value, scales = _known(op, name, symbols)
+    if scales is None:
+        return
+    good = (scales >= _LEAST) & np.isfinite(scales)
+    if not good.all():
+        message = f"[quantization_c1] {_list(op, name, value, scales, ~good)}: not a positive, finite, normal number"
+        fix = "calibrate with data that the layer takes, with an eps in the observer, or keep the layer in floats"
+        yield diagnose(op, message, fix)
+
+
+def _zero_points(
+    op: SchemaOp, name: str, limits: tuple[int, int] | None, symbols: Globals
+) -> Iterator[Diagnostic]:
+    value, zeros = _known(op, name, symbols)
+    if zeros is None or limits is None:
+        return
+    good = (zeros >= limits[0]) & (zeros <= limits[1])
+    if not good.all():
+        message = (
+            f"[quantization_c2] {_list(op, name, value, zeros, ~good)}: not in [{limits[0]}, {limits[1]}]"
+        )
+        yield diagnose(op, message, "clamp zero points to quant_min and quant_max, or correct the limits")
+
+
+def _list(op: SchemaOp, name: str, value: Any, numbers: Array, wrong: Array) -> str:
+    """`'scales' of @fc.scales has 0 at [1]`: the first of the wrong numbers, and how many others there are. What is no
+    constant is of the layer: `'scale' in fc is 0`.
+    """
+    source = value.owner if isinstance(value, SSAValue) else None
+    layer = module_path(op.location)
+    of = f" in {layer}" if layer else ""
+    if isinstance(source, GetOp):
+        of = f" of @{source.symbol.string_value()}"
+    if not numbers.ndim:
+        return f"'{name}'{of} is {numbers.item():g}"
+    places: Sequence[Sequence[int]] = np.argwhere(wrong).tolist()
+    shown = ", ".join(f"{numbers[tuple(place)]:g} at {place}" for place in places[:_SHOWN])
+    more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+    return f"'{name}'{of} has {shown}{more}"

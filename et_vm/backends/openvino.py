@@ -1,0 +1,110 @@
+"""Runs models for OpenVINO by the package `openvino`: what the compiler's backend of that name writes, or stock's.
+
+OpenVINO reads the blob and computes outside of et-vm's checks, so a model runs only where the user allows machine code.
+Sizes and element types are compared with those of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError
+from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
+from et_vm.values import Tensor
+
+if TYPE_CHECKING:
+    from et_schema.program import CompileSpec
+
+__all__ = ["OpenvinoBackend"]
+
+
+class _Model(NamedTuple):
+    request: Any
+    inputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
+    outputs: list[tuple[tuple[int, ...], np.dtype[Any]]]
+
+
+class OpenvinoBackend(Backend):
+    """Imports a model when a method is loaded, and infers with the memory of the program's tensors."""
+
+    backend_id = "OpenvinoBackend"
+
+    def init(
+        self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
+    ) -> Handle:
+        """Raises ExecutorchError: NotSupported where machine code is not allowed, NotFound without the package,
+        DelegateInvalidCompatibility for a blob or a device that OpenVINO does not take.
+        """
+        if not context.native.allowed:
+            raise ExecutorchError(
+                Error.NotSupported,
+                "the file holds a model for OpenVINO, which runs outside of et-vm's checks",
+                where=context.method_name,
+                hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
+            )
+        openvino = _openvino(context.method_name)
+        settings = {spec.key: bytes(spec.value).decode(errors="replace") for spec in compile_specs}
+        device = settings.get("device", "CPU")
+        options: dict[str, str] = {}
+        if device == "CPU":
+            options["INFERENCE_NUM_THREADS"] = str(context.native.threads)
+        if settings.get("precision") != "fast":
+            options["INFERENCE_PRECISION_HINT"] = "f32"
+        try:
+            # The header of a blob says which OpenVINO has written it, and for which processor.
+            compiled = openvino.Core().import_model(bytes(processed), device, options)
+            model = _Model(
+                compiled.create_infer_request(),
+                [_facts(port) for port in compiled.inputs],
+                [_facts(port) for port in compiled.outputs],
+            )
+        except RuntimeError as error:
+            raise ExecutorchError(
+                Error.DelegateInvalidCompatibility,
+                f"OpenVINO cannot import the model: {_first_line(error)}",
+                where=context.method_name,
+                hint=f"it was made for {device} by another version or processor, or is damaged; compile it again",
+            ) from error
+        processed.release()
+        return model
+
+    def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
+        assert isinstance(handle, _Model)
+        wanted = [*handle.inputs, *handle.outputs]
+        arrays = [arg.array for arg in args if isinstance(arg, Tensor)]
+        if len(arrays) != len(args) or [(array.shape, array.dtype) for array in arrays] != wanted:
+            given = ", ".join(f"{array.dtype.name} {list(array.shape)}" for array in arrays)
+            raise ExecutorchError(
+                Error.DelegateInvalidCompatibility,
+                f"the model takes other tensors than it is given: {given}",
+                where=context.method_name,
+            )
+        count = len(handle.inputs)
+        start = context.platform.ticks()
+        handle.request.infer([np.asarray(array, order="C") for array in arrays[:count]], share_inputs=True)
+        for at, array in enumerate(arrays[count:]):
+            np.copyto(array, handle.request.get_output_tensor(at).data)
+        context.log("model", "OpenVINO", start, context.platform.ticks())
+
+
+def _openvino(where: str) -> Any:
+    try:
+        return import_module("openvino")
+    except ModuleNotFoundError as error:
+        raise ExecutorchError(
+            Error.NotFound, "the package openvino is not installed", where=where, hint="pip install openvino"
+        ) from error
+
+
+def _facts(port: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Sizes and element type of an input or output of a model."""
+    return tuple(port.get_shape()), np.dtype(port.get_element_type().to_dtype())
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

@@ -1,0 +1,1 @@
+"""Arithmetic on quantized tensors in integers: sums are exact, and rounded once."""

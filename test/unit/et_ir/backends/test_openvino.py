@@ -1,0 +1,188 @@
+"""The OpenVINO backend: which ops it takes, what its models compute, and its errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from et_ir import to_edge_transform_and_lower
+from et_ir.backends import register_backend
+from et_ir.backends.openvino import OpenvinoPartitioner
+from et_ir.delegation.backends_by_name import parse_backend
+from et_schema.errors import Error, ExecutorchError
+from et_schema.pte import read_pte
+from et_vm.program import Program
+from et_vm.runtime import Runtime
+
+
+class Net(nn.Module):
+    """Layers of most families, with what the backend leaves between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.norm = nn.BatchNorm2d(8)
+        self.depthwise = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.layer_norm = nn.LayerNorm(16)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = nn.functional.hardswish(self.norm(self.stem(x)))
+        y = nn.functional.max_pool2d(self.depthwise(y) + y, 2)
+        y = nn.functional.gelu(self.up(y))
+        rows = self.layer_norm(y.flatten(2).mean(1).reshape(-1, 16))
+        return torch.softmax(self.head(rows), -1), y.argmax(1)
+
+
+def exported(module: nn.Module, *inputs: Any, **options: Any) -> torch.export.ExportedProgram:
+    with warnings.catch_warnings(action="ignore"):
+        return torch.export.export(module.eval(), inputs, **options)
+
+
+def file_of(module: nn.Module, *inputs: Any, **options: Any) -> bytes:
+    program = exported(module, *inputs)
+    return (
+        to_edge_transform_and_lower(program, partitioner=OpenvinoPartitioner(**options))
+        .to_executorch()
+        .buffer
+    )
+
+
+def run(file: bytes, *inputs: Any) -> list[Any]:
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    return method.execute([value.clone() for value in inputs])
+
+
+def operators(file: bytes) -> list[str]:
+    return [one.name for one in Program.load(file).instructions(0)]
+
+
+def test_a_network() -> None:
+    torch.manual_seed(0)
+    net, x = Net(), torch.randn(2, 3, 16, 16)
+    file = file_of(net, x)
+    assert operators(file) == ["OpenvinoBackend", "aten::argmax.out"]
+    expected = net(x)
+    found = run(file, x)
+    torch.testing.assert_close(found[0], expected[0], rtol=1e-5, atol=1e-6)
+    assert torch.equal(found[1], expected[1])
+
+
+def test_the_same_bytes_each_time() -> None:
+    """Names of nodes are numbers that OpenVINO counts through a process, unless they are given."""
+    torch.manual_seed(0)
+    net, x = Net(), torch.randn(2, 3, 16, 16)
+    assert file_of(net, x) == file_of(net, x)
+
+
+def test_compile_specs_are_those_of_upstream() -> None:
+    (delegate,) = read_pte(file_of(nn.ReLU(), torch.randn(2))).program.execution_plan[0].delegates
+    assert delegate.id == "OpenvinoBackend"
+    assert {spec.key: bytes(spec.value) for spec in delegate.compile_specs} == {
+        "device": b"CPU",
+        "precision": b"f32",
+    }
+
+
+def test_scalars_and_booleans_go_in_and_out() -> None:
+    class Select(nn.Module):
+        def forward(self, mask: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return torch.where(mask, x, y), (x > y) & mask, x.sum() * 2
+
+    inputs = torch.tensor([True, False]), torch.tensor([1.0, 2.0]), torch.tensor(1.5)
+    file = file_of(Select(), *inputs)
+    assert operators(file) == ["OpenvinoBackend"]
+    for found, expected in zip(run(file, *inputs), Select()(*inputs), strict=True):
+        assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "reason"),
+    [
+        (lambda x: x * 2, (torch.arange(4),), "element type"),
+        (lambda x: torch.sort(x)[0], (torch.randn(4),), "OpenVINO has no such node"),
+        (lambda x: x.to(torch.int32), (torch.randn(4),), "conversion of floats to integers"),
+        (lambda x: nn.functional.avg_pool2d(x, 2, ceil_mode=True), (torch.randn(1, 1, 5, 5),), "ceil_mode"),
+        (lambda x: nn.functional.pad(x, (-1, 1)), (torch.randn(4),), "negative padding"),
+        (lambda x: x + 1, (torch.randn(0, 4),), "empty tensor"),
+        (
+            lambda x: x + 1,
+            (torch.randn(1, 2, 3, 3).contiguous(memory_format=torch.channels_last),),
+            "dim order",
+        ),
+    ],
+)
+def test_refusals(function: Any, inputs: tuple[torch.Tensor, ...], reason: str) -> None:
+    class Module(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return function(x)
+
+    made = to_edge_transform_and_lower(exported(Module(), *inputs), partitioner=OpenvinoPartitioner())
+    report = made.delegation
+    assert report is not None
+    assert reason in str(report), str(report)
+
+
+def test_sizes_known_at_run_time_are_left() -> None:
+    sizes = {"x": {0: torch.export.Dim("n", max=8)}}
+    program = exported(nn.Linear(4, 4), torch.randn(3, 4))
+    program = exported(
+        nn.Sequential(nn.Linear(4, 4)), torch.randn(3, 4), dynamic_shapes=({0: sizes["x"][0]},)
+    )
+    file = to_edge_transform_and_lower(program, partitioner=OpenvinoPartitioner()).to_executorch().buffer
+    assert "OpenvinoBackend" not in operators(file)
+
+
+def test_options() -> None:
+    backend, options = parse_backend("openvino:precision=fast,without=relu")
+    partitioner = backend.partitioner(options)
+    module = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    made = to_edge_transform_and_lower(exported(module, torch.randn(2, 4)), partitioner=partitioner)
+    assert operators(made.to_executorch().buffer) == ["OpenvinoBackend", "aten::relu.out"]
+    with pytest.raises(ValueError, match="unknown precision 'f64'"):
+        backend.partitioner({"precision": "f64"})
+    register_backend(backend)
+
+
+class TestRunning:
+    def test_a_model_runs_only_where_the_user_allows_it(self) -> None:
+        file = file_of(nn.ReLU(), torch.randn(2))
+        with pytest.raises(ExecutorchError, match="holds a model for OpenVINO") as caught:
+            Runtime().load_program(file).load_method("forward")
+        assert caught.value.code == Error.NotSupported
+        assert "allow_native=True" in str(caught.value.hint)
+
+    def test_a_damaged_model(self) -> None:
+        file = bytearray(file_of(nn.ReLU(), torch.randn(2)))
+        at = file.index(b"RR_UPCVO")
+        file[at : at + 400] = b"\0" * 400
+        with pytest.raises(ExecutorchError, match="OpenVINO cannot import the model") as caught:
+            Runtime().load_program(bytes(file), allow_native=True).load_method("forward")
+        assert caught.value.code == Error.DelegateInvalidCompatibility
+
+    def test_a_device_that_is_not_there(self) -> None:
+        file = file_of(nn.ReLU(), torch.randn(2)).replace(b"CPU\0", b"NPU\0")
+        with pytest.raises(ExecutorchError, match="OpenVINO cannot import the model"):
+            Runtime().load_program(file, allow_native=True).load_method("forward")
+
+
+@pytest.mark.parametrize("place", ["compiler", "runtime"])
+def test_without_the_package(place: str, tmp_path: Any) -> None:
+    path = tmp_path / "relu.pte"
+    path.write_bytes(file_of(nn.ReLU(), torch.randn(2)))
+    script = "import sys\nsys.modules['openvino'] = None\n" + (
+        "from et_ir.backends.openvino import OpenvinoPartitioner\nOpenvinoPartitioner()"
+        if place == "compiler"
+        else f"from et_vm.runtime import Runtime\n"
+        f"Runtime().load_program({str(path)!r}, allow_native=True).load_method('forward')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "the package openvino is not installed" in done.stderr

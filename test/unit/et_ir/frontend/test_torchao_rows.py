@@ -1,0 +1,53 @@
+"""Why torchao's quantization of rows does not become that of `quantized_decomposed`: the bits are others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.ao.quantization.fx._decomposed  # defines the operators
+
+Q: Any = torch.ops.quantized_decomposed
+
+
+@pytest.fixture(scope="module")
+def affine() -> Any:
+    pytest.importorskip("torchao.quantization.quant_primitives")
+    return torch.ops.torchao
+
+
+def rows(scale: float = 1.0) -> torch.Tensor:
+    """Rows of halves, which ties are made of, and a zero in none of them."""
+    x = torch.randint(-90, 90, (200, 16), generator=torch.Generator().manual_seed(3)).float()
+    return (x + 0.5) * scale
+
+
+def test_levels_are_rounded_before_the_zero_point_is_added(affine: Any) -> None:
+    """`quantize_per_token` rounds the sum: half of all ties go to the other side where zero points are odd."""
+    x, scales = rows(), torch.ones(200, 1)
+    for zero, equal in ((2, True), (3, False)):
+        zeros = torch.full((200, 1), zero, dtype=torch.int32)
+        ours = affine.quantize_affine(x, [1, 16], scales, zeros, torch.int8, -128, 127)
+        assert torch.equal(ours, Q.quantize_per_token(x, scales, zeros, -128, 127, torch.int8)) == equal
+        # By channel it is the same, of rows: this operator rounds first, too.
+        by_channel = Q.quantize_per_channel(
+            x, scales.reshape(-1), zeros.reshape(-1), 0, -128, 127, torch.int8
+        )
+        assert torch.equal(ours, by_channel)
+
+
+def test_zero_points_are_chosen_otherwise(affine: Any) -> None:
+    """torchao takes the lower end of the range, `choose_qparams_per_token_asymmetric` the end with the smaller error;
+    scales are the same.
+    """
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(20000, 8, generator=generator) * torch.rand(20000, 1, generator=generator)
+    x[::2] = (x[::2] * 8).round()
+    scales, zeros = affine.choose_qparams_affine(
+        x, "ASYMMETRIC", [1, 8], torch.int8, -128, 127, torch.finfo(torch.float32).eps,
+        torch.float32, torch.int32,
+    )  # fmt: skip
+    others, other_zeros = Q.choose_qparams_per_token_asymmetric(x, torch.int8)
+    assert torch.equal(scales.reshape(-1), others.reshape(-1).float())
+    assert (zeros.reshape(-1) != other_zeros.reshape(-1)).any()

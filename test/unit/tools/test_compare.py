@@ -1,0 +1,151 @@
+"""`et-vm compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import Command
+from test_check_passes import WRONG
+
+NETS = """
+import torch
+from torch import nn
+
+
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.fc = nn.Linear(4 * 6 * 5, 7)
+
+    def forward(self, x):
+        y = torch.relu(self.conv(x))
+        z = torch.sigmoid(y) * y
+        return self.fc(z.flatten(1))
+
+
+def layers():
+    torch.manual_seed(0)
+    return Layers(), (torch.randn(1, 3, 6, 5),)
+
+
+class Loop(nn.Module):
+    def forward(self, x):
+        from torch._higher_order_ops.while_loop import while_loop
+
+        _, y = while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, torch.sin(a) + a), (torch.tensor(0), x))
+        return y
+
+
+def loop():
+    return Loop(), (torch.randn(4),)
+
+
+class Makes(nn.Module):
+    def forward(self, x):
+        y = x - 1
+        z = torch.log(y - 1)
+        return z + y
+
+
+def makes():
+    return Makes(), (torch.zeros(3),)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nets(workplace: Path) -> None:
+    (workplace / "nets.py").write_text(NETS)
+    (workplace / "wrong.py").write_text(WRONG)
+
+
+def compared(command: Command, *line: str, code: int = 0) -> dict[str, Any]:
+    ran = command("et-vm", "compare", *line, "--json")
+    # What differs is said on standard output.
+    assert ran.code == code, ran.err
+    return json.loads(ran.out)
+
+
+@pytest.mark.parametrize("net", ["layers", "loop"])
+@pytest.mark.parametrize(
+    "backend", [(), ("--backend", "xnnpack"), ("--backend", "native", "--target", "et-vm")]
+)
+def test_the_module(command: Command, net: str, backend: tuple[str, ...]) -> None:
+    line = ("et-compile", f"nets.py:{net}", "-q", "-o", "net.pte", "--debug-map", "map.json", *backend)
+    assert command(*line).code == 0
+    report = compared(command, "net.pte", f"nets.py:{net}", "--debug-map", "map.json", "--native")
+    assert report["matched_by"] == "node"
+    assert report["values"]
+    assert report["first"] is None
+    nodes = {value["node"] for value in report["values"]}
+    if net == "layers" and "native" not in backend:
+        assert {"conv2d", "mul", "linear"} <= nodes or {"relu", "mul", "linear"} <= nodes
+
+
+def test_values_of_each_turn(command: Command) -> None:
+    line = ("et-compile", "nets.py:loop", "-q", "-o", "net.pte", "--debug-map", "map.json")
+    assert command(*line).code == 0
+    report = compared(command, "net.pte", "nets.py:loop", "--debug-map", "map.json")
+    sines = [value for value in report["values"] if value["operator"] == "aten::sin.out"]
+    assert len(sines) == 3
+
+
+@pytest.mark.parametrize("sources", [("--debug-map", "map.json"), ()])
+def test_the_first_difference(command: Command, sources: tuple[str, ...]) -> None:
+    line = (
+        "et-compile",
+        "nets.py:layers",
+        "-q",
+        "-o",
+        "net.pte",
+        "--debug-map",
+        "map.json",
+        "--emit-stacktrace",
+    )
+    assert command(*line, "--load", "wrong.py", "--pass", "edge:drop").code == 0
+    ran = command("et-vm", "compare", "net.pte", "nets.py:layers", *sources, "--json")
+    report = json.loads(ran.out)
+    assert report["first"]["source"][-1]["line"] in (13, 14)
+    assert report["results"][0]["exceeds"]
+
+
+def test_levels_and_files(command: Command) -> None:
+    for level in ("aten", "edge", "executorch"):
+        assert command("et-compile", "nets.py:layers", "-q", "--emit", level, "-o", f"{level}.mlir").code == 0
+    assert command("et-compile", "nets.py:layers", "-q", "-o", "net.pte").code == 0
+    assert command("et-compile", "nets.py:layers", "-q", "-O0", "-o", "plain.pte").code == 0
+    assert compared(command, "executorch.mlir", "aten.mlir")["matched_by"] == "order"
+    assert compared(command, "net.pte", "edge.mlir")["values"]
+    assert compared(command, "net.pte", "plain.pte")["values"]
+
+
+def test_non_finite_values(command: Command) -> None:
+    assert command("et-compile", "nets.py:makes", "-q", "-o", "net.pte", "--emit-stacktrace").code == 0
+    np.save("x.npy", np.array([1.0, 2.0, 3.0], np.float32))
+    ran = command("et-vm", "compare", "net.pte", "--nan", "--input", "x.npy")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("first NaN: aten::log.out at ")
+    assert lines[0].endswith("nets.py:38 in forward")
+    assert lines[1].startswith("first infinity: aten::log.out at ")
+    np.save("x.npy", np.array([4.0, 5.0, 6.0], np.float32))
+    ran = command("et-vm", "compare", "net.pte", "--nan", "--input", "x.npy")
+    assert (ran.code, ran.out) == (0, "no NaN or infinity\n")
+
+
+def test_wrong_usage(command: Command) -> None:
+    for net in ("layers", "loop"):
+        assert command("et-compile", f"nets.py:{net}", "-q", "-o", f"{net}.pte").code == 0
+    for line, code, message in (
+        (("layers.pte",), 2, "needs a reference"),
+        (("layers.pte", "nets.py"), 2, "nets.py"),
+        (("layers.pte", "missing.pte"), 2, "missing.pte"),
+        (("layers.pte", "layers.pte", "--debug-map", "nets.py"), 3, "no debug map"),
+        (("layers.pte", "layers.pte", "--method", "other"), 2, "no method 'other'"),
+        (("layers.pte", "layers.pte", "--bound", "x"), 2, "'x' is not a tolerance"),
+    ):
+        ran = command("et-vm", "compare", *line)
+        assert (ran.code, message in ran.err) == (code, True), ran

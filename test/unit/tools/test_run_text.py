@@ -1,0 +1,67 @@
+"""`et-vm run` of texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Command
+
+
+@pytest.mark.parametrize("level", ["aten", "core-aten", "edge", "backend", "executorch"])
+def test_each_level(command: Command, level: str) -> None:
+    np.save("x.npy", np.linspace(-1, 1, 32, dtype=np.float32).reshape(2, 16))
+    assert command("et-compile", "subjects.py:net", "--emit", level, "-o", "net.mlir", "-q").code == 0
+    assert command("et-compile", "subjects.py:net", "-o", "net.pte", "-q").code == 0
+    for file in ("net.mlir", "net.pte"):
+        assert (
+            command("et-vm", "run", file, "--input", "x.npy", "--output-dir", Path(file).suffix[1:]).code == 0
+        )
+    np.testing.assert_allclose(
+        np.load("mlir/output_0.npy"), np.load("pte/output_0.npy"), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_json(command: Command) -> None:
+    ran = command("et-vm", "run", "relu.mlir", "--input", "ones", "--json")
+    assert json.loads(ran.out)["outputs"][0]["values"] == [1, 1, 1, 1]
+
+
+def test_compiled_delegates(command: Command) -> None:
+    arguments = ("--emit", "backend", "--backend", "xnnpack", "-o", "net.mlir", "-q")
+    assert command("et-compile", "subjects.py:net", *arguments).code == 0
+    ran = command("et-vm", "run", "net.mlir", "--input", "ones")
+    assert ran.out.splitlines()[0] == "forward: backend level, reference evaluation"
+    assert command("et-compile", "subjects.py:net", "--emit", "edge", "-o", "edge.mlir", "-q").code == 0
+    assert (
+        command("et-vm", "run", "edge.mlir", "--input", "ones").out.splitlines()[2:]
+        == ran.out.splitlines()[2:]
+    )
+
+
+def test_options_of_files(command: Command) -> None:
+    ran = command("et-vm", "run", "relu.mlir", "--poison")
+    assert (ran.code, "--poison needs instructions" in ran.err) == (2, True)
+    ran = command("et-vm", "run", "net.pte", "--weights", "w.safetensors")
+    assert (ran.code, "--weights applies to .mlir input only" in ran.err) == (2, True)
+
+
+def test_text_that_is_wrong(command: Command) -> None:
+    Path("bad.mlir").write_text("func.func @forward() { %1 = aten.nothing }")
+    ran = command("et-vm", "run", "bad.mlir")
+    assert ran.code == 3
+    assert "bad.mlir:1" in ran.err
+
+
+def test_an_op_that_fails(command: Command) -> None:
+    Path(
+        "index.mlir"
+    ).write_text("""func.func @forward(%x: tensor<4xf32>, %i: tensor<2xi64>) -> tensor<2xf32> {
+  %1 = aten.index_select %x, %i {dim = 0} : (tensor<4xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}""")
+    ran = command("et-vm", "run", "index.mlir", "--input", "random:3")
+    assert ran.code == 5
+    assert "index.mlir:2" in ran.err

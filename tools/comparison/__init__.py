@@ -1,0 +1,1 @@
+"""Numeric comparison of two programs: runs of both sides, and values matched between them."""

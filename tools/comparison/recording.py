@@ -1,0 +1,190 @@
+"""Recording of the values that instructions and nodes of delegates compute."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from et_schema.diagnostics import Frame, Location
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_vm.tracer import EventTracer
+from et_vm.values import Tensor
+
+if TYPE_CHECKING:
+    from et_ir.emit.debug_handles import Origin
+
+__all__ = ["InstructionSource", "ObservedValue", "Recorder", "sources_of", "sources_of_map"]
+
+
+_OUTPUT = 1 << 30
+"""The number of an instruction's outputs behind those of all nodes of its delegate."""
+
+
+@dataclass(frozen=True)
+class ObservedValue:
+    """What one op, instruction or node of a delegate computed."""
+
+    node: str
+    """The node of the exported graph; empty where it is not known."""
+    operator: str
+    """The op, the operator of the instruction, or the node of the delegate."""
+    place: Location
+    """Source line and module."""
+    index: int
+    """Which of the results."""
+    step: tuple[int, int]
+    """The place of the op in its program: the number of the op or instruction, and of the node in its delegate."""
+    value: Any
+    """An array, or a Python number."""
+    nodes: tuple[str, ...] = ()
+    """Of an output of a delegate that says nothing of its nodes: all nodes that it stands for."""
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a node of a delegate computed it, which may have its channels innermost."""
+        return 0 < self.step[1] < _OUTPUT
+
+    @property
+    def line(self) -> str:
+        """The source line as `file:line`; empty where it is not known."""
+        frame = self.place.frame
+        return f"{frame.filename}:{frame.lineno}" if frame.lineno else ""
+
+
+@dataclass(frozen=True)
+class InstructionSource:
+    """Source of an instruction."""
+
+    node: str
+    operator: str
+    place: Location
+    inside: Mapping[str, Sequence[tuple[str, Location]]] = field(
+        default_factory=dict[str, "Sequence[tuple[str, Location]]"]
+    )
+    """Nodes and their places by the identifiers of the delegate that it calls."""
+
+
+def sources_of(rows: Sequence[Origin]) -> dict[int, InstructionSource]:
+    """The sources of a method's instructions, by index."""
+    found: dict[int, InstructionSource] = {}
+    for row in rows:
+        places = {} if row.delegate is None else row.delegate.places
+        inside = {
+            identifier: [(one.node, Location(one.frames, one.module)) for one in several if one.node]
+            for identifier, several in places.items()
+        }
+        place = Location(row.frames, row.module)
+        found[row.instruction] = InstructionSource(row.node, row.operator, place, inside)
+    return found
+
+
+def sources_of_map(path: str, method: str) -> dict[int, InstructionSource]:
+    """The same from a file of `et-compile --debug-map`.
+
+    Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile for one that is no debug map or
+    lacks the method.
+    """
+    hint = "et-compile --debug-map writes one"
+    try:
+        rows: Any = json.loads(Path(path).read_text("utf-8"))[method]
+        found: dict[int, InstructionSource] = {}
+        for row in rows:
+            inside = {
+                identifier: [(one["node"], _place(one)) for one in places if one["node"]]
+                for identifier, places in row.get("delegate", {}).get("identifiers", {}).items()
+            }
+            source = InstructionSource(row["node"], row["operator"], _place(row), inside)
+            found[row["instruction"]] = source
+    except OSError as error:
+        raise ExecutorchError(Error.AccessFailed, f"{path}: {error.strerror}", where=path) from error
+    except KeyError as error:
+        raise InvalidFile(f"the debug map has no {error}", where=path, hint=hint) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InvalidFile(f"no debug map: {error}", where=path, hint=hint) from error
+    return found
+
+
+def _place(row: Mapping[str, Any]) -> Location:
+    frames = tuple(
+        Frame(str(one["file"]), int(one["line"]), str(one["function"]), str(one["code"]))
+        for one in row["source"]
+    )
+    return Location(frames, str(row["module"]))
+
+
+def _same(one: Any, other: Any) -> bool:
+    return np.shape(one) == np.shape(other) and bool(np.all(np.asarray(one) == np.asarray(other)))
+
+
+class Recorder(EventTracer):
+    """Keeps copies of what instructions and the nodes of delegates write, in `values`."""
+
+    wants_values = True
+
+    def __init__(self, sources: Mapping[int, InstructionSource], inputs: Collection[int] = ()):
+        """`inputs` are the registers of the method's inputs."""
+        self.values: list[ObservedValue] = []
+        self._inputs = frozenset(inputs)
+        self._registers: dict[int, Any] = {}
+        self._outputs: dict[tuple[int, int], bool] = {}
+        self._sources = sources
+        self._seen = (-1, 0)
+        self._nodes = (-1, 0)
+
+    def on_value(self, method: str, index: int, register: int, value: object) -> None:
+        last, count = self._seen
+        count = count + 1 if last == index else 0
+        self._seen = (index, count)
+        plain: Any = value.array.copy() if isinstance(value, Tensor) else value
+        known = self._registers.get(register)
+        self._registers[register] = plain
+        source = self._sources.get(index) or InstructionSource("", f"instruction {index}", Location())
+        if not source.inside:
+            self._keep(source.node, source.operator, source.place, count, (index, 0), value)
+            return
+        # A call does not say which of its arguments are outputs: what is as it was the first time is none.
+        is_output = register not in self._inputs and (known is None or not _same(known, plain))
+        if not self._outputs.setdefault((index, register), is_output):
+            return
+        # Its location is that of one of its ops. Its outputs are values of nodes, which a backend may have told.
+        told = self._nodes[0] == index
+        nodes = [node for places in source.inside.values() for node, _ in places]
+        self._keep("", source.operator, source.place, count, (index, _OUTPUT), value, () if told else nodes)
+
+    def on_delegate_value(
+        self, method: str, index: int, identifier: int | str, name: str, output: int, value: object
+    ) -> None:
+        source = self._sources.get(index)
+        places = [] if source is None else source.inside.get(str(identifier), [])
+        # A node of the delegate that stands for several has the value of the last.
+        node, place = places[-1] if places else ("", Location())
+        last, count = self._nodes
+        count = (count if output else count + 1) if last == index else 1
+        self._nodes = (index, count)
+        self._keep(node, name, place, output, (index, count), value)
+
+    def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
+        self._seen = (-1, 0)
+        if self._nodes[0] != index:
+            self._nodes = (-1, 0)
+
+    def _keep(
+        self,
+        node: str,
+        operator: str,
+        place: Location,
+        output: int,
+        step: tuple[int, int],
+        value: object,
+        nodes: Sequence[str] = (),
+    ) -> None:
+        plain: Any = value.array.copy() if isinstance(value, Tensor) else value
+        if isinstance(plain, np.ndarray | bool | int | float):
+            self.values.append(
+                ObservedValue(node, operator, place, output, step, plain, tuple(dict.fromkeys(nodes)))
+            )

@@ -1,0 +1,153 @@
+"""et-reduce: find a smaller program for which a command still succeeds.
+
+examples:
+  et-reduce net.mlir --keep './fails.sh' -o small.mlir             the file is its last argument
+  et-reduce net.mlir --keep '! et-compile -q {} -o /dev/null'      {} stands for the file
+  et-reduce net.mlir --keep 'et-vm run {} 2>&1 | grep -q range' -o small.mlir
+  et-reduce net.mlir --keep './fails.sh' --timeout 60 -q           commands that take longer fail
+
+The command runs in a shell, and says with exit status 0 that the program is still of the kind that is
+looked for. It must succeed for the program as it is. Ops are removed (what they compute becomes inputs),
+methods, outputs, regions and constants go, sizes shrink. The output file always has the smallest program
+found so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from et_tools.arguments import CommandParser
+from et_tools.exit_codes import ExitCode, UsageError, guarded
+from et_tools.output import check_output, write_stdout
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+__all__ = ["main"]
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
+def _arguments(arguments: list[str]) -> argparse.Namespace:
+    parser = CommandParser("et-reduce", "et-reduce FILE --keep COMMAND [options]", __doc__ or "")
+    add = parser.add_argument
+    add("file", metavar="FILE", help="a .mlir at any level; '-' is standard input")
+    add(
+        "--keep",
+        required=True,
+        metavar="COMMAND",
+        help="succeeds (exit status 0) for programs to keep; {} is the file",
+    )
+    add("-o", "--output", default="-", metavar="FILE", help="output file (default: '-', standard output)")
+    add("--weights", metavar="FILE", help="weight store of the text (default: the .safetensors next to it)")
+    add(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Python file that defines dialects; repeatable",
+    )
+    add("--timeout", type=_seconds, metavar="S", help="time limit of the command, in seconds")
+    add("-q", "--quiet", action="store_true", help="do not print progress")
+    parser.add_version()
+    return parser.parse_args(arguments)
+
+
+class _Command:
+    """The condition: a command on a file in a folder of its own."""
+
+    def __init__(self, command: str, folder: Path, timeout: float | None):
+        self._file = folder / "reduced.mlir"
+        quoted = shlex.quote(str(self._file))
+        self._line = command.replace("{}", quoted) if "{}" in command else f"{command} {quoted}"
+        self._timeout = timeout
+
+    def __call__(self, module: ModuleOp) -> bool:
+        _save(module, self._file)
+        try:
+            ran = subprocess.run(
+                self._line,
+                shell=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=self._timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return ran.returncode == 0
+
+
+def _save(module: ModuleOp, path: Path) -> None:
+    from et_ir.text import save_text, store_path, stored_constants
+
+    store_path(path).unlink(missing_ok=True)
+    save_text(path, _text(module), stored_constants(module))
+
+
+def _text(module: ModuleOp) -> str:
+    from et_ir.text import print_module
+
+    stream = io.StringIO()
+    print_module(module, stream)
+    return stream.getvalue()
+
+
+def run(arguments: list[str]) -> int:
+    """The command; returns its exit code."""
+    args = _arguments(arguments)
+    if args.output != "-":
+        check_output(args.output)
+    from et_ir.verification import verify_module
+    from et_tools.failures import report_failures
+    from et_tools.plugins import load_extensions
+    from et_tools.reading import read_text_module, require_weights
+    from et_tools.reduction import Reducer, count_ops
+
+    with report_failures("et-reduce", args.file) as outcome:
+        module = read_text_module(args.file, args.weights, load_extensions(args.load, "et-reduce"))
+        verify_module(module)
+        require_weights(module, args.file)
+
+        def report(found: ModuleOp, tests: int) -> None:
+            if not args.quiet:
+                print(f"et-reduce: {count_ops(found)} ops after {tests} runs of the command", file=sys.stderr)
+            if args.output != "-":
+                _save(found, Path(args.output))
+
+        with tempfile.TemporaryDirectory(prefix="et-reduce-") as folder:
+            reducer = Reducer(module, _Command(args.keep, Path(folder), args.timeout), report)
+            try:
+                found = reducer.run()
+            except ValueError as error:
+                raise UsageError(f"--keep: {error}", ExitCode.CHECK_FAILED) from None
+        if args.output == "-":
+            write_stdout(_text(found))
+        else:
+            _save(found, Path(args.output))
+    return outcome.exit_code
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of `et-reduce`."""
+    return guarded(run, sys.argv[1:] if arguments is None else arguments, "et-reduce")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

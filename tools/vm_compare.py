@@ -1,0 +1,202 @@
+"""`et-vm compare`: a program and its reference on the same inputs, value by value."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from et_schema.errors import ExecutorchError
+from et_tools.check_passes import Deviation, deviations
+from et_tools.comparison.matching import Pair, match_values
+from et_tools.comparison.recording import ObservedValue
+from et_tools.comparison.sides import Side, open_side
+from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.level_runs import ModuleRun
+from et_tools.messages import print_message
+from et_tools.streams import fit, line_width
+from et_tools.vm_files import BadFile, count
+from et_tools.vm_inputs import method_inputs, method_name
+
+__all__ = ["compare_files"]
+
+SHOWN = 20
+
+
+def compare_files(args: argparse.Namespace) -> int:
+    """Compare, and print the gaps; returns 1 if a result differs by more than its bound, or has a NaN or infinity that
+    `--nan` asks for.
+
+    Raises BadFile, UsageError, and what reading, exporting and evaluating raise.
+    """
+    if args.reference is None and not args.nan:
+        raise UsageError("et-vm compare needs a reference: another .pte, a .mlir, or file.py:factory")
+    ours = _opened(args.file, args, args.debug_map)
+    reference = None if args.reference is None else _opened(args.reference, args, args.reference_map)
+    method = method_name(ours, args.method)
+    if reference is not None and method not in reference.method_names:
+        raise UsageError(f"{reference.file} has no method {method!r}: {', '.join(reference.method_names)}")
+    inputs = _inputs(args, method, ours, reference)
+    run = _run(ours, method, inputs)
+    report: dict[str, Any] = {"file": args.file, "reference": args.reference, "method": method}
+    failed = False
+    lines: list[str] = []
+    if args.nan:
+        makers = _makers(run, inputs)
+        report["non_finite"] = [{"what": what, **_where(value)} for what, value in makers]
+        failed = bool(makers)
+        for what, value in makers:
+            print_message("et-vm", f"{args.file}: {_named(value)} makes the first {what}")
+        lines += [f"first {what}: {_named(value)}" for what, value in makers] or ["no NaN or infinity"]
+    if reference is not None:
+        other = _run(reference, method, inputs)
+        results = deviations(method, run, other, args.bound)
+        pairs, by = match_values(run.values, other.values, args.bound)
+        wrong = [one for one in results if one.exceeds]
+        report |= _json(results, pairs, by)
+        lines += _lines(results, pairs, by, args, wrong)
+        for one in wrong:
+            print_message("et-vm", f"{args.file}: {one}")
+        failed = failed or bool(wrong)
+    if args.json:
+        print(json.dumps(report, indent=2))
+    else:
+        width = line_width(sys.stdout, wide=args.wide)
+        print("\n".join(fit(line, width) for line in lines))
+    return ExitCode.CHECK_FAILED if failed else ExitCode.OK
+
+
+def _opened(spec: str, args: argparse.Namespace, debug_map: str | None) -> Side:
+    try:
+        return open_side(spec, args, debug_map)
+    except ExecutorchError as error:
+        raise BadFile(spec, error) from error
+
+
+def _run(side: Side, method: str, inputs: Sequence[Any]) -> ModuleRun:
+    try:
+        return side.run(method, inputs)
+    except ExecutorchError as error:
+        raise BadFile(side.file, error) from error
+
+
+def _inputs(args: argparse.Namespace, method: str, ours: Side, reference: Side | None) -> list[Any]:
+    signature = ours.signature(method)
+    if reference is not None:
+        theirs = reference.signature(method)
+        if theirs.num_inputs() != signature.num_inputs():
+            raise UsageError(
+                f"{method} of {ours.file} takes {count(signature.num_inputs(), 'input')}, of {reference.file} "
+                f"{theirs.num_inputs()}"
+            )
+    if not args.input:
+        for side in (ours, reference):
+            examples = None if side is None else side.examples(method)
+            if examples is not None:
+                return examples
+    return [one.value for one in method_inputs(signature, args.input or ["random:0"])]
+
+
+def _makers(run: ModuleRun, inputs: Sequence[Any]) -> list[tuple[str, ObservedValue]]:
+    """The first value with a NaN and the first with an infinity, but for what the inputs have."""
+    found: list[tuple[str, ObservedValue]] = []
+    for what, test in (("NaN", np.isnan), ("infinity", np.isinf)):
+        if any(_has(test, value) for value in inputs):
+            continue
+        maker = next((value for value in run.values if _has(test, value.value)), None)
+        if maker is not None:
+            found.append((what, maker))
+    return found
+
+
+def _has(test: Any, value: Any) -> bool:
+    array = np.asarray(value) if isinstance(value, np.ndarray | float) else None
+    return array is not None and array.dtype.kind in "fcV" and bool(test(array.astype(np.complex128)).any())
+
+
+def _where(value: ObservedValue) -> dict[str, Any]:
+    return {
+        "operator": value.operator,
+        "node": value.node,
+        "output": value.index,
+        "step": list(value.step),
+        "module": value.place.module,
+        "source": value.place.json(),
+    }
+
+
+def _named(value: ObservedValue) -> str:
+    node = f" (node {value.node})" if value.node else ""
+    source = f" at {value.place.source}" if value.line or value.place.module else f", step {value.step[0]}"
+    return f"{value.operator}{node}{source}"
+
+
+def _source(value: ObservedValue) -> str:
+    return value.place.source if value.line else ""
+
+
+def _json(results: Sequence[Deviation], pairs: Sequence[Pair], by: str) -> dict[str, Any]:
+    first = next((pair for pair in pairs if pair.exceeds), None)
+    return {
+        "results": [
+            {"what": one.what, "bound": one.bound, "exceeds": one.exceeds, **one.gap.json()}
+            for one in results
+        ],
+        "matched_by": by,
+        "values": [_pair_json(pair) for pair in pairs],
+        "first": None if first is None else _pair_json(first),
+    }
+
+
+def _pair_json(pair: Pair) -> dict[str, Any]:
+    return {
+        **_where(pair.value),
+        "reference_operator": pair.reference.operator,
+        "reference_node": pair.reference.node,
+        "bound": pair.bound,
+        "exceeds": pair.exceeds,
+        **pair.gap.json(),
+    }
+
+
+def _lines(
+    results: Sequence[Deviation],
+    pairs: Sequence[Pair],
+    by: str,
+    args: argparse.Namespace,
+    wrong: Sequence[Deviation],
+) -> list[str]:
+    beyond = [pair for pair in pairs if pair.exceeds]
+    lines = [
+        f"{count(len(pairs), 'intermediate value')} matched by {by}, {len(beyond)} beyond the bound; "
+        f"{len(wrong)} of {count(len(results), 'result')} beyond the bound"
+    ]
+    if beyond:
+        why = "" if wrong else " (results agree: passes may have fused it)"
+        lines.append(f"first difference: {_named(beyond[0].value)}: {beyond[0].gap}{why}")
+    shown = list(pairs) if args.all else beyond[:SHOWN]
+    rows = [
+        (_source(pair.value), pair.value.node, pair.value.operator, pair.gap, pair.exceeds) for pair in shown
+    ]
+    rows += [("", "", one.what, one.gap, one.exceeds) for one in results]
+    lines.append("")
+    lines.append(
+        f"{'':2}{'value':34}{'relative':>10}{'max':>10}{'MSE':>10}{'SQNR dB':>9}{'cosine':>10}  source"
+    )
+    for source, node, operator, gap, exceeds in rows:
+        name = f"{node}: {operator}" if node else operator
+        mark = "*" if exceeds else " "
+        if gap.note:
+            lines.append(f"{mark} {fit(name, 33):34}{gap.note}  {source}".rstrip())
+            continue
+        lines.append(
+            f"{mark} {fit(name, 33):34}{gap.relative:10.2g}{gap.max_abs:10.2g}{gap.mse:10.2g}{gap.sqnr:9.1f}"
+            f"{gap.cosine:10.6f}  {source}".rstrip()
+        )
+    if not args.all and len(beyond) > SHOWN:
+        lines.append(f"  … {len(beyond) - SHOWN:,} more (--all)")
+    return lines
