@@ -36,6 +36,7 @@ STAGES = {
     "backend": "Delegation",
     "raising": "From `executorch` back to `edge`",
     "et_ir.backends.native.passes": "Machine code: the `native` backend",
+    "et_ir.backends.freestanding": "Machine code without a runtime",
     "to_executorch": "From `edge` to `executorch`",
     "memory": "Memory",
     "verify": "Verification",

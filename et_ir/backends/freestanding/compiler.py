@@ -141,7 +141,12 @@ def compile_freestanding(
     machine, code = _optimized(text, entry, interface, target)
     # Of copies: making code changes a module, and what is made of it next.
     assembly = machine.emit_assembly(code.clone())
-    stack = stack_bound(assembly, interface.function)
+    try:
+        stack = stack_bound(assembly, interface.function)
+    except ValueError as error:
+        raise UnsupportedProgram(
+            "no freestanding object can be made", [Diagnostic(f"no bound of the stack: {error}")]
+        ) from error
     header = interface.header(f"{interface.function}, compiled for {target.name} by et-compile", stack)
     return FreestandingObject(interface, machine.emit_object(code.clone()), assembly, header, stack)
 

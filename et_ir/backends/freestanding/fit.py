@@ -1,4 +1,4 @@
-"""Memory banks of a device, and what of an object does not fit them."""
+"""Placement of code, constants, arena and stack in memory banks."""
 
 from __future__ import annotations
 

@@ -65,10 +65,10 @@ def _functions(assembly: str) -> dict[str, _Function]:
         if label:
             current = parts.setdefault(label[1], []) if label[1] in names else []
         current.append(line)
-    return {name: _function("\n".join(lines), names - {name}) for name, lines in parts.items()}
+    return {name: _function(name, "\n".join(lines), names - {name}) for name, lines in parts.items()}
 
 
-def _function(text: str, others: set[str]) -> _Function:
+def _function(name: str, text: str, others: set[str]) -> _Function:
     frame = sum(
         _count(registers) * (8 if kind == "vsave" else 4) for kind, registers in _REGISTERS.findall(text)
     )
@@ -77,7 +77,7 @@ def _function(text: str, others: set[str]) -> _Function:
     if "%rsp" in text or "retq" in text:
         frame += _WORD * (1 + len(re.findall(r"\bpushq\b", text)))
     if _UNKNOWN.search(text) and ".pad" not in text:
-        raise ValueError("a frame of unknown size")
+        raise ValueError(f"the size of the frame of '{name}' is not known")
     # Directives between this function and the next name that one.
     instructions = re.sub(r"^\s*\..*$", "", text, flags=re.MULTILINE)
     return _Function(frame, others & set(re.findall(r"[A-Za-z_]\w*", instructions)))
