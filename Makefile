@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick walkthrough \
-	sweep docs bench fuzz plans test-newest format regenerate clean
+	sweep docs bench fuzz plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took.
 SHELL := /bin/bash
@@ -118,6 +118,17 @@ test-newest: $(NEWEST)/.made
 $(NEWEST)/.made: pyproject.toml
 	$(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,openvino,scipy,test]'
+	touch $@
+
+# Arm's tools for TOSA need an older numpy, so they have an environment of their own. Tests that need them are skipped
+# without it, and fail in CI.
+TOSA_TOOLS := .venv-tosa
+
+tosa-tools: $(TOSA_TOOLS)/.made
+
+$(TOSA_TOOLS)/.made:
+	$(PYTHON) -m venv $(TOSA_TOOLS)
+	$(TOSA_TOOLS)/bin/python -m pip install --quiet tosa-tools==2026.8.0
 	touch $@
 
 format: $(VENV)/.test

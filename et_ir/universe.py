@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Final
 
+from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.transforms import get_all_passes
@@ -29,14 +30,19 @@ DIALECTS: Final = {
     "executorch": "et_ir.dialects.executorch:Executorch",
     "native": "et_ir.dialects.native:Native",
     "program": "et_ir.dialects.program:Program",
+    "tosa": "et_ir.dialects.tosa:Tosa",
     "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
 }
 """Module and attribute of each dialect."""
 
 
 def published_dialects() -> dict[str, Callable[[], Dialect]]:
-    """The dialects as `xdsl-opt` has them: loading one makes all of its op classes."""
-    return {name: partial(_load, place) for name, place in DIALECTS.items()}
+    """The dialects as `xdsl-opt` has them: loading one makes all of its op classes.
+
+    xDSL has a `tosa` of its own, of fewer ops: `xdsl-opt` keeps that one, as two of one name end every command.
+    """
+    theirs = get_all_dialects()
+    return {name: partial(_load, place) for name, place in DIALECTS.items() if name not in theirs}
 
 
 def dialect_factories() -> dict[str, Callable[[], Dialect]]:

@@ -275,6 +275,11 @@ class Reader:
         self._strings[start] = text
         return text
 
+    def strings(self, at: int, field: str) -> list[str]:
+        """The vector of strings that the offset at `at` leads to."""
+        first, count = self.vector(at, 4, field)
+        return [self.string(item, field) for item in range(first, first + 4 * count, 4)]
+
     def blob(self, at: int, field: str) -> memoryview:
         """A byte vector without copying it. Costs nothing per byte, so the budget is left alone."""
         start = at + self.u32[at >> 2]
@@ -388,6 +393,8 @@ def _expression(item: Field, names: dict[str, Any]) -> str:
             found = f"r.member({at}, {word}, {kind}, {item.name!r})"
         case Kind.STRING:
             found = f"r.string({at}, {item.name!r})"
+        case Kind.STRINGS:
+            found, default = f"r.strings({at}, {item.name!r})", "[]"
         case Kind.BYTES:
             found = f"r.u8_vector({at}, {item.name!r})"
         case Kind.BLOB:

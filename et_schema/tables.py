@@ -72,6 +72,7 @@ class Omit(Enum):
 
 _I8 = Scalar("i8", "b", 1)
 I16 = Scalar("i16", "h", 2)
+U32 = Scalar("u32", "I", 4)
 _BOOLEAN = Scalar("bool", "?", 1)
 
 Int8 = Annotated[int, _I8]
@@ -80,7 +81,7 @@ Int32 = Annotated[int, Scalar("i32", "i", 4)]
 Int64 = Annotated[int, Scalar("i64", "q", 8)]
 UInt8 = Annotated[int, Scalar("u8", "B", 1)]
 UInt16 = Annotated[int, Scalar("u16", "H", 2)]
-UInt32 = Annotated[int, Scalar("u32", "I", 4)]
+UInt32 = Annotated[int, U32]
 UInt64 = Annotated[int, Scalar("u64", "Q", 8)]
 Float32 = Annotated[float, Scalar("f32", "f", 4)]
 Float64 = Annotated[float, Scalar("f64", "d", 8)]
@@ -114,6 +115,7 @@ class Kind(Enum):
     BOOL = auto()
     ENUM = auto()
     STRING = auto()
+    STRINGS = auto()
     BYTES = auto()
     BLOB = auto()
     VECTOR = auto()
@@ -198,6 +200,8 @@ def _field(cls: type, name: str, slot: int, annotation: str, names: dict[str, An
         (element,) = get_args(kind)
         if is_table(element):
             return Field(cls, name, slot, Kind.TABLES, default, types=(element,), **options)
+        if element is str:
+            return Field(cls, name, slot, Kind.STRINGS, default, **options)
         scalar = _BOOLEAN if element is bool else next(iter(get_args(element)[1:]), None)
         if scalar is not None:
             return Field(cls, name, slot, Kind.VECTOR, default, scalar, **options)

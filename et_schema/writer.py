@@ -139,6 +139,10 @@ def _write_string(writer: Writer, item: Field, value: str) -> int:
     return writer.builder.CreateSharedString(value)
 
 
+def _write_strings(writer: Writer, item: Field, value: Sequence[str]) -> int:
+    return writer.tables([writer.builder.CreateSharedString(element) for element in reversed(value)])
+
+
 def _write_table(writer: Writer, item: Field, value: object) -> int:
     return writer.table(value)
 
@@ -164,6 +168,7 @@ def _write_blob(writer: Writer, item: Field, value: Bytes) -> int:
 
 _WRITE: dict[Kind, Callable[[Writer, Field, Any], int]] = {
     Kind.STRING: _write_string,
+    Kind.STRINGS: _write_strings,
     Kind.BYTES: _write_bytes,
     Kind.BLOB: _write_blob,
     Kind.VECTOR: _write_vector,

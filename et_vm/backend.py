@@ -162,6 +162,7 @@ BACKENDS: Final[dict[str, str]] = {
     "NativeBackend": "et_vm.backends.native.backend:NativeBackend",
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
     "OpenvinoBackend": "et_vm.backends.openvino:OpenvinoBackend",
+    "TOSABackend": "et_vm.backends.tosa.backend:TosaRuntime",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }
 """Built-in backends of the VM, by the id that files call them by: `module:class`."""

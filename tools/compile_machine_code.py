@@ -1,4 +1,4 @@
-"""Text of the partitions of the native backend, for `et-compile --emit loops|vector|llvm|asm`."""
+"""Text of the partitions of a backend, for `et-compile --emit loops|vector|llvm|asm|tosa`."""
 
 from __future__ import annotations
 
@@ -35,10 +35,28 @@ class MachineCode:
         if self.level is None:
             yield
             return
+        if self.level == "tosa":
+            from et_ir.backends.tosa.backend import observed as observed_tosa
+
+            with observed_tosa(self._legalized):
+                yield
+            return
         from et_ir.backends.native.pipeline import observed
 
         with observed(self._reached):
             yield
+
+    def _legalized(self, module: ModuleOp) -> None:
+        from xdsl.context import Context
+
+        from et_ir.backends.tosa.passes.inline_tosa_constants import InlineTosaConstantsPass
+        from et_ir.text import print_module
+
+        shown = module.clone()
+        InlineTosaConstantsPass().apply(Context(), shown)
+        text = io.StringIO()
+        print_module(shown, text)
+        self.texts.append(text.getvalue())
 
     def _reached(self, level: str, target: InstructionSet, module: ModuleOp) -> None:
         if level == "llvm" and self.level == "asm":
@@ -55,7 +73,9 @@ class MachineCode:
     def write(self, args: argparse.Namespace) -> None:
         """Write the partitions to the output. Raises UsageError where there are none."""
         if not self.texts:
-            raise UsageError(f"--emit {self.level}: no partition is compiled to machine code")
+            raise UsageError(
+                f"--emit {self.level}: no partition is compiled by --backend {backend_of(self.level)}"
+            )
         text = ("\n" if self.level == "asm" else "\n// -----\n\n").join(self.texts)
         if args.output in (None, "-"):
             write_stdout(text)
@@ -66,15 +86,21 @@ class MachineCode:
                 stream.write(text.encode())
 
 
+def backend_of(level: str | None) -> str:
+    """The backend whose partitions reach a level."""
+    return "tosa" if level == "tosa" else "native"
+
+
 def chosen_machine_code(args: argparse.Namespace) -> MachineCode:
-    """The level of machine code that a command line asks for; the program then stops at the level `backend`.
+    """The level of partitions that a command line asks for; the program then stops at the level `backend`.
 
     Raises UsageError where the backend is not asked for.
     """
     if args.emit not in MACHINE_LEVELS:
         return MachineCode(None)
-    if not any(text.partition(":")[0] == "native" for text in args.backend or ()):
-        raise UsageError(f"--emit {args.emit} needs --backend native")
+    needed = backend_of(args.emit)
+    if not any(text.partition(":")[0] == needed for text in args.backend or ()):
+        raise UsageError(f"--emit {args.emit} needs --backend {needed}")
     code = MachineCode(args.emit)
     args.emit = "backend"
     return code

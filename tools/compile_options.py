@@ -36,8 +36,8 @@ EXAMPLES = "inputs"
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 """Levels at which a compilation can stop, in order."""
-MACHINE_LEVELS = ("loops", "vector", "llvm", "asm")
-"""Levels of the partitions of the native backend, which is what `--emit` prints there."""
+MACHINE_LEVELS = ("loops", "vector", "llvm", "asm", "tosa")
+"""Levels of the partitions of a backend, which is what `--emit` prints there."""
 FREESTANDING_FORMS = ("object", "archive", "c-header")
 """What `--emit` writes of a program for a processor without a runtime, beside `asm`."""
 
@@ -80,8 +80,8 @@ def _parser(text: str, command: str) -> CommandParser:
         "--emit",
         choices=emitted,
         default="pte",
-        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native; "
-        "object, archive, c-header and asm of a --target that is a processor",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native, tosa of "
+        "--backend tosa; object, archive, c-header and asm of a --target that is a processor",
     )
     add(
         "--target",

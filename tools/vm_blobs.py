@@ -46,6 +46,18 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
         yield error
 
 
+def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_schema.errors import InvalidFile
+    from et_schema.tosa import read_tosa
+    from et_vm.backends.tosa.program import TosaProgram
+
+    del kernels
+    try:
+        TosaProgram(read_tosa(blob))
+    except InvalidFile as error:
+        yield error
+
+
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
     from et_schema.errors import InvalidFile
@@ -84,5 +96,6 @@ def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
 _CHECKS: Final[dict[str, _Check]] = {
     "NativeBackend": _native,
     "NestedProgramBackend": _nested,
+    "TOSABackend": _tosa,
     "XnnpackBackend": _xnnpack,
 }

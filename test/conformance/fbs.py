@@ -127,6 +127,8 @@ def ours(root: type, identifier: bytes) -> Schema:
                     schema.enums[item.kind_name] = (scalar, {member.name: int(member) for member in enum})
                 case Kind.STRING:
                     written = "string"
+                case Kind.STRINGS:
+                    written = "[string]"
                 case Kind.BYTES | Kind.BLOB:
                     written = "[u8]"
                 case Kind.VECTOR:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 DECODERS = "et_vm.delegate_decoders"
 OWN_DECODERS = {
     "NativeBackend": "et_tools.info.native_lines:native_lines",
+    "TOSABackend": "et_tools.info.tosa_lines:tosa_lines",
     "XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines",
 }
 

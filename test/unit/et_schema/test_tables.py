@@ -86,8 +86,8 @@ class Everything:
 
 
 @table
-class Strings:
-    items: list[str] = []
+class Vectors:
+    items: list[bytes] = []
 
 
 @table
@@ -168,7 +168,7 @@ def test_problems_below_a_single_table_are_placed() -> None:
 
 @pytest.mark.parametrize(
     ("cls", "declared"),
-    [(Strings, r"Strings\.items: .* list\[str\]"), (Plain, r"Plain\.number"), (Mixed, r"Leaf \| str")],
+    [(Vectors, r"Vectors\.items: .* list\[bytes\]"), (Plain, r"Plain\.number"), (Mixed, r"Leaf \| str")],
 )
 def test_types_that_no_file_holds(cls: type, declared: str) -> None:
     with pytest.raises(TypeError, match=declared):

@@ -1,0 +1,40 @@
+"""Legalization rules from edge operators to TOSA.
+
+There is a module for each family of operators.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from et_ir.backends.tosa.rules import (
+    activations,
+    arithmetic,
+    comparisons,
+    convolution,
+    normalization,
+    pooling,
+    products,
+    quantization,
+    reductions,
+    resizing,
+    shapes,
+)
+from et_ir.backends.tosa.rules.rule import Rule
+
+__all__ = ["RULES", "Rule"]
+
+RULES: Final[dict[str, Rule]] = {
+    **activations.RULES,
+    **arithmetic.RULES,
+    **comparisons.RULES,
+    **convolution.RULES,
+    **normalization.RULES,
+    **pooling.RULES,
+    **products.RULES,
+    **quantization.RULES,
+    **reductions.RULES,
+    **resizing.RULES,
+    **shapes.RULES,
+}
+"""The rule of each operator, by its name: `add.Tensor`."""

@@ -1,0 +1,175 @@
+"""Kernels of operators that move elements, and of reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError
+from et_schema.tosa_graph import DType, NanPropagationMode, Op, ResizeMode
+from et_vm.backends.tosa.sites import Kernel, Maker, Site, binary, first, unary
+from et_vm.values import Array
+
+__all__ = ["MAKERS"]
+
+
+def _concat(site: Site) -> Kernel:
+    axis = site.attribute.axis
+
+    def kernel(*arrays: Array) -> Array:
+        return np.concatenate(arrays, axis)
+
+    return kernel
+
+
+def _pad(site: Site) -> Kernel:
+    sizes = site.sizes(1)
+    amounts = [(sizes[2 * dim], sizes[2 * dim + 1]) for dim in range(len(sizes) // 2)]
+    inner = tuple(
+        slice(before, before + size) for (before, _), size in zip(amounts, site.inputs[0].shape, strict=True)
+    )
+    shape, dtype = site.output.shape, site.dtype
+
+    def kernel(x: Array, _: Array, number: Array) -> Array:
+        made = np.full(shape, number.reshape(-1)[0], dtype)
+        made[inner] = x
+        return made
+
+    return kernel
+
+
+def _reshape(site: Site) -> Kernel:
+    shape = site.output.shape
+    return first(lambda x: x.reshape(shape))
+
+
+def _reverse(site: Site) -> Kernel:
+    axis = site.attribute.axis
+    return unary(lambda x: np.flip(x, axis))
+
+
+def _slice(site: Site) -> Kernel:
+    box = tuple(slice(start, start + size) for start, size in zip(site.sizes(1), site.sizes(2), strict=True))
+    return first(lambda x: x[box])
+
+
+def _tile(site: Site) -> Kernel:
+    times = site.sizes(1)
+    return first(lambda x: np.tile(x, times))
+
+
+def _transpose(site: Site) -> Kernel:
+    perms = tuple(site.attribute.perms)
+    return unary(lambda x: np.ascontiguousarray(x.transpose(perms)))
+
+
+def _checked(indices: Array, limit: int) -> Array:
+    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= limit):
+        raise ExecutorchError(Error.InvalidArgument, f"an index is not from 0 to {limit - 1}")
+    return indices
+
+
+def _gather(site: Site) -> Kernel:
+    limit = site.inputs[0].shape[1]
+    batch = np.arange(site.inputs[0].shape[0])[:, np.newaxis]
+    return binary(lambda values, indices: values[batch, _checked(indices, limit)])
+
+
+def _scatter(site: Site) -> Kernel:
+    limit = site.inputs[0].shape[1]
+    batch = np.arange(site.inputs[0].shape[0])[:, np.newaxis]
+
+    def kernel(values: Array, indices: Array, source: Array) -> Array:
+        made = values.copy()
+        made[batch, _checked(indices, limit)] = source
+        return made
+
+    return kernel
+
+
+def _reduction(function: Callable[..., Any]) -> Maker:
+    def make(site: Site) -> Kernel:
+        axis, dtype = site.attribute.axis, site.dtype
+        return unary(lambda x: function(x, axis=axis, keepdims=True).astype(dtype, copy=False))
+
+    return make
+
+
+def _summed(function: Callable[..., Any]) -> Maker:
+    """A reduction that half precision computes in float32."""
+
+    def make(site: Site) -> Kernel:
+        axis, dtype = site.attribute.axis, site.dtype
+        wide = np.dtype(np.float32) if dtype == np.float16 else dtype
+        return unary(lambda x: function(x, axis=axis, keepdims=True, dtype=wide).astype(dtype, copy=False))
+
+    return make
+
+
+def _extremum(exact: Callable[..., Any], ignoring: Callable[..., Any]) -> Maker:
+    def make(site: Site) -> Kernel:
+        ignores = site.attribute.nan_mode == NanPropagationMode.IGNORE
+        return _reduction(ignoring if ignores else exact)(site)
+
+    return make
+
+
+def _argmax(site: Site) -> Kernel:
+    axis = site.attribute.axis
+    return unary(lambda x: np.asarray(np.argmax(x, axis), np.int32))
+
+
+def _places(size: int, count: int, scale: tuple[int, int], offset: int) -> tuple[Array, Array, Array]:
+    """The two elements that each element of a result is between, and the rest, in units of the numerator."""
+    numerator, denominator = scale
+    at = np.arange(count, dtype=np.int64) * denominator + offset
+    low = at // numerator
+    rest = at - low * numerator
+    return np.clip(low, 0, size - 1), np.clip(low + 1, 0, size - 1), rest
+
+
+def _resize(site: Site) -> Kernel:
+    (ny, dy, nx, dx), (oy, ox) = site.sizes(1), site.sizes(2)
+    _, height, width, _ = site.inputs[0].shape
+    top, bottom, below = _places(height, site.output.shape[1], (ny, dy), oy)
+    left, right, beside = _places(width, site.output.shape[2], (nx, dx), ox)
+    dtype = site.dtype
+    if site.attribute.mode == ResizeMode.NEAREST:
+        rows = np.where(2 * below >= ny, bottom, top)[:, np.newaxis]
+        columns = np.where(2 * beside >= nx, right, left)
+        return first(lambda x: x[:, rows, columns])
+    integers = site.inputs[0].dtype not in (DType.FP32, DType.FP16)
+    kind = np.dtype(np.int64) if integers else np.dtype(np.float32)
+    one_y, one_x = (ny, nx) if integers else (1, 1)
+    y = (below if integers else below / ny).astype(kind)[:, np.newaxis, np.newaxis]
+    x_part = (beside if integers else beside / nx).astype(kind)[:, np.newaxis]
+
+    def bilinear(x: Array, *_: Array) -> Array:
+        wide = x.astype(kind)
+        rows = wide[:, top] * (one_y - y) + wide[:, bottom] * y
+        return (rows[:, :, left] * (one_x - x_part) + rows[:, :, right] * x_part).astype(dtype)
+
+    return bilinear
+
+
+MAKERS: Final[dict[Op, Maker]] = {
+    Op.ARGMAX: _argmax,
+    Op.CONCAT: _concat,
+    Op.GATHER: _gather,
+    Op.PAD: _pad,
+    Op.REDUCE_ALL: _reduction(np.all),
+    Op.REDUCE_ANY: _reduction(np.any),
+    Op.REDUCE_MAX: _extremum(np.max, np.fmax.reduce),
+    Op.REDUCE_MIN: _extremum(np.min, np.fmin.reduce),
+    Op.REDUCE_PRODUCT: _summed(np.prod),
+    Op.REDUCE_SUM: _summed(np.sum),
+    Op.RESHAPE: _reshape,
+    Op.RESIZE: _resize,
+    Op.REVERSE: _reverse,
+    Op.SCATTER: _scatter,
+    Op.SLICE: _slice,
+    Op.TILE: _tile,
+    Op.TRANSPOSE: _transpose,
+}
