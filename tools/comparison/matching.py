@@ -24,6 +24,9 @@ __all__ = ["Pair", "first_difference", "match_values"]
 _NCHW = (0, 3, 1, 2)
 """The dimensions of an image, channels innermost, in logical order."""
 
+_NEARER = 4
+"""How many times nearer a value behind has to be where it is not within the bound."""
+
 AHEAD = 12
 """Values of the reference behind a node among which the result of a fused op is looked for."""
 
@@ -49,8 +52,8 @@ def match_values(
 ) -> tuple[list[Pair], str]:
     """The pairs in the order of execution, and what they were matched by: `node`, `source line` or `order`.
 
-    A value that differs from that of its node, but equals that of one shortly behind, is of an op that was fused with
-    it, and paired with that.
+    A value that differs from that of its node, but not from one shortly behind, is of an op that was fused with it, and
+    paired with that.
     """
     for by, key in (("node", _node), ("source line", _line)):
         ours = map(_any_node, values) if key is _node else map(bool, map(key, values))
@@ -81,7 +84,11 @@ def _line(value: ObservedValue) -> str:
 
 
 def _fits(value: ObservedValue, reference: ObservedValue) -> bool:
-    """Whether two values have one shape, or would have it with channels innermost."""
+    """Whether two values have one shape, or would have it with channels innermost, and are both integers or both not:
+    integers on the grid of a quantized value say nothing without its scale.
+    """
+    if (np.asarray(value.value).dtype.kind in "iu") != (np.asarray(reference.value).dtype.kind in "iu"):
+        return False
     ours, theirs = np.shape(value.value), np.shape(reference.value)
     return ours == theirs or (value.is_inside and len(ours) == 4 and tuple(ours[d] for d in _NCHW) == theirs)
 
@@ -92,7 +99,7 @@ def _pair(value: ObservedValue, reference: ObservedValue, bound: float | None) -
     gap = gap_between(ours, theirs) if np.shape(ours) == np.shape(theirs) else None
     if (gap is None or gap.exceeds(allowed)) and value.is_inside and np.ndim(ours) == 4:
         turned = gap_between(np.transpose(ours, _NCHW), theirs)
-        gap = turned if gap is None or not turned.exceeds(allowed) else gap
+        gap = turned if gap is None or turned.relative < gap.relative else gap
     return Pair(value, reference, gap or gap_between(ours, theirs), allowed)
 
 
@@ -113,7 +120,7 @@ def _by_key(
             pair = _pair(value, other, bound)
             if pair.exceeds:
                 start = places[id(other)] + 1
-                pair = _fused(value, reference[start : start + AHEAD], bound) or pair
+                pair = _fused(pair, reference[start : start + AHEAD], bound)
             found.append(pair)
     if key is _node:
         found += _of_delegates(values, known, bound)
@@ -139,13 +146,16 @@ def _of_delegates(
     return found
 
 
-def _fused(value: ObservedValue, behind: Sequence[ObservedValue], bound: float | None) -> Pair | None:
+def _fused(pair: Pair, behind: Sequence[ObservedValue], bound: float | None) -> Pair:
+    """The pair with the value behind that is within the bound, or much nearer than that of the node."""
+    best = pair
     for other in behind:
-        if _fits(value, other):
-            pair = _pair(value, other, bound)
-            if not pair.exceeds:
-                return pair
-    return None
+        if _fits(pair.value, other):
+            found = _pair(pair.value, other, bound)
+            if not found.exceeds:
+                return found
+            best = min(best, found, key=lambda one: one.gap.relative)
+    return best if best.gap.relative * _NEARER < pair.gap.relative else pair
 
 
 def _grouped(
