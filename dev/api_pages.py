@@ -127,6 +127,16 @@ API = (
         },
     ),
     ApiPage(
+        "evaluation",
+        "Evaluation and numeric gaps",
+        "programs of any level above executorch on values, and how far two values are apart",
+        "et_ir.evaluation.evaluator",
+        {
+            "et_ir.evaluation.evaluator": ("Evaluator", "EvaluationFailed"),
+            "et_vm.devtools.gaps": ("Gap", "gap_between", "bound_for"),
+        },
+    ),
+    ApiPage(
         "debugger",
         "Debugger",
         "steps in both directions, breakpoints, watchpoints, changes of values",

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import TARGETS
 from et_tools.compile_options import FREESTANDING_FORMS, is_file, is_text
-from et_tools.exit_codes import UsageError
+from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Freestanding:
 
     target: InstructionSet | None = None
     form: str = ""
+    banks: tuple[Bank, ...] = ()
+    """Memory of the device, where it has to fit."""
 
     def write(self, module: ModuleOp, args: argparse.Namespace, kept: KeptOperators | None) -> None:
         """Compile a program at the edge level, and write the object, its assembly, or its header.
@@ -36,10 +39,16 @@ class Freestanding:
         The header of an object or archive is written beside it.
         """
         from et_ir.backends.freestanding.compiler import compile_freestanding
+        from et_ir.backends.freestanding.fit import placed
         from et_schema.files import atomic_writer
 
         assert self.target is not None
         made = compile_freestanding(module, self.target, _name(args), kept)
+        if self.banks:
+            try:
+                placed(made, self.banks)
+            except ValueError as error:
+                raise UsageError(f"--memory: {error}", ExitCode.INFEASIBLE_MEMORY) from None
         text = {"asm": made.assembly, "c-header": made.header}.get(self.form)
         if text is not None and args.output in (None, "-"):
             write_stdout(text)
@@ -89,6 +98,11 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
         raise UsageError(f"--target {args.target} has no delegates: leave out --backend")
     if args.emit in ("object", "archive") and args.output in (None, "-"):
         raise UsageError("no output file: give -o FILE; its header is written beside it")
-    made = Freestanding(target, args.emit)
+    try:
+        banks = parse_banks(args.memory) if args.memory else ()
+    except BankError as error:
+        raise UsageError(f"--memory: {error}") from None
+    made = Freestanding(target, args.emit, banks)
+    args.memory = ""
     args.emit, args.target, args.backend = "edge", DEFAULT_TARGET, ["native"]
     return made

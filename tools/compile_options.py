@@ -80,8 +80,8 @@ def _parser(text: str, command: str) -> CommandParser:
         "--emit",
         choices=emitted,
         default="pte",
-        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native, tosa of tosa; "
-        "object, archive, c-header and asm of a --target that is a processor",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native, tosa of "
+        "--backend tosa; object, archive, c-header and asm of a --target that is a processor",
     )
     add(
         "--target",

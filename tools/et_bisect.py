@@ -6,9 +6,9 @@ examples:
   et-bisect model.py:net --bad 'sqnr<30,cosine<0.99' -O2            any option of et-compile
   et-bisect edge.mlir --input random:7 --json                       a text above the executorch level
 
-The program is compiled as et-compile does, and run before and after passes: by the reference evaluator, and at the
-executorch level by et-vm. Measures of --bad, of each result against that of the program before the first pass: max
-(largest absolute difference), relative (over the largest magnitude), mse, sqnr (dB) and cosine.
+The program is compiled as et-compile does, and run before and after passes: by the reference evaluator, and
+at the executorch level by et-vm. Measures of --bad, of each result against that of the program before the
+first pass: max (largest absolute difference), relative (over the largest magnitude), mse, sqnr (dB), cosine.
 """
 
 from __future__ import annotations

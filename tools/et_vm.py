@@ -78,11 +78,11 @@ examples:
 COMPARE = """et-vm compare: run a program and its reference on the same inputs, and print how far values are apart.
 
 examples:
-  et-vm compare model.pte model.py:net --debug-map map.json   the module, value by value (et-compile --debug-map)
-  et-vm compare new.pte old.pte --input x.npz                 another program
-  et-vm compare model.pte edge.mlir                           a text of any level, by the reference evaluator
-  et-vm compare model.pte model.py:net --bound 1e-2 --all     with every value, and another bound
-  et-vm compare model.pte --nan                               the first instruction that makes a NaN or an infinity
+  et-vm compare net.pte model.py:net --debug-map net.json  the module (map: et-compile --debug-map)
+  et-vm compare new.pte old.pte --input x.npz              another program
+  et-vm compare net.pte edge.mlir                          a text of any level, by the reference evaluator
+  et-vm compare net.pte model.py:net --bound 1e-2 --all    with every value, and another bound
+  et-vm compare net.pte --nan                              what makes the first NaN, or infinity
 """
 
 OPS = """et-vm ops: list the operators of programs in the format of ExecuTorch's selective build.

@@ -46,7 +46,8 @@ class ExitCode(IntEnum):
 
 _MEANINGS = {
     ExitCode.OK: "success",
-    ExitCode.CHECK_FAILED: "a check failed: `et-vm verify`, `diff` and `validate`, `et-opt --verify-diagnostics`",
+    ExitCode.CHECK_FAILED: "a check failed: `et-vm verify`, `diff`, `compare`, `validate`; `--verify-diagnostics`, "
+    "`--check-passes`",
     ExitCode.USAGE: "wrong usage: unknown option, missing file, missing package",
     ExitCode.INVALID_INPUT: "invalid file, text or program",
     ExitCode.MISSING_OPERATOR: "missing kernel or backend",

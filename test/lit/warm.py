@@ -25,7 +25,10 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, Final
 
-COMMANDS: Final = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "filecheck", "xdsl-opt")
+COMMANDS: Final = (
+    *("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce"),
+    *("filecheck", "xdsl-opt"),
+)
 PACKAGES: Final = ("et_ir", "et_schema", "et_vm", "et_tools")
 SOCKET: Final = "socket"
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["PROGRAM_BITS", "WEB_ASSEMBLY", "Section", "exported_symbols", "sections_of", "undefined_symbols"]
+__all__ = [
+    "PROGRAM_BITS",
+    "WEB_ASSEMBLY",
+    "Section",
+    "exported_symbols",
+    "sections_of",
+    "symbol_addresses",
+    "undefined_symbols",
+]
 
 PROGRAM_BITS: Final = 1
 """The type of a section with what the program reads or executes."""
@@ -62,23 +70,41 @@ def undefined_symbols(code: bytes) -> set[str]:
     """The names of what an object needs from others."""
     if code.startswith(WEB_ASSEMBLY):
         return _wasm_imports(code) - _WASM_MACHINE
-    return {name for name, section, _ in _symbols(code) if section == 0 and name}
+    return {one.name for one in _symbols(code) if one.section == 0 and one.name}
 
 
 def exported_symbols(code: bytes) -> set[str]:
     """The names of what an object has for others."""
-    return {name for name, section, binding in _symbols(code) if section and binding == _GLOBAL}
+    return {one.name for one in _symbols(code) if one.section and one.binding == _GLOBAL}
 
 
-def _symbols(code: bytes) -> Iterator[tuple[str, int, int]]:
-    """Name, section and binding of each symbol; the section of one that is elsewhere is 0."""
+def symbol_addresses(code: bytes) -> dict[str, int]:
+    """The values of the symbols of an ELF file by name; of an executable they are addresses."""
+    return {one.name: one.value for one in _symbols(code)}
+
+
+class _Symbol(NamedTuple):
+    name: str
+    section: int
+    """0 for one that is elsewhere."""
+    binding: int
+    value: int
+
+
+def _symbols(code: bytes) -> Iterator[_Symbol]:
+    """The symbols of an ELF file."""
     wide = code[4] == 2
     sections = sections_of(code)
     for one in sections:
-        if one.type == _SYMBOLS:
-            strings = sections[one.link].data
-            for entry in struct.iter_unpack("<IBBHQQ" if wide else "<IIIBBH", one.data):
-                yield _string(strings, entry[0]), entry[3 if wide else 5], entry[1 if wide else 3] >> 4
+        if one.type != _SYMBOLS:
+            continue
+        strings = sections[one.link].data
+        for entry in struct.iter_unpack("<IBBHQQ" if wide else "<IIIBBH", one.data):
+            name = _string(strings, entry[0])
+            if wide:
+                yield _Symbol(name, entry[3], entry[1] >> 4, entry[4])
+            else:
+                yield _Symbol(name, entry[5], entry[3] >> 4, entry[1])
 
 
 def _string(data: bytes, start: int) -> str:

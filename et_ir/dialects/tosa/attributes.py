@@ -137,7 +137,7 @@ _MODES: Final[dict[type[IntEnum], type[_Mode]]] = {
 
 def _mode_name(member: IntEnum) -> str:
     """The name of a member in the dialect, which is not always that in files."""
-    is_nearest = isinstance(member, ResizeMode) and member.name == "NEAREST"
+    is_nearest = isinstance(member, ResizeMode) and member is ResizeMode.NEAREST
     return "NEAREST_NEIGHBOR" if is_nearest else member.name
 
 

@@ -1,4 +1,4 @@
-"""Pack weights of 4 and 2 bits, and look up rows of quantized tables without restoring the table.
+"""Pack weights of 4 and 2 bits, and look up quantized tables.
 
 | now | becomes |
 |---|---|

@@ -1,7 +1,8 @@
-"""Rules for the parameters of quantized operators that are known at compile time.
+"""Verification rules for the parameters of quantized operators.
 
-They are part of the contracts of Core ATen and of the edge level. Which operand belongs to which limits is in the
-names of `quantized_decomposed`: `weight_scales`, `weight_zero_points` and `weight_quant_min` are about one tensor.
+They are about what is known at compile time, and part of the contracts of Core ATen and of the edge level. Which
+operand belongs to which limits is in the names of `quantized_decomposed`: `weight_scales`, `weight_zero_points` and
+`weight_quant_min` are about one tensor.
 
 | label | rule |
 |---|---|

@@ -8,6 +8,9 @@
 // RUN: not et-compile -q %s --emit object -o %t.o 2>&1 | filecheck %s --check-prefix=TARGET
 // RUN: et-compile %s --target cortex-m4 --emit object -o %t.o 2>&1 | filecheck %s --check-prefix=SUMMARY
 // RUN: filecheck %s --check-prefix=HEADER < %t.h
+// RUN: et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K'
+// RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=10;ram:id=2' 2>&1 | filecheck %s --check-prefix=FLASH
+// RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'ram:id=2' 2>&1 | filecheck %s --check-prefix=BANKS
 
 // The program stops at the edge level.
 // PIPELINE: edge:
@@ -26,6 +29,9 @@
 // LEVEL: --target cortex-m4 is a processor: expected --emit object, archive, c-header, asm, got edge
 // BACKEND: --target cortex-m4 has no delegates: leave out --backend
 // TARGET: --emit object needs a processor as --target: cortex-m4,
+
+// FLASH: --memory: code and constants need {{.*}} bytes: flash has 10 bytes left
+// BANKS: --memory: no bank 'flash' for code and constants, there are: ram
 
 // SUMMARY: code {{.*}} bytes
 // SUMMARY: constants 0 bytes

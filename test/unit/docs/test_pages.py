@@ -56,8 +56,11 @@ def test_long_pages_start_with_their_contents(page: Path) -> None:
 
 
 COMMANDS = (
-    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"]),
-    *(["et-vm", verb] for verb in ("run", "debug", "info", "diff", "ops", "bundle", "verify", "validate")),
+    *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"], ["et-bisect"], ["et-reduce"]),
+    *(
+        ["et-vm", verb]
+        for verb in ("run", "debug", "info", "diff", "compare", "ops", "bundle", "verify", "validate")
+    ),
 )
 ELSEWHERE = {
     "--check": "python -m bench",

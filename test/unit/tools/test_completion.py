@@ -9,7 +9,7 @@ import sys
 import pytest
 from command_line import Command
 
-COMMANDS = ("et-opt", "et-compile", "et-translate", "et-vm", "et-plan")
+COMMANDS = ("et-opt", "et-compile", "et-translate", "et-vm", "et-plan", "et-bisect", "et-reduce")
 
 
 def completions(command: Command, *words: str) -> list[str]:
@@ -45,6 +45,8 @@ def completions(command: Command, *words: str) -> list[str]:
         (("et-compile", "--emit", "e"), ["edge", "executorch"]),
         (("et-compile", "--memory-planning", "up"), ["upstream"]),
         (("et-plan", "--algorithm", "g"), ["greedy"]),
+        (("et-bisect", "--backend", "xn"), ["xnnpack"]),
+        (("et-reduce", "rel"), ["relu.mlir"]),
         (("et-translate", "--pte"), ["--pte-to-mlir"]),
         (("et-vm", "v"), ["verify", "validate"]),
         (("et-vm", "run", "--kern"), ["--kernels"]),

@@ -70,7 +70,10 @@ def avg_pool2d_out(
     given = batch_of(input, 2)
     window = pooling_window(ctx, input, kernel_size, stride, padding, (1,), out)
     image = ctx.scratch(given.shape, np.int32)
-    calls: list[Step] = [copy(given, image), call(np.subtract, image, filled(image.dtype, input_zero_point), image)]
+    calls: list[Step] = [
+        copy(given, image),
+        call(np.subtract, image, filled(image.dtype, input_zero_point), image),
+    ]
     taps = Taps(ctx, image, window, 0)
     bring, (first, *others) = taps.of(ctx, image)
     sums = ctx.scratch((*image.shape[:2], *window.out), np.int32)

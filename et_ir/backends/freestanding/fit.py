@@ -1,0 +1,41 @@
+"""Memory banks of a device, and what of an object does not fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from et_ir.backends.freestanding.compiler import FreestandingObject
+from et_ir.planning.banks import Bank
+
+__all__ = ["FLASH", "placed"]
+
+FLASH = "flash"
+"""The name of the bank that code and constants are in."""
+
+
+def placed(made: FreestandingObject, banks: Sequence[Bank]) -> dict[str, str]:
+    """The bank of code and constants, of the arena and of the stack: `flash`, and of the others the first with room.
+
+    Raises ValueError, whose message says what does not fit where.
+    """
+    left = {bank.name: bank.capacity for bank in banks}
+    if FLASH not in left:
+        raise ValueError(f"no bank '{FLASH}' for code and constants, there are: {', '.join(left)}")
+    places: dict[str, str] = {}
+    for what, nbytes in (
+        ("code and constants", made.code_bytes + made.constant_bytes),
+        ("the arena", made.interface.arena_bytes),
+        ("the stack", made.stack_bytes),
+    ):
+        candidates = [name for name in left if (name == FLASH) == (what == "code and constants")]
+        for name in candidates:
+            free = left[name]
+            if free is None or nbytes <= free:
+                left[name] = None if free is None else free - nbytes
+                places[what] = name
+                break
+        else:
+            rooms = ", ".join(f"{name} has {left[name]:,} bytes left" for name in candidates)
+            verb = "need" if what == "code and constants" else "needs"
+            raise ValueError(f"{what} {verb} {nbytes:,} bytes: {rooms or 'there is no bank for memory'}")
+    return places
