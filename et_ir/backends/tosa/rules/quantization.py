@@ -1,4 +1,4 @@
-"""Rules of quantization in floats, between an accelerator's integers and the floats around them."""
+"""Rules of quantization and dequantization in floats, at the borders of integer programs.
 
 from __future__ import annotations
 
