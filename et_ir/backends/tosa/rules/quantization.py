@@ -1,4 +1,4 @@
-"""Rules of quantization and dequantization in floats, at the borders of integer programs.
+"""Rules of quantization and dequantization in floats, at the borders of integers."""
 
 from __future__ import annotations
 
