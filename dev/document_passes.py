@@ -34,6 +34,7 @@ STAGES = {
     "core_to_edge": "From Core ATen to `edge`",
     "common": "At any level",
     "backend": "Delegation",
+    "et_ir.backends.tosa.passes": "TOSA: the `tosa` backend",
     "raising": "From `executorch` back to `edge`",
     "et_ir.backends.native.passes": "Machine code: the `native` backend",
     "et_ir.backends.freestanding": "Machine code without a runtime",

@@ -170,16 +170,20 @@ def _rescale(site: Site) -> Kernel:
             x, input_zp = (one.view(f"u{one.dtype.name}") for one in (x, input_zp))
         if attribute.output_unsigned:
             output_zp = output_zp.view(signs[True])
-        values = x.astype(np.int64) - input_zp.astype(np.int64)
+        values = x.astype(np.int64)
+        values -= input_zp.astype(np.int64)
         by = shift.astype(np.int64)
         rounding = np.int64(1) << (by - 1)
         if doubled and wide:
             extra = np.where(values >= 0, np.int64(1 << 30), np.int64(-(1 << 30)))
             rounding = rounding + np.where(by > 31, extra, 0)
-        made = (values * multiplier.astype(np.int64) + rounding) >> by
+        values *= multiplier
+        values += rounding
+        values >>= by
         # The specification has the result of 32 bits.
-        made = made.astype(np.int32).astype(np.int64) + output_zp.astype(np.int64)
-        made = np.clip(made, limits.min, limits.max)
+        made = values.astype(np.int32).astype(np.int64)
+        made += output_zp.astype(np.int64)
+        np.clip(made, limits.min, limits.max, out=made)
         return made.astype(signs[bool(attribute.output_unsigned)]).view(dtype)
 
     return kernel

@@ -1,6 +1,7 @@
 """Kernels of products, convolutions and pools.
 
 Sums of integers are computed in float64, in which they are exact: products of 16 bits leave room for a million terms.
+Those of few products of 8 bits are exact in float32.
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ from et_vm.values import Array
 
 __all__ = ["MAKERS"]
 
+_EXACT_TERMS: Final = 256
+"""Products of two distances of up to 255 whose sum float32 holds, and every sum of some of them."""
 
-def _sums(type: TosaType) -> np.dtype[Any]:
-    """The type in which products of operands of a type are summed up."""
-    return np.dtype(np.float32) if type.dtype in (DType.FP32, DType.FP16) else np.dtype(np.float64)
+
+def _sums(type: TosaType, terms: int) -> np.dtype[Any]:
+    """The type in which so many products of operands of a type are summed up."""
+    exact = type.dtype is DType.INT8 and terms <= _EXACT_TERMS
+    is_float = type.dtype in (DType.FP32, DType.FP16)
+    return np.dtype(np.float32) if exact or is_float else np.dtype(np.float64)
 
 
 def _shifted(array: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
@@ -32,7 +38,7 @@ def _shifted(array: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _matmul(site: Site) -> Kernel:
-    sums, dtype = _sums(site.inputs[0]), site.dtype
+    sums, dtype = _sums(site.inputs[0], site.inputs[0].shape[2]), site.dtype
     known = site.constants[1]
     zero = site.constants[3]
     right = None if known is None or zero is None else np.ascontiguousarray(_shifted(known, zero, sums))
@@ -68,10 +74,10 @@ def _padded(image: Array, pads: Sequence[int], number: float = 0) -> Array:
     return made
 
 
-def _weights(site: Site) -> tuple[Array, np.dtype[Any]] | None:
-    sums = _sums(site.inputs[0])
+def _weights(site: Site, sums: np.dtype[Any]) -> Array | None:
+    """The filters as they are multiplied, if they are constants."""
     weight, zero = site.constants[1], site.constants[4]
-    return None if weight is None or zero is None else (_shifted(weight, zero, sums), sums)
+    return None if weight is None or zero is None else _shifted(weight, zero, sums)
 
 
 def _finished(made: Array, bias: Array, dtype: np.dtype[Any]) -> Array:
@@ -81,11 +87,12 @@ def _finished(made: Array, bias: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _conv2d(site: Site) -> Kernel:
-    kind, dtype, sums = site.attribute, site.dtype, _sums(site.inputs[0])
+    kind, dtype = site.attribute, site.dtype
     outputs, rows, columns, channels = site.inputs[1].shape
+    sums = _sums(site.inputs[0], rows * columns * channels)
     shape = site.output.shape
-    known = _weights(site)
-    packed = None if known is None else np.ascontiguousarray(known[0].reshape(outputs, -1).T)
+    known = _weights(site, sums)
+    packed = None if known is None else np.ascontiguousarray(known.reshape(outputs, -1).T)
 
     def kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
         matrix = _shifted(weight, w_zp, sums).reshape(outputs, -1).T if packed is None else packed
@@ -98,26 +105,31 @@ def _conv2d(site: Site) -> Kernel:
 
 
 def _depthwise(site: Site) -> Kernel:
-    kind, dtype, sums = site.attribute, site.dtype, _sums(site.inputs[0])
+    kind, dtype = site.attribute, site.dtype
     rows, columns, channels, multiplier = site.inputs[1].shape
+    sums = _sums(site.inputs[0], rows * columns)
     shape = site.output.shape
 
     def kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
-        filters = _shifted(weight, w_zp, sums)
+        filters = _shifted(weight, w_zp, sums).reshape(rows, columns, channels * multiplier)
         image = _padded(_shifted(x, x_zp, sums), kind.pad)
+        if multiplier > 1:
+            image = np.repeat(image, multiplier, axis=3)
         windows = _windows(image, (rows, columns), kind.stride, kind.dilation)
-        made = np.zeros((*shape[:3], channels, multiplier), sums)
+        made, term = np.zeros(shape, sums), np.empty(shape, sums)
         for y in range(rows):
             for z in range(columns):
-                made += windows[:, :, :, y, z, :, np.newaxis] * filters[y, z]
-        return _finished(made.reshape(shape), bias, dtype)
+                np.multiply(windows[:, :, :, y, z], filters[y, z], term)
+                made += term
+        return _finished(made, bias, dtype)
 
     return kernel
 
 
 def _transposed(site: Site) -> Kernel:
-    kind, dtype, sums = site.attribute, site.dtype, _sums(site.inputs[0])
-    outputs, rows, columns, _ = site.inputs[1].shape
+    kind, dtype = site.attribute, site.dtype
+    outputs, rows, columns, channels = site.inputs[1].shape
+    sums = _sums(site.inputs[0], rows * columns * channels)
     batch, height, width, _ = site.inputs[0].shape
     top, bottom, left, right = kind.out_pad
     step_y, step_x = kind.stride
@@ -165,7 +177,8 @@ def _counts(site: Site) -> Array:
 
 
 def _avg_pool(site: Site) -> Kernel:
-    kind, dtype, sums = site.attribute, site.dtype, _sums(site.inputs[0])
+    kind, dtype = site.attribute, site.dtype
+    sums = _sums(site.inputs[0], kind.kernel[0] * kind.kernel[1])
     counts = _counts(site)
 
     def summed(x: Array) -> Array:

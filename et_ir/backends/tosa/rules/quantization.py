@@ -1,4 +1,4 @@
-"""Rules of quantization between integers and the floats around them."""
+"""Rules of quantization and dequantization in floats, at the borders of integers."""
 
 from __future__ import annotations
 
