@@ -137,6 +137,18 @@ API = (
         },
     ),
     ApiPage(
+        "profiling",
+        "Profiles",
+        "times of instructions over executions, traces and flame graphs",
+        "et_vm.devtools.profiling",
+        {
+            "et_vm.devtools.profiling": (
+                *("ProfileRecorder", "Execution", "Profile", "ProfileRow", "Times"),
+                *("group_rows", "chrome_trace", "flamegraph_lines"),
+            ),
+        },
+    ),
+    ApiPage(
         "debugger",
         "Debugger",
         "steps in both directions, breakpoints, watchpoints, changes of values",

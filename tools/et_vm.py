@@ -6,6 +6,7 @@ examples:
   et-vm run model.pte --input ones --repeat 100      latency as minimum and median
   et-vm run model.pte --poison                       overwrite dead memory while running
   et-vm debug model.pte                              step through the instructions, forward and back
+  et-vm profile model.pte                            time of each instruction
   et-vm info model.pte                               methods, operators, memory, weights
   et-vm diff a.pte b.pte                             differences between two programs
   et-vm compare model.pte model.py:net               gaps between its values and those of the module
@@ -45,6 +46,16 @@ examples:
   et-vm run model.pte --load mykernels.py              custom kernels
   et-vm run model.pte --native --threads 2             let machine code in the file run, on two threads
   et-vm run edge.mlir --input x.npy                    a text of any level, by the reference evaluator
+"""
+
+PROFILE = """et-vm profile: execute a method repeatedly, and print the time of each instruction.
+
+examples:
+  et-vm profile model.pte                              random inputs, 10 executions after 1 of warmup
+  et-vm profile model.pte --repeat 50 --by operator    sums by operator, line or module
+  et-vm profile model.pte --debug-map map.json --by module    modules (et-compile --debug-map)
+  et-vm profile model.pte --trace out.json             for Perfetto and chrome://tracing
+  et-vm profile model.pte --flamegraph out.folded      folded stacks by module, for flame graphs
 """
 
 INFO = """et-vm info: describe a program.
@@ -139,6 +150,12 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of executions")
+    return int(text)
+
+
 def _tolerance(text: str) -> float:
     try:
         value = float(text)
@@ -152,7 +169,7 @@ def _tolerance(text: str) -> float:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "et-vm",
-        "et-vm {run,debug,info,diff,compare,ops,bundle,verify,validate} [options] FILE",
+        "et-vm {run,debug,profile,info,diff,compare,ops,bundle,verify,validate} [options] FILE",
         __doc__ or "",
     )
     parser.add_version()
@@ -235,6 +252,33 @@ def _parser() -> CommandParser:
     )
     for name, summary in LIMITS.items():
         debug.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+
+    profile = verb("profile", "measure the time of each instruction", PROFILE)
+    profile.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
+    profile.add_argument("--input", **source)
+    profile.add_argument(
+        "--repeat", type=_positive, default=10, metavar="N", help="executions measured (default: 10)"
+    )
+    profile.add_argument(
+        "--warmup", type=_count, default=1, metavar="N", help="executions before these (default: 1)"
+    )
+    profile.add_argument(
+        "--by", choices=("operator", "module", "line"), help="sum over instructions that have this in common"
+    )
+    profile.add_argument(
+        "--debug-map", metavar="FILE", help="modules of the instructions, by et-compile --debug-map"
+    )
+    profile.add_argument("--trace", metavar="FILE", help="write a trace in Chrome's format, for Perfetto")
+    profile.add_argument("--flamegraph", metavar="FILE", help="write folded stacks by module")
+    profile.add_argument("--data", **data)
+    profile.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
+    profile.add_argument("--load", **LOAD)
+    profile.add_argument("--native", **native)
+    profile.add_argument("--threads", **threads)
+    for name, summary in LIMITS.items():
+        profile.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+    profile.add_argument("--wide", **WIDE)
+    profile.add_argument("--json", action="store_true", help="print JSON")
 
     info = verb("info", "describe a program", INFO)
     info.add_argument(
@@ -376,6 +420,10 @@ def run(arguments: list[str]) -> int:
                 from et_tools.vm_debug import debug_file
 
                 return debug_file(args)
+            case "profile":
+                from et_tools.vm_profile import profile_file
+
+                profile_file(args)
             case "info":
                 from et_tools.vm_info import print_info
 

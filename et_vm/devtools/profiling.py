@@ -1,0 +1,336 @@
+"""Profiles of executions: times, traffic and operations by instruction.
+
+Source places come from the file's own debug data, nested rows from the events of backends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from statistics import quantiles
+from typing import TYPE_CHECKING, Any, cast
+
+from et_vm.load.instructions import call_inputs, call_outputs
+from et_vm.tracer import DelegateEvent, InstructionEvent, RecordingTracer
+from et_vm.values import Tensor
+
+if TYPE_CHECKING:
+    from et_vm.load.instructions import Instruction
+    from et_vm.run.method import Method
+
+__all__ = [
+    "Execution",
+    "Profile",
+    "ProfileRecorder",
+    "ProfileRow",
+    "Times",
+    "chrome_trace",
+    "flamegraph_lines",
+    "group_rows",
+]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Events of one execution; times in nanoseconds."""
+
+    start: int
+    """Its begin."""
+    end: int
+    """Its end."""
+    instructions: tuple[InstructionEvent, ...]
+    """Instructions in the order in which they ran."""
+    delegates: tuple[DelegateEvent, ...]
+    """Events of backends in the order in which they were reported."""
+
+
+class ProfileRecorder(RecordingTracer):
+    """Recorder of executions, each with events of its own (`runs`), besides loading and allocations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[Execution] = []
+
+    def on_execute(self, method: str, start: int, end: int) -> None:
+        super().on_execute(method, start, end)
+        self.runs.append(Execution(start, end, tuple(self.instructions), tuple(self.delegates)))
+        self.instructions.clear()
+        self.delegates.clear()
+
+
+@dataclass(frozen=True)
+class Times:
+    """Distribution of the times of executions, in nanoseconds."""
+
+    min: float
+    """The least."""
+    median: float
+    """The 50th percentile."""
+    p90: float
+    """The 90th percentile, interpolated."""
+
+    @classmethod
+    def of(cls, times: Sequence[float]) -> Times:
+        """The distribution of at least one time."""
+        if len(times) == 1:
+            return cls(times[0], times[0], times[0])
+        tenths = quantiles(times, n=10, method="inclusive")
+        return cls(min(times), tenths[4], tenths[8])
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """Totals of an instruction, of a backend's event, or of a group of them."""
+
+    label: str
+    """The operator, the backend, the name of a backend's event, or that of the group."""
+    samples: tuple[float, ...]
+    """Nanoseconds in each execution; 0 where it did not run."""
+    calls: int = 0
+    """How often it ran in all executions."""
+    instruction: int = -1
+    """Index of the instruction; -1 for groups."""
+    module: str = ""
+    """Path of the module, such as `encoder.layers.0`; empty where it is not known."""
+    line: str = ""
+    """`file:line` of the innermost frame; empty where it is not known."""
+    bytes_read: int | None = None
+    """Bytes of the tensors that one call reads; None where it is not known."""
+    bytes_written: int | None = None
+    """Bytes of the tensors that one call writes; None where it is not known."""
+    flops: int | None = None
+    """Floating-point operations of one call by the operator's formula; None without one."""
+    nested: tuple[ProfileRow, ...] = field(default=())
+    """Events of the backend that the instruction calls."""
+
+    @property
+    def times(self) -> Times:
+        """The distribution over the executions."""
+        return Times.of(self.samples)
+
+    def json(self) -> dict[str, Any]:
+        """The row as JSON; times in nanoseconds."""
+        times = self.times
+        found: dict[str, Any] = {
+            "name": self.label,
+            "calls": self.calls,
+            "min_ns": times.min,
+            "median_ns": times.median,
+            "p90_ns": times.p90,
+            "bytes_read": self.bytes_read,
+            "bytes_written": self.bytes_written,
+            "flops": self.flops,
+        }
+        if self.instruction >= 0:
+            found |= {"instruction": self.instruction, "module": self.module, "line": self.line}
+        if self.nested:
+            found["events"] = [row.json() for row in self.nested]
+        return found
+
+
+class Profile:
+    """Rows of a method's instructions over executions.
+
+    Shapes are those of the last execution.
+    """
+
+    def __init__(
+        self, method: Method, runs: Sequence[Execution], modules: Mapping[int, str] | None = None
+    ) -> None:
+        """Of at least one run of `method`. `modules` are paths of modules by instruction."""
+        if not runs:
+            raise ValueError("a profile needs at least one execution")
+        self.runs = tuple(runs)
+        self.total = Times.of([run.end - run.start for run in runs])
+        modules = modules or {}
+        own = [_sums((event.index, event) for event in run.instructions) for run in runs]
+        inner = [
+            _sums(((event.index, event.identifier, event.name), event) for event in run.delegates)
+            for run in runs
+        ]
+        # Kept in the order in which a backend first reports them.
+        names = dict.fromkeys(chain.from_iterable(inner))
+        nested: defaultdict[int, list[ProfileRow]] = defaultdict(list)
+        for key in names:
+            samples, calls = _over(inner, key)
+            nested[key[0]].append(ProfileRow(key[2], samples, calls))
+        self.rows: list[ProfileRow] = []
+        """A row for each instruction that ran, in the order of the file."""
+        for instruction in method.instructions:
+            samples, calls = _over(own, instruction.index)
+            if calls:
+                self.rows.append(
+                    ProfileRow(
+                        instruction.name,
+                        samples,
+                        calls,
+                        instruction.index,
+                        modules.get(instruction.index, ""),
+                        _line(instruction),
+                        *_traffic(method, instruction),
+                        _flops(method, instruction),
+                        tuple(nested[instruction.index]),
+                    )
+                )
+
+
+def _sums(events: Iterable[tuple[Any, InstructionEvent | DelegateEvent]]) -> dict[Any, tuple[int, int]]:
+    """Nanoseconds and number of events by key."""
+    found: dict[Any, tuple[int, int]] = {}
+    for key, event in events:
+        time, calls = found.get(key, (0, 0))
+        found[key] = time + event.end - event.start, calls + 1
+    return found
+
+
+def _over(runs: Sequence[Mapping[Any, tuple[int, int]]], key: Any) -> tuple[tuple[float, ...], int]:
+    pairs = [run.get(key, (0, 0)) for run in runs]
+    return tuple(time for time, _ in pairs), sum(calls for _, calls in pairs)
+
+
+def _line(instruction: Instruction) -> str:
+    # The innermost frame is the last one, as in Python's tracebacks.
+    return next((f"{frame.filename}:{frame.lineno}" for frame in reversed(instruction.frames)), "")
+
+
+def _tensors(method: Method, registers: Iterable[int]) -> list[Tensor]:
+    """Tensors that registers hold, and those in their lists."""
+    found: dict[int, Tensor] = {}
+    for register in registers:
+        value = method.machine.value(register)
+        items = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else [value]
+        found |= {id(item): item for item in items if isinstance(item, Tensor)}
+    return list(found.values())
+
+
+def _nbytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.numel * tensor.dtype.itemsize for tensor in tensors)
+
+
+def _traffic(method: Method, instruction: Instruction) -> tuple[int | None, int | None]:
+    """Bytes that a call of a kernel reads and writes. A delegate does not say which of its arguments are outputs."""
+    if instruction.opcode.mnemonic != "call" or instruction.prim is not None:
+        return None, None
+    plan = method.machine.plan
+    inputs, outputs = call_inputs(instruction, plan), call_outputs(instruction, plan)
+    return _nbytes(_tensors(method, inputs)), _nbytes(_tensors(method, outputs))
+
+
+_POINTWISE = frozenset(
+    f"aten::{name}"
+    for name in ("add", "sub", "mul", "div", "neg", "abs", "relu", "maximum", "minimum", "sqrt", "reciprocal")
+)
+
+
+def _flops(method: Method, instruction: Instruction) -> int | None:
+    """Operations of a call: two for each multiply-add of products and convolutions, one for an element else."""
+    base = instruction.name.partition(".")[0]
+    if instruction.opcode.mnemonic != "call":
+        return None
+    plan = method.machine.plan
+    outputs = _tensors(method, call_outputs(instruction, plan)[:1])
+    if not outputs or outputs[0].dtype.kind != "f":
+        return None
+    size = outputs[0].numel
+    if base in _POINTWISE:
+        return size
+    inputs = _tensors(method, call_inputs(instruction, plan))
+    match base:
+        case "aten::mm" | "aten::bmm":
+            return 2 * size * inputs[0].sizes[-1]
+        case "aten::linear":
+            return 2 * size * inputs[0].sizes[-1] + (size if len(inputs) > 2 else 0)
+        case "aten::addmm":
+            return 2 * size * inputs[1].sizes[-1] + size
+        case "aten::convolution" if _is_transposed(method, instruction) is False:
+            # Weights are [out, in / groups, *kernel]: each output element is a sum over all but the first.
+            return 2 * size * math.prod(inputs[1].sizes[1:]) + (size if len(inputs) > 2 else 0)
+        case _:
+            return None
+
+
+def _is_transposed(method: Method, instruction: Instruction) -> bool | None:
+    """The `transposed` argument of `aten::convolution.out`; None where it is no constant."""
+    from et_schema.program import Bool
+
+    value = method.machine.plan.values[instruction.args[6]].val
+    return value.bool_val if isinstance(value, Bool) else None
+
+
+def group_rows(rows: Iterable[ProfileRow], by: str) -> list[ProfileRow]:
+    """Sums by `operator`, `module` or `line`, the largest median first. `(unknown)` has what has no such place."""
+    groups: defaultdict[str, list[ProfileRow]] = defaultdict(list)
+    for row in rows:
+        key = {"operator": row.label, "module": row.module, "line": row.line}[by]
+        groups[key or "(unknown)"].append(row)
+    sums = [
+        ProfileRow(
+            name,
+            tuple(map(sum, zip(*(row.samples for row in found), strict=True))),
+            sum(row.calls for row in found),
+        )
+        for name, found in groups.items()
+    ]
+    return sorted(sums, key=lambda row: -row.times.median)
+
+
+def flamegraph_lines(profile: Profile, root: str) -> list[str]:
+    """Folded stacks: `root;module;submodule;operator;event nanoseconds`, by the medians.
+
+    What a delegate spends outside of its events stays with the delegate.
+    """
+    found: defaultdict[str, int] = defaultdict(int)
+    for row in profile.rows:
+        parts = [root, *filter(None, row.module.split(".")), row.label]
+        stack = ";".join(part.replace(";", ",") for part in parts)
+        inner = 0
+        for event in row.nested:
+            time = round(event.times.median)
+            inner += time
+            found[f"{stack};{event.label.replace(';', ',')}"] += time
+        found[stack] += max(0, round(row.times.median) - inner)
+    return [f"{stack} {time}" for stack, time in found.items() if time]
+
+
+def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) -> dict[str, Any]:
+    """Trace of the executions in Chrome's event format, which Perfetto reads; times in microseconds.
+
+    An execution encloses its instructions, and these enclose the events of backends. `live_bytes` are arena bytes in
+    use by instruction, a counter of the trace.
+    """
+    origin = profile.runs[0].start
+    rows = {row.instruction: row for row in profile.rows}
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "process_name", "pid": 1, "tid": 1, "args": {"name": "et-vm"}},
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": method}},
+    ]
+
+    def span(name: str, category: str, start: int, end: int, **args: Any) -> dict[str, Any]:
+        return {
+            **{"ph": "X", "name": name, "cat": category, "pid": 1, "tid": 1},
+            **{"ts": (start - origin) / 1e3, "dur": (end - start) / 1e3, "args": args},
+        }
+
+    for number, run in enumerate(profile.runs):
+        events.append(span("Method::execute", "method", run.start, run.end, run=number))
+        inner = iter(sorted(run.delegates, key=lambda event: (event.start, -event.end)))
+        pending = next(inner, None)
+        for event in run.instructions:
+            row = rows[event.index]
+            place = {"module": row.module, "line": row.line}
+            events.append(
+                span(event.name, "instruction", event.start, event.end, instruction=event.index, **place)
+            )
+            while pending is not None and pending.start < event.end:
+                identifier = str(pending.identifier)
+                events.append(
+                    span(pending.name, "delegate", pending.start, pending.end, identifier=identifier)
+                )
+                pending = next(inner, None)
+            for nbytes in islice(live_bytes, event.index, event.index + 1):
+                counter = {"ph": "C", "name": "live bytes", "pid": 1, "tid": 1}
+                events.append({**counter, "ts": (event.start - origin) / 1e3, "args": {"bytes": nbytes}})
+    return {"traceEvents": events, "displayTimeUnit": "ns"}

@@ -1,0 +1,122 @@
+"""et-vm profile: table, groups, traces and its errors."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from vm_commands import run
+from vm_programs import Build
+
+from et_schema.program import Frame
+from et_tools.exit_codes import ExitCode
+from et_vm import Program
+from et_vm.devtools.profiling import Profile, ProfileRecorder, Times, flamegraph_lines
+from et_vm.tracer import DelegateEvent, InstructionEvent
+
+
+def net() -> Build:
+    build = Build()
+    x, w, y, z = build.tensor(2, 3), build.tensor(3, 4), build.tensor(2, 4), build.tensor(2, 4)
+    frames = [[Frame("net.py", 3, "outer", ""), Frame("net.py", line, "forward", "")] for line in (10, 11)]
+    build.call("aten::mm.out", x, w, y, y, frames=frames[0])
+    build.call("aten::relu.out", y, z, z, frames=frames[1])
+    build.inputs(x, w)
+    build.outputs(z)
+    return build
+
+
+def spans(path: Path, category: str) -> list[dict[str, Any]]:
+    events = json.loads(path.read_text())["traceEvents"]
+    return [event for event in events if event["ph"] == "X" and event["cat"] == category]
+
+
+class TestTable:
+    def test_rows(self, capsys, file):
+        text = run(capsys, "profile", file(net()), "--repeat", "3", "--wide")
+        assert text.startswith("forward: 3 executions, portable kernels\n")
+        assert "0: aten::mm.out  net.py:10" in text
+        assert "1: aten::relu.out  net.py:11" in text
+        assert "load ms    registers " in text
+
+    def test_json(self, capsys, file):
+        report = json.loads(run(capsys, "profile", file(net()), "--json", "--repeat", "4", "--warmup", "0"))
+        mm, relu = report["rows"]
+        assert (mm["instruction"], mm["calls"], mm["flops"]) == (0, 4, 2 * 2 * 3 * 4)
+        assert (mm["bytes_read"], mm["bytes_written"]) == (4 * (6 + 12), 4 * 8)
+        assert (relu["flops"], relu["bytes_read"], relu["bytes_written"]) == (8, 32, 32)
+        assert mm["line"] == "net.py:10"
+
+    def test_groups(self, capsys, file, tmp_path):
+        path = tmp_path / "map.json"
+        path.write_text(json.dumps({"forward": [{"instruction": 0, "module": "head.fc"}]}))
+        for by, names in {
+            "operator": {"aten::mm.out", "aten::relu.out"},
+            "line": {"net.py:10", "net.py:11"},
+            "module": {"head.fc", "(unknown)"},
+        }.items():
+            arguments = ("--by", by, "--debug-map", str(path), "--json", "--repeat", "2")
+            report = json.loads(run(capsys, "profile", file(net()), *arguments))
+            assert {row["name"] for row in report["rows"]} == names
+
+    def test_errors(self, capsys, file, tmp_path):
+        missing = str(tmp_path / "missing" / "out.json")
+        assert "out.json" in run(capsys, "profile", file(net()), "--trace", missing, code=ExitCode.USAGE)
+        text = run(capsys, "profile", file(net()), "--input", "x.txt", code=ExitCode.USAGE)
+        assert "not recognized" in text
+
+
+class TestTrace:
+    def test_nested_and_in_order(self, capsys, file, tmp_path):
+        path = tmp_path / "trace.json"
+        run(capsys, "profile", file(net()), "--trace", str(path), "--repeat", "3")
+        methods, instructions = spans(path, "method"), spans(path, "instruction")
+        assert (len(methods), len(instructions)) == (3, 6)
+        # Times are of nanoseconds in microseconds, so sums of two are off by less than one.
+        for number, outer in enumerate(methods):
+            inner = instructions[2 * number : 2 * number + 2]
+            assert outer["ts"] <= inner[0]["ts"]
+            assert inner[-1]["ts"] + inner[-1]["dur"] <= outer["ts"] + outer["dur"] + 1e-3
+            assert sum(event["dur"] for event in inner) <= outer["dur"] + 1e-3
+        for before, after in pairwise(instructions):
+            assert before["ts"] + before["dur"] <= after["ts"] + 1e-3
+        counters = [one for one in json.loads(path.read_text())["traceEvents"] if one["ph"] == "C"]
+        assert len(counters) == 6
+        assert max(one["args"]["bytes"] for one in counters) > 0
+
+    def test_folded(self, capsys, file, tmp_path):
+        path = tmp_path / "out.folded"
+        run(capsys, "profile", file(net()), "--flamegraph", str(path))
+        stacks = [line.rsplit(" ", 1) for line in path.read_text().splitlines()]
+        assert {stack for stack, _ in stacks} == {"forward;aten::mm.out", "forward;aten::relu.out"}
+        assert all(int(time) > 0 for _, time in stacks)
+
+
+class TestStatistics:
+    def test_times(self):
+        assert Times.of([5]) == Times(5, 5, 5)
+        assert Times.of(list(range(11))) == Times(0, 5, 9)
+
+    def test_events_of_backends_are_nested(self, file):
+        recorder = ProfileRecorder()
+        method = Program.load(file(net())).load_method("forward", tracer=recorder)
+        for start in (0, 1000):
+            recorder.instructions.append(InstructionEvent(0, "call", "aten::mm.out", start, start + 100))
+            recorder.delegates.append(DelegateEvent(0, 7, "GEMM", start + 10, start + 70))
+            recorder.on_execute("forward", start, start + 120)
+        profile = Profile(method, recorder.runs, {0: "a.b"})
+        (row,) = profile.rows
+        assert (row.times.median, profile.total.median, row.calls) == (100, 120, 2)
+        assert [(event.label, event.times.median) for event in row.nested] == [("GEMM", 60)]
+        assert flamegraph_lines(profile, "forward") == [
+            "forward;a;b;aten::mm.out;GEMM 60",
+            "forward;a;b;aten::mm.out 40",
+        ]
+
+    def test_needs_an_execution(self, file):
+        method = Program.load(file(net())).load_method("forward")
+        with pytest.raises(ValueError, match="at least one execution"):
+            Profile(method, [])

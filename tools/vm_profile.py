@@ -1,0 +1,153 @@
+"""`et-vm profile`: times of the instructions of a method."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from et_schema.errors import InputError
+from et_tools.output import check_output, write_file
+from et_tools.streams import fit, line_width
+from et_tools.vm_backends import chosen_backends, chosen_native
+from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
+from et_tools.vm_inputs import method_inputs, method_name
+from et_tools.vm_kernels import chosen_kernels
+
+if TYPE_CHECKING:
+    from et_vm.devtools.profiling import Profile, ProfileRow
+    from et_vm.tracer import RecordingTracer
+
+__all__ = ["profile_file"]
+
+HEADER = ("min µs", "median", "p90", "share", "read", "written", "GFLOP/s", "GB/s", "name")
+GROUP_HEADER = ("min µs", "median", "p90", "share", "calls", "name")
+
+
+def profile_file(args: argparse.Namespace) -> None:
+    """Execute, print the table, and write the trace and the folded stacks.
+
+    Raises UsageError for inputs and files that cannot be had, and what loading and executing raise.
+    """
+    from et_vm.devtools.debugger import module_paths
+    from et_vm.devtools.profiling import Profile, ProfileRecorder, chrome_trace, flamegraph_lines, group_rows
+
+    for path in filter(None, (args.trace, args.flamegraph)):
+        check_output(path)
+    program = open_program(args.file, chosen_platform(args))
+    name = method_name(program, args.method)
+    inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
+    modules = None if args.debug_map is None else module_paths(args.debug_map, name)
+    recorder = ProfileRecorder()
+    method = program.load_method(
+        name,
+        kernels=chosen_kernels(args, args.kernels),
+        backends=chosen_backends(args),
+        native=chosen_native(args),
+        external=open_data(args.data),
+        tracer=recorder,
+    )
+    for _ in range(args.warmup + args.repeat):
+        # Every execution starts from the same inputs.
+        values = [
+            given.value.copy() if at in method.written_inputs else given.value
+            for at, given in enumerate(inputs)
+        ]
+        try:
+            method.execute(values)
+        except InputError as error:
+            label, _, index = (error.where or "").partition(" ")
+            if label == "input" and index.isdecimal():
+                error.where = f"{error.where} ({inputs[int(index)].source})"
+            raise
+    profile = Profile(method, recorder.runs[args.warmup :], modules)
+    if args.trace is not None:
+        usage = [sum(banks.values()) for banks in program.liveness(name).usage()]
+        write_file(args.trace, json.dumps(chrome_trace(profile, name, usage)))
+    if args.flamegraph is not None:
+        write_file(args.flamegraph, "".join(f"{line}\n" for line in flamegraph_lines(profile, name)))
+    groups = None if args.by is None else group_rows(profile.rows, args.by)
+    if args.json:
+        total = profile.total
+        report = {
+            "file": args.file,
+            "method": name,
+            "repeat": args.repeat,
+            "total_ns": {"min": total.min, "median": total.median, "p90": total.p90},
+            "load_ns": {phase: end - start for phase, start, end in recorder.loads},
+            "memory": dict(recorder.allocations),
+            "rows": [row.json() for row in groups or profile.rows],
+        }
+        print(json.dumps(report, indent=2, allow_nan=False))
+        return
+    width = line_width(sys.stdout, wide=args.wide)
+    table = _table(profile) if groups is None else _group_table(groups, profile)
+    lines = [f"{name}: {count(args.repeat, 'execution')}, {args.kernels} kernels", *_aligned(table)]
+    lines += _footer(profile, recorder)
+    print("\n".join(fit(line, width) for line in lines))
+
+
+def _times(row: ProfileRow, profile: Profile) -> tuple[str, ...]:
+    times = row.times
+    share = times.median / profile.total.median if profile.total.median else 0.0
+    return (*(f"{time / 1e3:.1f}" for time in (times.min, times.median, times.p90)), f"{share:.1%}")
+
+
+def _table(profile: Profile) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [HEADER]
+    for row in profile.rows:
+        place = "  ".join(filter(None, (f"{row.instruction}: {row.label}", row.module, row.line)))
+        rows.append((*_times(row, profile), *_rates(row), place))
+        rows += [
+            (*_times(event, profile), "", "", "", "", f"    {event.label}" + _calls(event, row))
+            for event in row.nested
+        ]
+    return rows
+
+
+def _calls(event: ProfileRow, row: ProfileRow) -> str:
+    each = event.calls / row.calls
+    return "" if each == 1 else f" ×{each:g}"
+
+
+def _rates(row: ProfileRow) -> tuple[str, str, str, str]:
+    """Bytes of a call, and what it does a second by the shortest time of an execution in which it ran once."""
+    read, written = row.bytes_read, row.bytes_written
+    sizes = ["" if nbytes is None else show_bytes(nbytes) for nbytes in (read, written)]
+    least, once = row.times.min, row.calls == len(row.samples)
+    flops = f"{row.flops / least:.2f}" if row.flops is not None and once and least else ""
+    bandwidth = ""
+    if read is not None and written is not None and once and least:
+        bandwidth = f"{(read + written) / least:.2f}"
+    return sizes[0], sizes[1], flops, bandwidth
+
+
+def _group_table(groups: Sequence[ProfileRow], profile: Profile) -> list[tuple[str, ...]]:
+    return [
+        GROUP_HEADER,
+        *((*_times(row, profile), str(row.calls // len(row.samples)), row.label) for row in groups),
+    ]
+
+
+def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
+    """Columns to the right, but for the last."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join((*(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]))
+        for row in table
+    ]
+
+
+def _footer(profile: Profile, recorder: RecordingTracer) -> list[str]:
+    total = profile.total
+    inside = sum(row.times.median for row in profile.rows)
+    phases = ", ".join(f"{phase} {(end - start) / 1e6:.2f}" for phase, start, end in recorder.loads)
+    sizes = ", ".join(f"{label} {show_bytes(nbytes)}" for label, nbytes in recorder.allocations if nbytes)
+    return [
+        f"execution  min {total.min / 1e3:.1f} µs  median {total.median / 1e3:.1f} µs  p90 {total.p90 / 1e3:.1f} µs"
+        f"  ({inside / total.median if total.median else 0:.1%} in instructions)",
+        f"load ms    {phases}",
+        f"memory     {sizes or 'none'}",
+    ]
