@@ -8,6 +8,7 @@ examples:
   et-vm debug model.pte                              step through the instructions, forward and back
   et-vm profile model.pte                            time of each instruction
   et-vm info model.pte                               methods, operators, memory, weights
+  et-vm report model.pte -o report.html              a page: graph, memory, weights
   et-vm diff a.pte b.pte                             differences between two programs
   et-vm compare model.pte model.py:net               gaps between its values and those of the module
   et-vm ops model.pte                                operators used, for a selective build
@@ -111,6 +112,16 @@ examples:
   et-vm bundle model.bpte --method decode -o model.bpte                  one more case, with random inputs
 """
 
+REPORT = """et-vm report: write a page about programs that a browser opens from disk, without any request.
+
+examples:
+  et-vm report model.pte -o report.html                            graph, instructions, memory, weights
+  et-vm report model.pte --debug-map map.json -o report.html       with modules and source lines
+  et-vm report before.pte after.pte -o report.html                 two programs and their differences
+  et-vm report model.pte --profile times.json -o report.html       with times (et-vm profile --json)
+  et-vm report model.pte --format json -o report.json              the same facts as JSON
+"""
+
 VERIFY = """et-vm verify: run the test cases bundled with a program (.bpte) and compare the results.
 
 examples:
@@ -169,7 +180,7 @@ def _tolerance(text: str) -> float:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "et-vm",
-        "et-vm {run,debug,profile,info,diff,compare,ops,bundle,verify,validate} [options] FILE",
+        "et-vm {run,debug,profile,info,report,diff,compare,ops,bundle,verify,validate} [options] FILE",
         __doc__ or "",
     )
     parser.add_version()
@@ -299,6 +310,27 @@ def _parser() -> CommandParser:
     )
     info.add_argument("--wide", **WIDE)
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
+
+    report = verb("report", "write a page about programs", REPORT, "FILE… -o OUTPUT")
+    report.add_argument("files", nargs="+", metavar="FILE", help="a .pte file; '-' is standard input")
+    report.add_argument(
+        "-o", "--output", required=True, metavar="OUTPUT", help="output file; '-' is standard output"
+    )
+    report.add_argument("--format", choices=("html", "json"), default="html", help="default: html")
+    report.add_argument(
+        "--debug-map",
+        action="append",
+        default=[],
+        metavar="MAP",
+        help="modules and source lines, by et-compile --debug-map; repeatable, in the order of the files",
+    )
+    report.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="PROFILE",
+        help="times, by et-vm profile --json; repeatable, in the order of the files",
+    )
 
     diff = verb("diff", "print the differences between two programs", DIFF, "FILE FILE")
     diff.add_argument("files", nargs=2, metavar="FILE", help="a .pte file; '-' is standard input")
@@ -448,6 +480,10 @@ def run(arguments: list[str]) -> int:
                 with report_failures("et-vm", args.file) as outcome:
                     code = compare_files(args)
                 return outcome.exit_code or code
+            case "report":
+                from et_tools.vm_report import report_files
+
+                report_files(args)
             case "diff":
                 from et_tools.vm_diff import diff_files
 

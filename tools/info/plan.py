@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from et_vm.program import Program
 
 
-def facts(program: Program) -> list[dict[str, Any]]:
-    """One object for each arena of each method.
+def facts(program: Program, method: str | None = None) -> list[dict[str, Any]]:
+    """One object for each arena of each method, or of one.
 
     `in_use` is the most bytes of it that are needed at one time; `usage` are those when inputs are given, of each
     instruction, and of outputs. `bound` is what no arena is smaller than if
@@ -32,7 +32,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
     from et_vm.meta import TensorInfo
 
     arenas: list[dict[str, Any]] = []
-    for name in program.method_names:
+    for name in program.method_names if method is None else (method,):
         plan = program.plan(name)
         liveness = program.liveness(name)
         spans = liveness.spans()

@@ -20,6 +20,15 @@ def facts(program: Program) -> dict[str, Any]:
     """`parts`, which add up to the size of the file; `operators`, bytes of the constants that each reads, counting
     a constant for each operator that does; `weights`.
     """
+    return {
+        "parts": parts(program),
+        "operators": _by_operator(program),
+        "weights": weights_section.facts(program),
+    }
+
+
+def parts(program: Program) -> list[dict[str, Any]]:
+    """The parts of the file with their bytes, which add up to its size."""
     pte = program.pte
     size = program.file.nbytes
     flatbuffer = size if pte.header is None else pte.header.program_size
@@ -27,21 +36,17 @@ def facts(program: Program) -> dict[str, Any]:
         "inline constants": sum(len(buffer.storage) for buffer in pte.program.constant_buffer),
         "inline delegates": sum(len(data.data) for data in pte.program.backend_delegate_data),
     }
-    parts: list[dict[str, Any]] = [{"name": "program", "nbytes": flatbuffer - sum(inline.values())}]
-    parts += [{"name": name, "nbytes": nbytes} for name, nbytes in inline.items() if nbytes]
+    found: list[dict[str, Any]] = [{"name": "program", "nbytes": flatbuffer - sum(inline.values())}]
+    found += [{"name": name, "nbytes": nbytes} for name, nbytes in inline.items() if nbytes]
     segments = container.facts(program)["segments"]
-    parts += [
+    found += [
         {"name": f"segment {index}", "nbytes": segment["nbytes"], "holds": segment["holds"]}
         for index, segment in enumerate(segments)
     ]
     # Segments of a hostile file may overlap: then there is no rest.
-    rest = size - sum(part["nbytes"] for part in parts)
-    parts.append({"name": "alignment", "nbytes": max(rest, 0)})
-    return {
-        "parts": parts,
-        "operators": _by_operator(program),
-        "weights": weights_section.facts(program),
-    }
+    rest = size - sum(part["nbytes"] for part in found)
+    found.append({"name": "alignment", "nbytes": max(rest, 0)})
+    return found
 
 
 def _by_operator(program: Program) -> list[dict[str, Any]]:

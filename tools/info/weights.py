@@ -22,6 +22,11 @@ def facts(program: Program) -> list[dict[str, Any]]:
     One that several values share is listed once, with the number of these in `uses` and their further names in
     `also`. `same_as` is the place in the list of the first with the same bytes, stored once more.
     """
+    return [weight for _, weight in constants(program)]
+
+
+def constants(program: Program) -> list[tuple[Tensor, dict[str, Any]]]:
+    """The constants in the order of `facts`, each with a value that has it."""
     from et_vm.meta import TensorInfo
     from et_vm.verify.tensors import tensor_data
 
@@ -50,7 +55,7 @@ def facts(program: Program) -> list[dict[str, Any]]:
             digest = _digest(tensor_data(weights[at][0], nbytes, program.pte))
             if (earlier := first.setdefault(digest, at)) != at:
                 weights[at][1]["same_as"] = earlier
-    return [weight for _, weight in weights]
+    return weights
 
 
 def _constants(program: Program) -> Iterator[tuple[Tensor, str, bool]]:

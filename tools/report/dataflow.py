@@ -1,0 +1,104 @@
+"""Dataflow between the instructions of a method, in the order of the file.
+
+A register is read from the last instruction before that writes it; where loops jump back, from the one listed before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from et_schema.program import ExecutionPlan
+    from et_vm.load.instructions import Instruction
+
+__all__ = ["JUMP", "Edge", "Operands", "edges", "operands"]
+
+JUMP = -1
+"""What stands for the register in the edge of a jump."""
+
+
+class Operands(NamedTuple):
+    """Registers that an instruction reads and writes, each once, lists by their items; literals are left out."""
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+class Edge(NamedTuple):
+    """A register from its writer to a reader. Nodes are instructions, then inputs, then outputs, in this order."""
+
+    source: int
+    target: int
+    register: int
+
+
+def operands(plan: ExecutionPlan, instructions: Sequence[Instruction]) -> list[Operands]:
+    """The operands of each instruction. A delegate does not say which of its arguments it writes: here those are
+    that nothing before it has written.
+    """
+    from et_vm.load.instructions import call_inputs, written_registers
+
+    computed = {one.assigned for one in instructions if one.assigned is not None}
+    known = set(plan.inputs)
+    found: list[Operands] = []
+    for one in instructions:
+        match one.opcode.mnemonic:
+            case "call":
+                reads, writes = call_inputs(one, plan), written_registers(one, plan)
+                if one.assigned is not None:
+                    reads = tuple(register for register in one.args if register != one.assigned)
+            case "delegate":
+                reads = tuple(at for at in one.args if at in known or not _planned(plan, at))
+                writes = tuple(at for at in one.args if at not in reads)
+            case "move":
+                reads, writes = one.args[:1], one.args[1:]
+            case _:
+                reads, writes = one.args, ()
+        found.append(Operands(_unique(_flat(plan, reads, computed)), _unique(_flat(plan, writes, computed))))
+        known.update(found[-1].writes)
+    return found
+
+
+def _planned(plan: ExecutionPlan, register: int) -> bool:
+    from et_vm.load.instructions import is_constant
+
+    return not is_constant(plan.values[register].val)
+
+
+def _flat(plan: ExecutionPlan, registers: Sequence[int], computed: Set[int]) -> Iterator[int]:
+    from et_schema.program import IntList, OptionalTensorList, Tensor, TensorList
+
+    for register in registers:
+        table = plan.values[register].val
+        if isinstance(table, Tensor) or register in computed:
+            yield register
+        elif isinstance(table, TensorList | OptionalTensorList | IntList):
+            for item in table.items:
+                if item >= 0 and (item in computed or isinstance(plan.values[item].val, Tensor)):
+                    yield item
+
+
+def _unique(registers: Iterator[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(registers))
+
+
+def edges(
+    plan: ExecutionPlan, instructions: Sequence[Instruction], operated: Sequence[Operands]
+) -> list[Edge]:
+    """From writers to readers, and from jumps to their targets."""
+    count = len(instructions)
+    writer = {register: count + at for at, register in enumerate(plan.inputs)}
+    found: list[Edge] = []
+    for at, (reads, writes) in enumerate(operated):
+        found += [Edge(writer[register], at, register) for register in reads if register in writer]
+        writer |= dict.fromkeys(writes, at)
+        if 0 <= instructions[at].target < count:
+            found.append(Edge(at, instructions[at].target, JUMP))
+    base = count + len(plan.inputs)
+    found += [
+        Edge(writer[register], base + at, register)
+        for at, register in enumerate(plan.outputs)
+        if register in writer
+    ]
+    return found

@@ -1,0 +1,110 @@
+"""Nested drawing of a graph by a hierarchy of modules: each module is a box around its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from et_tools.report.layered import Box, draw
+
+__all__ = ["nested_drawing"]
+
+LINE: Final = 26
+"""The height of a node, and of the name of a module."""
+PADDING: Final = 12
+CHARACTER: Final = 7
+NARROWEST: Final = 56
+WIDEST: Final = 230
+
+
+@dataclass(slots=True)
+class _Module:
+    """A module: its path, and its parts, which are modules or the numbers of nodes."""
+
+    path: tuple[str, ...]
+    parts: list[_Module | int] = field(default_factory=list)
+    size: tuple[float, float] = (0.0, 0.0)
+    boxes: list[Box] = field(default_factory=list)
+
+
+def nested_drawing(
+    labels: Sequence[str], paths: Sequence[str], edges: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
+    """`nodes`, a list `[x, y, width, height, module]` for each label; `modules`, for each of them
+    `[x, y, width, height, parent, path]`, parents first, where -1 is the whole; `width` and `height`.
+
+    `paths` are module paths with dots. A part is placed by its first node, and stands where this does in the order.
+    """
+    tree = _Module(())
+    known: dict[tuple[str, ...], _Module] = {(): tree}
+    home: list[tuple[str, ...]] = []
+    for node, path in enumerate(paths):
+        names = tuple(filter(None, path.split(".")))
+        parent = tree
+        for depth in range(1, len(names) + 1):
+            module = known.get(names[:depth])
+            if module is None:
+                module = known[names[:depth]] = _Module(names[:depth])
+                parent.parts.append(module)
+            parent = module
+        parent.parts.append(node)
+        home.append(names)
+    inner = _inner_edges(home, edges)
+    sizes = [(min(max(CHARACTER * len(label) + 18, NARROWEST), WIDEST), LINE) for label in labels]
+    # Modules are found parents first; sizes are known parts first.
+    for module in reversed(known.values()):
+        _place(module, sizes, inner.get(module.path, []))
+    nodes: list[list[int]] = [[] for _ in labels]
+    modules: list[list[Any]] = []
+    _collect(tree, 0.0, 0.0, -1, nodes, modules)
+    return {"nodes": nodes, "modules": modules, "width": round(tree.size[0]), "height": round(tree.size[1])}
+
+
+_Part = tuple[str, ...] | int
+
+
+def _inner_edges(
+    home: Sequence[tuple[str, ...]], edges: Sequence[tuple[int, int]]
+) -> dict[tuple[str, ...], list[tuple[_Part, _Part]]]:
+    """The edges between parts of the innermost module that has both ends."""
+    found: dict[tuple[str, ...], list[tuple[_Part, _Part]]] = {}
+    for source, target in edges:
+        first, second = home[source], home[target]
+        common = 0
+        while common < min(len(first), len(second)) and first[common] == second[common]:
+            common += 1
+        start: _Part = source if common == len(first) else first[: common + 1]
+        end: _Part = target if common == len(second) else second[: common + 1]
+        found.setdefault(first[:common], []).append((start, end))
+    return found
+
+
+def _place(module: _Module, sizes: Sequence[tuple[float, float]], edges: list[tuple[_Part, _Part]]) -> None:
+    number: dict[_Part, int] = {
+        part.path if isinstance(part, _Module) else part: at for at, part in enumerate(module.parts)
+    }
+    drawn = draw(
+        [part.size if isinstance(part, _Module) else sizes[part] for part in module.parts],
+        [(number[source], number[target]) for source, target in edges],
+    )
+    top = LINE if module.path else 0
+    module.boxes = [Box(box.x + PADDING, box.y + PADDING + top, box.width, box.height) for box in drawn.boxes]
+    name = CHARACTER * len(module.path[-1]) + 2 * PADDING if module.path else 0
+    module.size = (max(drawn.width + 2 * PADDING, name), drawn.height + 2 * PADDING + top)
+
+
+def _collect(
+    tree: _Module, x: float, y: float, parent: int, nodes: list[list[int]], modules: list[list[Any]]
+) -> None:
+    """Absolute coordinates of all parts; with a stack, since paths of damaged maps may be deeper than Python's."""
+    waiting = [(tree, x, y, parent)]
+    while waiting:
+        module, left, top, owner = waiting.pop()
+        for part, box in zip(module.parts, module.boxes, strict=True):
+            place = [round(left + box.x), round(top + box.y), round(box.width), round(box.height), owner]
+            if isinstance(part, _Module):
+                modules.append([*place, ".".join(part.path)])
+                waiting.append((part, left + box.x, top + box.y, len(modules) - 1))
+            else:
+                nodes[part] = place

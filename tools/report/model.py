@@ -1,0 +1,257 @@
+"""The facts of programs that a report shows, as objects that JSON has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_tools.diff.compare import differences
+from et_tools.info import container, delegates, listing, methods, plan, sizes, weights
+from et_tools.report.dataflow import Edge, Operands, edges, operands
+from et_tools.report.hierarchy import nested_drawing
+from et_tools.report.histograms import histogram
+
+if TYPE_CHECKING:
+    from et_schema.program import ExecutionPlan
+    from et_vm.load.instructions import Instruction
+    from et_vm.program import Program
+
+__all__ = ["program_facts", "read_profile", "report_facts"]
+
+MOST_DIFFERENCES = 5_000
+"""Differences of two programs that a page lists."""
+
+
+class _AnyKernel:
+    """Kernels are of a runtime, and a report is of a file."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def report_facts(
+    programs: Sequence[tuple[str, Program]],
+    debug_maps: Sequence[str] = (),
+    profiles: Sequence[str] = (),
+) -> dict[str, Any]:
+    """`programs`, and `differences` of the first to each other. Maps and profiles are files, in the order of programs.
+
+    Raises ExecutorchError for files that cannot be read, InvalidFile for maps and profiles of another form.
+    """
+    found = [
+        program_facts(file, program, debug_maps[at] if at < len(debug_maps) else None)
+        for at, (file, program) in enumerate(programs)
+    ]
+    for one, file in zip(found, profiles, strict=False):
+        one["profile"] = read_profile(file, one)
+    compared: list[dict[str, Any]] = []
+    for at, (_, program) in enumerate(programs[1:], 1):
+        listed = differences(programs[0][1], program)
+        shown = [[one.where, one.before, one.after] for one in listed[:MOST_DIFFERENCES]]
+        compared.append({"before": 0, "after": at, "count": len(listed), "differences": shown})
+    return _plain({"format": 1, "programs": found, "differences": compared})
+
+
+def program_facts(file: str, program: Program, debug_map: str | None = None) -> dict[str, Any]:
+    """All of one program. Raises what reading the map raises."""
+    summary = methods.facts(program, _AnyKernel())
+    values = listing.value_facts(program)
+    instructions = listing.instruction_facts(program)
+    for method, registers, listed in zip(summary, values, instructions, strict=True):
+        index = program.plan_index(method["name"])
+        method["count"] = method.pop("instructions")
+        for operator in method["operators"]:
+            del operator["kernel"]
+        method["values"] = [_value(value) for value in registers["values"]]
+        method.update(_graph(program, index, listed["instructions"], debug_map))
+        try:
+            method["plan"] = [_arena(arena) for arena in plan.facts(program, method["name"])]
+        except ExecutorchError as error:
+            method["plan"], method["plan_error"] = [], error.message
+    listed_weights: list[dict[str, Any]] = []
+    for table, weight in weights.constants(program):
+        shown = None if weight["external"] else histogram(program, table, weight["nbytes"])
+        listed_weights.append(weight if shown is None else weight | {"histogram": shown})
+    return {
+        "file": file,
+        "size": program.file.nbytes,
+        **container.facts(program),
+        "parts": sizes.parts(program),
+        "methods": summary,
+        "weights": listed_weights,
+        "delegates": delegates.facts(program),
+    }
+
+
+def _value(value: dict[str, Any]) -> dict[str, Any]:
+    """A register as text: what a tensor is, where it lies."""
+    from et_tools.info.tensors import describe
+
+    found: dict[str, Any] = {"text": describe(value["tensor"]) if "tensor" in value else value["type"]}
+    if "tensor" in value:
+        found["nbytes"] = value["tensor"]["nbytes"]
+    found |= {key: value[key] for key in ("arena", "offset", "input", "output") if key in value}
+    if "constant" in value or "external" in value:
+        found["constant"] = value["tensor"].get("name", "")
+    return found
+
+
+def _arena(arena: dict[str, Any]) -> dict[str, Any]:
+    """An arena without what the registers say already."""
+    kept = ("register", "offset", "nbytes", "first", "last", "op", "source")
+    tensors = [{key: tensor[key] for key in kept if key in tensor} for tensor in arena["tensors"]]
+    return {**arena, "tensors": tensors, "certainty": plan.certainty(arena)}
+
+
+def _graph(
+    program: Program, index: int, listed: Sequence[dict[str, Any]], debug_map: str | None
+) -> dict[str, Any]:
+    """Instructions with their operands, modules and sources; and the drawing."""
+    schema = program.pte.program.execution_plan[index]
+    instructions = program.instructions(index)
+    operated = operands(schema, instructions)
+    origins = None if debug_map is None else _origins(debug_map, schema.name, instructions)
+    nodes: list[dict[str, Any]] = []
+    for instruction, text, registers in zip(instructions, listed, operated, strict=True):
+        node: dict[str, Any] = {
+            "op": instruction.name,
+            "kind": instruction.opcode.mnemonic,
+            "text": text["text"],
+            "reads": registers.reads,
+            "writes": registers.writes,
+            "module": _module_of_weights(schema, registers),
+        }
+        if instruction.opcode.mnemonic == "delegate":
+            node["delegate"] = instruction.callee
+        if "target" in text:
+            node["target"] = text["target"]
+        frames = [[one["file"], one["line"], one["name"], one["text"]] for one in text.get("frames", ())]
+        if origins is not None:
+            node["module"], frames = origins.get(instruction.index, ("", frames))
+        if frames:
+            node["frames"] = frames
+        nodes.append(node)
+    drawn_edges = edges(schema, instructions, operated)
+    labels = [_label(node["op"]) for node in nodes]
+    labels += [f"input {at}" for at in range(len(schema.inputs))]
+    labels += [f"output {at}" for at in range(len(schema.outputs))]
+    return {
+        "modules_from": "weights" if origins is None else "map",
+        "instructions": nodes,
+        "edges": drawn_edges,
+        "graph": _drawing(labels, [node["module"] for node in nodes], drawn_edges, len(schema.inputs)),
+    }
+
+
+def _drawing(labels: list[str], modules: list[str], lines: Sequence[Edge], inputs: int) -> dict[str, Any]:
+    """The drawing with inputs first and outputs last, which is the order that its layers need."""
+    count = len(modules)
+    order = [*range(count, count + inputs), *range(count), *range(count + inputs, len(labels))]
+    rank = {node: at for at, node in enumerate(order)}
+    paths = [modules[node] if node < count else "" for node in order]
+    drawn = nested_drawing(
+        [labels[node] for node in order],
+        paths,
+        [(rank[line.source], rank[line.target]) for line in lines],
+    )
+    return drawn | {"nodes": [drawn["nodes"][rank[node]] for node in range(len(labels))], "labels": labels}
+
+
+def _label(op: str) -> str:
+    """The operator's name without its namespace and overload."""
+    return op.rpartition("::")[2].partition(".")[0]
+
+
+def _module_of_weights(schema: ExecutionPlan, registers: Operands) -> str:
+    """The module of the constants that an instruction reads; empty if it reads none with a name."""
+    from et_schema.program import Tensor
+    from et_tools.info.tensors import tensor_name
+    from et_vm.load.instructions import is_constant
+
+    common: list[str] | None = None
+    for register in registers.reads:
+        table = schema.values[register].val
+        name = tensor_name(table) if isinstance(table, Tensor) and is_constant(table) else ""
+        if not name:
+            continue
+        path = name.split(".")[:-1]
+        if common is None:
+            common = path
+        length = next(
+            (at for at, pair in enumerate(zip(common, path, strict=False)) if pair[0] != pair[1]), None
+        )
+        common = common[: min(len(common), len(path)) if length is None else length]
+    return ".".join(common or ())
+
+
+def _origins(
+    file: str, method: str, instructions: Sequence[Instruction]
+) -> dict[int, tuple[str, list[list[Any]]]]:
+    """Module and frames of each instruction. Raises InvalidFile if the map is of another program."""
+    from et_vm.devtools.debugger import module_paths
+
+    modules = module_paths(file, method)
+    rows = json.loads(Path(file).read_text("utf-8"))[method]
+    found: dict[int, tuple[str, list[list[Any]]]] = {}
+    for row in rows:
+        at = row["instruction"]
+        fits = isinstance(at, int) and 0 <= at < len(instructions)
+        if not fits or instructions[at].name != row.get("operator", instructions[at].name):
+            raise InvalidFile("the debug map is of another program", where=file)
+        frames = row.get("source") or ()
+        try:
+            shown = [[one["file"], one["line"], one["function"], one["code"]] for one in frames]
+        except (TypeError, KeyError) as error:
+            raise InvalidFile("the debug map has rows of another form", where=file) from error
+        found[at] = (str(modules.get(at, "")), shown)
+    return found
+
+
+def read_profile(file: str, program: dict[str, Any]) -> dict[str, Any]:
+    """What `et-vm profile --json` printed for this program.
+
+    Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile for one that is not that.
+    """
+    try:
+        profile = json.loads(Path(file).read_text("utf-8"))
+    except OSError as error:
+        raise ExecutorchError(Error.AccessFailed, f"{file}: {error.strerror}", where=file) from error
+    except ValueError as error:
+        raise InvalidFile(f"no profile: {error}", where=file) from error
+    hint = "et-vm profile --json prints one; without --by, it has a row per instruction"
+    try:
+        method, rows, total = profile["method"], profile["rows"], profile["total_ns"]["median"]
+        kept = [
+            {
+                "instruction": int(row["instruction"]),
+                **{key: row[key] for key in ("name", "calls", "bytes_read", "bytes_written", "flops")},
+                **{key: float(row[key]) for key in ("min_ns", "median_ns", "p90_ns")},
+                "events": [[one["name"], float(one["median_ns"])] for one in row.get("events", ())],
+            }
+            for row in rows
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        raise InvalidFile("no profile of instructions", where=file, hint=hint) from error
+    names = {one["name"]: one["instructions"] for one in program["methods"]}
+    listed = names.get(method)
+    if listed is None or any(
+        not 0 <= row["instruction"] < len(listed) or listed[row["instruction"]]["op"] != row["name"]
+        for row in kept
+    ):
+        raise InvalidFile("the profile is of another program", where=file)
+    return {"method": method, "repeat": profile.get("repeat"), "median_ns": float(total), "rows": kept}
+
+
+def _plain(value: Any) -> Any:
+    """The same with numbers that JSON has: infinities and NaN become text."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,166 @@
+// The other sections; each fills the element `main`.
+const redraws = [];
+const micro = (ns) => `${short(ns / 1000)} µs`;
+
+function timeOf(node) {
+  const { profile } = program();
+  if (!profile || profile.method !== method().name) return null;
+  profile.byNode ||= new Map(profile.rows.map((row) => [row.instruction, row]));
+  return profile.byNode.get(node);
+}
+
+function overviewSection(main) {
+  const one = program(), path = `programs/${state.program}`;
+  const weightBytes = one.weights.reduce((sum, weight) => sum + weight.nbytes, 0);
+  const card = (value, name) => make("div", { class: "card" }, value, make("span", {}, name));
+  main.append(make("h1", {}, one.file), make("div", { class: "cards" },
+    card(fact(`${path}/size`, "b", bytes), "file"),
+    card(make("b", { "data-sum": "weights", "data-value": weightBytes, title: grouped(weightBytes) }, bytes(weightBytes)), `in ${grouped(one.weights.length)} weights`),
+    card(fact(`${path}/methods/length`), "methods"), card(fact(`${path}/delegates/length`), "delegates"),
+    card(fact(`${path}/version`), `version, ${one.schema}`)));
+  main.append(make("h2", {}, "The file"), stack(one.parts.map((part) => [part.holds && part.holds.length ? `${part.name} (${part.holds.slice(0, 2).join(", ")}${part.holds.length > 2 ? ", …" : ""})` : part.name, part.nbytes])));
+  main.append(make("h2", {}, "Methods"));
+  one.methods.forEach((each, at) => {
+    const at_ = `${path}/methods/${at}`;
+    main.append(make("h3", {}, each.name), make("div", { class: "cards" },
+      card(fact(`${at_}/count`), "instructions"),
+      ...Object.keys(each.arenas).map((arena) => card(fact(`${at_}/arenas/${arena}`, "b", bytes), `arena ${arena}`)),
+      ...Object.keys(each.delegates).map((name) => card(fact(`${at_}/delegates/${name}`), name))),
+      table(["", "Type"], [...each.inputs.map((slot, n) => [`input ${n}`, slotText(slot)]), ...each.outputs.map((slot, n) => [`output ${n}`, slotText(slot)])]));
+    if (each.guards.length) main.append(make("h3", {}, "Guards"), ...each.guards.map((text) => make("div", { class: "code" }, text)));
+    const most = Math.max(1, ...each.operators.map((operator) => operator.calls));
+    main.append(make("h3", {}, "Operators"), table(["Calls", "Operator", ""], each.operators.map((operator) => [
+      grouped(operator.calls), operator.name, make("span", { class: "bar-of", style: `width: ${(12 * operator.calls / most).toFixed(2)}rem; background: ${color(plainName(operator.name).replace(/\..*/, ""))}` })]), [0]));
+  });
+}
+
+function slotText(slot) {
+  if (slot.type) return slot.value === undefined ? slot.type : `${slot.type} ${slot.value}`;
+  return `${slot.dtype} [${slot.shape.join(", ")}]${slot.dim_order ? ` dim order [${slot.dim_order.join(", ")}]` : ""}${slot.dynamic ? (slot.bounded ? " at most" : " or more") : ""}${slot.name ? ` ${slot.name}` : ""}`;
+}
+
+function instructionsSection(main) {
+  const one = method(), timed = program().profile && program().profile.method === one.name;
+  main.append(make("h1", {}, `Instructions of ${one.name}`));
+  const list = make("div", { class: "rows", role: "listbox", "aria-label": "Instructions" },
+    make("div", { class: "row head" }, make("span", {}, "#"), make("span", {}, "Instruction"), make("span", {}, "Module"), make("span", {}, timed ? "Source, time" : "Source")));
+  const words = byId("search").value.trim().toLowerCase();
+  let listed = 0;
+  one.instructions.forEach((instruction, at) => {
+    if (words && !`${instruction.text} ${instruction.module} ${source(instruction)}`.toLowerCase().includes(words)) return;
+    listed += 1;
+    const frame = instruction.frames && instruction.frames[instruction.frames.length - 1], time = timeOf(at);
+    list.append(make("div", { class: `row${at === state.node ? " chosen" : ""}`, "data-node": at, role: "option", onclick: () => choose(at), title: instruction.text },
+      make("span", { class: "soft" }, String(at)), make("code", {}, instruction.text), make("span", { class: "soft" }, instruction.module),
+      make("span", { class: "soft" }, [time ? micro(time.median_ns) : "", frame ? `${source(instruction)}  ${frame[3].trim()}` : ""].filter(Boolean).join("  "))));
+  });
+  main.append(make("p", { class: "note" }, words ? `${grouped(listed)} of ${grouped(one.instructions.length)} match “${words}”` : `${grouped(listed)} instructions`), list);
+  const chosen = list.querySelector(".chosen");
+  if (chosen) chosen.scrollIntoView({ block: "center" });
+}
+
+function histogramOf(found) {
+  if (!found || !found.bins.length) return "";
+  const space = "http://www.w3.org/2000/svg", picture = document.createElementNS(space, "svg"), path = document.createElementNS(space, "path");
+  const most = Math.max(...found.bins), count = found.bins.length;
+  picture.setAttribute("viewBox", `0 0 ${count} 10`);
+  picture.setAttribute("preserveAspectRatio", "none");
+  picture.setAttribute("class", "histogram");
+  path.setAttribute("d", found.bins.map((bin, at) => `M${at} 10V${10 - 10 * bin / most}h.9V10z`).join(""));
+  picture.append(path);
+  const text = `${short(found.min)} to ${short(found.max)}, mean ${short(found.mean)}, standard deviation ${short(found.std)}\n${grouped(found.zeros)} zeros, ${grouped(found.nonfinite)} not finite${found.count < found.of ? `\nof ${grouped(found.count)} of ${grouped(found.of)} values` : ""}`;
+  picture.addEventListener("mousemove", (event) => showTip(event, text));
+  picture.addEventListener("mouseleave", (event) => showTip(event, ""));
+  return picture;
+}
+
+function sums(items, key) {
+  const found = new Map();
+  for (const item of items) found.set(key(item), (found.get(key(item)) || 0) + item.nbytes);
+  return [...found].sort((a, b) => b[1] - a[1]);
+}
+
+function weightsSection(main) {
+  const all = program().weights, words = byId("search").value.trim().toLowerCase();
+  main.append(make("h1", {}, "Weights"));
+  if (!all.length) main.append(make("p", { class: "note" }, "No weights as constants of the program; those of delegates are in their blobs or in named data, which the file's parts show."));
+  else {
+    main.append(make("h2", {}, "By type"), stack(sums(all, (weight) => weight.dtype)));
+    main.append(make("h2", {}, "By module"), stack(sums(all, (weight) => (weight.name || "(no name)").split(".").slice(0, 2).join("."))));
+  }
+  const chosen = all.map((weight, at) => [weight, at]).filter(([weight]) => !words || (weight.name || "").toLowerCase().includes(words));
+  const rows = (limit) => chosen.slice(0, limit).map(([weight, at]) => [
+    fact(`programs/${state.program}/weights/${at}/nbytes`, "span"), weight.name || "", `${weight.dtype} [${weight.shape.join(", ")}]`,
+    histogramOf(weight.histogram), weight.histogram && weight.histogram.bins.length ? `${short(weight.histogram.min)} … ${short(weight.histogram.max)}` : "",
+    [weight.uses > 1 ? `${weight.uses} uses` : "", weight.also ? `= ${weight.also.join(", ")}` : "", weight.external ? "in a data file" : "", weight.same_as === undefined ? "" : `same as ${all[weight.same_as].name || `weight ${weight.same_as}`}`].filter(Boolean).join(", ")]);
+  if (!all.length) return;
+  const heads = ["Bytes", "Name", "Type", "Values", "Range", ""], place = make("div", {}, table(heads, rows(200), [0]));
+  main.append(make("h2", {}, words ? `${grouped(chosen.length)} that match` : "All, largest first"), place);
+  if (chosen.length > 200) {
+    const more = make("button", { onclick: () => { place.replaceChildren(table(heads, rows(Infinity), [0])); more.remove(); } }, `Show all ${grouped(chosen.length)}`);
+    main.append(more);
+  }
+}
+
+function delegatesSection(main) {
+  const one = program();
+  main.append(make("h1", {}, "Delegation"));
+  for (const each of one.methods) {
+    const kinds = new Map();
+    for (const instruction of each.instructions) {
+      const kind = instruction.kind === "delegate" ? instruction.op : instruction.kind === "call" ? "kernels" : "control and moves";
+      kinds.set(kind, (kinds.get(kind) || 0) + 1);
+    }
+    main.append(make("h2", {}, `Instructions of ${each.name}`), stack([...kinds], grouped));
+  }
+  if (!one.delegates.length) main.append(make("p", { class: "note" }, "Nothing is delegated: all operators are calls of kernels."));
+  one.delegates.forEach((delegate, at) => {
+    const calls = one.methods.flatMap((each, index) => each.name !== delegate.method ? [] : each.instructions.flatMap((instruction, node) => instruction.kind === "delegate" && instruction.delegate === delegate.index ? [[index, node]] : []));
+    main.append(make("h2", {}, `${delegate.method}, delegate ${delegate.index}: ${delegate.backend}`),
+      make("p", {}, fact(`programs/${state.program}/delegates/${at}/nbytes`, "span"), ` bytes in ${delegate.where}; called by `,
+        ...calls.slice(0, 20).map(([index, node]) => make("a", { href: "#", style: "margin-right: .5rem", onclick: (event) => { event.preventDefault(); state.method = index; byId("method").value = index; choose(node); } }, `instruction ${node}`))));
+    if (delegate.compile_specs.length) main.append(table(["Compile spec", "Value", "Bytes"], delegate.compile_specs.map((spec) => [spec.key, spec.value, grouped(spec.nbytes)]), [2]));
+    if (delegate.contents) main.append(make("details", { open: one.delegates.length <= 4 }, make("summary", {}, "Contents"), make("pre", {}, delegate.contents.join("\n"))));
+    else main.append(make("p", { class: "note" }, "There is no decoder for the contents of this backend."));
+  });
+}
+
+function differencesSection(main) {
+  main.append(make("h1", {}, "Differences"));
+  for (const each of facts.differences) {
+    main.append(make("h2", {}, `${facts.programs[each.before].file} → ${facts.programs[each.after].file}`));
+    const both = [each.before, each.after].map((at) => facts.programs[at]);
+    const sizes = (one) => [["file", one.size], ["weights", one.weights.reduce((sum, weight) => sum + weight.nbytes, 0)],
+      ...one.methods.flatMap((m) => [[`${m.name}: instructions`, m.count], ...Object.entries(m.arenas).map(([arena, size]) => [`${m.name}: arena ${arena}`, size])])];
+    const [first, second] = both.map((one) => new Map(sizes(one)));
+    main.append(table(["", "Before", "After", "Change"], [...new Set([...first.keys(), ...second.keys()])].map((name) => {
+      const a = first.get(name), b = second.get(name);
+      return [name, a === undefined ? "–" : grouped(a), b === undefined ? "–" : grouped(b), a === undefined || b === undefined ? "" : `${b > a ? "+" : ""}${grouped(b - a)}`];
+    }), [1, 2, 3]));
+    const groups = new Map();
+    for (const [where, before, after] of each.differences) { if (!groups.has(where)) groups.set(where, []); groups.get(where).push([before, after]); }
+    main.append(make("p", { class: "note" }, each.count ? `${grouped(each.count)} differences` : "The programs are the same."));
+    for (const [where, listed] of groups) {
+      const lines = (limit) => listed.slice(0, limit).flatMap(([before, after]) => [
+        before === null ? null : make("div", { class: "code diff removed" }, `- ${before}`), after === null ? null : make("div", { class: "code diff added" }, `+ ${after}`)]).filter(Boolean);
+      const place = make("div", {}, ...lines(200));
+      main.append(make("details", { open: listed.length <= 40 }, make("summary", {}, `${where} (${grouped(listed.length)})`), place,
+        listed.length > 200 ? make("button", { onclick: (event) => { place.replaceChildren(...lines(Infinity)); event.target.remove(); } }, "Show all") : null));
+    }
+    if (each.count > each.differences.length) main.append(make("p", { class: "note" }, `The first ${grouped(each.differences.length)} are listed; et-vm diff --all prints the rest.`));
+  }
+}
+
+function profileSection(main) {
+  const { profile } = program(), instructions = program().methods.find((each) => each.name === profile.method).instructions;
+  const total = profile.median_ns || 1, most = Math.max(1, ...profile.rows.map((row) => row.median_ns));
+  main.append(make("h1", {}, `Times of ${profile.method}`), make("p", { class: "note" }, `${micro(profile.median_ns)} an execution, median of ${profile.repeat}`));
+  const byOp = sums(profile.rows.map((row) => ({ name: row.name, nbytes: row.median_ns })), (row) => row.name);
+  main.append(make("h2", {}, "By operator"), stack(byOp, micro), make("h2", {}, "By instruction"));
+  const rows = [...profile.rows].sort((a, b) => b.median_ns - a.median_ns).slice(0, 500).map((row) => [
+    micro(row.median_ns), micro(row.min_ns), `${(100 * row.median_ns / total).toFixed(1)} %`, row.flops && row.min_ns ? short(row.flops / row.min_ns) : "",
+    row.bytes_read !== null && row.bytes_written !== null && row.min_ns ? short((row.bytes_read + row.bytes_written) / row.min_ns) : "",
+    make("span", { class: "bar-of", style: `width: ${(8 * row.median_ns / most).toFixed(2)}rem` }),
+    make("a", { href: "#", onclick: (event) => { event.preventDefault(); chooseIn(profile.method, row.instruction); } }, `${row.instruction}: ${row.name}`), instructions[row.instruction].module]);
+  main.append(table(["Median", "Least", "Share", "GFLOP/s", "GB/s", "", "Instruction", "Module"], rows, [0, 1, 2, 3, 4]));
+}
