@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from html import escape
 from typing import TYPE_CHECKING
 
 from et_schema.diagnostics import did_you_mean
@@ -72,6 +73,22 @@ class Program:
                 self.flow(index)
         if verification >= Verification.Lifetimes:
             self._verify_lifetimes()
+
+    def _repr_html_(self) -> str:
+        """A table of the methods, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{meta.num_inputs()}</td><td>{meta.num_outputs()}</td>"
+            f"<td>{meta.num_instructions():,}</td>"
+            f"<td>{sum(meta.memory_planned_buffer_sizes().values()):,}</td></tr>"
+            for name, meta in ((name, self.method_meta(name)) for name in self.method_names)
+        )
+        heads = "".join(
+            f"<th>{head}</th>" for head in ("method", "inputs", "outputs", "instructions", "arena bytes")
+        )
+        return (
+            f"<table><caption>{escape(self.name)}: {self.file.nbytes:,} bytes</caption>"
+            f"<tr>{heads}</tr>{rows}</table>"
+        )
 
     @classmethod
     def load(

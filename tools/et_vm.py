@@ -120,6 +120,7 @@ examples:
   et-vm report before.pte after.pte -o report.html                 two programs and their differences
   et-vm report model.pte --profile times.json -o report.html       with times (et-vm profile --json)
   et-vm report model.pte --format json -o report.json              the same facts as JSON
+  et-vm report model.pte --format dot -o graph.dot                 the graph, for Graphviz
 """
 
 VERIFY = """et-vm verify: run the test cases bundled with a program (.bpte) and compare the results.
@@ -316,7 +317,9 @@ def _parser() -> CommandParser:
     report.add_argument(
         "-o", "--output", required=True, metavar="OUTPUT", help="output file; '-' is standard output"
     )
-    report.add_argument("--format", choices=("html", "json"), default="html", help="default: html")
+    report.add_argument(
+        "--format", choices=("html", "json", "dot", "model-explorer"), default="html", help="default: html"
+    )
     report.add_argument(
         "--debug-map",
         action="append",

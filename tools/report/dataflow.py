@@ -1,10 +1,12 @@
-"""Dataflow between the instructions of a method, in the order of the file.
+"""Dataflow between the instructions of a method.
 
-A register is read from the last instruction before that writes it; where loops jump back, from the one listed before.
+Bytes are read from the last instruction before that writes them, through whichever register; where loops jump back,
+from the one listed before.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,17 +90,66 @@ def edges(
 ) -> list[Edge]:
     """From writers to readers, and from jumps to their targets."""
     count = len(instructions)
-    writer = {register: count + at for at, register in enumerate(plan.inputs)}
+    memory = _Memory(plan)
+    for at, register in enumerate(plan.inputs):
+        memory.write(register, count + at)
     found: list[Edge] = []
     for at, (reads, writes) in enumerate(operated):
-        found += [Edge(writer[register], at, register) for register in reads if register in writer]
-        writer |= dict.fromkeys(writes, at)
+        found += [Edge(writer, at, register) for register in reads for writer in memory.writers(register)]
+        for register in writes:
+            memory.write(register, at)
         if 0 <= instructions[at].target < count:
             found.append(Edge(at, instructions[at].target, JUMP))
     base = count + len(plan.inputs)
     found += [
-        Edge(writer[register], base + at, register)
+        Edge(writer, base + at, register)
         for at, register in enumerate(plan.outputs)
-        if register in writer
+        for writer in memory.writers(register)
     ]
-    return found
+    return list(dict.fromkeys(found))
+
+
+class _Memory:
+    """The last writers of bytes of arenas, and of registers elsewhere: tensors may share bytes, as views do."""
+
+    def __init__(self, plan: ExecutionPlan) -> None:
+        self._plan = plan
+        self._registers: dict[int, int] = {}
+        # For each arena, where ranges start and who has written them; each ends where the next one starts.
+        self._starts: dict[int, list[int]] = {}
+        self._writers: dict[int, list[int]] = {}
+
+    def _range(self, register: int) -> tuple[int, int, int] | None:
+        from et_schema.program import Tensor
+        from et_vm.verify.tensors import tensor_bytes
+
+        table = self._plan.values[register].val
+        if not isinstance(table, Tensor) or table.allocation_info is None:
+            return None
+        allocation = table.allocation_info
+        start = allocation.memory_offset_high << 32 | allocation.memory_offset_low
+        nbytes = tensor_bytes(table)
+        return (allocation.memory_id, start, start + nbytes) if nbytes else None
+
+    def writers(self, register: int) -> list[int]:
+        """Who has written what a register holds, without repetition."""
+        place = self._range(register)
+        if place is None:
+            return [self._registers[register]] if register in self._registers else []
+        arena, start, end = place
+        starts, writers = self._starts.get(arena, []), self._writers.get(arena, [])
+        first, last = max(bisect_right(starts, start) - 1, 0), bisect_left(starts, end)
+        return [writer for writer in dict.fromkeys(writers[first:last]) if writer >= 0]
+
+    def write(self, register: int, writer: int) -> None:
+        """Record that all of a register is written."""
+        place = self._range(register)
+        if place is None:
+            self._registers[register] = writer
+            return
+        arena, start, end = place
+        starts, writers = self._starts.setdefault(arena, [0]), self._writers.setdefault(arena, [-1])
+        first, last = bisect_left(starts, start), bisect_right(starts, end)
+        after = writers[last - 1]
+        starts[first:last] = [start, end]
+        writers[first:last] = [writer, after]

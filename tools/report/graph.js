@@ -46,6 +46,7 @@ function drawGraph() {
   };
   pen.textBaseline = "middle";
   view.boxes = [];
+  const titles = [];
   modules.forEach((box, at) => {
     if (closed[at] >= 0 && closed[at] !== at || !shown(box)) return;
     const [x, y, w, h] = rectangle(box), folded = closed[at] === at;
@@ -57,9 +58,13 @@ function drawGraph() {
     pen.strokeStyle = line;
     pen.lineWidth = 1;
     pen.stroke();
-    const name = folded || at === -1 ? box[5].split(".").pop() : box[5], size = Math.min(13, Math.max(9, 14 * scale));
+    const name = folded ? box[5].split(".").pop() : box[5], size = Math.min(13, Math.max(9, 14 * scale));
+    const middle = folded ? y + h / 2 : y + Math.max(13 * scale, 8), outer = box[4] >= 0 ? titles[box[4]] : undefined;
     pen.fillStyle = text;
-    if (folded ? h > 11 : h > 20) write(name, x + 6, folded ? y + h / 2 : y + Math.max(13 * scale, 8), w - 8, folded ? Math.min(12, h * 0.7) : size);
+    if (folded && h > 11) write(name, x + 6, middle, w - 8, Math.min(12, h * 0.7));
+    // A title that would cover that of the module around it is left out.
+    if (!folded && h > 20 && (outer === undefined || middle - outer >= 11)) { write(name, x + 6, middle, w - 8, size); titles[at] = middle; }
+    else titles[at] = outer;
   });
   const stand = (node) => {
     const home = nodes[node][4];

@@ -1,7 +1,7 @@
 """Layered drawing of graphs (Sugiyama, Tagawa, Toda 1981): layers by longest paths, orders by barycenters.
 
 Edges that go backwards in the order of the nodes are left out of the layering, which makes it acyclic. Layers fill
-columns from top to bottom, as text does, so that a long chain is not a thin line.
+columns from top to bottom, as text does, so that a long chain is not a thin line; a wide layer takes several rows.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def draw(sizes: Sequence[tuple[float, float]], edges: Iterable[tuple[int, int]])
     for source, target in forward:
         below[source].append(target)
         above[target].append(source)
-    layers = _ordered(_layers(above), above, below)
+    layers = _rows(_ordered(_layers(above), above, below), sizes)
     extents = [
         (
             sum(sizes[node][0] for node in layer) + GAP * (len(layer) - 1),
@@ -71,6 +71,24 @@ def draw(sizes: Sequence[tuple[float, float]], edges: Iterable[tuple[int, int]])
         bottom = max(bottom, top - LAYER_GAP)
         left += width + COLUMN_GAP
     return Drawing(boxes, max(left - COLUMN_GAP, 0.0), bottom)
+
+
+def _rows(layers: Sequence[Sequence[int]], sizes: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """Layers cut where they are wider than the drawing is to be."""
+    area = sum((width + GAP) * (height + LAYER_GAP) for width, height in sizes)
+    limit = 1.2 * sqrt(area * ASPECT)
+    rows: list[list[int]] = []
+    for layer in layers:
+        row: list[int] = []
+        filled = 0.0
+        for node in layer:
+            if row and filled + sizes[node][0] > limit:
+                rows.append(row)
+                row, filled = [], 0.0
+            row.append(node)
+            filled += sizes[node][0] + GAP
+        rows.append(row)
+    return rows
 
 
 def _layers(above: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""The facts of programs that a report shows, as objects that JSON has."""
+"""Facts of programs for a report, as objects that JSON has."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ function stack(parts, show = bytes) {
       style: `flex: ${part[1]}; background: ${color(part[0])}`,
       onmousemove: (event) => showTip(event, tip(part)), onmouseleave: (event) => showTip(event, ""),
     }))),
-    make("div", { class: "soft" }, ...parts.slice(0, 12).map((part) => make("span", { style: "margin-right: 1.2rem" },
+    make("div", { class: "soft" }, ...parts.slice(0, 12).map((part) => make("span", { style: "display: inline-block; margin-right: 1.2rem" },
       make("span", { class: "key", style: `background: ${color(part[0])}` }), tip(part)))),
   );
 }

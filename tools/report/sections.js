@@ -1,6 +1,6 @@
 // The other sections; each fills the element `main`.
 const redraws = [];
-const micro = (ns) => `${short(ns / 1000)} µs`;
+const micro = (ns) => (ns >= 1e6 ? `${short(ns / 1e6)} ms` : `${short(ns / 1000)} µs`);
 
 function timeOf(node) {
   const { profile } = program();
@@ -86,7 +86,7 @@ function weightsSection(main) {
   if (!all.length) main.append(make("p", { class: "note" }, "No weights as constants of the program; those of delegates are in their blobs or in named data, which the file's parts show."));
   else {
     main.append(make("h2", {}, "By type"), stack(sums(all, (weight) => weight.dtype)));
-    main.append(make("h2", {}, "By module"), stack(sums(all, (weight) => (weight.name || "(no name)").split(".").slice(0, 2).join("."))));
+    main.append(make("h2", {}, "By module"), stack(sums(all, (weight) => weight.name ? weight.name.split(".").slice(0, -1).slice(0, 2).join(".") || weight.name : "(no name)")));
   }
   const chosen = all.map((weight, at) => [weight, at]).filter(([weight]) => !words || (weight.name || "").toLowerCase().includes(words));
   const rows = (limit) => chosen.slice(0, limit).map(([weight, at]) => [

@@ -8,7 +8,9 @@ from command_line import Command
 
 README = Path(__file__).parents[3] / "README.md"
 COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce")
-VERBS = [("et-vm", v) for v in ("run", "info", "diff", "compare", "ops", "bundle", "verify", "validate")]
+VERBS = [
+    ("et-vm", v) for v in ("run", "info", "report", "diff", "compare", "ops", "bundle", "verify", "validate")
+]
 
 
 @pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + VERBS)
