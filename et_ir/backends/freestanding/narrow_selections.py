@@ -31,7 +31,7 @@ _SELECTIONS: Final = VIEWS | {"max_pool2d_with_indices"}
 
 @dataclass(frozen=True)
 class NarrowSelectionsPass(ModulePass):
-    """Choose among stored numbers instead of dequantized ones.
+    """Select among stored numbers, not restored ones.
 
     Before:
 

@@ -59,7 +59,18 @@ COMMANDS = (
     *(["et-compile"], ["et-opt"], ["et-translate"], ["et-plan"], ["et-bisect"], ["et-reduce"]),
     *(
         ["et-vm", verb]
-        for verb in ("run", "debug", "info", "diff", "compare", "ops", "bundle", "verify", "validate")
+        for verb in (
+            "run",
+            "debug",
+            "profile",
+            "info",
+            "diff",
+            "compare",
+            "ops",
+            "bundle",
+            "verify",
+            "validate",
+        )
     ),
 )
 ELSEWHERE = {

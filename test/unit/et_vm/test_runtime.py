@@ -39,6 +39,8 @@ def test_registries(runtime):
     assert runtime.backend_registry.registered_backend_names == [
         "NativeBackend",
         "NestedProgramBackend",
+        "OpenvinoBackend",
+        "TOSABackend",
         "XnnpackBackend",
     ]
     names = runtime.operator_registry.operator_names

@@ -288,9 +288,9 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
 def test_backends_that_are_not_there(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "npu:cores=4")
     assert ran.code == 4
-    assert (
-        ran.err
-        == "et-compile: error: argument --backend: unknown backend 'npu'; backends are: native, nested, xnnpack\n"
+    assert ran.err == (
+        "et-compile: error: argument --backend: unknown backend 'npu'; "
+        "backends are: native, nested, openvino, tosa, xnnpack\n"
     )
     assert (
         "did you mean 'xnnpack'?" in command("et-compile", "relu.mlir", "-o", "x", "--backend", "xnpack").err

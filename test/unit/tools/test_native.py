@@ -147,7 +147,7 @@ class TestEmit:
     def test_without_a_partition(self, command: Command) -> None:
         ran = command("et-compile", "relu.mlir", "--emit", "asm", "--backend", "native:without=relu", "-q")
         assert ran.code == 2
-        assert ran.err == "et-compile: error: --emit asm: no partition is compiled to machine code\n"
+        assert ran.err == "et-compile: error: --emit asm: no partition is compiled by --backend native\n"
 
 
 CONVOLUTION = """

@@ -56,18 +56,20 @@ def test_found_by_name_and_id():
     register_backend(demo)
     assert find_backend("demo") is demo
     assert details_of("Demo") is Demo
-    assert backend_names() == ["demo", "native", "nested", "xnnpack"]
+    assert backend_names() == ["demo", "native", "nested", "openvino", "tosa", "xnnpack"]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
 
 
 def test_missing():
     with pytest.raises(
         MissingBackend,
-        match="unknown backend 'nestd'; backends are: native, nested, xnnpack, did you mean 'nested'",
+        match="unknown backend 'nestd'; backends are: native, nested, openvino, tosa, xnnpack, did you mean 'nested'",
     ) as caught:
         find_backend("nestd")
     assert caught.value.exit_code == 4
-    with pytest.raises(MissingBackend, match="backends are: native, nested, xnnpack, did you mean 'nested'"):
+    with pytest.raises(
+        MissingBackend, match="backends are: native, nested, openvino, tosa, xnnpack, did you mean 'nested'"
+    ):
         find_backend("NESTED")
     with pytest.raises(
         MissingBackend, match="no backend has the id 'Npu'; ids are: NativeBackend, NestedProgramBackend"
@@ -113,7 +115,7 @@ def test_installed(monkeypatch):
         monkeypatch, ("demo", f"{__name__}:demo"), ("broken", "no.such:thing"), ("wrong", f"{__name__}:demo")
     )
     assert find_backend("demo").details.backend_id == "Demo"
-    assert backend_names() == ["broken", "demo", "native", "nested", "wrong", "xnnpack"]
+    assert backend_names() == ["broken", "demo", "native", "nested", "openvino", "tosa", "wrong", "xnnpack"]
     with pytest.raises(
         BackendError, match=r"'broken' cannot be loaded from no\.such:thing: ModuleNotFoundError"
     ):
