@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 from kernel_oracle import FAMILIES, Recorded, channels_last_form, check, in_place_forms, registry
@@ -65,7 +67,10 @@ def test_results_over_an_input(samples: dict[str, list[Recorded]], operator: str
 
 
 def test_every_stock_kernel_has_a_portable_one() -> None:
-    from executorch.extension.pybindings import portable_lib
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # of importlib, where nothing has imported executorch before
+        from executorch.extension.pybindings import portable_lib
 
     from et_vm.kernels.prims import PRIMS
 
