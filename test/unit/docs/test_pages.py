@@ -64,6 +64,7 @@ COMMANDS = (
             "debug",
             "profile",
             "info",
+            "report",
             "diff",
             "compare",
             "ops",
