@@ -72,7 +72,8 @@ def _parser(text: str, command: str) -> CommandParser:
     add(
         "model",
         metavar="MODEL",
-        help="file.py:factory, package.module:factory, a .pt2, a .mlir at any level, or a .pte",
+        help="file.py:factory, package.module:factory, a .pt2, a .mlir at any level, a .pte, or hf:FOLDER: the "
+        "configuration, safetensors and tokenizer of a language model",
     )
     add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
     emitted = (*LEVELS, *MACHINE_LEVELS, *FREESTANDING_FORMS)
@@ -290,6 +291,23 @@ def _parser(text: str, command: str) -> CommandParser:
         choices=("error", "runtime"),
         help="tensors without an upper bound are an error, or are allocated by et-vm at run time",
     )
+    add(
+        "--max-len",
+        type=_positive,
+        metavar="N",
+        help="positions that the cache of hf:FOLDER holds (default: those of the model, at most 2048)",
+    )
+    add(
+        "--max-prefill",
+        type=_positive,
+        metavar="N",
+        help="most tokens of hf:FOLDER in one call; longer prompts take several calls (default: 128)",
+    )
+    add(
+        "--all-logits",
+        action="store_true",
+        help="have hf:FOLDER return the logits behind each token of a call, not behind the last alone",
+    )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
     add(
@@ -329,6 +347,13 @@ def _bound(text: str) -> float:
     return bound
 
 
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a positive number")
+    return number
+
+
 def is_file(model: str) -> bool:
     """Whether a model is given as a compiled program, by its content."""
     path = Path(model)
@@ -359,6 +384,14 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--dump-buffers needs a memory plan, which --emit {args.emit} does not have")
     if args.bundle is not None and not is_program:
         raise UsageError("--bundle needs a program: leave out --emit and --stop-after")
+    if not args.model.startswith("hf:"):
+        for option, value in (
+            ("--max-len", args.max_len),
+            ("--max-prefill", args.max_prefill),
+            ("--all-logits", args.all_logits),
+        ):
+            if value:
+                raise UsageError(f"{option} applies to hf:FOLDER only; {args.model} is none")
     compiled = is_file(args.model)
     if args.data and not compiled:
         raise UsageError(f"--data applies to .pte input only; {args.model} is none")

@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from math import inf, isnan
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -79,6 +80,24 @@ class Quantization:
             raise ProgramError(f"'{method}' cannot be quantized: {error}") from error
         self._found.append((method, found, search))
         return found.module
+
+    def quantize_weights(self, model: nn.Module) -> None:
+        """Quantize the weights of a language model in place. Raises `UsageError` and `ProgramError`."""
+        from et_ir.language_models import quantize_weights
+        from et_ir.quantization import QuantizationError, QuantizationMode
+
+        for option, value in (("--calibrate", self._args.calibrate), ("--accuracy", self._args.accuracy)):
+            if value is not None:
+                raise UsageError(f"{option} does not apply to {self._args.model}: give a factory")
+        try:
+            mode = QuantizationMode.parse(self._args.quantize)
+        except QuantizationError as error:
+            raise UsageError(f"--quantize: {error}") from None
+        try:
+            found = quantize_weights(model, mode, self._args.keep_float)
+        except QuantizationError as error:
+            raise UsageError(f"--quantize {mode}: {error}") from None
+        self._found.append(("forward", found, None))
 
     def _bound(self) -> tuple[float, Callable[[Any], float]]:
         """The part that quality may lose, and the function that measures it."""
@@ -180,7 +199,7 @@ def _sizes(before: int, after: int) -> tuple[str, str, str]:
 
 
 def _decibels(ratio: float) -> str:
-    return "-" if ratio == float("inf") else f"{ratio:.1f} dB"
+    return "-" if ratio == inf or isnan(ratio) else f"{ratio:.1f} dB"
 
 
 def _trials(search: AccuracySearch) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from et_tools.compile_language_model import export_language_model, is_language_model
 from et_tools.compile_options import default_bounds, is_file, is_text
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError
@@ -34,9 +35,11 @@ def load_source(
     preserve: list[str],
     extensions: Extensions | None = None,
     transform: Transformation | None = None,
+    quantize_weights: Callable[[Any], None] | None = None,
 ) -> Source:
     """The module of a program, with a line of progress for each step. Operators in `preserve` are kept whole; a text
-    may have the dialects of `extensions`; modules of a factory become those that `transform` makes of them.
+    may have the dialects of `extensions`; modules of a factory become those that `transform` makes of them, and
+    `quantize_weights` changes those of a language model.
 
     Raises `UsageError` for options that the program has nothing for.
     """
@@ -64,7 +67,9 @@ def load_source(
 
     constants: dict[str, Any] = {}
     stages.start("export")
-    if args.model.endswith(".pt2"):
+    if is_language_model(args.model):
+        programs, constants = export_language_model(args, quantize_weights)
+    elif args.model.endswith(".pt2"):
         programs = {"forward": load_pt2(Path(args.model))}
     elif ":" in args.model:
         programs, constants = export_factory(args.model, transform)
@@ -72,7 +77,8 @@ def load_source(
         raise UsageError(factories_of(args.model))
     else:
         raise UsageError(
-            f"{args.model}: expected file.py:factory, package.module:factory, a .pt2, a .mlir or a .pte"
+            f"{args.model}: expected file.py:factory, package.module:factory, hf:FOLDER, a .pt2, a .mlir "
+            "or a .pte"
         )
     stages.done("export")
     from et_ir.frontend import import_program

@@ -3,6 +3,7 @@
 examples:
   et-compile examples/models/resnet18.py:resnet18 -o resnet18.pte
   et-compile package.module:factory -o model.pte          a factory on the Python path
+  et-compile hf:FOLDER -o model.pte --quantize 8da4w      a language model with its cache
   et-compile model.pt2 --emit edge                        stop at a level, text on stdout
   et-compile edge.mlir -o model.pte                       continue from IR in text form, at any level
   et-compile any.pte --backend native -o fast.pte         compile a .pte again, without its source
@@ -116,8 +117,9 @@ def compile_program(
         return
     try:
         transform = quantization if quantization.is_wanted else None
+        weights = quantization.quantize_weights if quantization.is_wanted else None
         source = load_source(
-            args, progress, list(split_preserved(edge.preserve_names)[1]), extensions, transform
+            args, progress, list(split_preserved(edge.preserve_names)[1]), extensions, transform, weights
         )
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error

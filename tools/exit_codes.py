@@ -20,6 +20,8 @@ EXTRAS = {
     "flatbuffers": "compiler",
     "llvmlite": "native",
     "openvino": "openvino",
+    "transformers": "llm",
+    "safetensors": "llm",
 }
 """What to install for a package that is not there."""
 

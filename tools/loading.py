@@ -40,6 +40,7 @@ __all__ = [
     "export_factory",
     "factories_of",
     "load_pt2",
+    "quiet_torch",
     "run_example",
     "run_program",
 ]
@@ -224,7 +225,7 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
         )
     shapes = parts[2] if len(parts) == 3 else None
     try:
-        with _quiet_torch():
+        with quiet_torch():
             module = (
                 module.eval() if transform is None else transform(method, module.eval(), args, kwargs, shapes)
             )
@@ -309,7 +310,7 @@ def _fix_of(error: Exception) -> str:
 
 
 @contextmanager
-def _quiet_torch() -> Iterator[None]:
+def quiet_torch() -> Iterator[None]:
     """Without the graphs and warnings that torch prints while an export fails: the exception says what matters."""
     logging.disable(logging.ERROR)
     try:
@@ -352,7 +353,7 @@ def load_pt2(path: Path) -> ExportedProgram:
     import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (operators that it may hold)
 
     try:
-        with _quiet_torch():
+        with quiet_torch():
             return torch.export.load(path)
     except Exception as error:
         unknown = _unknown_operators(path)
@@ -382,7 +383,7 @@ def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[
     arguments, keywords = copy.deepcopy(program.example_inputs)  # the method may write to them
     inputs = [plain(value) for value in tree_leaves((arguments, keywords))]
     try:
-        with torch.no_grad(), _quiet_torch():
+        with torch.no_grad(), quiet_torch():
             outputs = [plain(value) for value in tree_leaves(program.module()(*arguments, **keywords))]
     except Exception as error:
         raise ProgramError(
@@ -410,7 +411,7 @@ def run_program(method: str, program: ExportedProgram, inputs: Sequence[Any]) ->
     given = [to_torch(one.copy()) if isinstance(one, np.ndarray) else one for one in inputs]
     arguments, keywords = tree_unflatten(given, spec)
     try:
-        with torch.no_grad(), _quiet_torch():
+        with torch.no_grad(), quiet_torch():
             found = tree_leaves(program.module()(*arguments, **keywords))
     except Exception as error:
         raise ProgramError(f"torch cannot run the method {method} on these inputs: {_told(error)}") from error

@@ -1,0 +1,35 @@
+"""Language models of Hugging Face folders as programs with a cache, which run step by step.
+
+Needs `transformers`, of the extra `llm`.
+
+```python
+from pathlib import Path
+from et_ir.language_models import CachedDecoder, ModelFolder, Sizes, export_decoder, metadata
+
+sizes = Sizes(context=2048, chunk=128)
+model = ModelFolder(Path("SmolLM3")).load()
+found = export_decoder(CachedDecoder(model, sizes), sizes)
+constants = metadata(model, context=sizes.context, chunk=found.chunk)
+```
+"""
+
+from et_ir.language_models.cache import AttentionCache, CacheBuffers
+from et_ir.language_models.decoder import CachedDecoder, DecoderPrograms, Sizes, check_decoder, export_decoder
+from et_ir.language_models.errors import LanguageModelError
+from et_ir.language_models.folder import ModelFolder
+from et_ir.language_models.metadata import metadata
+from et_ir.language_models.quantization import quantize_weights
+
+__all__ = [
+    "AttentionCache",
+    "CacheBuffers",
+    "CachedDecoder",
+    "DecoderPrograms",
+    "LanguageModelError",
+    "ModelFolder",
+    "Sizes",
+    "check_decoder",
+    "export_decoder",
+    "metadata",
+    "quantize_weights",
+]

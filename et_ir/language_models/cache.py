@@ -1,0 +1,179 @@
+"""Caches of keys, values and recurrent states of fixed size, as buffers of a module."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from transformers.cache_utils import (
+    Cache,
+    CacheLayerMixin,
+    DummyLayer,
+    LinearAttentionCacheLayerMixin,
+    LinearAttentionLayer,
+    get_layer_types_and_kwargs,
+)
+
+from et_ir.language_models.errors import LanguageModelError
+
+__all__ = ["AttentionCache", "CacheBuffers"]
+
+_FULL: Final = "full_attention"
+_CHUNKED: Final = "chunked_attention"
+_SLIDING: Final = "sliding_attention"
+_RECURRENT: Final = ("linear_attention", "conv")
+
+
+class AttentionCache(CacheLayerMixin):
+    """Keys and values `[1, heads, places, size]` of one layer, written in place.
+
+    Position `p` is at place `p`, or at `p % places` of a ring, whose layers attend to a window of positions only.
+    """
+
+    is_compileable = True
+    is_sliding = False
+
+    def __init__(self, kind: str, places: int, window: int | None = None, *, is_ring: bool = False) -> None:
+        super().__init__()
+        self.kind = kind
+        """The kind of attention, as configurations name it."""
+        self.places = places
+        self.window = window
+        """The number of positions that a token attends to, or of the chunk that it is in."""
+        self.is_ring = is_ring
+        self.at: Tensor | None = None
+        """Where the tokens of this call go, `[tokens]` i64."""
+        self.first: Tensor | int = 0
+        """The position of the first of them."""
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Allocate for keys and values of these sizes."""
+        self.dtype, self.device = key_states.dtype, key_states.device
+        self.keys = self._zeros(key_states)
+        self.values = self._zeros(value_states)
+        self.is_initialized = True
+
+    def _zeros(self, like: Tensor) -> Tensor:
+        batch, heads, _, size = like.shape
+        return torch.zeros(batch, heads, self.places, size, dtype=like.dtype)
+
+    def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """Write the keys and values of new tokens; all that are in the cache."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        assert self.at is not None
+        self.keys.index_copy_(2, self.at, key_states)
+        self.values.index_copy_(2, self.at, value_states)
+        return self.keys, self.values
+
+    def start(self, positions: Tensor) -> None:
+        """Begin a call with tokens at `positions` `[tokens]` i64, one after the other."""
+        self.at = positions % self.places if self.is_ring else positions
+        self.first = positions[0]
+
+    def mask(self, positions: Tensor) -> Tensor:
+        """The places that each token attends to after the call has written its own, `[1, 1, tokens, places]` bool."""
+        held = torch.arange(self.places)
+        asked = positions[:, None]
+        if self.is_ring:
+            # The latest position that was written to each place, negative where none was.
+            last = positions[-1]
+            held = last - (last - held) % self.places
+        seen = held <= asked
+        if self.is_ring:
+            seen = seen & (held >= 0)
+        if self.window is not None and self.kind == _CHUNKED:
+            seen = seen & (held // self.window == asked // self.window)
+        elif self.window is not None:
+            seen = seen & (held > asked - self.window)
+        return seen[None, None]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """The number of places, and the first."""
+        return self.places, 0
+
+    def get_seq_length(self) -> Any:
+        """The number of positions before those of the call."""
+        return self.first
+
+    def get_max_length(self) -> int:
+        """The number of places."""
+        return self.places
+
+
+class CacheBuffers(nn.Module):
+    """The cache of a model as buffers, which `torch.export` takes for state.
+
+    Full attention reaches back to `context` positions. A layer with a window of `W` positions is a ring of
+    `W - 1 + tokens` places, where that is less: enough for calls of up to `tokens` tokens. Raises `LanguageModelError`
+    for a kind of layer that has no cache of fixed size.
+    """
+
+    def __init__(self, config: Any, context: int, tokens: int) -> None:
+        super().__init__()
+        kinds, options = get_layer_types_and_kwargs(config)
+        made = [_layer(kind, option, context, tokens) for kind, option in zip(kinds, options, strict=True)]
+        self._cache: Any = Cache(layers=made)
+        self._places: list[tuple[Any, str, int | None, str]] = []
+
+    @property
+    def layers(self) -> list[Any]:
+        """The caches of the layers."""
+        return self._cache.layers
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether a layer has a state that is not of keys and values."""
+        return any(isinstance(one, LinearAttentionCacheLayerMixin) for one in self.layers)
+
+    def attentions(self) -> dict[str, AttentionCache]:
+        """A cache of each kind of attention: those of one kind have equal masks."""
+        return {one.kind: one for one in self.layers if isinstance(one, AttentionCache)}
+
+    def register(self) -> None:
+        """Make buffers, all zeros, of what the first call of the model has allocated."""
+        for number, layer in enumerate(self.layers):
+            if isinstance(layer, AttentionCache) and layer.is_initialized:
+                for name in ("keys", "values"):
+                    self._register(layer, name, None, f"{name}_{number}", getattr(layer, name))
+            elif isinstance(layer, LinearAttentionCacheLayerMixin):
+                for name in ("conv_states", "recurrent_states"):
+                    for index, tensor in getattr(layer, name).items():
+                        if tensor is not None:
+                            self._register(layer, name, index, f"{name}_{number}_{index}", tensor)
+
+    def _register(self, layer: Any, name: str, index: int | None, label: str, tensor: Tensor) -> None:
+        self.register_buffer(label, torch.zeros_like(tensor))
+        self._places.append((layer, name, index, label))
+
+    def start(self, positions: Tensor) -> Any:
+        """The cache for a call with tokens at `positions` `[tokens]` i64, one after the other."""
+        for layer, name, index, label in self._places:
+            if index is None:
+                setattr(layer, name, getattr(self, label))
+            else:
+                getattr(layer, name)[index] = getattr(self, label)
+        for layer in self.layers:
+            if isinstance(layer, AttentionCache):
+                layer.start(positions)
+            elif isinstance(layer, LinearAttentionCacheLayerMixin) and self._places:
+                # A state of zeros is what there is before the first token.
+                layer.has_previous_state = dict.fromkeys(layer.has_previous_state, True)
+        return self._cache
+
+
+def _layer(kind: str, option: dict[str, Any], context: int, tokens: int) -> Any:
+    if kind == "dummy":
+        return DummyLayer()
+    if kind in _RECURRENT:
+        return LinearAttentionLayer(**option)
+    if kind == _FULL:
+        return AttentionCache(kind, context)
+    if kind in (_SLIDING, _CHUNKED):
+        window = int(option["sliding_window"])
+        reach = window - 1 + tokens
+        if reach < context:
+            return AttentionCache(kind, reach, window, is_ring=True)
+        return AttentionCache(kind, context, window)
+    raise LanguageModelError(f"layers of the kind '{kind}' have no cache of fixed size")

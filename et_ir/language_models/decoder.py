@@ -1,0 +1,160 @@
+"""Decoders with a cache of fixed size, as methods for prompts of any length and for one token."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+
+from et_ir.language_models.cache import CacheBuffers
+from et_ir.language_models.errors import LanguageModelError
+
+__all__ = ["CachedDecoder", "DecoderPrograms", "Sizes", "check_decoder", "export_decoder"]
+
+_EXAMPLE: Final = 3
+"""Tokens of the call that a method for any number of them is exported from."""
+_TOLERANCE: Final = 1e-3
+"""How far logits with the cache may be from those without, relative to the largest."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes that a program is made for."""
+
+    context: int = 2048
+    """Positions that the cache holds."""
+    chunk: int = 128
+    """The most tokens of one call: longer prompts take several."""
+
+    def __post_init__(self) -> None:
+        if self.context < 2:
+            raise LanguageModelError(f"a context of {self.context} tokens: expected at least 2")
+        if not 1 <= self.chunk <= self.context:
+            raise LanguageModelError(
+                f"calls of up to {self.chunk} tokens: expected 1 to {self.context}, the length of the context"
+            )
+
+
+class CachedDecoder(nn.Module):
+    """Token ids `[1, T]` and their positions `[T]`, i64, to the logits behind the last, `[1, vocabulary]`, or behind
+    each, `[1, T, vocabulary]`, if `all_logits`.
+
+    Positions follow one another, from where the call before ended or from any position before: what the cache holds
+    of later ones is not seen. Raises `LanguageModelError` for a model that has no such form.
+    """
+
+    def __init__(self, model: Any, sizes: Sizes, *, all_logits: bool = False) -> None:
+        super().__init__()
+        self.model = model
+        self.all_logits = all_logits
+        config = model.config.get_text_config(decoder=True)
+        self.cache = CacheBuffers(config, sizes.context, sizes.chunk)
+        taken = inspect.signature(model.forward).parameters
+        self._cache_name = "cache_params" if "cache_params" in taken else "past_key_values"
+        self._takes_positions = "position_ids" in taken
+        self._takes_kept = "logits_to_keep" in taken
+        self._adds_masks = config._attn_implementation != "sdpa"
+        self._dtype = model.dtype
+        before = _loose_tensors(model)
+        with torch.no_grad():
+            self(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+        kept = [name for name, value in _loose_tensors(model).items() if before.get(name) is not value]
+        if kept:
+            raise LanguageModelError(
+                f"{type(model).__name__} keeps state outside of its cache, in {', '.join(kept[:2])}"
+            )
+        self.cache.register()
+
+    def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Logits, after the cache has been extended."""
+        cache = self.cache.start(positions)
+        options: dict[str, Any] = {self._cache_name: cache}
+        if self._takes_positions:
+            options["position_ids"] = positions[None]
+        if self._takes_kept and not self.all_logits:
+            options["logits_to_keep"] = 1
+        found: Tensor = self.model(
+            input_ids=tokens, attention_mask=self._masks(positions), use_cache=True, **options
+        ).logits
+        return found if self.all_logits else found[:, -1]
+
+    def _masks(self, positions: Tensor) -> Any:
+        """A mask, or one for each kind of attention where there are several."""
+        masks = {kind: one.mask(positions) for kind, one in self.cache.attentions().items()}
+        if self._adds_masks:
+            least = torch.finfo(self._dtype).min
+            masks = {kind: torch.where(seen, 0.0, least) for kind, seen in masks.items()}
+        return masks if len(masks) > 1 else next(iter(masks.values()), None)
+
+
+def _loose_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Tensors that are attributes of modules, but neither parameters nor buffers."""
+    return {
+        f"{path}.{name}": value
+        for path, module in model.named_modules()
+        for name, value in vars(module).items()
+        if isinstance(value, Tensor)
+    }
+
+
+def check_decoder(model: Any, decoder: CachedDecoder) -> None:
+    """Raise `LanguageModelError` if logits with the cache differ from those without: two calls, or one for each token.
+
+    The cache is all zeros afterwards.
+    """
+    vocabulary = model.config.get_text_config(decoder=True).vocab_size
+    tokens = torch.arange(1, 2 * _EXAMPLE + 1)[None] * 7919 % vocabulary
+    steps = [1] * (2 * _EXAMPLE) if decoder.cache.is_recurrent else [_EXAMPLE, _EXAMPLE - 1, 1]
+    with torch.no_grad():
+        wanted = model(input_ids=tokens, use_cache=False).logits[:, -1]
+        positions = torch.arange(tokens.shape[1])
+        parts = zip(tokens.split(steps, dim=1), positions.split(steps), strict=True)
+        found = [decoder(*part) for part in parts][-1]
+        found = found[:, -1] if decoder.all_logits else found
+        for buffer in decoder.cache.buffers():
+            buffer.zero_()
+    scale = float(wanted.abs().max())
+    error = float((found - wanted).abs().max())
+    if not error <= _TOLERANCE * scale:
+        raise LanguageModelError(
+            f"{type(model).__name__} with a cache of fixed size gives logits that are off by {error:.1e} of "
+            f"{scale:.1e}: its layers do not take their keys, values or masks from the cache"
+        )
+
+
+@dataclass(frozen=True)
+class DecoderPrograms:
+    """What a decoder was exported to."""
+
+    programs: dict[str, ExportedProgram]
+    """`forward`, and `decode` for one token if `forward` takes any number."""
+    chunk: int
+    """The most tokens of a call of `forward`."""
+    note: str = ""
+    """Why `forward` takes one token at a time, where it does and more were asked for."""
+
+
+def export_decoder(decoder: CachedDecoder, sizes: Sizes) -> DecoderPrograms:
+    """Export the methods of a decoder. Raises what `torch.export` does."""
+    note = ""
+    one = torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    if sizes.chunk > 1 and decoder.cache.is_recurrent:
+        note = "its recurrent layers take one token at a time"
+    elif sizes.chunk > 1:
+        example = min(_EXAMPLE, sizes.chunk)
+        several = torch.zeros(1, example, dtype=torch.int64), torch.arange(example)
+        length = Dim("tokens", min=1, max=sizes.chunk)
+        try:
+            forward = torch.export.export(decoder, several, dynamic_shapes=({1: length}, {0: length}))
+        except torch._dynamo.exc.UserError as error:
+            first = str(error).strip().partition("\n")[0]
+            note = f"its code depends on the number of tokens ({first})"
+        else:
+            return DecoderPrograms(
+                {"forward": forward, "decode": torch.export.export(decoder, one)}, sizes.chunk
+            )
+    return DecoderPrograms({"forward": torch.export.export(decoder, one)}, 1, note)

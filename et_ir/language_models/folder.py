@@ -1,0 +1,160 @@
+"""Folders of models as Hugging Face lays them out: configuration, weights in safetensors, tokenizer."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from et_ir.language_models.errors import LanguageModelError
+
+__all__ = ["TOKENIZER_FILES", "ModelFolder"]
+
+_WEIGHTS: Final = "model.safetensors"
+_INDEX: Final = "model.safetensors.index.json"
+TOKENIZER_FILES: Final = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "chat_template.jinja",
+    "tokenizer.model",
+    "vocab.json",
+    "merges.txt",
+)
+"""What a tokenizer is made of; a folder has some of these."""
+
+
+class ModelFolder:
+    """A folder with `config.json` and weights in safetensors, in one file or in shards with an index.
+
+    Raises `LanguageModelError` for a folder that lacks one of them, and names it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_dir():
+            raise LanguageModelError(f"{path}: {'is a file' if path.exists() else 'no such folder'}")
+        self.path = path
+        self.config = _json(path / "config.json", "the configuration of a model")
+        self._check_weights()
+
+    def _check_weights(self) -> None:
+        index = self.path / _INDEX
+        if not index.is_file():
+            if not (self.path / _WEIGHTS).is_file():
+                others = sorted(
+                    one.name for one in self.path.iterdir() if one.suffix in (".bin", ".pt", ".gguf")
+                )
+                told = f" ({others[0]} is of another format)" if others else ""
+                raise LanguageModelError(f"{self.path} has no {_WEIGHTS} and no {_INDEX}{told}")
+            names = [_WEIGHTS]
+        else:
+            mapping = _json(index, "an index of weights").get("weight_map")
+            if not isinstance(mapping, dict) or not all(isinstance(one, str) for one in mapping.values()):
+                raise LanguageModelError(f"{index}: no 'weight_map' from names of weights to files")
+            names = sorted({Path(str(one)).name for one in mapping.values()})
+        missing = [name for name in names if not (self.path / name).is_file()]
+        if missing:
+            raise LanguageModelError(
+                f"{self.path}: {len(missing)} of {len(names)} files of weights are missing: "
+                f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
+            )
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        """Whether the model has an encoder beside its decoder."""
+        return bool(self.config.get("is_encoder_decoder", False))
+
+    def load(self, auto: str = "AutoModelForCausalLM") -> Any:
+        """The model in float32 and evaluation mode, by a class of transformers that chooses by configuration.
+
+        Weights of float32 stay in the file, mapped. Raises `LanguageModelError` for weights that are damaged, missing
+        or of other shapes, and for a model that transformers does not know.
+        """
+        import torch
+
+        with _quiet():
+            import transformers
+
+            cls: Any = getattr(transformers, auto)
+            options: dict[str, Any] = {"local_files_only": True, "dtype": torch.float32}
+            try:
+                try:
+                    found = self._loaded(cls, options | {"attn_implementation": "sdpa"})
+                except ValueError as error:
+                    if "scaled_dot_product_attention" not in str(error):
+                        raise
+                    found = self._loaded(cls, options | {"attn_implementation": "eager"})
+            except LanguageModelError:
+                raise
+            except Exception as error:
+                first = str(error).strip().partition("\n")[0]
+                raise LanguageModelError(
+                    f"{self.path}: transformers cannot load it: {type(error).__name__}: {first}"
+                ) from error
+        return found.eval()
+
+    def _loaded(self, cls: Any, options: dict[str, Any]) -> Any:
+        model, told = cls.from_pretrained(self.path, output_loading_info=True, **options)
+        missing = sorted(told.get("missing_keys", ()))
+        if missing:
+            raise LanguageModelError(
+                f"{self.path}: {len(missing)} weights are not in its files: "
+                f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
+            )
+        return model
+
+    def tokenizer_files(self) -> list[Path]:
+        """The files of the tokenizer."""
+        return [self.path / name for name in TOKENIZER_FILES if (self.path / name).is_file()]
+
+    def copy_tokenizer(self, target: Path) -> Path | None:
+        """Copy the files of the tokenizer into a folder, which is made; `None` if the model has none."""
+        files = self.tokenizer_files()
+        if not files:
+            return None
+        target.mkdir(exist_ok=True)
+        for file in files:
+            if not (target / file.name).exists() or not os.path.samefile(file, target / file.name):
+                partial = target / f".{file.name}.partial"
+                shutil.copyfile(file, partial)
+                partial.replace(target / file.name)
+        return target
+
+
+def _json(path: Path, what: str) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise LanguageModelError(f"{path.parent} has no {path.name}, {what}") from None
+    except (OSError, ValueError) as error:
+        raise LanguageModelError(f"{path}: {error}") from None
+    if not isinstance(found, dict):
+        raise LanguageModelError(f"{path}: expected an object, {what}")
+    return found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without progress bars and messages of transformers, and without its asking a server."""
+    before = os.environ.get("HF_HUB_OFFLINE")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from transformers.utils import logging as bars
+
+            bars.disable_progress_bar()
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
+        if before is None:
+            del os.environ["HF_HUB_OFFLINE"]
+        else:
+            os.environ["HF_HUB_OFFLINE"] = before

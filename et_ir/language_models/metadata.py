@@ -1,0 +1,38 @@
+"""Facts about a language model that its file carries, as methods that return constants.
+
+They have the names that ExecuTorch's runners of language models look for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["metadata"]
+
+
+def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
+    """Constant methods of a model of transformers: ids of tokens, sizes, and whether calls differ in length."""
+    config = model.config.get_text_config(decoder=True)
+    generation = getattr(model, "generation_config", None)
+
+    def ids(name: str) -> list[int]:
+        found = getattr(generation, name, None)
+        found = getattr(config, name, None) if found is None else found
+        return [] if found is None else [int(one) for one in (found if isinstance(found, list) else [found])]
+
+    constants: dict[str, Any] = {
+        "get_max_seq_len": chunk,
+        "get_max_context_len": context,
+        "get_vocab_size": int(config.vocab_size),
+        "get_n_layers": int(config.num_hidden_layers),
+        "use_kv_cache": True,
+        "use_sdpa_with_kv_cache": False,
+        "enable_dynamic_shape": chunk > 1,
+    }
+    first = ids("bos_token_id")
+    if first:
+        constants["get_bos_id"] = first[0]
+    last = ids("eos_token_id")
+    if last:
+        constants["get_eos_ids"] = last
+    return constants
