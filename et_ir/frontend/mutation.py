@@ -233,7 +233,8 @@ _checked: Final[dict[object, bool]] = {}
 def _same_type(node: Node, written: Node, functional: Operator) -> bool:
     """Whether the functional operator yields the shape and dtype of the tensor that is written to.
 
-    It may not: `a_f32.add_(b_f64)` stays f32. Found by running the operator without data.
+    It may not: `a_f32.add_(b_f64)` stays f32. Found by running the operator without data, on the sizes that the
+    program was exported with: a write changes no shape, whatever the sizes are.
     """
     if schema_of(functional).name == "aten::copy":
         return True
@@ -244,9 +245,7 @@ def _same_type(node: Node, written: Node, functional: Operator) -> bool:
             value: Any = argument.meta.get("val")
             if not isinstance(value, torch.Tensor):
                 raise TypeError
-            shape: tuple[int, ...] = tuple(value.shape)
-            if any(type(size) is not int for size in shape):
-                raise TypeError
+            shape = _example_shape(value)
             key.append((shape, value.dtype))
             return (shape, value.dtype)
         if isinstance(argument, list | tuple):
@@ -278,10 +277,21 @@ def _same_type(node: Node, written: Node, functional: Operator) -> bool:
         except (RuntimeError, NotImplementedError, TypeError):
             result = None
         found = (
-            isinstance(result, torch.Tensor) and result.dtype == value.dtype and result.shape == value.shape
+            isinstance(result, torch.Tensor)
+            and result.dtype == value.dtype
+            and tuple(result.shape) == _example_shape(value)
         )
         _checked[tuple(key)] = found
     return found
+
+
+def _example_shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Sizes, with those of the example where they differ between calls. Raises `TypeError` for one that data tells."""
+    found: list[Any] = list(tensor.shape)
+    sizes = [cast(Any, size).node.hint if isinstance(size, torch.SymInt) else size for size in found]
+    if any(type(size) is not int for size in sizes):
+        raise TypeError
+    return tuple(sizes)
 
 
 def is_batching(node: Node) -> bool:

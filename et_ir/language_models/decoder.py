@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
+from torch._dynamo.exc import UserError
 from torch.export import Dim, ExportedProgram
 
 from et_ir.language_models.cache import CacheBuffers
@@ -112,8 +113,9 @@ def check_decoder(model: Any, decoder: CachedDecoder) -> None:
     with torch.no_grad():
         wanted = model(input_ids=tokens, use_cache=False).logits[:, -1]
         positions = torch.arange(tokens.shape[1])
-        parts = zip(tokens.split(steps, dim=1), positions.split(steps), strict=True)
-        found = [decoder(*part) for part in parts][-1]
+        found = wanted
+        for part in positions.split(steps):  # pyright: ignore[reportUnknownMemberType]  (overloads without types)
+            found: Tensor = decoder(tokens[:, part], part)
         found = found[:, -1] if decoder.all_logits else found
         for buffer in decoder.cache.buffers():
             buffer.zero_()
@@ -150,7 +152,7 @@ def export_decoder(decoder: CachedDecoder, sizes: Sizes) -> DecoderPrograms:
         length = Dim("tokens", min=1, max=sizes.chunk)
         try:
             forward = torch.export.export(decoder, several, dynamic_shapes=({1: length}, {0: length}))
-        except torch._dynamo.exc.UserError as error:
+        except UserError as error:
             first = str(error).strip().partition("\n")[0]
             note = f"its code depends on the number of tokens ({first})"
         else:

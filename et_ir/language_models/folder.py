@@ -7,10 +7,10 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from et_ir.language_models.errors import LanguageModelError
 
@@ -54,10 +54,11 @@ class ModelFolder:
                 raise LanguageModelError(f"{self.path} has no {_WEIGHTS} and no {_INDEX}{told}")
             names = [_WEIGHTS]
         else:
-            mapping = _json(index, "an index of weights").get("weight_map")
-            if not isinstance(mapping, dict) or not all(isinstance(one, str) for one in mapping.values()):
+            mapping: Any = _json(index, "an index of weights").get("weight_map")
+            files: list[Any] = list(mapping.values()) if isinstance(mapping, dict) else []
+            if not files or not all(isinstance(one, str) for one in files):
                 raise LanguageModelError(f"{index}: no 'weight_map' from names of weights to files")
-            names = sorted({Path(str(one)).name for one in mapping.values()})
+            names = sorted({Path(one).name for one in files})
         missing = [name for name in names if not (self.path / name).is_file()]
         if missing:
             raise LanguageModelError(
@@ -129,18 +130,18 @@ class ModelFolder:
 
 def _json(path: Path, what: str) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        found: Any = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise LanguageModelError(f"{path.parent} has no {path.name}, {what}") from None
     except (OSError, ValueError) as error:
         raise LanguageModelError(f"{path}: {error}") from None
     if not isinstance(found, dict):
         raise LanguageModelError(f"{path}: expected an object, {what}")
-    return found
+    return cast("dict[str, Any]", found)
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Without progress bars and messages of transformers, and without its asking a server."""
     before = os.environ.get("HF_HUB_OFFLINE")
     os.environ["HF_HUB_OFFLINE"] = "1"

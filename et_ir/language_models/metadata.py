@@ -16,9 +16,12 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
     generation = getattr(model, "generation_config", None)
 
     def ids(name: str) -> list[int]:
-        found = getattr(generation, name, None)
+        found: Any = getattr(generation, name, None)
         found = getattr(config, name, None) if found is None else found
-        return [] if found is None else [int(one) for one in (found if isinstance(found, list) else [found])]
+        if found is None:
+            return []
+        listed: list[Any] = found if isinstance(found, list) else [found]
+        return [int(one) for one in listed]
 
     constants: dict[str, Any] = {
         "get_max_seq_len": chunk,
