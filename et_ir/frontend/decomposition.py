@@ -302,6 +302,10 @@ def _trace(
     return module
 
 
+# As `_derived`, for calls in graphs of torch. Keyed by operator and arguments, with a `Like` for each tensor.
+_traced: Final[dict[object, GraphModule | None]] = {}
+
+
 def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node]] | None:
     """Operators of the dialect for a call in a graph, and the nodes that the result's placeholders stand for, in order.
 
@@ -314,8 +318,14 @@ def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node
     args, kwargs = pytree.tree_map_only(Node, likes.__getitem__, (list(node.args), dict(node.kwargs)))
     if schema_of(target).name in _CONSTANT:
         return _constant(target, args, kwargs), []
-    preserve = KEPT if formula_of(target) is not target else frozenset[str]()
-    module = trace_decomposition(target, args, kwargs, preserve, frozenset(OP_BY_NAME))
+    leaves: list[Any]
+    leaves, spec = pytree.tree_flatten((args, kwargs))
+    # Equal numbers of two types are two arguments, and so are the two zeros.
+    key = (target, str(spec), *((type(one), repr(one) if isinstance(one, float) else one) for one in leaves))
+    if key not in _traced:
+        preserve = KEPT if formula_of(target) is not target else frozenset[str]()
+        _traced[key] = trace_decomposition(target, args, kwargs, preserve, frozenset(OP_BY_NAME))
+    module = _traced[key]
     return None if module is None else (module, inputs)
 
 
