@@ -20,7 +20,7 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.evaluation.arrays import Array, array_of
-from et_ops.dtypes import DType
+from et_ops.dtypes import I8, I16, I32, I64, U8, DType
 
 __all__ = [
     "DEQUANTIZE",
@@ -43,6 +43,8 @@ QUANTIZE: Final = _named(*(f"quantize_{kind}" for kind in _KINDS))
 """The operations that make integers of real numbers."""
 DEQUANTIZE: Final = _named(*(f"dequantize_{kind}" for kind in _KINDS))
 """The operations that make real numbers of integers."""
+_SAME_NUMBERS: Final = forms("_to_copy", "dim_order_ops._to_dim_order_copy", "view", "view_copy")
+_NARROW: Final = (I8, U8, I16, I32)
 _QUANTIZE: Final = frozenset(QUANTIZE)
 _DEQUANTIZE: Final = frozenset(DEQUANTIZE)
 
@@ -138,14 +140,29 @@ def _granularity(op: SchemaOp) -> Granularity:
     return Granularity.TENSOR
 
 
+def _stored(value: SSAValue) -> SSAValue:
+    """The tensor of the same numbers, maybe in another shape and of a narrower integer type, that a value is made of.
+
+    Zero points are converted to a wide type, and constants that would grow by that are not folded.
+    """
+    while isinstance(value.owner, _SAME_NUMBERS):
+        source = value.owner.operands[0]
+        wide, narrow = (dtype_of(tensor_type(one).element_type) for one in (value, source))
+        if wide is not narrow and not (wide is I64 and narrow in _NARROW):
+            break
+        value = source
+    return value
+
+
 def numbers_of(value: SSAValue | float, symbols: Globals, kind: type[np.generic]) -> Array | None:
     """A literal, or the numbers of a constant tensor, as an array; `None` for what run time computes."""
     if not isinstance(value, SSAValue):
         return np.array(value, kind)
-    symbol = symbols.constant_of(value)
+    symbol = symbols.constant_of(_stored(value))
     if symbol is None or symbol.value is None or not symbol.value.blob.is_resolved:
         return None
-    return array_of(symbol.type, symbol.value.blob).astype(kind)
+    shape = tensor_type(value).get_shape()
+    return array_of(symbol.type, symbol.value.blob).astype(kind).reshape(shape)
 
 
 def quantization_of(op: SchemaOp, symbols: Globals) -> Quantization:

@@ -318,8 +318,8 @@ def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node
     args, kwargs = pytree.tree_map_only(Node, likes.__getitem__, (list(node.args), dict(node.kwargs)))
     if schema_of(target).name in _CONSTANT:
         return _constant(target, args, kwargs), []
-    leaves: list[Any]
-    leaves, spec = pytree.tree_flatten((args, kwargs))
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    leaves = cast("list[object]", flat)
     # Equal numbers of two types are two arguments, and so are the two zeros.
     key = (target, str(spec), *((type(one), repr(one) if isinstance(one, float) else one) for one in leaves))
     if key not in _traced:

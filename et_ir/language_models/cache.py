@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from transformers.cache_utils import (
     DummyLayer,
     LinearAttentionCacheLayerMixin,
     LinearAttentionLayer,
-    get_layer_types_and_kwargs,
+    get_layer_types_and_kwargs,  # pyright: ignore[reportUnknownVariableType]  (untyped)
 )
 
 from et_ir.language_models.errors import LanguageModelError
@@ -35,7 +35,7 @@ class AttentionCache(CacheLayerMixin):
     is_sliding = False
 
     def __init__(self, kind: str, places: int, window: int | None = None, *, is_ring: bool = False) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]  (untyped)
         self.kind = kind
         """The kind of attention, as configurations name it."""
         self.places = places
@@ -63,6 +63,8 @@ class AttentionCache(CacheLayerMixin):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         assert self.at is not None
+        assert self.keys is not None
+        assert self.values is not None
         self.keys.index_copy_(2, self.at, key_states)
         self.values.index_copy_(2, self.at, value_states)
         return self.keys, self.values
@@ -112,7 +114,7 @@ class CacheBuffers(nn.Module):
 
     def __init__(self, config: Any, context: int, tokens: int) -> None:
         super().__init__()
-        kinds, options = get_layer_types_and_kwargs(config)
+        kinds, options = cast("tuple[list[str], list[dict[str, Any]]]", get_layer_types_and_kwargs(config))
         made = [_layer(kind, option, context, tokens) for kind, option in zip(kinds, options, strict=True)]
         self._cache: Any = Cache(layers=made)
         self._places: list[tuple[Any, str, int | None, str]] = []

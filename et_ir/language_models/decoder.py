@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor, nn
@@ -96,7 +97,7 @@ def _loose_tensors(model: nn.Module) -> dict[str, Tensor]:
     """Tensors that are attributes of modules, but neither parameters nor buffers."""
     return {
         f"{path}.{name}": value
-        for path, module in model.named_modules()
+        for path, module in cast("Iterable[tuple[str, nn.Module]]", model.named_modules())
         for name, value in vars(module).items()
         if isinstance(value, Tensor)
     }
@@ -113,9 +114,8 @@ def check_decoder(model: Any, decoder: CachedDecoder) -> None:
     with torch.no_grad():
         wanted = model(input_ids=tokens, use_cache=False).logits[:, -1]
         positions = torch.arange(tokens.shape[1])
-        found = wanted
-        for part in positions.split(steps):  # pyright: ignore[reportUnknownMemberType]  (overloads without types)
-            found: Tensor = decoder(tokens[:, part], part)
+        parts: Any = cast(Any, positions).split(steps)
+        found: Any = [decoder(tokens[:, part], part) for part in parts][-1]
         found = found[:, -1] if decoder.all_logits else found
         for buffer in decoder.cache.buffers():
             buffer.zero_()

@@ -55,7 +55,7 @@ class ModelFolder:
             names = [_WEIGHTS]
         else:
             mapping: Any = _json(index, "an index of weights").get("weight_map")
-            files: list[Any] = list(mapping.values()) if isinstance(mapping, dict) else []
+            files = list(cast("dict[str, Any]", mapping).values()) if isinstance(mapping, dict) else []
             if not files or not all(isinstance(one, str) for one in files):
                 raise LanguageModelError(f"{index}: no 'weight_map' from names of weights to files")
             names = sorted({Path(one).name for one in files})

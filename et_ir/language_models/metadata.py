@@ -5,7 +5,7 @@ They have the names that ExecuTorch's runners of language models look for.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["metadata"]
 
@@ -20,8 +20,7 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
         found = getattr(config, name, None) if found is None else found
         if found is None:
             return []
-        listed: list[Any] = found if isinstance(found, list) else [found]
-        return [int(one) for one in listed]
+        return [int(one) for one in cast("list[Any]", found if isinstance(found, list) else [found])]
 
     constants: dict[str, Any] = {
         "get_max_seq_len": chunk,

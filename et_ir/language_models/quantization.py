@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import mmap
+import tempfile
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from math import inf, log10, nan
+from math import inf, log10, nan, prod
 from typing import Any, Final, cast
 
 import torch
@@ -14,8 +17,10 @@ from et_ir.quantization import Layer, QuantizationError, QuantizationMode, Quant
 
 __all__ = ["quantize_weights"]
 
-_ROWS: Final = 1024
-"""Rows of a weight that are compared at a time."""
+_ELEMENTS: Final = 1 << 22
+"""About how many elements of a weight are quantized at a time: torchao makes several copies of them."""
+_INTEGERS: Final = "qdata"
+"""The attribute of torchao's tensors that holds the integers."""
 _LARGE: Final = 2
 """Parameters of more dimensions are those of layers that no mode is about."""
 
@@ -53,6 +58,7 @@ def quantize_weights(
     for pattern in keep_float:
         if not any(fnmatchcase(name, pattern) for name in modules):
             raise QuantizationError(f"no module's path matches '{pattern}'")
+    trim = _trim()
     layers: list[Layer] = []
     left: list[Unquantized] = []
     for name, module in modules.items():
@@ -73,6 +79,7 @@ def quantize_weights(
             config = linear if isinstance(module, nn.Linear) else rows
             bits = 4 if isinstance(module, nn.Linear) and mode.name == "8da4w" else 8
             layers.append(_quantized(name, module, config, bits))
+            trim()
     return QuantizedModule(cast(nn.Module, unwrap_tensor_subclass(model)), tuple(left), tuple(layers))
 
 
@@ -83,30 +90,87 @@ def _is_kept(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: int) -> Layer:
+    """Quantize the weight of a layer, some rows at a time: rows have scales of their own."""
     from torchao.quantization.quant_api import quantize_
 
     before = module.weight.detach()
-    quantize_(module, config, lambda one, _: one is module)
-    weight: Any = module.weight.detach()
-    scales = weight.scale.numel() * weight.scale.element_size()
+    height, width = before.shape
+    rows = max(1, _ELEMENTS // width)
+    noise = _Noise()
+    integers: torch.Tensor | None = None
+    others: dict[str, list[torch.Tensor]] = {}
+    kind: Any = None
+    layout: Any = None
+    for first in range(0, height, rows):
+        part = before[first : first + rows]
+        holder = _holder(module, part)
+        quantize_(holder, config, lambda one, _, holder=holder: one is holder)
+        weight: Any = holder.weight.detach()
+        noise.add(part, weight.dequantize())
+        names, layout = weight.__tensor_flatten__()
+        for key in names:
+            tensor = getattr(weight, key)
+            if key == _INTEGERS:
+                integers = _on_disk(tensor.dtype, (height, width)) if integers is None else integers
+                integers[first : first + rows] = tensor
+            else:
+                others.setdefault(key, []).append(tensor)
+        kind = cast(Any, type(weight))
+    assert integers is not None
+    tensors = {_INTEGERS: integers} | {key: torch.cat(parts) for key, parts in others.items()}
+    made = kind.__tensor_unflatten__(tensors, layout, before.size(), before.stride())
+    module.weight = nn.Parameter(made, requires_grad=False)
+    scales = tensors["scale"].nbytes
     return Layer(
         name,
         "linear" if isinstance(module, nn.Linear) else "embedding",
         before.numel() * before.element_size(),
         before.numel() * bits // 8 + scales,
-        _sqnr(before, weight),
+        noise.ratio,
         nan,
     )
 
 
-def _sqnr(before: torch.Tensor, weight: Any) -> float:
-    """In dB, some rows at a time."""
-    signal = error = 0.0
-    restored: torch.Tensor = weight.dequantize()
-    for first in range(0, len(before), _ROWS):
-        wanted, found = before[first : first + _ROWS], restored[first : first + _ROWS]
-        signal += float(wanted.square().sum(dtype=torch.float64))
-        error += float((wanted - found).square().sum(dtype=torch.float64))
-    if not error:
-        return inf
-    return 10 * log10(signal / error) if signal else -inf
+def _holder(module: nn.Linear | nn.Embedding, weight: torch.Tensor) -> nn.Linear | nn.Embedding:
+    """A layer of the same kind of some rows of the weight."""
+    height, width = weight.shape
+    if isinstance(module, nn.Linear):
+        holder: nn.Linear | nn.Embedding = nn.Linear(width, height, bias=False, device="meta")
+    else:
+        holder = nn.Embedding(height, width, device="meta")
+    holder.weight = nn.Parameter(weight, requires_grad=False)
+    return holder
+
+
+def _on_disk(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    """A tensor in the memory of a temporary file, which the system may write out when it needs the memory."""
+    size = prod(shape) * dtype.itemsize
+    with tempfile.TemporaryFile() as file:
+        file.truncate(size)
+        memory = mmap.mmap(file.fileno(), size)
+    return torch.frombuffer(memory, dtype=dtype).view(shape)
+
+
+def _trim() -> Callable[[], object]:
+    """What gives memory that was freed back to the system, where the C library keeps it: a gigabyte, otherwise."""
+    trim: Any = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return (lambda: None) if trim is None else lambda: trim(0)
+
+
+class _Noise:
+    """Energy of a signal and of its error."""
+
+    def __init__(self) -> None:
+        self._signal = 0.0
+        self._error = 0.0
+
+    def add(self, wanted: torch.Tensor, found: torch.Tensor) -> None:
+        self._signal += float(wanted.square().sum(dtype=torch.float64))
+        self._error += float((wanted - found).square().sum(dtype=torch.float64))
+
+    @property
+    def ratio(self) -> float:
+        """In dB."""
+        if not self._error:
+            return inf
+        return 10 * log10(self._signal / self._error) if self._signal else -inf

@@ -153,9 +153,9 @@ class _Lookup(RewritePattern):
 
         zeros = None
         if np.any(zero_points):
-            given = dequantize.operands[2]
-            assert isinstance(given.owner, GetOp)
-            zeros = read(packer.floats(f"{given.owner.symbol.string_value()}_f32", zero_points))
+            owner = dequantize.operands[2].owner
+            key = owner.symbol.string_value() if isinstance(owner, GetOp) else f"{weight.key}_zero_points"
+            zeros = read(packer.floats(f"{key}_f32", zero_points))
         half = 1 << (bits - 1)
         named = read(packer.rows(shape[0])) if indices is None else indices
         packed = dequantize.operands[0] if bits == 8 else read(packer.packed(weight, bits))

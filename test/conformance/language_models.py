@@ -1,0 +1,113 @@
+"""Small decoders of transformers with random weights, of every family that is tested."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+with warnings.catch_warnings(action="ignore"):  # of transformers about itself
+    import transformers as hf
+
+VOCABULARY: Final = 64
+_SIZES: Final[dict[str, Any]] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+}
+_GROUPED: Final = _SIZES | {"num_key_value_heads": 2}
+_HEADS: Final = _GROUPED | {"head_dim": 8}
+_WINDOW: Final = {"sliding_window": 8}
+_MIXED: Final = {"layer_types": ["sliding_attention", "full_attention"]}
+_STATE: Final[dict[str, Any]] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "state_size": 8,
+}
+
+ATTENTION: Final[dict[str, Callable[[], Any]]] = {
+    "cohere": lambda: hf.CohereConfig(**_GROUPED),
+    "falcon": lambda: hf.FalconConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_kv_heads=2,
+        alibi=False,
+        new_decoder_architecture=True,
+    ),
+    "gemma": lambda: hf.GemmaConfig(**_HEADS),
+    "gemma2": lambda: hf.Gemma2Config(**_HEADS, **_WINDOW),
+    "gemma3": lambda: hf.Gemma3TextConfig(**_HEADS, **_WINDOW, **_MIXED),
+    "glm": lambda: hf.GlmConfig(**_HEADS),
+    "gpt2": lambda: hf.GPT2Config(vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=64),
+    "gpt_neox": lambda: hf.GPTNeoXConfig(**_SIZES),
+    "gptj": lambda: hf.GPTJConfig(
+        vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=64, rotary_dim=8
+    ),
+    "granite": lambda: hf.GraniteConfig(**_GROUPED),
+    "llama": lambda: hf.LlamaConfig(**_GROUPED),
+    "mistral": lambda: hf.MistralConfig(**_HEADS, **_WINDOW),
+    "olmo2": lambda: hf.Olmo2Config(**_GROUPED),
+    "opt": lambda: hf.OPTConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        ffn_dim=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=64,
+        word_embed_proj_dim=32,
+    ),
+    "phi": lambda: hf.PhiConfig(**_SIZES),
+    "phi3": lambda: hf.Phi3Config(**_GROUPED),
+    "qwen2": lambda: hf.Qwen2Config(**_GROUPED),
+    "qwen3": lambda: hf.Qwen3Config(**_HEADS),
+    "smollm3": lambda: hf.SmolLM3Config(**_GROUPED),
+    "stablelm": lambda: hf.StableLmConfig(**_GROUPED),
+    "starcoder2": lambda: hf.Starcoder2Config(**_GROUPED),
+}
+"""Families whose cache is of keys and values, which take any number of tokens in a call."""
+
+STEPWISE: Final[dict[str, Callable[[], Any]]] = {
+    "bamba": lambda: hf.BambaConfig(
+        **_GROUPED,
+        mamba_n_heads=4,
+        mamba_d_head=16,
+        mamba_n_groups=1,
+        mamba_d_state=8,
+        attn_layer_indices=[1],
+    ),
+    "falcon_mamba": lambda: hf.FalconMambaConfig(**_STATE),
+    "lfm2": lambda: hf.Lfm2Config(**_GROUPED, layer_types=["conv", "full_attention"]),
+    "llama4": lambda: hf.Llama4TextConfig(
+        **_HEADS,
+        intermediate_size_mlp=64,
+        num_local_experts=2,
+        attention_chunk_size=8,
+        layer_types=["chunked_attention", "full_attention"],
+    ),
+    "mamba": lambda: hf.MambaConfig(**_STATE),
+    "mamba2": lambda: hf.Mamba2Config(**_STATE, num_heads=4, head_dim=16, n_groups=2, expand=2, chunk_size=8),
+}
+"""Families that take one token in a call: their layers are recurrent, or their code depends on the number of tokens."""
+
+
+def random_model(config: Any) -> Any:
+    """A decoder of random weights in evaluation mode."""
+    torch.manual_seed(0)
+    config.use_cache = True
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            model = hf.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+        except ValueError:
+            model = hf.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    return model.eval()

@@ -1,0 +1,86 @@
+"""Decoders of transformers with a cache of fixed size: both runtimes against the model without a cache."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import torch
+from language_models import ATTENTION, STEPWISE, VOCABULARY, random_model
+from stock import StockRuntime
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder
+from et_vm.runtime import Method, Runtime
+
+SIZES: Final = Sizes(context=40, chunk=12)
+PROMPT: Final = 12
+TOKENS: Final = torch.randint(0, VOCABULARY, (1, PROMPT + 16), generator=torch.Generator().manual_seed(0))
+
+
+def _expected(model: Any) -> torch.Tensor:
+    with torch.no_grad():
+        return model(TOKENS, use_cache=False).logits[0]
+
+
+def _compiled(model: Any) -> tuple[Any, set[str]]:
+    decoder = CachedDecoder(model, SIZES)
+    check_decoder(model, decoder)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(decoder, SIZES)
+    return to_edge(found.programs), set(found.programs)
+
+
+def _step(method: Method, first: int, last: int) -> torch.Tensor:
+    return torch.as_tensor(method.execute([TOKENS[:, first:last], torch.arange(first, last)])[0])[0]
+
+
+@pytest.mark.parametrize("family", ATTENTION)
+def test_prompts_and_steps(family: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """A prompt in two calls is a prompt in one; then sixteen steps, by the method for one token."""
+    model = random_model(ATTENTION[family]())
+    expected = _expected(model)
+    edge, names = _compiled(model)
+    assert names == {"forward", "decode"}
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    program = Runtime().load_program(file, poison=True)
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    for bounds in ((0, PROMPT), (0, 5), (5, PROMPT)):
+        found = _step(forward, *bounds)
+        torch.testing.assert_close(found, expected[bounds[1] - 1], rtol=1e-4, atol=1e-5)
+    for place in range(PROMPT, TOKENS.shape[1]):
+        method = decode if place % 4 else forward
+        torch.testing.assert_close(_step(method, place, place + 1), expected[place], rtol=1e-4, atol=1e-5)
+    path = tmp_path / "model.pte"
+    edge.to_executorch().save(path)
+    (first,) = stock.run(path, [TOKENS[:, :PROMPT].contiguous(), torch.arange(PROMPT)])
+    torch.testing.assert_close(first[0], expected[PROMPT - 1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", STEPWISE)
+def test_steps(family: str, stock: StockRuntime, tmp_path: Path) -> None:
+    model = random_model(STEPWISE[family]())
+    expected = _expected(model)
+    edge, names = _compiled(model)
+    assert names == {"forward"}
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, poison=True).load_method("forward")
+    for place in range(16):
+        torch.testing.assert_close(_step(method, place, place + 1), expected[place], rtol=1e-4, atol=1e-5)
+    path = tmp_path / "model.pte"
+    edge.to_executorch().save(path)
+    (first,) = stock.run(path, [TOKENS[:, :1].contiguous(), torch.arange(1)])
+    torch.testing.assert_close(first[0], expected[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("change", [lambda one: one, lambda one: one[:, -1:]], ids=["all", "last"])
+def test_logits_of_each_token(change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    model = random_model(ATTENTION["qwen3"]())
+    decoder = CachedDecoder(model, SIZES, all_logits=True)
+    check_decoder(model, decoder)
+    with torch.no_grad():
+        found = decoder(TOKENS[:, :PROMPT], torch.arange(PROMPT))
+    torch.testing.assert_close(change(found)[0], change(_expected(model)[None, :PROMPT])[0])
