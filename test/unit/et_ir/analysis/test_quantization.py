@@ -17,7 +17,7 @@ from et_ir.analysis.quantization import (
     quantization_of,
     quantized,
 )
-from et_ir.dialects.program import Globals
+from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ops.dtypes import I8
 
@@ -105,3 +105,27 @@ def test_per_token() -> None:
     (_, there), (_, restored) = quantizations(PerToken(), torch.ones(3, 2))
     assert (there.granularity, there.is_dynamic) == (Granularity.TOKEN, True)
     assert not there.equals(restored)
+
+
+class ConvertedPoints(torch.nn.Module):
+    """Zero points of 8 bits, as torchao stores them: 64-bit ones would make the file larger, and are not folded."""
+
+    def __init__(self, point: int) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.zeros(16384, 8, dtype=torch.int8))
+        self.register_buffer("scales", torch.ones(16384))
+        self.register_buffer("points", torch.full((16384, 1), point, dtype=torch.int8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        points = self.points.to(torch.int64).reshape(-1)
+        return x + ops.dequantize_per_channel(self.weight, self.scales, points, 0, *LIMITS)
+
+
+@pytest.mark.parametrize("point", [0, -5])
+def test_converted_zero_points(point: int) -> None:
+    ((op, found),) = quantizations(ConvertedPoints(point), torch.ones(16384, 8))
+    assert not isinstance(op.operands[2].owner, GetOp), (
+        "the conversion was folded: the test needs a larger one"
+    )
+    np.testing.assert_array_equal(found.zero_points, np.full(16384, point))
+    assert found.is_symmetric == (point == 0)

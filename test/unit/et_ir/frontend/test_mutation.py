@@ -225,6 +225,33 @@ def test_programs_without_writes_are_not_traced(monkeypatch: pytest.MonkeyPatch)
     import_program(program)
 
 
+def test_writes_of_any_size_are_not_traced(monkeypatch: pytest.MonkeyPatch):
+    class Cache(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = nn.Buffer(torch.zeros(8, 3))
+
+        def forward(self, x: Tensor, at: Tensor) -> Tensor:
+            self.rows.index_copy_(0, at, x)
+            return self.rows.sum(0)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("traced again")
+
+    n = torch.export.Dim("n", min=1, max=8)
+    program = torch.export.export(
+        Cache(), (torch.ones(3, 3), torch.arange(3)), dynamic_shapes=({0: n}, {0: n})
+    )
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", refuse)
+    module = import_program(program)
+    from aten_interpreter import Interpreter
+
+    interpreter = Interpreter(module)
+    (total,) = interpreter.run(torch.full((2, 3), 2.0), torch.tensor([6, 1]))
+    torch.testing.assert_close(total, torch.full((3,), 4.0))
+    torch.testing.assert_close(interpreter.symbols["rows"][[1, 6]], torch.full((2, 3), 2.0))
+
+
 def test_running_statistics_in_training_mode():
     net = nn.BatchNorm1d(3).train()
     x = torch.randn(8, 3)

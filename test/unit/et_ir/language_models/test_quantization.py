@@ -1,0 +1,74 @@
+"""Weights of language models quantized in place, as torchao does it layer by layer."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from math import isnan
+
+import pytest
+import torch
+from language_models import ATTENTION, random_model
+from torchao.quantization.granularity import PerAxis, PerGroup
+from torchao.quantization.quant_api import (
+    Int8DynamicActivationIntxWeightConfig,
+    IntxWeightOnlyConfig,
+    quantize_,
+)
+
+from et_ir.language_models import quantization, quantize_weights
+from et_ir.quantization import QuantizationError, QuantizationMode
+
+TOKENS = torch.arange(12)[None] % 64
+CONFIGS = {
+    "8da4w:group=16": Int8DynamicActivationIntxWeightConfig(
+        weight_dtype=torch.int4, weight_granularity=PerGroup(16)
+    ),
+    "int8-dynamic": Int8DynamicActivationIntxWeightConfig(
+        weight_dtype=torch.int8, weight_granularity=PerAxis(0)
+    ),
+    "int8-weights": IntxWeightOnlyConfig(torch.int8, PerAxis(0)),
+}
+
+
+@pytest.mark.parametrize("mode", CONFIGS)
+def test_same_as_torchao(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantization, "_ELEMENTS", 100)  # three rows at a time
+    model = random_model(ATTENTION["llama"]())
+    expected = deepcopy(model)
+    quantize_(expected, CONFIGS[mode], lambda one, _: isinstance(one, torch.nn.Linear))
+    rows = IntxWeightOnlyConfig(torch.int8, PerAxis(0))
+    quantize_(expected, rows, lambda one, _: isinstance(one, torch.nn.Embedding))
+    found = quantize_weights(model, QuantizationMode.parse(mode))
+    assert found.module is model
+    assert not found.unquantized
+    with torch.no_grad():
+        wanted, given = (one(TOKENS, use_cache=False).logits for one in (expected, model))
+    torch.testing.assert_close(given, wanted, rtol=0, atol=0)
+    layers = {one.name: one for one in found.layers}
+    assert layers["model.embed_tokens"].bytes_after == 64 * 32 + 64 * 4
+    head = layers["lm_head"]
+    scales = 64 * 2 * 4 if "group" in mode else 64 * 4
+    assert head.bytes_after == 64 * 32 * (4 if "group" in mode else 8) // 8 + scales
+    assert 15 < head.weight_sqnr < 60
+    assert isnan(head.output_sqnr)
+
+
+def test_layers_left_in_floats() -> None:
+    found = quantize_weights(
+        random_model(ATTENTION["llama"]()), QuantizationMode.parse("8da4w:group=64"), ["lm_head"]
+    )
+    reasons = {one.module: one.reason for one in found.unquantized}
+    assert reasons["lm_head"] == "left in floats by configuration"
+    assert reasons["model.layers.0.self_attn.q_proj"] == "groups of 64 do not divide its 32 inputs"
+    assert {one.name for one in found.layers} == {
+        "model.embed_tokens",
+        *(f"model.layers.{layer}.mlp.down_proj" for layer in range(2)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("mode", "keep", "message"), [("int8", [], "from data"), ("8da4w", ["head*"], "no module's path")]
+)
+def test_refusals(mode: str, keep: list[str], message: str) -> None:
+    with pytest.raises(QuantizationError, match=message):
+        quantize_weights(random_model(ATTENTION["llama"]()), QuantizationMode.parse(mode), keep)

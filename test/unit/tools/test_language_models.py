@@ -1,0 +1,104 @@
+"""et-compile of folders of Hugging Face: files that run step by step, and messages for what cannot be compiled."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import Command
+from language_models import ATTENTION, STEPWISE, random_model
+
+from et_vm.runtime import Runtime
+
+TOKENS = torch.arange(3, 19)[None]
+
+
+@pytest.fixture
+def model(workplace: Path) -> Path:
+    """A folder with a small Llama."""
+    path = workplace / "llama"
+    random_model(ATTENTION["llama"]()).save_pretrained(path)
+    (path / "tokenizer.json").write_text("{}")
+    return path
+
+
+@pytest.mark.usefixtures("model")
+def test_prompt_and_steps(command: Command) -> None:
+    ran = command("et-compile", "hf:llama", "-o", "m.pte", "--max-len", "32", "--max-prefill", "8", "-q")
+    assert ran == (0, "", "")
+    assert Path("m.tokenizer/tokenizer.json").read_text() == "{}"
+    program = Runtime().load_program("m.pte")
+    constants = {
+        name: program.load_method(name).execute([])
+        for name in ("get_max_seq_len", "get_max_context_len", "get_vocab_size")
+    }
+    assert constants == {"get_max_seq_len": [8], "get_max_context_len": [32], "get_vocab_size": [64]}
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    with torch.no_grad():
+        expected = random_model(ATTENTION["llama"]())(TOKENS, use_cache=False).logits[0]
+    for first, last in ((0, 8), (8, 13)):
+        (found,) = forward.execute([TOKENS[:, first:last], torch.arange(first, last)])
+    torch.testing.assert_close(torch.as_tensor(found)[0], expected[12])
+    for place in range(13, 16):
+        (found,) = decode.execute([TOKENS[:, place : place + 1], torch.tensor([place])])
+        torch.testing.assert_close(torch.as_tensor(found)[0], expected[place])
+
+
+@pytest.mark.usefixtures("model")
+def test_quantized(command: Command) -> None:
+    line = ("et-compile", "hf:llama", "-o", "m.pte", "--target", "et-vm", "--max-len", "32")
+    ran = command(*line, "--quantize", "8da4w", "--all-logits")
+    assert ran.code == 0
+    assert "model.layers.1.mlp.down_proj" in ran.err
+    (found,) = (
+        Runtime()
+        .load_program("m.pte")
+        .load_method("forward")
+        .execute([TOKENS, torch.arange(TOKENS.shape[1])])
+    )
+    with torch.no_grad():
+        expected = random_model(ATTENTION["llama"]())(TOKENS, use_cache=False).logits
+    assert found.shape == expected.shape
+    similarity = torch.nn.functional.cosine_similarity(torch.as_tensor(found), expected, dim=-1)
+    assert similarity.min() > 0.9
+
+
+def test_one_token_at_a_time(command: Command) -> None:
+    random_model(STEPWISE["mamba"]()).save_pretrained("mamba")
+    ran = command("et-compile", "hf:mamba", "-o", "m.pte")
+    assert ran.code == 0
+    assert "prompts are taken one token at a time: its recurrent layers" in ran.err
+    assert not Path("m.tokenizer").exists()
+    assert Runtime().load_program("m.pte").load_method("get_max_seq_len").execute([]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["hf:absent"], 3, "absent: no such folder"),
+        (["hf:llama", "--max-len", "65"], 2, "--max-len 65: the model has 64 positions"),
+        (["hf:llama", "--max-len", "0"], 2, "'0': expected a positive number"),
+        (["hf:llama", "--max-len", "8", "--max-prefill", "9"], 2, "--max-prefill 9: the context has 8"),
+        (["hf:llama", "--quantize", "int8"], 2, "scales of activations from data"),
+        (["hf:llama", "--quantize", "int8-weights", "--calibrate", "x.npz"], 2, "does not apply"),
+        (["relu.mlir", "--max-len", "8"], 2, "--max-len applies to hf:FOLDER only"),
+        (["relu.mlir", "--all-logits"], 2, "--all-logits applies to hf:FOLDER only"),
+    ],
+)
+@pytest.mark.usefixtures("model")
+def test_refusals(command: Command, options: list[str], code: int, message: str) -> None:
+    ran = command("et-compile", *options, "-o", "m.pte", "-q")
+    assert ran.code == code
+    assert message in ran.err
+    assert not Path("m.pte").exists()
+
+
+def test_missing_shard(command: Command, model: Path) -> None:
+    shutil.rmtree(model)
+    random_model(ATTENTION["llama"]()).save_pretrained(model, max_shard_size="20KB")
+    sorted(model.glob("*.safetensors"))[0].unlink()
+    ran = command("et-compile", "hf:llama", "-o", "m.pte", "-q")
+    assert ran.code == 3
+    assert "files of weights are missing: model-00001-of-" in ran.err
