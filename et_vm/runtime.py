@@ -97,6 +97,10 @@ class Program:
                 self._methods[name] = self._load(name, memory=self._memory)
             return self._methods[name]
 
+    def instance(self) -> Program:
+        """The same program with arenas and state of its own: instances share weights, and may run at the same time."""
+        return Program(self._program, self._load, poison=self._poison)
+
     def metadata(self, method_name: str) -> MethodMeta:
         """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
         name.

@@ -9,7 +9,7 @@ from et_schema.diagnostics import did_you_mean
 from et_tools.exit_codes import ExitCode, UsageError, request_tracebacks
 from et_tools.messages import COLORS, request_color
 
-__all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count"]
+__all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count", "positive_number"]
 
 SHELLS = ("bash", "zsh", "fish")
 """Shells with completion."""
@@ -28,6 +28,13 @@ ALIGNMENTS = {
     "delegate_alignment": "of each delegate blob (default: 16)",
 }
 """Options of the commands that write programs, with what they align, in bytes."""
+
+
+def positive_number(text: str) -> int:
+    """The type of options that count from 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
 
 
 def alignment(text: str) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import find_target, target_names
-from et_tools.arguments import ALIGNMENTS, WIDE, CommandParser
+from et_tools.arguments import ALIGNMENTS, WIDE, CommandParser, positive_number
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output
 from et_tools.pass_options import add_pass_options
@@ -293,13 +293,13 @@ def _parser(text: str, command: str) -> CommandParser:
     )
     add(
         "--max-len",
-        type=_positive,
+        type=positive_number,
         metavar="N",
         help="positions that the cache of hf:FOLDER holds (default: those of the model, at most 2048)",
     )
     add(
         "--max-prefill",
-        type=_positive,
+        type=positive_number,
         metavar="N",
         help="most tokens of hf:FOLDER in one call; longer prompts take several calls (default: 128)",
     )
@@ -345,13 +345,6 @@ def _bound(text: str) -> float:
     if not bound >= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a bound: expected a non-negative number")
     return bound
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a positive number")
-    return number
 
 
 def is_file(model: str) -> bool:

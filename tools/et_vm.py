@@ -5,6 +5,7 @@ examples:
   et-vm run model.pte --input x.npy --output-dir out one array per input, outputs as .npy files
   et-vm run model.pte --input ones --repeat 100      latency as minimum and median
   et-vm run model.pte --poison                       overwrite dead memory while running
+  et-vm generate model.pte --prompt 'Once upon'       continue a text with a language model
   et-vm debug model.pte                              step through the instructions, forward and back
   et-vm profile model.pte                            time of each instruction
   et-vm info model.pte                               methods, operators, memory, weights
@@ -22,9 +23,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from et_tools.arguments import WIDE, CommandParser
+from et_tools.arguments import WIDE, CommandParser, positive_number
 from et_tools.exit_codes import ExitCode, guarded, print_traceback
 from et_tools.messages import print_message
+from et_tools.vm_generation_options import add_generation_options
 from et_tools.vm_kernels import LOAD
 
 __all__ = ["main"]
@@ -76,6 +78,19 @@ examples:
   et-vm diff before.pte after.pte          instructions, memory, weights (- before, + after)
   et-vm diff --all before.pte after.pte    without a limit on lines
   et-vm diff --json before.pte after.pte
+"""
+
+GENERATE = """et-vm generate: continue a text with a language model (et-compile hf:FOLDER).
+
+examples:
+  et-vm generate model.pte --prompt 'Once upon a time'           the likeliest text, as it comes
+  et-vm generate model.pte --prompt - < text.txt --native        machine code; the prompt from a file
+  et-vm generate model.pte --prompt 'It was' --temperature 0.8 --top-p 0.9 --seed 1
+  et-vm generate model.pte --chat                                a conversation, a line a message
+  et-vm generate model.pte --prompt 'Age: ' --regex '[0-9]{1,3}'           constrained text
+  et-vm generate model.pte --prompt 'As JSON: ' --json-schema person.json
+  et-vm generate large.pte --draft small.pte --prompt 'It was'   speculative decoding
+  et-vm generate model.pte --prompt 'It was' --save-session s.safetensors
 """
 
 DEBUG = """et-vm debug: execute a method step by step, forward and back.
@@ -156,12 +171,6 @@ LIMITS = {
 }
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
-
-
 def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of executions")
@@ -181,7 +190,7 @@ def _tolerance(text: str) -> float:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "et-vm",
-        "et-vm {run,debug,profile,info,report,diff,compare,ops,bundle,verify,validate} [options] FILE",
+        "et-vm {run,generate,debug,profile,info,report,diff,compare,ops,bundle,verify,validate} [options] FILE",
         __doc__ or "",
     )
     parser.add_version()
@@ -213,7 +222,9 @@ def _parser() -> CommandParser:
         "help": "data file (.ptd) with external tensors; repeatable",
     }
     run.add_argument("--data", **data)
-    run.add_argument("--repeat", type=_positive, metavar="N", help="execute N times and print the latency")
+    run.add_argument(
+        "--repeat", type=positive_number, metavar="N", help="execute N times and print the latency"
+    )
     run.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     run.add_argument("--load", **LOAD)
     native = {
@@ -221,7 +232,7 @@ def _parser() -> CommandParser:
         "help": "let machine code in the file run: it can do whatever this command can",
     }
     threads = {
-        "type": _positive,
+        "type": positive_number,
         "metavar": "N",
         "help": "threads that share the work of machine code (default: ET_VM_THREADS, or 1)",
     }
@@ -229,15 +240,20 @@ def _parser() -> CommandParser:
     run.add_argument("--threads", **threads)
     run.add_argument("--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors")
     limit = {
-        "type": _positive,
+        "type": positive_number,
         "metavar": "N",
         "help": "trap after N instructions (default: 10,000,000)",
     }
     run.add_argument("--instruction-limit", **limit)
     for name, summary in LIMITS.items():
-        run.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+        run.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
     run.add_argument("--wide", **WIDE)
     run.add_argument("--json", action="store_true", help="print JSON")
+
+    generate = verb("generate", "continue a text with a language model", GENERATE)
+    add_generation_options(generate, KERNEL_LIBRARIES)
+    generate.add_argument("--native", **native)
+    generate.add_argument("--threads", **threads)
 
     debug = verb("debug", "execute a method step by step, forward and back", DEBUG)
     debug.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
@@ -263,13 +279,13 @@ def _parser() -> CommandParser:
         "--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors"
     )
     for name, summary in LIMITS.items():
-        debug.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+        debug.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
 
     profile = verb("profile", "measure the time of each instruction", PROFILE)
     profile.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
     profile.add_argument("--input", **source)
     profile.add_argument(
-        "--repeat", type=_positive, default=10, metavar="N", help="executions measured (default: 10)"
+        "--repeat", type=positive_number, default=10, metavar="N", help="executions measured (default: 10)"
     )
     profile.add_argument(
         "--warmup", type=_count, default=1, metavar="N", help="executions before these (default: 1)"
@@ -288,7 +304,7 @@ def _parser() -> CommandParser:
     profile.add_argument("--native", **native)
     profile.add_argument("--threads", **threads)
     for name, summary in LIMITS.items():
-        profile.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+        profile.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
     profile.add_argument("--wide", **WIDE)
     profile.add_argument("--json", action="store_true", help="print JSON")
 
@@ -413,7 +429,7 @@ def _parser() -> CommandParser:
     verify.add_argument("--data", **data)
     verify.add_argument("--instruction-limit", **limit)
     for name, summary in LIMITS.items():
-        verify.add_argument(f"--{name}", type=_positive, metavar="N", help=summary)
+        verify.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
     verify.add_argument("--json", action="store_true", help="print JSON")
 
     validate = verb("validate", "check a program", VALIDATE)
@@ -451,6 +467,10 @@ def run(arguments: list[str]) -> int:
                         run_file(args)
                     return outcome.exit_code
                 run_file(args)
+            case "generate":
+                from et_tools.vm_generate import generate_text
+
+                generate_text(args)
             case "debug":
                 from et_tools.vm_debug import debug_file
 

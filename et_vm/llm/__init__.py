@@ -1,0 +1,32 @@
+"""Text generation with programs of language models, as `et-compile hf:FOLDER` makes them.
+
+Needs the package `tokenizers`, of the extra `llm`.
+
+```python
+from et_vm.llm import GenerationConfig, TextLLMRunner
+
+runner = TextLLMRunner("model.pte", "model.tokenizer")
+runner.generate("Once upon a time", GenerationConfig(max_new_tokens=64), print)
+```
+"""
+
+from et_vm.llm.constraint import Constraint
+from et_vm.llm.model import LanguageModel
+from et_vm.llm.runner import GenerationConfig, Stats, TextLLMRunner
+from et_vm.llm.sampling import Sampler
+from et_vm.llm.session import Session
+from et_vm.llm.speculation import Draft
+from et_vm.llm.text import TextStream, Tokenizer
+
+__all__ = [
+    "Constraint",
+    "Draft",
+    "GenerationConfig",
+    "LanguageModel",
+    "Sampler",
+    "Session",
+    "Stats",
+    "TextLLMRunner",
+    "TextStream",
+    "Tokenizer",
+]

@@ -1,0 +1,170 @@
+"""JSON schemas as regular expressions of the texts that match them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from et_schema.errors import InputError
+
+__all__ = ["expression_of"]
+
+_SPACE: Final = " ?"
+_CHARACTER: Final = r'([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})'
+_INTEGER: Final = "-?(0|[1-9][0-9]{0,17})"
+_NUMBER: Final = _INTEGER + r"(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?"
+_KNOWN: Final = frozenset(
+    {
+        *("type", "enum", "const", "anyOf", "oneOf", "$ref", "properties", "required", "items", "minItems"),
+        *("maxItems", "minLength", "maxLength", "pattern", "additionalProperties"),
+        *("title", "description", "default", "examples", "$defs", "definitions", "$schema", "$id"),
+    }
+)
+
+
+def expression_of(schema: Mapping[str, Any] | bool) -> str:
+    """The expression, for `Automaton`.
+
+    Objects have their properties in the order of the schema and no others; those that are not required may be absent.
+    One space may follow a colon and a comma. Raises InputError for keywords that say more than that, and for schemas
+    that refer to themselves.
+    """
+    return _Schemas(schema).expression(schema, "#", ())
+
+
+class _Schemas:
+    def __init__(self, root: Any) -> None:
+        self._root = root
+
+    def expression(self, given: Any, where: str, within: tuple[str, ...]) -> str:
+        if not isinstance(given, Mapping):
+            raise InputError("JSON schema: expected an object that says the type", where=where)
+        schema = cast("Mapping[str, Any]", given)
+        unknown = [str(key) for key in schema if key not in _KNOWN]
+        if unknown:
+            raise InputError(f"JSON schema: '{unknown[0]}' is not supported", where=where)
+        if "$ref" in schema:
+            return self._referred(str(schema["$ref"]), where, within)
+        if "const" in schema:
+            return _literal(schema["const"])
+        if "enum" in schema:
+            return _any_of([_literal(one) for one in schema["enum"]], where)
+        for key in ("anyOf", "oneOf"):
+            if key in schema:
+                parts = [
+                    self.expression(one, f"{where}/{key}/{number}", within)
+                    for number, one in enumerate(schema[key])
+                ]
+                return _any_of(parts, where)
+        kind: Any = schema.get("type")
+        if isinstance(kind, list):
+            kinds = cast("list[Any]", kind)
+            parts = [self.expression({**schema, "type": one}, where, within) for one in kinds]
+            return _any_of(parts, where)
+        match kind:
+            case "null":
+                return "null"
+            case "boolean":
+                return "(true|false)"
+            case "integer":
+                return _INTEGER
+            case "number":
+                return _NUMBER
+            case "string":
+                return self._string(schema, where)
+            case "array":
+                return self._array(schema, where, within)
+            case "object":
+                return self._object(schema, where, within)
+            case _:
+                raise InputError(f"JSON schema: {kind!r} is no type", where=where)
+
+    def _referred(self, reference: str, where: str, within: tuple[str, ...]) -> str:
+        if reference in within:
+            raise InputError(f"JSON schema: {reference} refers to itself", where=where)
+        if not reference.startswith("#/"):
+            raise InputError(f"JSON schema: {reference} is in another document", where=where)
+        found: Any = self._root
+        for part in reference[2:].split("/"):
+            if not isinstance(found, Mapping) or part not in found:
+                raise InputError(f"JSON schema: there is no {reference}", where=where)
+            found = cast("Mapping[str, Any]", found)[part]
+        return self.expression(found, reference, (*within, reference))
+
+    def _string(self, schema: Mapping[str, Any], where: str) -> str:
+        if "pattern" in schema:
+            if "minLength" in schema or "maxLength" in schema:
+                raise InputError("JSON schema: 'pattern' beside a length is not supported", where=where)
+            return f'"({str(schema["pattern"]).removeprefix("^").removesuffix("$")})"'
+        return f'"{_CHARACTER}{_repeated(schema, "Length", where)}"'
+
+    def _array(self, schema: Mapping[str, Any], where: str, within: tuple[str, ...]) -> str:
+        if "items" not in schema:
+            raise InputError("JSON schema: an array without 'items'", where=where)
+        item = self.expression(schema["items"], f"{where}/items", within)
+        least, most = _limits(schema, "Items", where)
+        if most == 0:
+            return r"\[\]"
+        rest = "" if most is None else str(most - 1)
+        several = f"({item})(,{_SPACE}({item})){{{max(least - 1, 0)},{rest}}}"
+        return rf"\[{several}\]" if least else rf"\[({several})?\]"
+
+    def _object(self, schema: Mapping[str, Any], where: str, within: tuple[str, ...]) -> str:
+        properties: Mapping[str, Any] = schema.get("properties", {})
+        if schema.get("additionalProperties") not in (None, False):
+            raise InputError("JSON schema: 'additionalProperties' is not supported", where=where)
+        required = set(schema.get("required", ()))
+        if required - set(properties):
+            raise InputError("JSON schema: 'required' names what 'properties' lacks", where=where)
+        members = [
+            (
+                f"{_literal(name)}:{_SPACE}({self.expression(one, f'{where}/properties/{name}', within)})",
+                name in required,
+            )
+            for name, one in properties.items()
+        ]
+        return rf"\{{{_members(members)}\}}"
+
+
+def _members(members: list[tuple[str, bool]]) -> str:
+    """Members in order, with commas between those that are there."""
+    tails = [""]
+    """By how many members are left: what may follow the one before."""
+    for member, is_required in reversed(members):
+        following = f",{_SPACE}{member}{tails[-1]}"
+        tails.append(following if is_required else f"({following}|{tails[-1]})")
+    starts: list[str] = []
+    for number, (member, is_required) in enumerate(members):
+        starts.append(f"{member}{tails[len(members) - 1 - number]}")
+        if is_required:
+            return f"({'|'.join(starts)})"
+    return f"({'|'.join([*starts, ''])})"
+
+
+def _any_of(parts: list[str], where: str) -> str:
+    if not parts:
+        raise InputError("JSON schema: nothing to choose from", where=where)
+    return f"({'|'.join(parts)})"
+
+
+def _literal(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub(r"([^\w\s\"',:])", r"\\\1", text)
+
+
+def _limits(schema: Mapping[str, Any], kind: str, where: str) -> tuple[int, int | None]:
+    least, most = schema.get(f"min{kind}", 0), schema.get(f"max{kind}")
+    if (
+        not isinstance(least, int)
+        or least < 0
+        or not (most is None or (isinstance(most, int) and most >= least))
+    ):
+        raise InputError(f"JSON schema: min{kind} and max{kind} are no numbers in order", where=where)
+    return least, most
+
+
+def _repeated(schema: Mapping[str, Any], kind: str, where: str) -> str:
+    least, most = _limits(schema, kind, where)
+    return f"{{{least},{'' if most is None else most}}}"

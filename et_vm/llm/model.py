@@ -1,0 +1,109 @@
+"""Programs of language models: methods, sizes and ids of tokens, as constant methods say."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final, cast
+
+from et_schema.errors import Error, ExecutorchError
+from et_schema.scalar_type import ScalarType
+from et_vm.llm.session import Session, Step
+from et_vm.runtime import Program
+
+__all__ = ["LanguageModel"]
+
+_EDGES: Final = 1 << 20
+"""Bytes at the beginning and the end of a file that tell it from others."""
+
+
+class LanguageModel:
+    """A program whose methods take token ids `[1, T]` and positions, i64, and give logits in float32.
+
+    `forward`, or `prefill`, takes up to `chunk` tokens; `decode`, where there is one, the next token of a text.
+    Positions are `[T]`, of each token, or `[1]`, of the first. Logits are of the last token, `[1, V]` or `[1, 1, V]`,
+    or of each, `[1, T, V]`. What other programs lack in constant methods has upstream's defaults.
+    """
+
+    def __init__(self, program: Program) -> None:
+        """Raises ExecutorchError(InvalidArgument) for a program that has no such methods."""
+        self.program = program
+        names = program.method_names
+        many = "prefill" if "prefill" in names else "forward"
+        one = "decode" if "decode" in names else many
+        self.prefill_step = self._step(many)
+        self.decode_step = self._step(one)
+        vocabulary = self._constant("get_vocab_size", None)
+        self.chunk = min(self.prefill_step.longest, int(self._constant("get_max_seq_len", 1 << 62)))
+        """The most tokens of one call."""
+        self.context = int(self._constant("get_max_context_len", self._constant("get_max_seq_len", 128)))
+        """The most tokens of a text."""
+        self.vocabulary = int(vocabulary) if vocabulary is not None else self.decode_step.vocabulary
+        """The number of token ids."""
+        first = self._constant("get_bos_id", None)
+        self.bos_id = None if first is None else int(first)
+        """The id that texts begin with."""
+        last: Any = self._constant("get_eos_ids", [])
+        ends = cast("list[Any]", last if isinstance(last, list) else [last])
+        self.eos_ids = frozenset(int(one) for one in ends)
+        """The ids that end a text."""
+
+    def _step(self, name: str) -> Step:
+        """The form of a method's calls."""
+        if name not in self.program.method_names:
+            raise self._refusal(f"it has no method '{name}'")
+        meta = self.program.metadata(name)
+        if meta.num_inputs() != 2 or meta.num_outputs() != 1:
+            raise self._refusal(f"'{name}' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs")
+        tags = (meta.input_tag(0), meta.input_tag(1), meta.output_tag(0))
+        if tags != ("Tensor",) * 3:
+            raise self._refusal(f"inputs and output of '{name}' are {', '.join(tags)}")
+        tokens, positions, logits = (
+            meta.input_tensor_meta(0),
+            meta.input_tensor_meta(1),
+            meta.output_tensor_meta(0),
+        )
+        good = (
+            tokens.dtype() is ScalarType.LONG
+            and positions.dtype() is ScalarType.LONG
+            and logits.dtype() is ScalarType.FLOAT
+            and len(tokens.sizes()) == 2
+            and tokens.sizes()[0] == 1
+            and len(positions.sizes()) == 1
+            and positions.sizes()[0] in (1, tokens.sizes()[1])
+            and len(logits.sizes()) in (2, 3)
+            and logits.sizes()[0] == 1
+        )
+        if not good:
+            raise self._refusal(f"'{name}' takes {tokens!r} and {positions!r} and gives {logits!r}")
+        longest = tokens.sizes()[1]
+        gives_all = len(logits.sizes()) == 3 and (longest == 1 or logits.sizes()[1] == longest)
+        by_first = positions.sizes()[0] == 1 < longest
+        return Step(name, longest, not tokens.is_dynamic(), by_first, gives_all, logits.sizes()[-1])
+
+    def _refusal(self, reason: str) -> ExecutorchError:
+        return ExecutorchError(
+            Error.InvalidArgument,
+            f"not a language model: {reason}",
+            where=self.program.core.name,
+            hint="a method 'forward' takes token ids [1, T] and positions, int64, and returns logits; "
+            "et-compile hf:FOLDER makes such programs",
+        )
+
+    def _constant(self, name: str, default: Any) -> Any:
+        """What a constant method returns: a value, or a list of several."""
+        if name not in self.program.method_names:
+            return default
+        found = self.program.load_method(name).execute([])
+        return found[0] if len(found) == 1 else found
+
+    def session(self) -> Session:
+        """A text of its own: sessions share weights, and may run at the same time, each in one thread."""
+        return Session(self)
+
+    def fingerprint(self) -> bytes:
+        """What tells the program from others, 32 bytes: a digest of the ends of its file."""
+        data = self.program.core.file
+        digest = hashlib.sha256(str(data.nbytes).encode())
+        digest.update(data[:_EDGES])
+        digest.update(data[-_EDGES:])
+        return digest.digest()

@@ -1,0 +1,238 @@
+"""Generation of text, under the names of ExecuTorch's `TextLLMRunner`."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+from et_schema.errors import InputError
+from et_vm.llm.constraint import Constraint
+from et_vm.llm.model import LanguageModel
+from et_vm.llm.sampling import Sampler
+from et_vm.llm.session import Session
+from et_vm.llm.speculation import Draft
+from et_vm.llm.text import TextStream, Tokenizer
+from et_vm.runtime import Runtime
+from et_vm.values import Array
+
+__all__ = ["GenerationConfig", "Stats", "TextLLMRunner"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationConfig:
+    """How text is generated. The first seven fields have the names of upstream's, -1 stands for as many as fit."""
+
+    echo: bool = True
+    """Whether the prompt is given to the callback first."""
+    max_new_tokens: int = -1
+    warming: bool = False
+    """Whether nothing is given to the callback."""
+    seq_len: int = -1
+    """The most tokens of prompt and continuation."""
+    temperature: float = 0.8
+    num_bos: int = 0
+    """How many of the tokens that texts begin with are put before the prompt, where the tokenizer puts none."""
+    num_eos: int = 0
+    """How many of those that end a text are put behind the prompt."""
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int | None = None
+    constraint: Constraint | None = None
+    """What the text must match, as a regular expression or a JSON schema."""
+
+    def resolve_max_new_tokens(self, max_context_len: int, occupied: int) -> int:
+        """The most tokens to generate, where a text of `occupied` tokens is there."""
+        most = max_context_len if self.seq_len < 0 else min(self.seq_len, max_context_len)
+        left = max(0, most - occupied)
+        return left if self.max_new_tokens < 0 else min(self.max_new_tokens, left)
+
+
+@dataclass
+class Stats:
+    """Times of a generation, in ms since an arbitrary moment, and numbers of tokens."""
+
+    inference_start_ms: float = 0.0
+    prompt_eval_end_ms: float = 0.0
+    first_token_ms: float = 0.0
+    inference_end_ms: float = 0.0
+    num_prompt_tokens: int = 0
+    num_generated_tokens: int = 0
+    num_draft_tokens: int = 0
+    """Tokens that a draft proposed, and"""
+    num_accepted_tokens: int = 0
+    """those of them that were generated."""
+
+    @property
+    def prompt_tokens_per_second(self) -> float:
+        """Of the prompt."""
+        return _rate(self.num_prompt_tokens, self.prompt_eval_end_ms - self.inference_start_ms)
+
+    @property
+    def generated_tokens_per_second(self) -> float:
+        """Of the tokens behind the first, which is known when the prompt has been read."""
+        return _rate(self.num_generated_tokens - 1, self.inference_end_ms - self.first_token_ms)
+
+    def to_json_string(self) -> str:
+        """All fields."""
+        return json.dumps(asdict(self))
+
+
+def _rate(tokens: int, milliseconds: float) -> float:
+    return tokens / milliseconds * 1e3 if tokens > 0 and milliseconds > 0 else 0.0
+
+
+class TextLLMRunner:
+    """Generates text with a program and a tokenizer; one text after the other, which `reset` ends.
+
+    `kernels`, `allow_native` and `threads` are those of `et_vm.runtime`. Raises what loading a program and a tokenizer
+    raises, and InputError for a tokenizer with more ids than the program.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str],
+        tokenizer_path: str | os.PathLike[str],
+        data_path: str | os.PathLike[str] | None = None,
+        *,
+        kernels: str = "portable",
+        allow_native: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        self.tokenizer = Tokenizer(os.fspath(tokenizer_path))
+        program = Runtime(threads=threads).load_program(
+            model_path, data_path=data_path, kernels=kernels, allow_native=allow_native
+        )
+        self.model = LanguageModel(program)
+        check_tokenizer(self.model, self.tokenizer)
+        self.session: Session = self.model.session()
+        self._stopped = False
+
+    def get_vocab_size(self) -> int:
+        """The number of token ids of the program."""
+        return self.model.vocabulary
+
+    def prefill(self, prompt: str) -> None:
+        """Read a text that generations go on from.
+
+        Raises InputError for one that does not fit, with nothing changed.
+        """
+        self.session.feed(self._ids(prompt, GenerationConfig()))
+
+    def stop(self) -> None:
+        """End the generation that runs, after the token that it is at: to be called from a callback, or a thread."""
+        self._stopped = True
+
+    def reset(self) -> None:
+        """Forget the text."""
+        self.session.reset()
+
+    def generate(
+        self,
+        prompt: str,
+        config: GenerationConfig | None = None,
+        token_callback: Callable[[str], object] | None = None,
+        stats_callback: Callable[[Stats], object] | None = None,
+        draft: Draft | None = None,
+    ) -> str:
+        """Read a prompt, generate what follows it, and return that; `token_callback` gets the pieces as they come.
+
+        An empty prompt goes on from the text so far.
+
+        With a `draft`, a smaller model of the same vocabulary, greedy text is the same, in fewer calls of this one.
+        Raises InputError, with nothing changed, for a prompt that does not fit into the context.
+        """
+        config = config or GenerationConfig()
+        give = token_callback if token_callback is not None and not config.warming else _nothing
+        stats = Stats(inference_start_ms=_now())
+        sampler = Sampler(config.temperature, config.top_p, config.top_k, config.seed)
+        ids = self._ids(prompt, config)
+        self._stopped = False
+        logits = self.session.feed(ids) if ids or self.session.logits is None else self.session.logits
+        stats.num_prompt_tokens, stats.prompt_eval_end_ms = len(ids), _now()
+        if config.echo:
+            give(prompt)
+        left = config.resolve_max_new_tokens(self.model.context, len(self.session.tokens))
+        stream, pieces = TextStream(self.tokenizer), list[str]()
+        for token in self._tokens(logits, left, sampler, config.constraint, draft, stats):
+            if not stats.num_generated_tokens:
+                stats.first_token_ms = _now()
+            stats.num_generated_tokens += 1
+            piece = stream.put(token)
+            pieces.append(piece)
+            if piece:
+                give(piece)
+        pieces.append(stream.end())
+        if pieces[-1]:
+            give(pieces[-1])
+        stats.inference_end_ms = _now()
+        if stats_callback is not None:
+            stats_callback(stats)
+        return "".join(pieces)
+
+    def _tokens(
+        self,
+        logits: Array,
+        left: int,
+        sampler: Sampler,
+        constraint: Constraint | None,
+        draft: Draft | None,
+        stats: Stats,
+    ) -> Iterator[int]:
+        """The generated ids, without the one that ends the text; each is fed before the next is chosen."""
+        follower = None if constraint is None else constraint.start(self.tokenizer, self.model)
+        if draft is not None and follower is None and sampler.temperature == 0:
+            yield from draft.tokens(self.session, logits, left, self._is_stopped, stats)
+            return
+        while left > 0 and not self._stopped:
+            allowed = None if follower is None else follower.allowed()
+            token = sampler.choose(logits, allowed)
+            if token in self.model.eos_ids:
+                return
+            if follower is not None:
+                follower.advance(token)
+            yield token
+            left -= 1
+            if left == 0 and self.session.room == 0:
+                return
+            logits = self.session.feed([token])
+            if follower is not None and follower.is_complete:
+                return
+
+    def _is_stopped(self) -> bool:
+        return self._stopped
+
+    def _ids(self, prompt: str, config: GenerationConfig) -> list[int]:
+        ids = self.tokenizer.encode(prompt) if not self.session.tokens else self.tokenizer.encode_rest(prompt)
+        model = self.model
+        if model.bos_id is not None and not self.session.tokens:
+            begun = 0
+            while begun < len(ids) and ids[begun] == model.bos_id:
+                begun += 1
+            ids = [model.bos_id] * max(0, config.num_bos - begun) + ids
+        ids += sorted(model.eos_ids)[:1] * config.num_eos
+        if not ids and model.bos_id is not None and not self.session.tokens:
+            ids = [model.bos_id]
+        if not ids and self.session.logits is None:
+            raise InputError("the prompt has no tokens")
+        return ids
+
+
+def check_tokenizer(model: LanguageModel, tokenizer: Tokenizer) -> None:
+    """Raise InputError for a tokenizer with ids that the model does not have."""
+    if tokenizer.size > model.vocabulary:
+        raise InputError(
+            f"the tokenizer has {tokenizer.size} ids, the program {model.vocabulary}",
+            where=str(tokenizer.file),
+            hint="give the tokenizer that the model was trained with",
+        )
+
+
+def _now() -> float:
+    return time.perf_counter() * 1e3
+
+
+def _nothing(_: str) -> None:
+    """The callback of nobody."""

@@ -1,0 +1,65 @@
+"""The choice of a token by its logits: greedy, or at random by temperature, top-k and top-p."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from et_schema.errors import InputError
+from et_vm.values import Array
+
+__all__ = ["Sampler"]
+
+
+@dataclass
+class Sampler:
+    """Chooses token ids; the same seed and logits give the same ids.
+
+    Top-p keeps the likeliest tokens that together have at least probability `top_p` (Holtzman et al. 2020, section
+    3.1), top-k the `top_k` likeliest. Raises InputError for numbers that say nothing.
+    """
+
+    temperature: float = 0.0
+    """Divides the logits; 0 takes the likeliest token, the first of equal ones."""
+    top_p: float = 1.0
+    top_k: int = 0
+    """0: all."""
+    seed: int | None = None
+    """None: other ids each time."""
+    _random: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < np.inf:
+            raise InputError(f"temperature {self.temperature}: expected a number that is not negative")
+        if not 0 < self.top_p <= 1:
+            raise InputError(f"top_p {self.top_p}: expected a probability above 0")
+        if self.top_k < 0:
+            raise InputError(f"top_k {self.top_k}: expected a number of tokens, or 0 for all")
+        self._random = np.random.default_rng(self.seed)
+
+    def choose(self, logits: Array, allowed: Array | None = None) -> int:
+        """A token id, by logits `[V]` float32; one of `allowed` `[V]` bool.
+
+        Raises InputError where logits are NaN, or no token is allowed.
+        """
+        if allowed is not None:
+            logits = np.where(allowed, logits, -np.inf)
+        best: Any = logits.max()
+        if not best > -np.inf:
+            raise InputError("no token is possible: logits are NaN, or a constraint allows none")
+        if self.temperature == 0:
+            return int(logits.argmax())
+        weights = np.exp((logits.astype(np.float64) - best) / self.temperature)
+        order = np.argsort(-weights, kind="stable")
+        kept = weights[order]
+        if self.top_k:
+            kept = kept[: self.top_k]
+        kept = kept / kept.sum()
+        if self.top_p < 1:
+            kept = kept[: int(np.searchsorted(np.cumsum(kept), self.top_p)) + 1]
+            kept = kept / kept.sum()
+        drawn = float(self._random.random())
+        place = int(np.searchsorted(np.cumsum(kept), drawn, side="right"))
+        return int(order[min(place, len(kept) - 1)])

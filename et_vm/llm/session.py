@@ -1,0 +1,189 @@
+"""Sessions: texts over one set of weights, each with its own state, which can be kept, brought back and forked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.state.files import read_tensors, write_tensors
+from et_vm.values import Array
+
+if TYPE_CHECKING:
+    from et_vm.llm.model import LanguageModel
+
+__all__ = ["Session", "Step"]
+
+_TOKENS: Final = "session.tokens"
+_PROGRAM: Final = "session.program"
+_LOGITS: Final = "session.logits"
+
+
+@dataclass(frozen=True)
+class Step:
+    """The form of the calls of a method."""
+
+    method: str
+    longest: int
+    """The most tokens of a call."""
+    is_fixed: bool
+    """Whether each call has that many."""
+    by_first: bool
+    """Whether a call takes the position of its first token, not of each."""
+    gives_all: bool
+    """Whether logits are of each token, not of the last."""
+    vocabulary: int
+    """Logits of a token."""
+
+
+class Session:
+    """A text so far, and what a model keeps of it. Made by `LanguageModel.session`."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self._program = model.program.instance()
+        self._tokens: list[int] = []
+        self.logits: Array | None = None
+        """Of what follows the text, `[V]` float32; `None` for an empty text, and one that was gone back to."""
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The ids of the text so far."""
+        return tuple(self._tokens)
+
+    @property
+    def room(self) -> int:
+        """How many tokens can be added."""
+        return self.model.context - len(self._tokens)
+
+    def feed(self, ids: Sequence[int]) -> Array:
+        """Add tokens to the text; the logits `[V]` float32 of what follows them.
+
+        Raises InputError, with nothing changed, for no tokens, for an id that the vocabulary lacks, and for more tokens
+        than the context has left.
+        """
+        return self._fed(ids)[-1]
+
+    def feed_all(self, ids: Sequence[int]) -> Array:
+        """The same, with the logits behind each of the tokens, `[len(ids), V]`.
+
+        Raises ExecutorchError(NotSupported) for several tokens and a program that gives logits of the last only.
+        """
+        found = self._fed(ids)
+        if len(found) != len(ids):
+            raise ExecutorchError(
+                Error.NotSupported,
+                "the program gives the logits of the last token of a call only",
+                where=self.model.program.core.name,
+                hint="compile it with et-compile --all-logits",
+            )
+        return found
+
+    def _fed(self, ids: Sequence[int]) -> Array:
+        model = self.model
+        if not ids:
+            raise InputError("no tokens", hint="give at least one, as the id that texts begin with")
+        wrong = [token for token in ids if not 0 <= token < model.vocabulary]
+        if wrong:
+            raise InputError(
+                f"token id {wrong[0]}: the vocabulary has {model.vocabulary} ids",
+                hint="the tokenizer is of another model",
+            )
+        if len(ids) > self.room:
+            raise InputError(
+                f"{len(ids)} tokens after {len(self._tokens)} do not fit into the context of {model.context}",
+                hint="shorten the prompt, or compile with a larger --max-len",
+            )
+        rows: list[Array] = []
+        first = 0
+        while first < len(ids):
+            step = model.decode_step if len(ids) - first == 1 else model.prefill_step
+            # A call of a fixed size takes that many tokens, or its last ones singly.
+            many = min(step.longest, model.chunk, len(ids) - first)
+            if step.is_fixed and many < step.longest:
+                step, many = model.decode_step, 1
+            rows.append(self._call(step, ids[first : first + many], len(self._tokens) + first))
+            first += many
+        self._tokens += ids
+        self.logits = rows[-1][-1]
+        return np.concatenate(rows) if len(rows) > 1 else rows[0]
+
+    def _call(self, step: Step, ids: Sequence[int], position: int) -> Array:
+        tokens = np.array([ids], np.int64)
+        positions = np.arange(position, position + (1 if step.by_first else len(ids)), dtype=np.int64)
+        (logits,) = self._program.load_method(step.method).execute([tokens, positions])
+        found: Array = np.asarray(logits, np.float32).reshape(-1, step.vocabulary)
+        return found
+
+    def rewind(self, length: int) -> None:
+        """Go back to the first `length` tokens, by fewer than one call may have.
+
+        Raises InputError for a length that there was not, ExecutorchError(NotSupported) for a model whose state is not
+        by position, or too far a way back.
+        """
+        back = len(self._tokens) - length
+        if not 0 <= back <= len(self._tokens):
+            raise InputError(f"length {length}: the text has {len(self._tokens)} tokens")
+        if not back:
+            return
+        if back >= self.model.chunk:
+            raise ExecutorchError(
+                Error.NotSupported,
+                f"the state cannot go back by {back} tokens",
+                hint=f"by up to {self.model.chunk - 1}; fork or save a session to come back to it",
+            )
+        del self._tokens[length:]
+        self.logits = None
+
+    def reset(self) -> None:
+        """Begin a new text."""
+        for step in {self.model.prefill_step.method, self.model.decode_step.method}:
+            self._program.load_method(step).state.reset()
+        self._tokens.clear()
+        self.logits = None
+
+    def fork(self) -> Session:
+        """Another session that goes on from the same text."""
+        other = Session(self.model)
+        other._restore(self._state(), self._tokens, self.logits)
+        return other
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write text and state to a `.safetensors` file, which is there completely or as it was.
+
+        Raises ExecutorchError(AccessFailed) for a path that cannot be written.
+        """
+        tensors = self._state()
+        tensors[_TOKENS] = np.array(self._tokens, np.int64)
+        if self.logits is not None:
+            tensors[_LOGITS] = self.logits
+        tensors[_PROGRAM] = np.frombuffer(self.model.fingerprint(), np.uint8)
+        write_tensors(path, tensors)
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Go on from the text and state of a file that `save` has written, with the same program.
+
+        Raises InputError, with nothing changed, for a file of another program, and what reading it raises:
+        ExecutorchError(AccessFailed), InvalidFile.
+        """
+        tensors = dict(read_tensors(path))
+        tokens, program = tensors.pop(_TOKENS, None), tensors.pop(_PROGRAM, None)
+        if tokens is None or program is None:
+            raise InputError(f"{os.fspath(path)} is not a saved session")
+        if program.tobytes() != self.model.fingerprint():
+            raise InputError(f"{os.fspath(path)} is a session of another program")
+        logits = tensors.pop(_LOGITS, None)
+        # The file may be gone when they are looked at.
+        self._restore(tensors, [int(token) for token in tokens], None if logits is None else np.array(logits))
+
+    def _state(self) -> dict[str, Array]:
+        return dict(self._program.load_method(self.model.prefill_step.method).state.arrays())
+
+    def _restore(self, state: dict[str, Array], tokens: Sequence[int], logits: Array | None) -> None:
+        self._program.load_method(self.model.prefill_step.method).state.restore(state)
+        self._tokens = list(tokens)
+        self.logits = logits

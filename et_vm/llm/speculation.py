@@ -1,0 +1,108 @@
+"""Speculative decoding: a small model proposes tokens, the large one checks several in one call.
+
+After Leviathan et al. 2023, section 2, for greedy decoding, where a proposed token is accepted if it is the one that
+the large model would have chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.values import Array
+
+if TYPE_CHECKING:
+    from et_vm.llm.model import LanguageModel
+    from et_vm.llm.runner import Stats
+    from et_vm.llm.session import Session
+
+__all__ = ["Draft"]
+
+
+class Draft:
+    """A model that proposes up to `count` tokens at a time."""
+
+    def __init__(self, model: LanguageModel, count: int = 4) -> None:
+        """Raises InputError for a count below 1."""
+        if count < 1:
+            raise InputError(f"{count} proposed tokens: expected at least 1")
+        self.model = model
+        self.count = count
+        self._session: Session = model.session()
+
+    def tokens(
+        self,
+        session: Session,
+        logits: Array,
+        left: int,
+        is_stopped: Callable[[], bool],
+        stats: Stats,
+    ) -> Iterator[int]:
+        """The greedy continuation of a session's text, at most `left` ids, whose first follows by `logits`.
+
+        Raises InputError for a draft of another vocabulary, ExecutorchError(NotSupported) for a large model that does
+        not give the logits of each token.
+        """
+        model = session.model
+        if self.model.vocabulary != model.vocabulary:
+            raise InputError(
+                f"the draft has {self.model.vocabulary} token ids, the model {model.vocabulary}",
+                hint="both must have the same tokenizer",
+            )
+        if not model.prefill_step.gives_all or model.chunk < 2:
+            raise ExecutorchError(
+                Error.NotSupported,
+                "the model cannot check several tokens in a call",
+                where=model.program.core.name,
+                hint="compile it with et-compile --all-logits",
+            )
+        token = int(logits.argmax())
+        while left > 0 and not is_stopped():
+            if token in model.eos_ids:
+                return
+            yield token
+            left -= 1
+            # All but the first are proposals: what the large model says behind each decides on the next.
+            most = min(self.count, model.chunk - 1, session.room - 1, left)
+            if session.room == 0:
+                return
+            proposed = self._proposals((*session.tokens, token), most)
+            start = len(session.tokens)
+            rows = session.feed_all([token, *proposed])
+            stats.num_draft_tokens += len(proposed)
+            chosen = [int(row.argmax()) for row in rows]
+            accepted = 0
+            while accepted < len(proposed) and proposed[accepted] == chosen[accepted]:
+                if chosen[accepted] in model.eos_ids or is_stopped():
+                    session.rewind(start + 1 + accepted)
+                    return
+                yield proposed[accepted]
+                stats.num_accepted_tokens += 1
+                left -= 1
+                accepted += 1
+            session.rewind(start + 1 + accepted)
+            token = chosen[accepted]
+
+    def _proposals(self, text: tuple[int, ...], most: int) -> list[int]:
+        """What the small model would go on with, up to where its context ends."""
+        session = self._session
+        common = 0
+        for mine, given in zip(session.tokens, text[:-1], strict=False):
+            if mine != given:
+                break
+            common += 1
+        back = len(session.tokens) - common
+        if back >= self.model.chunk:
+            session.reset()
+            common = 0
+        elif back:
+            session.rewind(common)
+        most = min(most, session.room - (len(text) - common))
+        if most <= 0:
+            return []
+        logits = session.feed(text[common:])
+        found = [int(logits.argmax())]
+        while len(found) < most and found[-1] not in self.model.eos_ids:
+            found.append(int(session.feed(found[-1:]).argmax()))
+        return found

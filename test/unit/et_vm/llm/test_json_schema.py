@@ -1,0 +1,95 @@
+"""JSON schemas as expressions: what they match is what the schema allows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from et_schema.errors import InputError
+from et_vm.llm import Constraint
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 8},
+        "age": {"type": "integer"},
+        "tags": {"type": "array", "items": {"enum": ["a", "b.c"]}, "maxItems": 2},
+        "spouse": {"$ref": "#/$defs/name"},
+    },
+    "required": ["age"],
+    "$defs": {"name": {"type": ["string", "null"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": "integer"}, [0, -5, 120], [1.5, "1", None]),
+        ({"type": "number"}, [0, -1.5, 1e30, 12], ["x", True]),
+        ({"type": "boolean"}, [True, False], [0, None]),
+        ({"const": {"a": [1, "x+"]}}, [], [{"a": 1}]),
+        ({"enum": [1, "two", None]}, [1, "two", None], [2, "three"]),
+        ({"type": "string", "minLength": 2, "maxLength": 3}, ["ab", "äö", 'a"b', "a\\n"], ["a", "abcd", 1]),
+        ({"type": "string", "pattern": "^[A-Z]{2}$"}, ["AB"], ["A", "ab", "ABC"]),
+        ({"type": "array", "items": {"type": "integer"}}, [[], [1], [1, 2, 3]], [["x"], 1]),
+        (
+            {"type": "array", "items": {"type": "null"}, "minItems": 2, "maxItems": 2},
+            [[None] * 2],
+            [[], [None]],
+        ),
+        ({"type": "array", "items": {"type": "null"}, "maxItems": 0}, [[]], [[None]]),
+        ({"anyOf": [{"type": "null"}, {"type": "integer"}]}, [None, 3], ["x"]),
+        ({"type": "object", "properties": {}}, [{}], [{"a": 1}]),
+        (
+            {"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}}},
+            [{}, {"a": 1}, {"b": 2}, {"c": 3}, {"a": 1, "c": 3}, {"b": 2, "c": 3}, {"a": 1, "b": 2, "c": 3}],
+            [{"b": 2, "a": 1}, {"d": 1}],
+        ),
+        (
+            PERSON,
+            [
+                {"age": 3},
+                {"name": "Ann", "age": 3, "tags": ["a", "b.c"], "spouse": None},
+                {"age": 1, "spouse": "x"},
+            ],
+            [{}, {"name": "Ann"}, {"age": 1, "tags": ["c"]}, {"age": 1, "tags": ["a"] * 3}, {"age": "1"}],
+        ),
+    ],
+)
+def test_texts(schema: dict[str, Any], good: list[Any], bad: list[Any]) -> None:
+    constraint = Constraint.of_schema(json.dumps(schema))
+    for value in good:
+        for separators in ((",", ":"), (", ", ": ")):
+            assert constraint.matches(json.dumps(value, separators=separators, ensure_ascii=False)), value
+    for value in bad:
+        assert not constraint.matches(json.dumps(value)), value
+
+
+def test_constants_with_signs_of_expressions() -> None:
+    constraint = Constraint.of_schema({"const": "a.b*(c)"})
+    assert constraint.matches('"a.b*(c)"')
+    assert not constraint.matches('"axb*(c)"')
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("{", "Expecting"),
+        ("[]", "expected an object"),
+        ({"type": "set"}, "'set' is no type"),
+        ({"type": "integer", "minimum": 3}, "'minimum' is not supported"),
+        ({"type": "array"}, "without 'items'"),
+        ({"type": "object", "additionalProperties": True}, "not supported"),
+        ({"type": "object", "required": ["a"]}, "'required' names"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "refers to itself"),
+        ({"$ref": "#/$defs/a"}, "there is no"),
+        ({"$ref": "other.json"}, "another document"),
+        ({"type": "string", "minLength": 3, "maxLength": 1}, "no numbers in order"),
+        ({"anyOf": []}, "nothing to choose"),
+    ],
+)
+def test_refusals(schema: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Constraint.of_schema(schema)

@@ -1,0 +1,103 @@
+"""Regular expressions over bytes against Python's own."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from et_schema.errors import InputError
+from et_vm.llm.regular import Automaton, byte_sequences
+
+EXPRESSIONS = [
+    "",
+    "abc",
+    "a|bc|",
+    "(ab)*c+",
+    "a?b{2}c{1,2}",
+    "a{2,}b{0}",
+    "(a|b){0,3}c",
+    "[a-c]*",
+    "[^a]b",
+    "[]a]+",
+    r"\d+(\.\d*)?",
+    r"\w\W\s\S",
+    r"[\d\-x]+",
+    "a.c",
+    "(?:a|(b|c)d)*",
+    "[ä-ü€]+",
+    "[^ä]",
+    r"\{\}\[\]",
+    r"\x41\u20ac",
+    "((a*)*)*b",
+    "x{0,2}y{3}",
+]
+ALPHABET = "abcdxy01. \n-]{}[äöü€😀_A"
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_same_as_python(expression: str) -> None:
+    automaton, pattern = Automaton(expression), re.compile(expression, re.ASCII)
+    choose = random.Random(expression)
+    texts = {"", *ALPHABET}
+    texts |= {"".join(choose.choices(ALPHABET, k=choose.randint(1, 6))) for _ in range(2000)}
+    short = "abcd" if re.search("[a-d]", expression) else "01x.y"
+    texts |= {"".join(choose.choices(short, k=choose.randint(1, 6))) for _ in range(2000)}
+    wrong = [text for text in texts if automaton.matches(text) != bool(pattern.fullmatch(text))]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(0, 0x10FFFF), (0x70, 0x90), (0x7F0, 0x810), (0xD7F0, 0xE010), (0xFFF0, 0x10020), (65, 65)],
+)
+def test_bytes_of_characters(first: int, last: int) -> None:
+    sequences = list(byte_sequences(first, last))
+    for code in {*range(first, min(first + 40, last + 1)), *range(max(first, last - 40), last + 1)}:
+        if 0xD800 <= code < 0xE000:
+            continue
+        text = chr(code).encode()
+        matching = [
+            one
+            for one in sequences
+            if len(one) == len(text) and all(a <= byte <= b for (a, b), byte in zip(one, text, strict=True))
+        ]
+        assert len(matching) == 1, hex(code)
+    for one in sequences:
+        for pick in (0, 1):
+            code = ord(bytes(span[pick] for span in one).decode())
+            assert first <= code <= last
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("a)", "closes nothing"),
+        ("(a", "ends too early"),
+        ("[a", "ends too early"),
+        ("*a", "repeats nothing"),
+        ("a{x}", "no number of repetitions"),
+        ("a{3,2}", "in order"),
+        ("a{1001}", "at most 1000"),
+        ("[z-a]", "out of order"),
+        ("(?=a)", "not supported"),
+        ("^a$", "of the whole text"),
+        (r"\b", "not supported"),
+        (r"\xg", "hexadecimal"),
+        ("a\\", "ends too early"),
+    ],
+)
+def test_refusals(expression: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Automaton(expression)
+
+
+def test_ends() -> None:
+    automaton = Automaton("ab?")
+    state = automaton.after(automaton.start, ord("a"))
+    assert automaton.is_match(state)
+    assert not automaton.is_final(state)
+    state = automaton.after(state, ord("b"))
+    assert automaton.is_final(state)
+    assert not automaton.after(state, ord("c"))

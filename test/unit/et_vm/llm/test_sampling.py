@@ -1,0 +1,63 @@
+"""The choice of tokens: likeliest, and at random with the probabilities of the logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from et_schema.errors import InputError
+from et_vm.llm import Sampler
+
+LOGITS = np.log(np.array([0.1, 0.4, 0.2, 0.3], np.float32))
+
+
+def frequencies(allowed: Any = None, **options: Any) -> np.ndarray:
+    sampler = Sampler(seed=1, **options)
+    found = [sampler.choose(LOGITS, allowed) for _ in range(4000)]
+    return np.bincount(found, minlength=4) / len(found)
+
+
+def test_greedy() -> None:
+    assert Sampler().choose(LOGITS) == 1
+    assert Sampler().choose(np.zeros(4, np.float32)) == 0
+    assert Sampler().choose(LOGITS, np.array([True, False, True, True])) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"temperature": 1.0}, [0.1, 0.4, 0.2, 0.3]),
+        ({"temperature": 0.5}, np.array([0.01, 0.16, 0.04, 0.09]) / 0.3),
+        ({"temperature": 1.0, "top_k": 2}, [0, 4 / 7, 0, 3 / 7]),
+        ({"temperature": 1.0, "top_p": 0.65}, [0, 4 / 7, 0, 3 / 7]),
+        ({"temperature": 1.0, "top_p": 0.75}, [0, 4 / 9, 2 / 9, 3 / 9]),
+        ({"temperature": 1.0, "allowed": np.array([True, False, True, False])}, [1 / 3, 0, 2 / 3, 0]),
+    ],
+)
+def test_probabilities(options: dict[str, Any], expected: Any) -> None:
+    np.testing.assert_allclose(frequencies(**options), expected, atol=0.03)
+
+
+def test_seeds() -> None:
+    one, other = (Sampler(1.0, seed=5) for _ in range(2))
+    ids = [one.choose(LOGITS) for _ in range(50)]
+    assert ids == [other.choose(LOGITS) for _ in range(50)]
+    third = Sampler(1.0, seed=6)
+    assert ids != [third.choose(LOGITS) for _ in range(50)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"temperature": -1}, {"temperature": float("nan")}, {"top_p": 0}, {"top_p": 1.5}, {"top_k": -1}],
+)
+def test_refusals(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="expected"):
+        Sampler(**options)
+
+
+def test_nothing_to_choose() -> None:
+    for logits, allowed in ((np.full(4, np.nan, np.float32), None), (LOGITS, np.zeros(4, np.bool_))):
+        with pytest.raises(InputError, match="no token is possible"):
+            Sampler().choose(logits, allowed)

@@ -1,0 +1,181 @@
+"""Sessions: texts over one set of weights, apart from each other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from language_model import compiled, model
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_schema.errors import ExecutorchError, InputError
+from et_vm.llm import LanguageModel
+from et_vm.runtime import Runtime
+
+TEXT = [0, 9, 30, 200, 4, 17, 65, 66, 67, 5, 5, 90, 11, 12, 13, 14, 15]
+
+
+def opened(**options: object) -> LanguageModel:
+    return LanguageModel(Runtime().load_program(compiled(**options)))  # pyright: ignore[reportArgumentType]
+
+
+def expected(ids: list[int]) -> np.ndarray:
+    with torch.no_grad():
+        return model()(torch.tensor([ids]), use_cache=False).logits[0].numpy()
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_facts() -> None:
+    found = opened()
+    assert (found.chunk, found.context, found.vocabulary) == (8, 48, 280)
+    assert (found.bos_id, found.eos_ids) == (0, frozenset({1}))
+    assert (found.prefill_step.method, found.decode_step.method) == ("forward", "decode")
+
+
+@pytest.mark.parametrize("pieces", [[17], [3, 14], [1, 1, 8, 7], [9, 8]])
+@pytest.mark.parametrize("chunk", [1, 8])
+def test_prompts_in_pieces(pieces: list[int], chunk: int) -> None:
+    session = opened(chunk=chunk).session()
+    wanted, at = expected(TEXT), 0
+    for piece in pieces:
+        close(session.feed(TEXT[at : at + piece]), wanted[at + piece - 1])
+        at += piece
+    assert session.tokens == tuple(TEXT)
+    assert session.room == 48 - 17
+
+
+def test_logits_of_each_token() -> None:
+    session = opened(all_logits=True).session()
+    close(session.feed_all(TEXT), expected(TEXT))
+    session.rewind(12)
+    close(session.feed_all(TEXT[12:]), expected(TEXT)[12:])
+    with pytest.raises(ExecutorchError, match="logits of the last token"):
+        opened().session().feed_all(TEXT)
+
+
+def test_sessions_are_apart() -> None:
+    found = opened()
+    one, other = found.session(), found.session()
+    one.feed(TEXT[:5])
+    other.feed(TEXT[::-1])
+    close(one.feed(TEXT[5:]), expected(TEXT)[-1])
+    fork = one.fork()
+    close(fork.feed([7, 8]), expected([*TEXT, 7, 8])[-1])
+    assert one.tokens == tuple(TEXT)
+    close(one.feed([9]), expected([*TEXT, 9])[-1])
+    one.reset()
+    assert (one.tokens, one.logits) == ((), None)
+    close(one.feed(TEXT[:3]), expected(TEXT[:3])[-1])
+
+
+def test_two_threads() -> None:
+    found = opened()
+    texts = [TEXT, TEXT[::-1]]
+    results: dict[int, np.ndarray] = {}
+
+    def run(number: int) -> None:
+        session = found.session()
+        results[number] = [session.feed([token]) for token in texts[number]][-1]
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, text in enumerate(texts):
+        close(results[number], expected(text)[-1])
+
+
+CONTINUE = """
+import sys
+from et_vm.llm import LanguageModel
+from et_vm.runtime import Runtime
+session = LanguageModel(Runtime().load_program(sys.argv[1])).session()
+session.restore(sys.argv[2])
+assert "torch" not in sys.modules
+print(int(session.logits.argmax()), *(int(session.feed([token]).argmax()) for token in (4, 5)))
+"""
+
+
+def test_saved_and_continued_in_another_process(tmp_path: Path) -> None:
+    (tmp_path / "model.pte").write_bytes(compiled())
+    session = opened().session()
+    first = int(session.feed(TEXT).argmax())
+    session.save(tmp_path / "session.safetensors")
+    done = subprocess.run(
+        [sys.executable, "-c", CONTINUE, tmp_path / "model.pte", tmp_path / "session.safetensors"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    following = [int(session.feed([token]).argmax()) for token in (4, 5)]
+    assert [*map(int, done.stdout.split())] == [first, *following]
+
+
+def test_sessions_of_other_programs(tmp_path: Path) -> None:
+    session = opened().session()
+    session.feed(TEXT)
+    session.save(tmp_path / "session")
+    other = opened(layers=1).session()
+    with pytest.raises(InputError, match="of another program"):
+        other.restore(tmp_path / "session")
+    assert other.tokens == ()
+    program = Runtime().load_program(compiled())
+    program.load_method("forward").state.save(tmp_path / "state")
+    with pytest.raises(InputError, match="not a saved session"):
+        session.restore(tmp_path / "state")
+    (tmp_path / "damaged").write_bytes((tmp_path / "session").read_bytes()[:50])
+    with pytest.raises(ExecutorchError):
+        session.restore(tmp_path / "damaged")
+    with pytest.raises(ExecutorchError):
+        session.restore(tmp_path / "absent")
+    close(session.feed([3]), expected([*TEXT, 3])[-1])
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [([], "no tokens"), ([3, 280], "token id 280: the vocabulary has 280"), ([1] * 32, "do not fit")],
+)
+def test_refused_tokens_change_nothing(ids: list[int], message: str) -> None:
+    session = opened().session()
+    session.feed(TEXT)
+    with pytest.raises(InputError, match=message):
+        session.feed(ids)
+    assert session.tokens == tuple(TEXT)
+    close(session.feed([3]), expected([*TEXT, 3])[-1])
+
+
+def test_ways_back() -> None:
+    session = opened().session()
+    session.feed(TEXT)
+    with pytest.raises(ExecutorchError, match="cannot go back by 8"):
+        session.rewind(9)
+    with pytest.raises(InputError, match="length 18"):
+        session.rewind(18)
+    session.rewind(17)
+    assert session.logits is not None
+    session.rewind(10)
+    close(session.feed([3, 4]), expected([*TEXT[:10], 3, 4])[-1])
+
+
+class NotOne(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
+def test_other_programs() -> None:
+    file = (
+        to_edge(torch.export.export(NotOne(), (torch.ones(2),)))
+        .to_executorch(ExecutorchBackendConfig())
+        .buffer
+    )
+    with pytest.raises(ExecutorchError, match="not a language model: 'forward' has 1 inputs"):
+        LanguageModel(Runtime().load_program(file))

@@ -1,0 +1,174 @@
+"""`et-vm generate`: continue a text with a language model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from et_tools.exit_codes import UsageError
+from et_tools.messages import print_message
+from et_tools.output import check_output
+
+if TYPE_CHECKING:
+    from et_vm.llm import Constraint, Draft, GenerationConfig, Stats, TextLLMRunner
+
+__all__ = ["generate_text"]
+
+
+def generate_text(args: argparse.Namespace) -> None:
+    """Generate as the command line says, streaming the text; numbers go to standard error.
+
+    Raises UsageError for options that do not fit, and what loading and generating raise.
+    """
+    from et_vm.llm import GenerationConfig
+
+    if args.chat and args.prompt is not None:
+        raise UsageError("--chat reads messages from standard input: leave out --prompt")
+    if not args.chat and args.prompt is None and args.session is None:
+        raise UsageError("no prompt: give --prompt TEXT ('-': standard input), or --chat")
+    if args.save_session is not None:
+        check_output(args.save_session)
+    runner = _runner(args)
+    config = GenerationConfig(
+        echo=args.echo,
+        max_new_tokens=-1 if args.max_new_tokens is None else args.max_new_tokens,
+        temperature=args.temperature,
+        top_p=args.top_p,
+        top_k=args.top_k,
+        seed=args.seed,
+        constraint=_constraint(args),
+    )
+    draft = _draft(args)
+    if args.session is not None:
+        runner.session.restore(args.session)
+    if args.chat:
+        _chat(runner, config, args, draft)
+    else:
+        prompt = sys.stdin.read() if args.prompt == "-" else args.prompt or ""
+        _generate(runner, prompt, config, args, draft)
+    if args.save_session is not None:
+        runner.session.save(args.save_session)
+
+
+def _runner(args: argparse.Namespace) -> TextLLMRunner:
+    from et_vm.llm import TextLLMRunner
+
+    tokenizer = args.tokenizer
+    if tokenizer is None:
+        beside = Path(args.file).with_suffix(".tokenizer")
+        if not beside.is_dir():
+            raise UsageError(f"no tokenizer: give --tokenizer FOLDER (there is no {beside})")
+        tokenizer = str(beside)
+    return TextLLMRunner(
+        args.file, tokenizer, args.data, kernels=args.kernels, allow_native=args.native, threads=args.threads
+    )
+
+
+def _constraint(args: argparse.Namespace) -> Constraint | None:
+    from et_vm.llm import Constraint
+
+    if args.regex is not None and args.json_schema is not None:
+        raise UsageError("--regex and --json-schema are two constraints: give one")
+    if args.regex is not None:
+        return Constraint(args.regex)
+    if args.json_schema is None:
+        return None
+    try:
+        return Constraint.of_schema(Path(args.json_schema).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--json-schema {args.json_schema}: {error}") from None
+
+
+def _draft(args: argparse.Namespace) -> Draft | None:
+    from et_vm.llm import Draft, LanguageModel
+    from et_vm.runtime import Runtime
+
+    if args.draft is None:
+        return None
+    if args.temperature:
+        raise UsageError("--draft applies to greedy text: leave out --temperature")
+    if args.regex is not None or args.json_schema is not None:
+        raise UsageError("--draft applies to text without constraints")
+    program = Runtime(threads=args.threads).load_program(
+        args.draft, kernels=args.kernels, allow_native=args.native
+    )
+    return Draft(LanguageModel(program))
+
+
+def _generate(
+    runner: TextLLMRunner,
+    prompt: str,
+    config: GenerationConfig,
+    args: argparse.Namespace,
+    draft: Draft | None,
+) -> str:
+    """Generate, print and return what follows a prompt."""
+    found: list[Stats] = []
+    give = None if args.json else _print_piece
+    text = runner.generate(prompt, config, give, found.append, draft)
+    (stats,) = found
+    if args.json:
+        record: dict[str, Any] = {"prompt": prompt, "text": text}
+        record |= json.loads(stats.to_json_string())
+        record["prompt_tokens_per_second"] = stats.prompt_tokens_per_second
+        record["generated_tokens_per_second"] = stats.generated_tokens_per_second
+        record["peak_memory_bytes"] = _peak_memory()
+        print(json.dumps(record))
+        return text
+    print()
+    if not args.quiet:
+        accepted = ""
+        if draft is not None:
+            accepted = f", {stats.num_accepted_tokens} of {stats.num_draft_tokens} proposed ones accepted"
+        print(
+            f"prompt {stats.num_prompt_tokens} tokens, {stats.prompt_tokens_per_second:.1f} tokens/s; "
+            f"generated {stats.num_generated_tokens}, {stats.generated_tokens_per_second:.1f} tokens/s{accepted}; "
+            f"memory {_peak_memory() / 1e6:.0f} MB at most",
+            file=sys.stderr,
+        )
+    return text
+
+
+def _chat(
+    runner: TextLLMRunner, config: GenerationConfig, args: argparse.Namespace, draft: Draft | None
+) -> None:
+    """A conversation: a line is a message, each answer ends where the model ends it."""
+    from dataclasses import replace
+
+    from et_schema.errors import InputError
+
+    config = replace(config, echo=False)
+    messages: list[dict[str, str]] = []
+    shown = ""
+    for line in sys.stdin:
+        if not line.strip():
+            continue
+        messages.append({"role": "user", "content": line.rstrip("\n")})
+        prompt = runner.tokenizer.chat(messages)
+        # What the template adds to the conversation so far; it may rewrite that.
+        if not prompt.startswith(shown) or not runner.session.tokens:
+            runner.reset()
+            shown = ""
+        try:
+            answer = _generate(runner, prompt.removeprefix(shown), config, args, draft)
+        except InputError as error:
+            if not args.quiet:
+                print_message("et-vm", f"the conversation ends here: {error.message}", "warning")
+            return
+        shown = prompt + answer
+        messages.append({"role": "assistant", "content": answer})
+
+
+def _print_piece(piece: str) -> None:
+    sys.stdout.write(piece)
+    sys.stdout.flush()
+
+
+def _peak_memory() -> int:
+    """The most bytes of memory that the process has had."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,62 @@
+"""Options of `et-vm generate`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from et_tools.arguments import CommandParser, positive_number
+
+__all__ = ["add_generation_options"]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+
+
+def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> None:
+    """Add what says which text is generated, and how; kernels are from one of `libraries`."""
+    add = parser.add_argument
+    add(
+        "--tokenizer",
+        metavar="PATH",
+        help="tokenizer.json, or its folder (default: FILE with the suffix .tokenizer)",
+    )
+    add("--prompt", metavar="TEXT", help="the text to continue; '-' is standard input")
+    add("--chat", action="store_true", help="hold a conversation, by the chat template of the tokenizer")
+    add("--max-new-tokens", type=positive_number, metavar="N", help="default: as many as the context holds")
+    add(
+        "--temperature",
+        type=_number,
+        default=0.0,
+        metavar="T",
+        help="0: the likeliest token (default); more: more random",
+    )
+    add(
+        "--top-p",
+        type=_number,
+        default=1.0,
+        metavar="P",
+        help="choose from the likeliest tokens that together have this probability",
+    )
+    add("--top-k", type=_count, default=0, metavar="K", help="choose from the K likeliest tokens")
+    add("--seed", type=_count, metavar="N", help="repeatable choices")
+    add("--regex", metavar="EXPRESSION", help="generate text that matches it")
+    add("--json-schema", metavar="FILE", help="generate JSON that matches a schema")
+    add("--draft", metavar="FILE", help="a smaller model that proposes tokens")
+    add("--session", metavar="FILE", help="go on from a saved session")
+    add("--save-session", metavar="FILE", help="save the session at the end (.safetensors)")
+    add("--echo", action="store_true", help="print the prompt, too")
+    add("--data", metavar="FILE", help="data file (.ptd) with external tensors")
+    add("--kernels", choices=libraries, default="portable", help="default: portable")
+    add("--json", action="store_true", help="print text and numbers as JSON")
+    add("-q", "--quiet", action="store_true", help="do not print numbers")
