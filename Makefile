@@ -1,4 +1,5 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
+# make story  train a small language model, compile it, and let it continue a text; ten minutes
 # make check  two minutes: lint, types, lit, and a case of each test that needs no command and no stock runtime
 # make test   twelve minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
 # make conformance   everything else that CI runs: all cases against torch and the stock runtime, 500 random programs,
@@ -17,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick walkthrough \
+.PHONY: demo story check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick walkthrough \
 	sweep docs bench fuzz plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took.
@@ -27,6 +28,9 @@ $(TIMED): export TIMEFORMAT = $@: %0R s
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
+
+story: $(VENV)/.story
+	$(BIN)/python -m examples.story
 
 check: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs 2 lint types lit
@@ -157,9 +161,13 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,examples]'
 	touch $@
 
+$(VENV)/.story: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,examples,llm]'
+	touch $@ $(VENV)/.demo
+
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,openvino,scipy,test,stock,examples,sentences]'
-	touch $@ $(VENV)/.demo
+	touch $@ $(VENV)/.demo $(VENV)/.story
 
 clean:
 	rm -rf $(VENV) $(NEWEST) build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -162,6 +162,37 @@ API = (
         },
     ),
     ApiPage(
+        "language-models",
+        "Language models",
+        "folders of Hugging Face as programs with a cache",
+        "et_ir.language_models",
+        {
+            "et_ir.language_models": (
+                *(
+                    "ModelFolder",
+                    "CachedDecoder",
+                    "Sizes",
+                    "check_decoder",
+                    "export_decoder",
+                    "DecoderPrograms",
+                ),
+                *("quantize_weights", "metadata", "LanguageModelError"),
+            ),
+        },
+    ),
+    ApiPage(
+        "generation",
+        "Generation",
+        "text of language models: sessions, sampling, constraints, drafts",
+        "et_vm.llm",
+        {
+            "et_vm.llm": (
+                *("TextLLMRunner", "GenerationConfig", "Stats", "LanguageModel", "Session", "Sampler"),
+                *("Constraint", "Draft", "Tokenizer", "TextStream"),
+            ),
+        },
+    ),
+    ApiPage(
         "runtime-extensions",
         "Kernels, backends, memory and tracing",
         "what a runtime is made of, each of which can be one's own",

@@ -28,18 +28,23 @@ class GenerationConfig:
     echo: bool = True
     """Whether the prompt is given to the callback first."""
     max_new_tokens: int = -1
+    """The most tokens to generate."""
     warming: bool = False
     """Whether nothing is given to the callback."""
     seq_len: int = -1
     """The most tokens of prompt and continuation."""
     temperature: float = 0.8
+    """0 takes the likeliest token."""
     num_bos: int = 0
     """How many of the tokens that texts begin with are put before the prompt, where the tokenizer puts none."""
     num_eos: int = 0
     """How many of those that end a text are put behind the prompt."""
     top_p: float = 1.0
+    """Tokens are the likeliest that together have this probability."""
     top_k: int = 0
+    """Tokens are the likeliest of this number; 0: all."""
     seed: int | None = None
+    """Repeats the choices; None: other ones each time."""
     constraint: Constraint | None = None
     """What the text must match, as a regular expression or a JSON schema."""
 
@@ -55,15 +60,21 @@ class Stats:
     """Times of a generation, in ms since an arbitrary moment, and numbers of tokens."""
 
     inference_start_ms: float = 0.0
+    """Before the prompt is read."""
     prompt_eval_end_ms: float = 0.0
+    """When it has been."""
     first_token_ms: float = 0.0
+    """When the first token has been chosen."""
     inference_end_ms: float = 0.0
+    """At the end."""
     num_prompt_tokens: int = 0
+    """Tokens of the prompt."""
     num_generated_tokens: int = 0
+    """Tokens behind it."""
     num_draft_tokens: int = 0
-    """Tokens that a draft proposed, and"""
+    """Tokens that a draft proposed."""
     num_accepted_tokens: int = 0
-    """those of them that were generated."""
+    """Those of them that were generated."""
 
     @property
     def prompt_tokens_per_second(self) -> float:

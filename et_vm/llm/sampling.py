@@ -24,6 +24,7 @@ class Sampler:
     temperature: float = 0.0
     """Divides the logits; 0 takes the likeliest token, the first of equal ones."""
     top_p: float = 1.0
+    """1: all."""
     top_k: int = 0
     """0: all."""
     seed: int | None = None

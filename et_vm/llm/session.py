@@ -46,6 +46,10 @@ class Session:
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
         self._program = model.program.instance()
+        self._methods = {
+            step.method: self._program.load_method(step.method)
+            for step in (model.prefill_step, model.decode_step)
+        }
         self._tokens: list[int] = []
         self.logits: Array | None = None
         """Of what follows the text, `[V]` float32; `None` for an empty text, and one that was gone back to."""
@@ -115,7 +119,7 @@ class Session:
     def _call(self, step: Step, ids: Sequence[int], position: int) -> Array:
         tokens = np.array([ids], np.int64)
         positions = np.arange(position, position + (1 if step.by_first else len(ids)), dtype=np.int64)
-        (logits,) = self._program.load_method(step.method).execute([tokens, positions])
+        (logits,) = self._methods[step.method].execute([tokens, positions])
         found: Array = np.asarray(logits, np.float32).reshape(-1, step.vocabulary)
         return found
 
@@ -141,8 +145,8 @@ class Session:
 
     def reset(self) -> None:
         """Begin a new text."""
-        for step in {self.model.prefill_step.method, self.model.decode_step.method}:
-            self._program.load_method(step).state.reset()
+        for method in self._methods.values():
+            method.state.reset()
         self._tokens.clear()
         self.logits = None
 
@@ -181,9 +185,9 @@ class Session:
         self._restore(tensors, [int(token) for token in tokens], None if logits is None else np.array(logits))
 
     def _state(self) -> dict[str, Array]:
-        return dict(self._program.load_method(self.model.prefill_step.method).state.arrays())
+        return dict(self._methods[self.model.prefill_step.method].state.arrays())
 
     def _restore(self, state: dict[str, Array], tokens: Sequence[int], logits: Array | None) -> None:
-        self._program.load_method(self.model.prefill_step.method).state.restore(state)
+        self._methods[self.model.prefill_step.method].state.restore(state)
         self._tokens = list(tokens)
         self.logits = logits

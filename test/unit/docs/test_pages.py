@@ -61,6 +61,7 @@ COMMANDS = (
         ["et-vm", verb]
         for verb in (
             "run",
+            "generate",
             "debug",
             "profile",
             "info",

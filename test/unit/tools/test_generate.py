@@ -1,0 +1,137 @@
+"""et-vm generate: text, numbers, sessions, conversations, and messages for what does not fit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import Command
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm" / "llm"))
+
+from language_model import compiled, tokenizer
+
+LINE = ("et-vm", "generate", "m.pte", "--prompt", "the import")
+
+
+@pytest.fixture(autouse=True)
+def files(workplace: Path) -> Path:
+    """A model, with its tokenizer beside it."""
+    (workplace / "m.pte").write_bytes(compiled())
+    tokenizer(workplace / "m.tokenizer")
+    return workplace
+
+
+def test_text_and_numbers(command: Command) -> None:
+    ran = command(*LINE, "--max-new-tokens", "5")
+    assert ran.code == 0
+    assert "generated 5, " in ran.err
+    assert "memory " in ran.err
+    found = json.loads(command(*LINE, "--max-new-tokens", "5", "--json").out)
+    assert found["text"] + "\n" == ran.out
+    assert (found["num_generated_tokens"], found["prompt"]) == (5, "the import")
+    quiet = command(
+        *LINE, "--max-new-tokens", "5", "-q", "--echo", "--tokenizer", "m.tokenizer/tokenizer.json"
+    )
+    assert quiet == (0, f"the import{ran.out}", "")
+    piped = command(
+        "et-vm", "generate", "m.pte", "--prompt", "-", "--max-new-tokens", "5", "-q", stdin=b"the import"
+    )
+    assert piped.out == ran.out
+
+
+def test_samples(command: Command) -> None:
+    options = (
+        "--max-new-tokens",
+        "12",
+        "-q",
+        "--temperature",
+        "1",
+        "--top-p",
+        "0.9",
+        "--top-k",
+        "50",
+        "--seed",
+    )
+    one, same, other = (command(*LINE, *options, seed).out for seed in ("1", "1", "2"))
+    assert one == same
+    assert one != other
+
+
+def test_sessions(command: Command) -> None:
+    whole = command(*LINE, "--max-new-tokens", "12", "-q").out
+    first = command(*LINE, "--max-new-tokens", "6", "-q", "--save-session", "s.safetensors").out
+    more = ("et-vm", "generate", "m.pte", "--session", "s.safetensors", "--max-new-tokens", "6", "-q")
+    assert first.removesuffix("\n") + command(*more).out == whole
+    Path("m.pte").write_bytes(compiled(1))
+    ran = command(*more)
+    assert ran.code == 2
+    assert "session of another program" in ran.err
+
+
+def test_constraints(command: Command) -> None:
+    ran = command(*LINE, "-q", "--regex", "[0-9]{4}")
+    assert ran.out.strip().isdecimal()
+    Path("s.json").write_text(
+        '{"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}'
+    )
+    ran = command(*LINE, "-q", "--json-schema", "s.json")
+    assert json.loads(ran.out)["a"] in (True, False)
+
+
+def test_drafts(command: Command) -> None:
+    expected = command(*LINE, "--max-new-tokens", "12", "-q").out
+    Path("all.pte").write_bytes(compiled(all_logits=True))
+    Path("small.pte").write_bytes(compiled(1))
+    shutil.copytree("m.tokenizer", "all.tokenizer")
+    line = ("et-vm", "generate", "all.pte", *LINE[3:], "--max-new-tokens", "12", "--draft", "small.pte")
+    ran = command(*line)
+    assert ran.out == expected
+    assert "proposed ones accepted" in ran.err
+
+
+def test_conversation(command: Command) -> None:
+    template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}bot:"
+    Path("m.tokenizer/chat_template.jinja").write_text(template)
+    line = ("et-vm", "generate", "m.pte", "--chat", "--max-new-tokens", "2", "-q")
+    ran = command(*line, stdin=b"hi\n\nthe\n")
+    assert ran.code == 0
+    assert len(ran.out) > 2
+    ran = command(*line[:-1], stdin=b"the import of a module " * 30)
+    assert ran.code == 0
+    assert "the conversation ends here" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        (["m.pte"], 2, "no prompt: give --prompt"),
+        (["m.pte", "--prompt", "x", "--chat"], 2, "leave out --prompt"),
+        (["m.pte", "--chat"], 2, "no chat template"),
+        (["absent.pte", "--prompt", "x", "--tokenizer", "m.tokenizer"], 2, "absent.pte"),
+        (["m.pte", "--prompt", "x", "--tokenizer", "absent"], 2, "no tokenizer"),
+        (["relu.pte", "--prompt", "x"], 2, "there is no relu.tokenizer"),
+        (["m.pte", "--prompt", "x " * 60], 2, "do not fit into the context of 48"),
+        (["m.pte", "--prompt", ""], 0, ""),
+        (["m.pte", "--prompt", "x", "--regex", "("], 2, "ends too early"),
+        (["m.pte", "--prompt", "x", "--regex", "a", "--json-schema", "b"], 2, "give one"),
+        (["m.pte", "--prompt", "x", "--json-schema", "absent.json"], 2, "absent.json"),
+        (["m.pte", "--prompt", "x", "--draft", "m.pte", "--temperature", "1"], 2, "greedy text"),
+        (["m.pte", "--prompt", "x", "--draft", "m.pte"], 2, "--all-logits"),
+        (["m.pte", "--prompt", "x", "--top-p", "2"], 2, "top_p 2.0: expected"),
+        (["m.pte", "--prompt", "x", "--save-session", "absent/s"], 2, "does not exist"),
+    ],
+)
+def test_refusals(command: Command, line: list[str], code: int, message: str) -> None:
+    ran = command("et-vm", "generate", *line, "--max-new-tokens", "2", stdin=b"hi\n")
+    assert (ran.code, message in ran.err) == (code, True), ran.err
+
+
+def test_program_of_another_kind(command: Command) -> None:
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
+    ran = command("et-vm", "generate", "relu.pte", "--prompt", "x", "--tokenizer", "m.tokenizer")
+    assert ran.code == 2
+    assert "not a language model: 'forward' has 1 inputs" in ran.err
