@@ -37,9 +37,9 @@ from et_ir.dialects.schema.tensors import same_type
 from et_ir.frontend.complex_numbers import lift_complex_numbers
 from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
+from et_ir.frontend.library_formulas import formula_of, kept_by
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
-from et_ir.frontend.quantization import KEPT, formula_of
 from et_ir.frontend.run_time_sizes import Like, Numbering, UnknownNumber, numberings, symbolic_tensors
 from et_ir.frontend.torch_registry import (
     COMPOSITE,
@@ -323,8 +323,7 @@ def decompose_call(target: Operator, node: Node) -> tuple[GraphModule, list[Node
     # Equal numbers of two types are two arguments, and so are the two zeros.
     key = (target, str(spec), *((type(one), repr(one) if isinstance(one, float) else one) for one in leaves))
     if key not in _traced:
-        preserve = KEPT if formula_of(target) is not target else frozenset[str]()
-        _traced[key] = trace_decomposition(target, args, kwargs, preserve, frozenset(OP_BY_NAME))
+        _traced[key] = trace_decomposition(target, args, kwargs, kept_by(target), frozenset(OP_BY_NAME))
     module = _traced[key]
     return None if module is None else (module, inputs)
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from et_ir.frontend.torch_registry import Operator, overload, schema_of
+from et_ir.frontend.torch_registry import Operator, overload
 
-__all__ = ["KEPT", "formula_of"]
+__all__ = ["FORMULAS", "KEPT"]
 
 _BY_CHANNEL: Final = "quantized_decomposed.dequantize_per_channel"
 _BY_GROUP: Final = "quantized_decomposed.dequantize_per_channel_group"
@@ -27,12 +27,6 @@ KEPT: Final = frozenset({_BY_CHANNEL, _BY_GROUP})
 
 _LIMITS: Final = {torch.int8: (-128, 127), torch.uint8: (0, 255), torch.int16: (-(1 << 15), (1 << 15) - 1)}
 """The types of integers that are restored by operators, and the limits where a call names none."""
-
-
-def formula_of(target: Operator) -> Callable[..., Any]:
-    """The function that stands for an operator of torchao; the operator itself where there is none."""
-    formula = _FORMULAS.get(schema_of(target).name)
-    return target if formula is None else lambda *args, **kwargs: formula(target, *args, **kwargs)
 
 
 def _axis(shape: Sequence[int], block: Sequence[int]) -> int | None:
@@ -87,5 +81,5 @@ def _dequantize(
     return target(input, block_size, scale, zero_point, input_dtype, quant_min, quant_max, output_dtype)
 
 
-_FORMULAS: Final[dict[str, Callable[..., Any]]] = {"torchao::dequantize_affine": _dequantize}
+FORMULAS: Final[dict[str, Callable[..., Any]]] = {"torchao::dequantize_affine": _dequantize}
 """By name: the operators are there once torchao is imported, which programs without them do not need."""

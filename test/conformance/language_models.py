@@ -26,6 +26,7 @@ _SIZES: Final[dict[str, Any]] = {
 _GROUPED: Final = _SIZES | {"num_key_value_heads": 2}
 _HEADS: Final = _GROUPED | {"head_dim": 8}
 _WINDOW: Final = {"sliding_window": 8}
+_EXPERTS: Final[dict[str, Any]] = {"num_experts_per_tok": 2}
 _MIXED: Final = {"layer_types": ["sliding_attention", "full_attention"]}
 _STATE: Final[dict[str, Any]] = {
     "vocab_size": VOCABULARY,
@@ -33,6 +34,29 @@ _STATE: Final[dict[str, Any]] = {
     "num_hidden_layers": 2,
     "state_size": 8,
 }
+
+EXPERTS: Final[dict[str, Callable[[], Any]]] = {
+    "deepseek_v3": lambda: hf.DeepseekV3Config(
+        **_SIZES,
+        **_EXPERTS,
+        n_routed_experts=4,
+        moe_intermediate_size=32,
+        n_group=2,
+        topk_group=1,
+        q_lora_rank=16,
+        kv_lora_rank=16,
+        qk_rope_head_dim=8,
+        qk_nope_head_dim=8,
+        v_head_dim=8,
+        num_key_value_heads=4,
+        first_k_dense_replace=1,
+    ),
+    "gpt_oss": lambda: hf.GptOssConfig(**_HEADS, **_EXPERTS, **_WINDOW, num_local_experts=4),
+    "mixtral": lambda: hf.MixtralConfig(**_HEADS, **_EXPERTS, num_local_experts=4),
+    "olmoe": lambda: hf.OlmoeConfig(**_GROUPED, **_EXPERTS, num_experts=4),
+    "qwen3_moe": lambda: hf.Qwen3MoeConfig(**_HEADS, **_EXPERTS, num_experts=4, moe_intermediate_size=32),
+}
+"""Mixtures of experts."""
 
 ATTENTION: Final[dict[str, Callable[[], Any]]] = {
     "cohere": lambda: hf.CohereConfig(**_GROUPED),
@@ -74,6 +98,7 @@ ATTENTION: Final[dict[str, Callable[[], Any]]] = {
     "smollm3": lambda: hf.SmolLM3Config(**_GROUPED),
     "stablelm": lambda: hf.StableLmConfig(**_GROUPED),
     "starcoder2": lambda: hf.Starcoder2Config(**_GROUPED),
+    **EXPERTS,
 }
 """Families whose cache is of keys and values, which take any number of tokens in a call."""
 
@@ -87,6 +112,15 @@ STEPWISE: Final[dict[str, Callable[[], Any]]] = {
         attn_layer_indices=[1],
     ),
     "falcon_mamba": lambda: hf.FalconMambaConfig(**_STATE),
+    "jamba": lambda: hf.JambaConfig(
+        **_GROUPED,
+        **_EXPERTS,
+        num_experts=4,
+        mamba_d_state=8,
+        mamba_dt_rank=4,
+        attn_layer_period=2,
+        attn_layer_offset=1,
+    ),
     "lfm2": lambda: hf.Lfm2Config(**_GROUPED, layer_types=["conv", "full_attention"]),
     "llama4": lambda: hf.Llama4TextConfig(
         **_HEADS,
@@ -99,6 +133,10 @@ STEPWISE: Final[dict[str, Callable[[], Any]]] = {
     "mamba2": lambda: hf.Mamba2Config(**_STATE, num_heads=4, head_dim=16, n_groups=2, expand=2, chunk_size=8),
 }
 """Families that take one token in a call: their layers are recurrent, or their code depends on the number of tokens."""
+
+
+ON_ET_VM: Final = frozenset({*EXPERTS, "jamba", "qwen3_next"})
+"""Mixtures of experts: the stock runtime has no kernels for `histc` and for `sort` of numbers of rows."""
 
 
 def random_model(config: Any) -> Any:

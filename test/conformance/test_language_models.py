@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import pytest
 import torch
-from language_models import ATTENTION, STEPWISE, VOCABULARY, random_model
+from language_models import ATTENTION, ON_ET_VM, STEPWISE, VOCABULARY, random_model
 from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder
+from et_ir.passes.verify.link_check import MissingKernels
 from et_vm.runtime import Method, Runtime
 
 SIZES: Final = Sizes(context=40, chunk=12)
@@ -38,6 +39,20 @@ def _step(method: Method, first: int, last: int) -> torch.Tensor:
     return torch.as_tensor(method.execute([TOKENS[:, first:last], torch.arange(first, last)])[0])[0]
 
 
+def _first_on_stock(
+    family: str, edge: Any, tokens: int, expected: torch.Tensor, stock: StockRuntime, folder: Path
+) -> None:
+    """The first call, by the stock runtime: its worker loads a file anew for each."""
+    if family in ON_ET_VM:
+        with pytest.raises(MissingKernels, match=r"aten::histc\.out"):
+            edge.to_executorch()
+        return
+    path = folder / "model.pte"
+    edge.to_executorch().save(path)
+    (first,) = stock.run(path, [TOKENS[:, :tokens].contiguous(), torch.arange(tokens)])
+    torch.testing.assert_close(first[0], expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("family", ATTENTION)
 def test_prompts_and_steps(family: str, stock: StockRuntime, tmp_path: Path) -> None:
     """A prompt in two calls is a prompt in one; then sixteen steps, by the method for one token."""
@@ -54,10 +69,7 @@ def test_prompts_and_steps(family: str, stock: StockRuntime, tmp_path: Path) -> 
     for place in range(PROMPT, TOKENS.shape[1]):
         method = decode if place % 4 else forward
         torch.testing.assert_close(_step(method, place, place + 1), expected[place], rtol=1e-4, atol=1e-5)
-    path = tmp_path / "model.pte"
-    edge.to_executorch().save(path)
-    (first,) = stock.run(path, [TOKENS[:, :PROMPT].contiguous(), torch.arange(PROMPT)])
-    torch.testing.assert_close(first[0], expected[PROMPT - 1], rtol=1e-4, atol=1e-5)
+    _first_on_stock(family, edge, PROMPT, expected[PROMPT - 1], stock, tmp_path)
 
 
 @pytest.mark.parametrize("family", STEPWISE)
@@ -70,10 +82,7 @@ def test_steps(family: str, stock: StockRuntime, tmp_path: Path) -> None:
     method = Runtime().load_program(file, poison=True).load_method("forward")
     for place in range(16):
         torch.testing.assert_close(_step(method, place, place + 1), expected[place], rtol=1e-4, atol=1e-5)
-    path = tmp_path / "model.pte"
-    edge.to_executorch().save(path)
-    (first,) = stock.run(path, [TOKENS[:, :1].contiguous(), torch.arange(1)])
-    torch.testing.assert_close(first[0], expected[0], rtol=1e-4, atol=1e-5)
+    _first_on_stock(family, edge, 1, expected[0], stock, tmp_path)
 
 
 @pytest.mark.parametrize("change", [lambda one: one, lambda one: one[:, -1:]], ids=["all", "last"])
