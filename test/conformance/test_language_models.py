@@ -12,7 +12,8 @@ import torch
 from language_models import ATTENTION, ON_ET_VM, STEPWISE, VOCABULARY, random_model
 from stock import StockRuntime
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends.xnnpack import XnnpackPartitioner
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder
 from et_ir.passes.verify.link_check import MissingKernels
 from et_vm.runtime import Method, Runtime
@@ -93,3 +94,24 @@ def test_logits_of_each_token(change: Callable[[torch.Tensor], torch.Tensor]) ->
     with torch.no_grad():
         found = decoder(TOKENS[:, :PROMPT], torch.arange(PROMPT))
     torch.testing.assert_close(change(found)[0], change(_expected(model)[None, :PROMPT])[0])
+
+
+def test_delegated_to_xnnpack(stock: StockRuntime, tmp_path: Path) -> None:
+    """Partitions of the method for any number of tokens get the token ids for their sizes alone."""
+    model = random_model(ATTENTION["llama"]())
+    expected = _expected(model)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(CachedDecoder(model, SIZES), SIZES)
+    edge = to_edge_transform_and_lower(found.programs, partitioner=[XnnpackPartitioner()])
+    path = tmp_path / "model.pte"
+    edge.to_executorch().save(path)
+    program = Runtime().load_program(path, poison=True)
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    for bounds in ((0, 5), (5, PROMPT)):
+        logits = _step(forward, *bounds)
+        torch.testing.assert_close(logits, expected[bounds[1] - 1], rtol=1e-4, atol=1e-5)
+    for place in (PROMPT, PROMPT + 1):
+        logits = _step(decode, place, place + 1)
+        torch.testing.assert_close(logits, expected[place], rtol=1e-4, atol=1e-5)
+    (first,) = stock.run(path, [TOKENS[:, :PROMPT].contiguous(), torch.arange(PROMPT)])
+    torch.testing.assert_close(first[0], expected[PROMPT - 1], rtol=1e-4, atol=1e-5)

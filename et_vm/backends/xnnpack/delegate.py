@@ -152,7 +152,9 @@ class Delegate:
         context = PrepareContext("XnnpackBackend", scratch=self._scratch)
         values, tensors = graph.values, self._plan.tensors
         for value, arg in zip(graph.inputs, inputs, strict=True):
-            steps += copied_in(context, arg, tensors[value], values[value].grid)
+            # An argument that no node reads is there for its sizes: its elements may be of another type.
+            if value in graph.last_uses or value in graph.outputs:
+                steps += copied_in(context, arg, tensors[value], values[value].grid)
         self._first = len(steps)
         steps += self._plan.steps
         for value, arg in zip(graph.outputs, outputs, strict=True):
