@@ -13,7 +13,7 @@ from language_models import ATTENTION, ON_ET_VM, STEPWISE, VOCABULARY, random_mo
 from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
-from et_ir.backends.xnnpack import XnnpackPartitioner
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder
 from et_ir.passes.verify.link_check import MissingKernels
 from et_vm.runtime import Method, Runtime
