@@ -7,13 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from et_tools.exit_codes import UsageError
-from et_tools.loading import ProgramError, quiet_torch
+from et_tools.loading import ProgramError, quiet_torch, told
 from et_tools.messages import print_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torch.export import ExportedProgram
+
+    from et_ir.language_models import Sizes
+
+    Quantize = Callable[[Any], None]
+    Exported = tuple[dict[str, ExportedProgram], int, str]
 
 __all__ = ["PREFIX", "TOKENIZER_SUFFIX", "export_language_model", "is_language_model"]
 
@@ -29,7 +34,7 @@ def is_language_model(model: str) -> bool:
 
 
 def export_language_model(
-    args: argparse.Namespace, quantize: Callable[[Any], None] | None
+    args: argparse.Namespace, quantize: Quantize | None
 ) -> tuple[dict[str, ExportedProgram], dict[str, Any]]:
     """The methods of a model and its constant methods; the files of its tokenizer are copied beside the output.
 
@@ -37,33 +42,67 @@ def export_language_model(
     folder or a model that cannot be exported.
     """
     with quiet_torch():  # what the packages that are imported say of themselves
-        from et_ir.language_models import (
-            CachedDecoder,
-            LanguageModelError,
-            ModelFolder,
-            Sizes,
-            check_decoder,
-            export_decoder,
-            metadata,
-        )
+        from et_ir.language_models import LanguageModelError, ModelFolder, Sizes, metadata
 
     try:
         folder = ModelFolder(Path(args.model.removeprefix(PREFIX)))
         model = folder.load()
         sizes = _sizes(args, model, Sizes)
-        decoder = CachedDecoder(model, sizes, all_logits=args.all_logits)
-        check_decoder(model, decoder)
-        if quantize is not None:
-            quantize(decoder.model)
-        with quiet_torch():
-            found = export_decoder(decoder, sizes)
+        export = _encoder_decoder if folder.is_encoder_decoder else _decoder
+        try:
+            programs, chunk, note = export(args, model, sizes, quantize)
+        except (LanguageModelError, ProgramError, UsageError):
+            raise
+        except (
+            Exception
+        ) as error:  # the code of a model raises what it likes for a cache or a mask that it lacks
+            raise ProgramError(
+                f"{type(model).__name__} cannot be exported with a cache of fixed size: {told(error)}"
+            ) from error
     except LanguageModelError as error:
         raise ProgramError(str(error)) from error
-    if found.note and not args.quiet:
-        print_message("et-compile", f"prompts are taken one token at a time: {found.note}", "warning")
+    if note and not args.quiet:
+        print_message("et-compile", f"prompts are taken one token at a time: {note}", "warning")
     if args.emit == "pte" and args.output not in (None, "-"):
         folder.copy_tokenizer(Path(args.output).with_suffix(TOKENIZER_SUFFIX))
-    return found.programs, metadata(model, context=sizes.context, chunk=found.chunk)
+    return programs, metadata(model, context=sizes.context, chunk=chunk)
+
+
+def _decoder(args: argparse.Namespace, model: Any, sizes: Sizes, quantize: Quantize | None) -> Exported:
+    from et_ir.language_models import CachedDecoder, check_decoder, export_decoder
+
+    decoder = CachedDecoder(model, sizes, all_logits=args.all_logits)
+    check_decoder(model, decoder)
+    if quantize is not None:
+        quantize(decoder.model)
+    with quiet_torch():
+        found = export_decoder(decoder, sizes)
+    return found.programs, found.chunk, found.note
+
+
+def _encoder_decoder(
+    args: argparse.Namespace, model: Any, sizes: Sizes, quantize: Quantize | None
+) -> Exported:
+    import torch
+
+    from et_ir.language_models import (
+        CachedTextDecoder,
+        Encoder,
+        check_encoder_decoder,
+        export_encoder_decoder,
+    )
+    from et_ir.language_models.encoder_decoder import example_source
+
+    del args
+    encoder = Encoder(model)
+    with torch.no_grad():
+        hidden = encoder(example_source(model))
+    decoder = CachedTextDecoder(model, hidden, sizes)
+    check_encoder_decoder(model, encoder, decoder)
+    if quantize is not None:
+        quantize(model)
+    with quiet_torch():
+        return export_encoder_decoder(model, encoder, decoder, sizes), sizes.chunk, ""
 
 
 def _sizes(args: argparse.Namespace, model: Any, make: Callable[..., Any]) -> Any:

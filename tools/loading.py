@@ -43,6 +43,7 @@ __all__ = [
     "quiet_torch",
     "run_example",
     "run_program",
+    "told",
 ]
 
 SHOWN_LINES = 6
@@ -74,7 +75,7 @@ def export_factory(
         try:
             made = factory()
         except (Exception, SystemExit) as error:
-            raise ProgramError(f"the factory {spec} failed: {_told(error)}") from error
+            raise ProgramError(f"the factory {spec} failed: {told(error)}") from error
         methods = made if isinstance(made, dict) else {"forward": made}
         if not methods:
             raise ProgramError(f"the factory {spec} returned no methods")
@@ -142,7 +143,7 @@ def _import(place: str, name: str = "") -> ModuleType:
             raise UsageError(
                 f"':{name}' has no module: expected file.py:factory or package.module:factory"
             ) from None
-        raise ProgramError(f"importing {place} failed: {_told(error)}") from error
+        raise ProgramError(f"importing {place} failed: {told(error)}") from error
     if path is not None and not _is_from(module, path):
         raise UsageError(f"{place}: another module is named '{module_name}': rename the file")
     return module
@@ -233,8 +234,8 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
     except (ProgramError, UsageError):
         raise
     except Exception as error:
-        told = f"{_told(error)}{_fix_of(error)}"
-        raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {told}") from error
+        message = f"{told(error)}{_fix_of(error)}"
+        raise ProgramError(f"torch.export cannot export '{method}' of {spec}: {message}") from error
 
 
 def _mode_readers(module: torch.nn.Module) -> list[str]:
@@ -327,7 +328,7 @@ def _shape_of(parts: Any) -> str:
     return repr(type(parts).__name__)
 
 
-def _told(error: BaseException) -> str:
+def told(error: BaseException) -> str:
     """An exception in few lines, with the line of the user's own code it came from."""
     place = user_place(error)
     place = place and f" ({place})"
@@ -362,7 +363,7 @@ def load_pt2(path: Path) -> ExportedProgram:
                 f"{path} calls {', '.join(unknown)}, which are not registered: "
                 "--load the file or module that defines them"
             ) from error
-        raise ProgramError(f"{path} is not an exported program: {_told(error)}") from error
+        raise ProgramError(f"{path} is not an exported program: {told(error)}") from error
 
 
 def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[Any]]:
@@ -387,7 +388,7 @@ def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[
             outputs = [plain(value) for value in tree_leaves(program.module()(*arguments, **keywords))]
     except Exception as error:
         raise ProgramError(
-            f"torch cannot run the method {method} on its example inputs: {_told(error)}"
+            f"torch cannot run the method {method} on its example inputs: {told(error)}"
         ) from error
     return inputs, outputs
 
@@ -414,7 +415,7 @@ def run_program(method: str, program: ExportedProgram, inputs: Sequence[Any]) ->
         with torch.no_grad(), quiet_torch():
             found = tree_leaves(program.module()(*arguments, **keywords))
     except Exception as error:
-        raise ProgramError(f"torch cannot run the method {method} on these inputs: {_told(error)}") from error
+        raise ProgramError(f"torch cannot run the method {method} on these inputs: {told(error)}") from error
     return [to_numpy(one) if isinstance(one, torch.Tensor) else one for one in found]
 
 

@@ -1,8 +1,8 @@
-"""Products of groups of rows with a matrix for each group, as mixtures of experts have them.
+"""Products of groups of rows with a matrix for each group.
 
-Rows are sorted by group; where groups end is known at run time only. Of few rows each is multiplied with a copy of its
-group's matrix, so that only these are read. Of more rows, or of a number that is not known, all are multiplied with
-each matrix, and a group's rows are kept.
+Mixtures of experts have them. Rows are sorted by group; where groups end is known at run time only. Of few rows each is
+multiplied with a copy of its group's matrix, so that only these are read. Of more rows, or of a number that is not
+known, all are multiplied with each matrix, and a group's rows are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Language models of Hugging Face folders as programs with a cache, which run step by step.
+"""Language models of Hugging Face folders as programs with a cache.
 
 Needs `transformers`, of the extra `llm`.
 
@@ -15,6 +15,12 @@ constants = metadata(model, context=sizes.context, chunk=found.chunk)
 
 from et_ir.language_models.cache import AttentionCache, CacheBuffers
 from et_ir.language_models.decoder import CachedDecoder, DecoderPrograms, Sizes, check_decoder, export_decoder
+from et_ir.language_models.encoder_decoder import (
+    CachedTextDecoder,
+    Encoder,
+    check_encoder_decoder,
+    export_encoder_decoder,
+)
 from et_ir.language_models.errors import LanguageModelError
 from et_ir.language_models.folder import ModelFolder
 from et_ir.language_models.metadata import metadata
@@ -24,12 +30,16 @@ __all__ = [
     "AttentionCache",
     "CacheBuffers",
     "CachedDecoder",
+    "CachedTextDecoder",
     "DecoderPrograms",
+    "Encoder",
     "LanguageModelError",
     "ModelFolder",
     "Sizes",
     "check_decoder",
+    "check_encoder_decoder",
     "export_decoder",
+    "export_encoder_decoder",
     "metadata",
     "quantize_weights",
 ]

@@ -1,4 +1,4 @@
-"""Caches of keys, values and recurrent states of fixed size, as buffers of a module."""
+"""Caches of fixed size, of attention and recurrent layers, as buffers."""
 
 from __future__ import annotations
 

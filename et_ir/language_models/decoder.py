@@ -1,4 +1,4 @@
-"""Decoders with a cache of fixed size, as methods for prompts of any length and for one token."""
+"""Decoders with a cache of fixed size, and their export."""
 
 from __future__ import annotations
 

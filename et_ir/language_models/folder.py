@@ -71,8 +71,18 @@ class ModelFolder:
         """Whether the model has an encoder beside its decoder."""
         return bool(self.config.get("is_encoder_decoder", False))
 
-    def load(self, auto: str = "AutoModelForCausalLM") -> Any:
-        """The model in float32 and evaluation mode, by a class of transformers that chooses by configuration.
+    def _auto_class(self, transformers: Any) -> Any:
+        """The class of transformers that chooses by configuration."""
+        if not self.is_encoder_decoder:
+            return transformers.AutoModelForCausalLM
+        from transformers.models.auto.modeling_auto import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES
+
+        if self.config.get("model_type") in MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES:
+            return transformers.AutoModelForSpeechSeq2Seq
+        return transformers.AutoModelForSeq2SeqLM
+
+    def load(self) -> Any:
+        """The model in float32 and evaluation mode.
 
         Weights of float32 stay in the file, mapped. Raises `LanguageModelError` for weights that are damaged, missing
         or of other shapes, and for a model that transformers does not know.
@@ -82,7 +92,7 @@ class ModelFolder:
         with _quiet():
             import transformers
 
-            cls: Any = getattr(transformers, auto)
+            cls = self._auto_class(transformers)
             options: dict[str, Any] = {"local_files_only": True, "dtype": torch.float32}
             try:
                 try:

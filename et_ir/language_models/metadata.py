@@ -1,4 +1,4 @@
-"""Facts about a language model that its file carries, as methods that return constants.
+"""Facts about a language model as methods that return constants.
 
 They have the names that ExecuTorch's runners of language models look for.
 """
@@ -31,7 +31,8 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
         "use_sdpa_with_kv_cache": False,
         "enable_dynamic_shape": chunk > 1,
     }
-    first = ids("bos_token_id")
+    # What an encoder-decoder writes begins with a token of its own.
+    first = ids("decoder_start_token_id") if model.config.is_encoder_decoder else ids("bos_token_id")
     if first:
         constants["get_bos_id"] = first[0]
     last = ids("eos_token_id")

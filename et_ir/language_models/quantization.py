@@ -1,4 +1,6 @@
-"""Quantization of the weights of a model in place, layer by layer, so that no second copy of them is in memory."""
+"""Quantization of weights in place, layer by layer.
+
+No second copy of them is in memory."""
 
 from __future__ import annotations
 

@@ -12,10 +12,11 @@ runner.generate("Once upon a time", GenerationConfig(max_new_tokens=64), print)
 
 from et_vm.llm.constraint import Constraint
 from et_vm.llm.model import LanguageModel
-from et_vm.llm.runner import GenerationConfig, Stats, TextLLMRunner
+from et_vm.llm.runner import GenerationConfig, TextLLMRunner
 from et_vm.llm.sampling import Sampler
 from et_vm.llm.session import Session
 from et_vm.llm.speculation import Draft
+from et_vm.llm.stats import Stats
 from et_vm.llm.text import TextStream, Tokenizer
 
 __all__ = [

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
-from et_vm.llm.session import Session, Step
 from et_vm.runtime import Program
 
-__all__ = ["LanguageModel"]
+__all__ = ["LanguageModel", "Step"]
 
 _EDGES: Final = 1 << 20
 """Bytes at the beginning and the end of a file that tell it from others."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The form of the calls of a method."""
+
+    method: str
+    longest: int
+    """The most tokens of a call."""
+    is_fixed: bool
+    """Whether each call has that many."""
+    by_first: bool
+    """Whether a call takes the position of its first token, not of each."""
+    gives_all: bool
+    """Whether logits are of each token, not of the last."""
+    vocabulary: int
+    """Logits of a token."""
 
 
 class LanguageModel:
@@ -95,10 +112,6 @@ class LanguageModel:
             return default
         found = self.program.load_method(name).execute([])
         return found[0] if len(found) == 1 else found
-
-    def session(self) -> Session:
-        """A text of its own: sessions share weights, and may run at the same time, each in one thread."""
-        return Session(self)
 
     def fingerprint(self) -> bytes:
         """What tells the program from others, 32 bytes: a digest of the ends of its file."""

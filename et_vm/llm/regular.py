@@ -1,4 +1,4 @@
-"""Regular expressions over the bytes of UTF-8, as automata that read a byte at a time.
+"""Regular expressions as automata over the bytes of UTF-8.
 
 After Thompson 1968: an expression is a nondeterministic automaton, whose sets of states are visited, and remembered, as
 they are reached. Ranges of characters become sequences of ranges of bytes as in Cox 2010, "Regular expression matching

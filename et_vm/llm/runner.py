@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from et_schema.errors import InputError
 from et_vm.llm.constraint import Constraint
@@ -14,6 +13,7 @@ from et_vm.llm.model import LanguageModel
 from et_vm.llm.sampling import Sampler
 from et_vm.llm.session import Session
 from et_vm.llm.speculation import Draft
+from et_vm.llm.stats import Stats
 from et_vm.llm.text import TextStream, Tokenizer
 from et_vm.runtime import Runtime
 from et_vm.values import Array
@@ -55,46 +55,6 @@ class GenerationConfig:
         return left if self.max_new_tokens < 0 else min(self.max_new_tokens, left)
 
 
-@dataclass
-class Stats:
-    """Times of a generation, in ms since an arbitrary moment, and numbers of tokens."""
-
-    inference_start_ms: float = 0.0
-    """Before the prompt is read."""
-    prompt_eval_end_ms: float = 0.0
-    """When it has been."""
-    first_token_ms: float = 0.0
-    """When the first token has been chosen."""
-    inference_end_ms: float = 0.0
-    """At the end."""
-    num_prompt_tokens: int = 0
-    """Tokens of the prompt."""
-    num_generated_tokens: int = 0
-    """Tokens behind it."""
-    num_draft_tokens: int = 0
-    """Tokens that a draft proposed."""
-    num_accepted_tokens: int = 0
-    """Those of them that were generated."""
-
-    @property
-    def prompt_tokens_per_second(self) -> float:
-        """Of the prompt."""
-        return _rate(self.num_prompt_tokens, self.prompt_eval_end_ms - self.inference_start_ms)
-
-    @property
-    def generated_tokens_per_second(self) -> float:
-        """Of the tokens behind the first, which is known when the prompt has been read."""
-        return _rate(self.num_generated_tokens - 1, self.inference_end_ms - self.first_token_ms)
-
-    def to_json_string(self) -> str:
-        """All fields."""
-        return json.dumps(asdict(self))
-
-
-def _rate(tokens: int, milliseconds: float) -> float:
-    return tokens / milliseconds * 1e3 if tokens > 0 and milliseconds > 0 else 0.0
-
-
 class TextLLMRunner:
     """Generates text with a program and a tokenizer; one text after the other, which `reset` ends.
 
@@ -118,7 +78,7 @@ class TextLLMRunner:
         )
         self.model = LanguageModel(program)
         check_tokenizer(self.model, self.tokenizer)
-        self.session: Session = self.model.session()
+        self.session = Session(self.model)
         self._stopped = False
 
     def get_vocab_size(self) -> int:

@@ -4,44 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.llm.model import LanguageModel, Step
 from et_vm.state.files import read_tensors, write_tensors
 from et_vm.values import Array
 
-if TYPE_CHECKING:
-    from et_vm.llm.model import LanguageModel
-
-__all__ = ["Session", "Step"]
+__all__ = ["Session"]
 
 _TOKENS: Final = "session.tokens"
 _PROGRAM: Final = "session.program"
 _LOGITS: Final = "session.logits"
 
 
-@dataclass(frozen=True)
-class Step:
-    """The form of the calls of a method."""
-
-    method: str
-    longest: int
-    """The most tokens of a call."""
-    is_fixed: bool
-    """Whether each call has that many."""
-    by_first: bool
-    """Whether a call takes the position of its first token, not of each."""
-    gives_all: bool
-    """Whether logits are of each token, not of the last."""
-    vocabulary: int
-    """Logits of a token."""
-
-
 class Session:
-    """A text so far, and what a model keeps of it. Made by `LanguageModel.session`."""
+    """A text so far, and what a model keeps of it.
+
+    Sessions share weights, and may run at the same time, each in one thread.
+    """
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model

@@ -7,15 +7,12 @@ the large model would have chosen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.llm.model import LanguageModel
+from et_vm.llm.session import Session
+from et_vm.llm.stats import Stats
 from et_vm.values import Array
-
-if TYPE_CHECKING:
-    from et_vm.llm.model import LanguageModel
-    from et_vm.llm.runner import Stats
-    from et_vm.llm.session import Session
 
 __all__ = ["Draft"]
 
@@ -29,7 +26,7 @@ class Draft:
             raise InputError(f"{count} proposed tokens: expected at least 1")
         self.model = model
         self.count = count
-        self._session: Session = model.session()
+        self._session = Session(model)
 
     def tokens(
         self,

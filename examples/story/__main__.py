@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Train, compile, compare; the exit code is 1 if a comparison fails."""
     from transformers import AutoModelForCausalLM
 
-    from et_vm.llm import GenerationConfig, LanguageModel, TextLLMRunner, Tokenizer
+    from et_vm.llm import GenerationConfig, LanguageModel, Session, TextLLMRunner, Tokenizer
     from et_vm.runtime import Runtime
 
     parser = argparse.ArgumentParser("python -m examples.story")
@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         file = place / f"manual-{name.replace(' ', '-')}.pte"
         compile_model(folder, mode, file)
         model = LanguageModel(Runtime().load_program(file))
-        session = model.session()
+        session = Session(model)
 
         def logits(piece: list[int], session: Any = session) -> torch.Tensor:
             session.reset()

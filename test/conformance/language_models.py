@@ -149,3 +149,55 @@ def random_model(config: Any) -> Any:
         except ValueError:
             model = hf.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     return model.eval()
+
+
+def _seq2seq(**options: Any) -> dict[str, Any]:
+    sizes = {
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+    }
+    return (
+        {"vocab_size": VOCABULARY, "d_model": 32, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64}
+        | sizes
+        | options
+    )
+
+
+ENCODER_DECODERS: Final[dict[str, Callable[[], Any]]] = {
+    "bart": lambda: hf.BartForConditionalGeneration(hf.BartConfig(**_seq2seq(max_position_embeddings=64))),
+    "t5": lambda: hf.T5ForConditionalGeneration(
+        hf.T5Config(
+            vocab_size=VOCABULARY,
+            d_model=32,
+            d_kv=8,
+            d_ff=64,
+            num_layers=2,
+            num_decoder_layers=3,
+            num_heads=4,
+            decoder_start_token_id=0,
+        )
+    ),
+    "whisper": lambda: hf.WhisperForConditionalGeneration(
+        hf.WhisperConfig(
+            **_seq2seq(
+                max_source_positions=20,
+                max_target_positions=64,
+                num_mel_bins=8,
+                pad_token_id=0,
+                bos_token_id=1,
+                eos_token_id=2,
+                decoder_start_token_id=1,
+            )
+        )
+    ),
+}
+"""Models of texts to texts, and of sound to text."""
+
+
+def random_encoder_decoder(family: str) -> Any:
+    """An encoder-decoder of random weights in evaluation mode."""
+    torch.manual_seed(0)
+    with warnings.catch_warnings(action="ignore"):
+        return ENCODER_DECODERS[family]().eval()

@@ -100,7 +100,10 @@ def test_progress_and_table_are_messages(command: Command) -> None:
         (":net", "':net' has no module"),
         ("subjects.py", "subjects.py: name a factory, subjects.py:FACTORY; it has net, two, chatty"),
         ("empty.py", "empty.py: name a factory, empty.py:FACTORY; it has none"),
-        ("subjects.pi", "expected file.py:factory, package.module:factory, a .pt2, a .mlir or a .pte"),
+        (
+            "subjects.pi",
+            "expected file.py:factory, package.module:factory, hf:FOLDER, a .pt2, a .mlir or a .pte",
+        ),
         (".", "expected file.py:factory"),
         ("random.py:net", "another module is named 'random': rename the file"),
         ("missing.pt2", "missing.pt2: no such file"),

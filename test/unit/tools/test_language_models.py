@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import Command
-from language_models import ATTENTION, STEPWISE, random_model
+from language_models import ATTENTION, STEPWISE, hf, random_model
 
 from et_vm.runtime import Runtime
 
@@ -93,6 +93,14 @@ def test_refusals(command: Command, options: list[str], code: int, message: str)
     assert ran.code == code
     assert message in ran.err
     assert not Path("m.pte").exists()
+
+
+def test_model_without_such_a_form(command: Command) -> None:
+    """BLOOM takes no mask of four dimensions."""
+    random_model(hf.BloomConfig(vocab_size=64, hidden_size=32, n_layer=2, n_head=4)).save_pretrained("bloom")
+    ran = command("et-compile", "hf:bloom", "-o", "m.pte", "-q")
+    assert ran.code == 3
+    assert "BloomForCausalLM cannot be exported with a cache of fixed size: ValueError" in ran.err
 
 
 def test_missing_shard(command: Command, model: Path) -> None:

@@ -14,7 +14,7 @@ from language_model import compiled, model
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_schema.errors import ExecutorchError, InputError
-from et_vm.llm import LanguageModel
+from et_vm.llm import LanguageModel, Session
 from et_vm.runtime import Runtime
 
 TEXT = [0, 9, 30, 200, 4, 17, 65, 66, 67, 5, 5, 90, 11, 12, 13, 14, 15]
@@ -43,7 +43,7 @@ def test_facts() -> None:
 @pytest.mark.parametrize("pieces", [[17], [3, 14], [1, 1, 8, 7], [9, 8]])
 @pytest.mark.parametrize("chunk", [1, 8])
 def test_prompts_in_pieces(pieces: list[int], chunk: int) -> None:
-    session = opened(chunk=chunk).session()
+    session = Session(opened(chunk=chunk))
     wanted, at = expected(TEXT), 0
     for piece in pieces:
         close(session.feed(TEXT[at : at + piece]), wanted[at + piece - 1])
@@ -53,17 +53,17 @@ def test_prompts_in_pieces(pieces: list[int], chunk: int) -> None:
 
 
 def test_logits_of_each_token() -> None:
-    session = opened(all_logits=True).session()
+    session = Session(opened(all_logits=True))
     close(session.feed_all(TEXT), expected(TEXT))
     session.rewind(12)
     close(session.feed_all(TEXT[12:]), expected(TEXT)[12:])
     with pytest.raises(ExecutorchError, match="logits of the last token"):
-        opened().session().feed_all(TEXT)
+        Session(opened()).feed_all(TEXT)
 
 
 def test_sessions_are_apart() -> None:
     found = opened()
-    one, other = found.session(), found.session()
+    one, other = Session(found), Session(found)
     one.feed(TEXT[:5])
     other.feed(TEXT[::-1])
     close(one.feed(TEXT[5:]), expected(TEXT)[-1])
@@ -82,7 +82,7 @@ def test_two_threads() -> None:
     results: dict[int, np.ndarray] = {}
 
     def run(number: int) -> None:
-        session = found.session()
+        session = Session(found)
         results[number] = [session.feed([token]) for token in texts[number]][-1]
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
@@ -96,9 +96,9 @@ def test_two_threads() -> None:
 
 CONTINUE = """
 import sys
-from et_vm.llm import LanguageModel
+from et_vm.llm import LanguageModel, Session
 from et_vm.runtime import Runtime
-session = LanguageModel(Runtime().load_program(sys.argv[1])).session()
+session = Session(LanguageModel(Runtime().load_program(sys.argv[1])))
 session.restore(sys.argv[2])
 assert "torch" not in sys.modules
 print(int(session.logits.argmax()), *(int(session.feed([token]).argmax()) for token in (4, 5)))
@@ -107,7 +107,7 @@ print(int(session.logits.argmax()), *(int(session.feed([token]).argmax()) for to
 
 def test_saved_and_continued_in_another_process(tmp_path: Path) -> None:
     (tmp_path / "model.pte").write_bytes(compiled())
-    session = opened().session()
+    session = Session(opened())
     first = int(session.feed(TEXT).argmax())
     session.save(tmp_path / "session.safetensors")
     done = subprocess.run(
@@ -121,10 +121,10 @@ def test_saved_and_continued_in_another_process(tmp_path: Path) -> None:
 
 
 def test_sessions_of_other_programs(tmp_path: Path) -> None:
-    session = opened().session()
+    session = Session(opened())
     session.feed(TEXT)
     session.save(tmp_path / "session")
-    other = opened(layers=1).session()
+    other = Session(opened(layers=1))
     with pytest.raises(InputError, match="of another program"):
         other.restore(tmp_path / "session")
     assert other.tokens == ()
@@ -145,7 +145,7 @@ def test_sessions_of_other_programs(tmp_path: Path) -> None:
     [([], "no tokens"), ([3, 280], "token id 280: the vocabulary has 280"), ([1] * 32, "do not fit")],
 )
 def test_refused_tokens_change_nothing(ids: list[int], message: str) -> None:
-    session = opened().session()
+    session = Session(opened())
     session.feed(TEXT)
     with pytest.raises(InputError, match=message):
         session.feed(ids)
@@ -154,7 +154,7 @@ def test_refused_tokens_change_nothing(ids: list[int], message: str) -> None:
 
 
 def test_ways_back() -> None:
-    session = opened().session()
+    session = Session(opened())
     session.feed(TEXT)
     with pytest.raises(ExecutorchError, match="cannot go back by 8"):
         session.rewind(9)
