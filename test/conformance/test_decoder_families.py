@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import torch
+from language_models import ATTENTION, hf
 from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_vm.runtime import Runtime
 
-os.environ["HF_HUB_OFFLINE"] = "1"
 with warnings.catch_warnings(action="ignore"):  # of transformers about itself
-    import transformers as hf
     from transformers.integrations.executorch import TorchExportableModuleWithStaticCache
 
 PLACES: Final = 32
 TOKENS: Final = (5, 9, 3, 40, 22, 7, 1, 2, 63, 4, 5, 6, 8, 0, 31, 17)
 
-_SIZES: Final[dict[str, Any]] = {
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-    "pad_token_id": 0,
-}
-_GROUPED: Final = _SIZES | {"num_key_value_heads": 2}
-
-FAMILIES: Final[dict[str, Callable[[], Any]]] = {
-    "llama": lambda: hf.LlamaConfig(**_GROUPED),
-    "qwen3": lambda: hf.Qwen3Config(**_GROUPED, head_dim=8),
-    "gemma3": lambda: hf.Gemma3TextConfig(**_GROUPED, head_dim=8, sliding_window=8),
-    "phi": lambda: hf.PhiConfig(**_SIZES),
-    "gpt_neox": lambda: hf.GPTNeoXConfig(**_SIZES),
-    "olmo2": lambda: hf.Olmo2Config(**_GROUPED),
-    "granite": lambda: hf.GraniteConfig(**_GROUPED),
-    "smollm3": lambda: hf.SmolLM3Config(**_GROUPED),
-    "gpt2": lambda: hf.GPT2Config(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=64),
-}
+FAMILIES: Final = ("llama", "qwen3", "gemma3", "phi", "gpt_neox", "olmo2", "granite", "smollm3", "gpt2")
 
 
 def decoder(family: str) -> Any:
     """A model of a few random weights, and its cache."""
     torch.manual_seed(0)
-    config = FAMILIES[family]()
+    config = ATTENTION[family]()
     config.use_cache = True
     model = hf.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa").eval()
     model.generation_config = hf.GenerationConfig(

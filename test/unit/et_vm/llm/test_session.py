@@ -16,6 +16,7 @@ from et_ir import ExecutorchBackendConfig, to_edge
 from et_schema.errors import ExecutorchError, InputError
 from et_vm.llm import LanguageModel, Session
 from et_vm.runtime import Runtime
+from examples.models.cached_llama import CachedLlama, methods
 
 TEXT = [0, 9, 30, 200, 4, 17, 65, 66, 67, 5, 5, 90, 11, 12, 13, 14, 15]
 
@@ -164,6 +165,26 @@ def test_ways_back() -> None:
     assert session.logits is not None
     session.rewind(10)
     close(session.feed([3, 4]), expected([*TEXT[:10], 3, 4])[-1])
+
+
+def test_programs_of_other_forms() -> None:
+    """`prefill` of two tokens or more and `decode`, without constant methods, with the positions in the state."""
+    torch.manual_seed(0)
+    sizes = {"vocabulary": 50, "width": 32, "heads": 4, "kv_heads": 2, "hidden": 64, "layers": 1}
+    other = CachedLlama(**sizes).eval()
+    programs = {
+        name: torch.export.export(module, inputs, dynamic_shapes=shapes)
+        for name, (module, inputs, shapes) in methods(other).items()
+    }
+    file = to_edge(programs).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    found = LanguageModel(Runtime().load_program(file))
+    assert (found.chunk, found.context, found.vocabulary, found.bos_id) == (64, 128, 50, None)
+    session, ids = Session(found), torch.arange(1, 8)[None]
+    session.feed(ids[0, :5].tolist())
+    logits = [session.feed([token]) for token in ids[0, 5:].tolist()][-1]
+    with torch.no_grad():
+        wanted = other(ids, torch.arange(7))[0]
+    np.testing.assert_allclose(logits, wanted.numpy(), rtol=1e-4, atol=1e-4)
 
 
 class NotOne(torch.nn.Module):
