@@ -71,7 +71,7 @@ def export_language_model(
 def _decoder(args: argparse.Namespace, model: Any, sizes: Sizes, quantize: Quantize | None) -> Exported:
     from et_ir.language_models import CachedDecoder, check_decoder, export_decoder
 
-    decoder = CachedDecoder(model, sizes, all_logits=args.all_logits)
+    decoder = CachedDecoder(model, sizes, all_logits=args.all_logits, quantize_cache=args.quantize_cache)
     check_decoder(model, decoder)
     if quantize is not None:
         quantize(decoder.model)
@@ -93,7 +93,9 @@ def _encoder_decoder(
     )
     from et_ir.language_models.encoder_decoder import example_source
 
-    del args
+    for option, is_given in (("--all-logits", args.all_logits), ("--quantize-cache", args.quantize_cache)):
+        if is_given:
+            raise UsageError(f"{option} does not apply to encoder-decoders")
     encoder = Encoder(model)
     with torch.no_grad():
         hidden = encoder(example_source(model))

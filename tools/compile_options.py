@@ -308,6 +308,11 @@ def _parser(text: str, command: str) -> CommandParser:
         action="store_true",
         help="have hf:FOLDER return the logits behind each token of a call, not behind the last alone",
     )
+    add(
+        "--quantize-cache",
+        action="store_true",
+        help="keep keys and values of hf:FOLDER in 8 bits, with a scale for each position of each head",
+    )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
     add(
@@ -382,6 +387,7 @@ def _check(args: argparse.Namespace) -> None:
             ("--max-len", args.max_len),
             ("--max-prefill", args.max_prefill),
             ("--all-logits", args.all_logits),
+            ("--quantize-cache", args.quantize_cache),
         ):
             if value:
                 raise UsageError(f"{option} applies to hf:FOLDER only; {args.model} is none")

@@ -28,13 +28,22 @@ _RECURRENT: Final = ("linear_attention", "conv")
 class AttentionCache(CacheLayerMixin):
     """Keys and values `[1, heads, places, size]` of one layer, written in place.
 
-    Position `p` is at place `p`, or at `p % places` of a ring, whose layers attend to a window of positions only.
+    Position `p` is at place `p`, or at `p % places` of a ring, whose layers attend to a window of positions only. A
+    quantized cache has integers of 8 bits, with a scale for each position of each head.
     """
 
     is_compileable = True
     is_sliding = False
 
-    def __init__(self, kind: str, places: int, window: int | None = None, *, is_ring: bool = False) -> None:
+    def __init__(
+        self,
+        kind: str,
+        places: int,
+        window: int | None = None,
+        *,
+        is_ring: bool = False,
+        is_quantized: bool = False,
+    ) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]  (untyped)
         self.kind = kind
         """The kind of attention, as configurations name it."""
@@ -42,6 +51,7 @@ class AttentionCache(CacheLayerMixin):
         self.window = window
         """The number of positions that a token attends to, or of the chunk that it is in."""
         self.is_ring = is_ring
+        self.is_quantized = is_quantized
         self.at: Tensor | None = None
         """Where the tokens of this call go, `[tokens]` i64."""
         self.first: Tensor | int = 0
@@ -50,24 +60,36 @@ class AttentionCache(CacheLayerMixin):
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         """Allocate for keys and values of these sizes."""
         self.dtype, self.device = key_states.dtype, key_states.device
-        self.keys = self._zeros(key_states)
-        self.values = self._zeros(value_states)
+        for name, like in (("keys", key_states), ("values", value_states)):
+            batch, heads, _, size = like.shape
+            dtype = torch.int8 if self.is_quantized else like.dtype
+            setattr(self, name, torch.zeros(batch, heads, self.places, size, dtype=dtype))
+            if self.is_quantized:
+                setattr(self, f"{name}_scales", torch.zeros(batch, heads, self.places, 1, dtype=like.dtype))
         self.is_initialized = True
 
-    def _zeros(self, like: Tensor) -> Tensor:
-        batch, heads, _, size = like.shape
-        return torch.zeros(batch, heads, self.places, size, dtype=like.dtype)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes that are state."""
+        scales = ("keys_scales", "values_scales") if self.is_quantized else ()
+        return ("keys", "values", *scales)
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """Write the keys and values of new tokens; all that are in the cache."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
+        return self._written("keys", key_states), self._written("values", value_states)
+
+    def _written(self, name: str, new: Tensor) -> Tensor:
         assert self.at is not None
-        assert self.keys is not None
-        assert self.values is not None
-        self.keys.index_copy_(2, self.at, key_states)
-        self.values.index_copy_(2, self.at, value_states)
-        return self.keys, self.values
+        stored: Tensor = getattr(self, name)
+        if not self.is_quantized:
+            return stored.index_copy_(2, self.at, new)
+        scales: Tensor = getattr(self, f"{name}_scales")
+        scale = new.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(new.dtype).tiny * 256) / 127
+        stored.index_copy_(2, self.at, (new / scale).round().to(torch.int8))
+        scales.index_copy_(2, self.at, scale)
+        return stored.to(new.dtype) * scales
 
     def start(self, positions: Tensor) -> None:
         """Begin a call with tokens at `positions` `[tokens]` i64, one after the other."""
@@ -108,14 +130,17 @@ class CacheBuffers(nn.Module):
     """The cache of a model as buffers, which `torch.export` takes for state.
 
     Full attention reaches back to `context` positions. A layer with a window of `W` positions is a ring of
-    `W - 1 + tokens` places, where that is less: enough for calls of up to `tokens` tokens. Raises `LanguageModelError`
-    for a kind of layer that has no cache of fixed size.
+    `W - 1 + tokens` places, where that is less: enough for calls of up to `tokens` tokens. Caches of attention may be
+    quantized. Raises `LanguageModelError` for a kind of layer that has no cache of fixed size.
     """
 
-    def __init__(self, config: Any, context: int, tokens: int) -> None:
+    def __init__(self, config: Any, context: int, tokens: int, *, is_quantized: bool = False) -> None:
         super().__init__()
         kinds, options = cast("tuple[list[str], list[dict[str, Any]]]", get_layer_types_and_kwargs(config))
-        made = [_layer(kind, option, context, tokens) for kind, option in zip(kinds, options, strict=True)]
+        made = [
+            _layer(kind, option, context, tokens, is_quantized)
+            for kind, option in zip(kinds, options, strict=True)
+        ]
         self._cache: Any = Cache(layers=made)
         self._places: list[tuple[Any, str, int | None, str]] = []
 
@@ -137,7 +162,7 @@ class CacheBuffers(nn.Module):
         """Make buffers, all zeros, of what the first call of the model has allocated."""
         for number, layer in enumerate(self.layers):
             if isinstance(layer, AttentionCache) and layer.is_initialized:
-                for name in ("keys", "values"):
+                for name in layer.names:
                     self._register(layer, name, None, f"{name}_{number}", getattr(layer, name))
             elif isinstance(layer, LinearAttentionCacheLayerMixin):
                 for name in ("conv_states", "recurrent_states"):
@@ -165,17 +190,17 @@ class CacheBuffers(nn.Module):
         return self._cache
 
 
-def _layer(kind: str, option: dict[str, Any], context: int, tokens: int) -> Any:
+def _layer(kind: str, option: dict[str, Any], context: int, tokens: int, is_quantized: bool) -> Any:
     if kind == "dummy":
         return DummyLayer()
     if kind in _RECURRENT:
         return LinearAttentionLayer(**option)
     if kind == _FULL:
-        return AttentionCache(kind, context)
+        return AttentionCache(kind, context, is_quantized=is_quantized)
     if kind in (_SLIDING, _CHUNKED):
         window = int(option["sliding_window"])
         reach = window - 1 + tokens
         if reach < context:
-            return AttentionCache(kind, reach, window, is_ring=True)
-        return AttentionCache(kind, context, window)
+            return AttentionCache(kind, reach, window, is_ring=True, is_quantized=is_quantized)
+        return AttentionCache(kind, context, window, is_quantized=is_quantized)
     raise LanguageModelError(f"layers of the kind '{kind}' have no cache of fixed size")

@@ -21,6 +21,8 @@ _EXAMPLE: Final = 3
 """Tokens of the call that a method for any number of them is exported from."""
 _TOLERANCE: Final = 1e-3
 """How far logits with the cache may be from those without, relative to the largest."""
+_QUANTIZED_TOLERANCE: Final = 0.1
+"""The same for a quantized cache: more than its rounding, less than a wrong place or mask."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +48,19 @@ class CachedDecoder(nn.Module):
     each, `[1, T, vocabulary]`, if `all_logits`.
 
     Positions follow one another, from where the call before ended or from any position before: what the cache holds
-    of later ones is not seen. Raises `LanguageModelError` for a model that has no such form.
+    of later ones is not seen. `quantize_cache` keeps keys and values in 8 bits. Raises `LanguageModelError` for a model
+    that has no such form.
     """
 
-    def __init__(self, model: Any, sizes: Sizes, *, all_logits: bool = False) -> None:
+    def __init__(
+        self, model: Any, sizes: Sizes, *, all_logits: bool = False, quantize_cache: bool = False
+    ) -> None:
         super().__init__()
         self.model = model
         self.all_logits = all_logits
         config = model.config.get_text_config(decoder=True)
-        self.cache = CacheBuffers(config, sizes.context, sizes.chunk)
+        self.quantize_cache = quantize_cache
+        self.cache = CacheBuffers(config, sizes.context, sizes.chunk, is_quantized=quantize_cache)
         taken = inspect.signature(model.forward).parameters
         self._cache_name = "cache_params" if "cache_params" in taken else "past_key_values"
         self._takes_positions = "position_ids" in taken
@@ -121,7 +127,7 @@ def check_decoder(model: Any, decoder: CachedDecoder) -> None:
             buffer.zero_()
     scale = float(wanted.abs().max())
     error = float((found - wanted).abs().max())
-    if not error <= _TOLERANCE * scale:
+    if not error <= (_QUANTIZED_TOLERANCE if decoder.quantize_cache else _TOLERANCE) * scale:
         raise LanguageModelError(
             f"{type(model).__name__} with a cache of fixed size gives logits that are off by {error:.1e} of "
             f"{scale:.1e}: its layers do not take their keys, values or masks from the cache"

@@ -86,6 +86,37 @@ def test_steps(family: str, stock: StockRuntime, tmp_path: Path) -> None:
     _first_on_stock(family, edge, 1, expected[0], stock, tmp_path)
 
 
+@pytest.mark.parametrize("family", ["llama", "mistral"])
+def test_quantized_caches(family: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """The program computes what torch does with the same cache, which is near the model without one."""
+    model = random_model(ATTENTION[family]())
+    decoder = CachedDecoder(model, SIZES, quantize_cache=True)
+    check_decoder(model, decoder)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(decoder, SIZES)
+    edge = to_edge(found.programs)
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    program = Runtime().load_program(file, poison=True)
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    dtypes = {name: array.dtype.name for name, array in decode.state.items()}
+    assert dtypes["cache.keys_0"] == dtypes["cache.values_1"] == "int8"
+    plain = _expected(model)
+    bounds = [(0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, TOKENS.shape[1]))]
+    eager: list[torch.Tensor] = []
+    for first, last in bounds:
+        with torch.no_grad():
+            eager.append(decoder(TOKENS[:, first:last], torch.arange(first, last))[0])
+        given = _step(forward if last - first > 1 else decode, first, last)
+        # A value at the middle between two integers may be rounded to either.
+        torch.testing.assert_close(given, eager[-1], rtol=1e-2, atol=2e-3)
+        similarity = torch.nn.functional.cosine_similarity(given, plain[last - 1], dim=0)
+        assert similarity > 0.999
+    path = tmp_path / "model.pte"
+    edge.to_executorch().save(path)
+    (on_stock,) = stock.run(path, [TOKENS[:, :5].contiguous(), torch.arange(5)])
+    torch.testing.assert_close(on_stock[0], eager[0], rtol=1e-2, atol=2e-3)
+
+
 @pytest.mark.parametrize("change", [lambda one: one, lambda one: one[:, -1:]], ids=["all", "last"])
 def test_logits_of_each_token(change: Callable[[torch.Tensor], torch.Tensor]) -> None:
     model = random_model(ATTENTION["qwen3"]())

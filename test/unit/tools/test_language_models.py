@@ -84,6 +84,7 @@ def test_one_token_at_a_time(command: Command) -> None:
         (["hf:llama", "--quantize", "int8"], 2, "scales of activations from data"),
         (["hf:llama", "--quantize", "int8-weights", "--calibrate", "x.npz"], 2, "does not apply"),
         (["relu.mlir", "--max-len", "8"], 2, "--max-len applies to hf:FOLDER only"),
+        (["relu.mlir", "--quantize-cache"], 2, "--quantize-cache applies to hf:FOLDER only"),
         (["relu.mlir", "--all-logits"], 2, "--all-logits applies to hf:FOLDER only"),
     ],
 )
