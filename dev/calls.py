@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast
+from unittest import mock
 
 import torch
 from torch._ops import OpOverload
@@ -23,6 +24,7 @@ __all__ = [
     "NotExpressible",
     "RecordedCall",
     "module_of",
+    "op_samples",
     "recorded_calls",
     "result_type",
     "results_of",
@@ -116,9 +118,19 @@ def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[RecordedCal
     return recorder.calls
 
 
+def op_samples(op_info: Any, dtype: torch.dtype) -> list[Any]:
+    """All samples of an operator, given its OpInfo.
+
+    Torch seeds every device before each sample. For devices that are not initialized it keeps a formatted stack of each
+    call, which takes longer than most samples: only the generator of the CPU is seeded here.
+    """
+    with mock.patch.object(torch, "manual_seed", torch.default_generator.manual_seed):
+        return list(op_info.sample_inputs("cpu", dtype, requires_grad=False))
+
+
 def sampled_calls(op_info: Any, dtype: torch.dtype, limit: int) -> Iterator[RecordedCall]:
     """Calls that samples of an operator make, given its OpInfo; samples that cannot be traced give none."""
-    samples = list(op_info.sample_inputs("cpu", dtype, requires_grad=False))
+    samples = op_samples(op_info, dtype)
     for sample in samples[:: max(1, len(samples) // limit)][:limit]:
         try:
             yield from recorded_calls(op_info.op, sample.input, *sample.args, **sample.kwargs)

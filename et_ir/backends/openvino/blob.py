@@ -82,15 +82,18 @@ def _exported(model: Any, device: str, precise: bool) -> bytes:
         if precise:
             marked = _LAYER.sub(lambda match: match[0] + _PRECISE, text.read_text("utf-8"))
             text.write_text(marked, "utf-8")
-        done = subprocess.run(
-            [sys.executable, export_model.__file__, text, device, blob],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            reason = done.stderr.strip().splitlines()
-            raise ValueError(
-                f"OpenVINO cannot compile the model for {device}: {reason[-1] if reason else ''}"
-            )
+        export_apart(text, device, blob)
         return blob.read_bytes()
+
+
+def export_apart(model: Path, device: str, blob: Path) -> None:
+    """Write the blob of the model in a file, in a process of its own. Raises ValueError where it cannot be compiled."""
+    done = subprocess.run(
+        [sys.executable, export_model.__file__, model, device, blob],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        reason = done.stderr.strip().splitlines()
+        raise ValueError(f"OpenVINO cannot compile the model for {device}: {reason[-1] if reason else ''}")

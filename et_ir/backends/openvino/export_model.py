@@ -12,8 +12,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+__all__ = ["export"]
 
-def _export(model: str, device: str, blob: str) -> None:
+
+def export(model: str | Path, device: str, blob: str | Path) -> None:
+    """Write the blob of the model in a file. Raises RuntimeError where it cannot be compiled."""
     openvino: Any = import_module("openvino")
     core = openvino.Core()
     stream: Any = core.compile_model(core.read_model(model), device, {}).export_model()
@@ -22,7 +25,7 @@ def _export(model: str, device: str, blob: str) -> None:
 
 if __name__ == "__main__":
     try:
-        _export(*sys.argv[1:])
+        export(*sys.argv[1:])
     except RuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         sys.exit(lines[-1] if lines else type(error).__name__)

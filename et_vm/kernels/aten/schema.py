@@ -68,10 +68,15 @@ def _parameter(argument: Arg) -> Param:
     return Param(argument.name, frozenset(kinds), str(_unsized(argument.type)) == "float")
 
 
-def operators() -> Iterator[str]:
+@functools.cache
+def operators() -> tuple[str, ...]:
     """Names, as ExecuTorch writes them, of the operators of torch that write to an out tensor or to
     `self`.
     """
+    return tuple(_operators())
+
+
+def _operators() -> Iterator[str]:
     for schema in torch._C._jit_get_all_schemas():  # pyright: ignore[reportPrivateUsage] no public list exists
         written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
         if not written or not schema.name.startswith("aten::"):

@@ -14,6 +14,8 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from dev.calls import op_samples
+
 DTYPES = {
     "f32": torch.float32,
     "i64": torch.int64,
@@ -127,7 +129,7 @@ def samples(entry: str, dtype: str, limit: int | None = None, seed: int = 0) -> 
         return
     with warnings.catch_warnings(action="ignore"), torch.no_grad():
         torch.manual_seed(seed)
-        given = list(info.sample_inputs("cpu", DTYPES[dtype], requires_grad=False))
+        given = op_samples(info, DTYPES[dtype])
         order = list(range(len(given)))
         random.Random(f"{seed} {entry} {dtype}").shuffle(order)
         for index in sorted(order[:limit]):
