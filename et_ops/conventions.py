@@ -2,7 +2,7 @@
 
 A file names its operators and says nothing else of them. Out variants follow one convention (the out
 arguments, then the returns), in-place operators end in an underscore and change and return their first
-argument. Prims that do otherwise are listed here.
+argument. What does otherwise is listed here.
 """
 
 from __future__ import annotations
@@ -22,6 +22,14 @@ _CHANGES_FIRST: Final = frozenset({"executorch_prim::et_copy_index.tensor"})
 """Prims that write into a part of their first argument and return nothing."""
 
 
+_CHANGES_CACHES: Final = {
+    "llama::sdpa_with_kv_cache.out": (3, 4),
+    "llama::update_cache.out": (1,),
+    "llama::update_cache_with_indices.out": (1,),
+}
+"""Operators of ExecuTorch's library for language models that write into arguments beside their outs."""
+
+
 @cache
 def is_in_place(operator: str) -> bool:
     """Whether an operator changes its first argument and returns it: `aten::copy_`, `aten::index_put_`."""
@@ -31,7 +39,9 @@ def is_in_place(operator: str) -> bool:
 
 def mutated_arguments(operator: str) -> tuple[int, ...]:
     """The arguments, by position, that an operator changes beside its outs and returns."""
-    return (0,) if operator in _CHANGES_FIRST or is_in_place(operator) else ()
+    if operator in _CHANGES_FIRST or is_in_place(operator):
+        return (0,)
+    return _CHANGES_CACHES.get(operator, ())
 
 
 def returns_nothing(operator: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
-from et_ops.conventions import ET_VIEW, is_in_place
+from et_ops.conventions import ET_VIEW, is_in_place, mutated_arguments
 from et_schema.errors import FIRST, InvalidFile, Problems
 from et_schema.program import (
     DelegateCall,
@@ -219,8 +219,16 @@ def written_tensors(instruction: Instruction, plan: ExecutionPlan) -> tuple[int,
     if instruction.opcode.mnemonic != "call":
         return ()
     if instruction.prim is None:
-        return call_outputs(instruction, plan)
+        outputs = call_outputs(instruction, plan)
+        changed = changed_tensors(instruction)
+        return outputs if not changed else tuple(dict.fromkeys((*outputs, *changed)))
     return instruction.args[:1] if instruction.prim.in_place else ()
+
+
+def changed_tensors(instruction: Instruction) -> tuple[int, ...]:
+    """The registers of tensors that a call of a kernel may change in part, and so reads as well."""
+    args = instruction.args
+    return tuple(args[at] for at in mutated_arguments(instruction.name) if at < len(args))
 
 
 def written_registers(instruction: Instruction, plan: ExecutionPlan) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from et_ops.conventions import is_in_place
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
-from et_vm.load.instructions import Instruction, call_outputs
+from et_vm.load.instructions import Instruction, call_outputs, changed_tensors
 from et_vm.verify.plan import tensor_bytes
 
 # Elements that the sets of an analysis may have, of each kind for all instructions: an eighth of that in bytes. A plan
@@ -106,6 +106,9 @@ class ByteLiveness:
             in_place = instruction.prim is not None and instruction.prim.in_place
             if in_place or instruction.opcode.mnemonic == "delegate":
                 written |= self._pieces_of(reads[at])
+            elif instruction.opcode.mnemonic == "call":
+                for register in changed_tensors(instruction):
+                    written |= self._pieces_of(self._sources[register])
         self._state_pieces = state
         self.state = self._ranges(state, 0)
         self.written_state = self._ranges(state & written, 0)

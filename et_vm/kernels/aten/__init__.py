@@ -36,7 +36,7 @@ def register(registry: KernelRegistry) -> None:
             registry.register_lazy(name, functools.partial(out_variant_kernel, name))
     registry.register_family(PACKETS, quantized_kernels)
     for family, packets in families().items():
-        if family.startswith("integer."):  # operators of this project, which torch has none of
+        if family.startswith(("attention.", "integer.")):  # operators that torch's registry does not have
             registry.register_family(
                 (packet.replace(".", "::") for packet in packets), functools.partial(load_family, family)
             )

@@ -1,0 +1,1 @@
+"""Attention of language models over caches of keys and values."""
