@@ -2,9 +2,9 @@
 # make story  train a small language model, compile it, and let it continue a text; ten minutes
 # make check  two minutes: lint, types, lit, and a case of each test that needs no command and no stock runtime
 # make test   twelve minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
-# make conformance   everything else that CI runs: all cases against torch and the stock runtime, 500 random programs,
-#                    20,000 damaged files, lit with each command in a process of its own, and the documentation
-#                    followed in a fresh environment with the installed wheel
+# make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
+#                    files, lit with each command in a process of its own, and the documentation followed in a fresh
+#                    environment with the installed wheel; CI runs it with SHARE=K/4, a quarter of the largest sweeps
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
 # make docs   tables that are built, not committed: docs/generated/
 # make bench  twenty minutes: measures every published figure; writes docs/performance.md
@@ -73,8 +73,9 @@ sample: $(VENV)/.test
 processes: $(VENV)/.test
 	@time $(BIN)/lit -sv test/lit
 
+# SHARE=K/N: of the tests marked `sweep`, one in N cases; others for another K. CI takes another share for each commit.
 suites: $(VENV)/.test
-	@time $(PYTEST) test/conformance
+	@time $(PYTEST) $(if $(SHARE),--share $(SHARE)) test/conformance
 
 properties: $(VENV)/.test
 	@time $(PROPERTY) --count 500

@@ -1,8 +1,11 @@
-"""Settings of every test: hypothesis without clocks, and runs of a sample of the cases."""
+"""Settings of every test: hypothesis without clocks, and runs of a sample or a share of the cases."""
 
 from __future__ import annotations
 
+import argparse
 from collections import defaultdict
+from collections.abc import Callable
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,24 +26,49 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="run N cases of each test, spread evenly over its parameters, and none that are marked slow",
     )
+    parser.addoption(
+        "--share",
+        type=_share,
+        metavar="K/N",
+        help="of tests that are marked sweep, run one in N cases; other K, from 0 to N - 1, take others",
+    )
+
+
+def _share(text: str) -> tuple[int, int]:
+    which, _, count = text.partition("/")
+    if not (which.isdigit() and count.isdigit() and int(which) < int(count)):
+        raise argparse.ArgumentTypeError(f"expected K/N with K below N, got {text}")
+    return int(which), int(count)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    share: tuple[int, int] | None = config.getoption("--share")
+    if share is not None:
+        which, count = share
+        _keep(
+            config,
+            items,
+            lambda item: (
+                item.get_closest_marker("sweep") is None or crc32(item.nodeid.encode()) % count == which
+            ),
+        )
     most: int | None = config.getoption("--sample")
     if most is None:
         return
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    left: list[pytest.Item] = []
     for item in items:
-        if item.get_closest_marker("slow"):
-            left.append(item)
-        else:
+        if not item.get_closest_marker("slow"):
             cases[item.nodeid.partition("[")[0]].append(item)
     kept: set[pytest.Item] = set()
     for each in cases.values():
         count = min(most, len(each))
         kept.update(each[at * len(each) // count] for at in range(count))
-    left += [item for each in cases.values() for item in each if item not in kept]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item in kept]
+    _keep(config, items, kept.__contains__)
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], is_kept: Callable[[pytest.Item], bool]) -> None:
+    kept = [item for item in items if is_kept(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not is_kept(item)])
+    items[:] = kept

@@ -55,6 +55,7 @@ LESS_EXACT = {"aten.addr", "aten.addbmm", "aten.baddbmm", "aten.addmv"}
 results in bf16 can cancel down to the rounding error."""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "op_info", op_db, ids=lambda info: f"{info.name}{info.variant_test_name and '-'}{info.variant_test_name}"
 )

@@ -266,6 +266,7 @@ def problem(library: str, call: Refused) -> str | None:
     return None if blamed else "names no input"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("library", ["portable", "aten"])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_kernels_refuse_what_torch_refuses(entry: str, library: str) -> None:

@@ -82,6 +82,7 @@ def has(operator: Callable[[Tensor, Tensor], Any], a: Tensor, b: Tensor) -> bool
     return True
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("right", DTYPES, ids=str)
 @pytest.mark.parametrize("left", DTYPES, ids=str)
 def test_every_operator(left: torch.dtype, right: torch.dtype) -> None:

@@ -143,6 +143,7 @@ def _difference(found: Sequence[Any], wanted: Sequence[Any], sample: Sample) -> 
     return difference(found, expected, random=random, entry=sample.entry)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("entry", entries())
 def test_samples(entry: str) -> None:
     failures: list[str] = []

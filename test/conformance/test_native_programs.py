@@ -30,6 +30,7 @@ from et_vm.runtime import Runtime
 SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_right_on_our_vm(name: str, instruction_set: str) -> None:
@@ -71,6 +72,7 @@ def assert_close(found: Sequence[Any], wanted: Sequence[torch.Tensor], what: obj
         )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("name", SIZED)
 def test_sizes_known_at_run_time(name: str, instruction_set: str) -> None:
@@ -87,6 +89,7 @@ def test_sizes_known_at_run_time(name: str, instruction_set: str) -> None:
             assert_close(method.execute(inputs), wanted, shapes)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("name", FLOWS)
 def test_control_flow(name: str, instruction_set: str) -> None:
@@ -101,6 +104,7 @@ def test_control_flow(name: str, instruction_set: str) -> None:
         assert_close(method.execute(list(inputs)), expected(eager, inputs), name)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("instruction_set", SETS)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_caches(form: Form, instruction_set: str) -> None:

@@ -78,6 +78,7 @@ def _without_nan(got: Any, want: Any) -> tuple[Any, Any]:
     return torch.where(known, got, 0.0), torch.where(known, want, 0.0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("entry", entries())
 def test_samples(entry: str) -> None:
     found = {

@@ -13,14 +13,18 @@ import torch
 from control_flow_programs import PROGRAMS
 from example_models import Model
 from stock import StockRuntime, compile_stock
-from stock_xnnpack_programs import lowered_program
 from torch.utils import _pytree as pytree
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir import ExecutorchBackendConfig, raise_program, to_edge
 from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
+
+SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
+"""Instruction sets that this machine has."""
 
 REFUSED = {
     "branches_that_cut": "the lower bound of a size, which files do not have, makes the size of a slice exact",
@@ -90,16 +94,22 @@ def test_our_file_computes_the_same_bits(model: Model, our_file: Path) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("partitioner", [None, XnnpackPartitioner, NativePartitioner])
-def test_a_file_of_stock_on_each_backend(
-    model: Model, stock_file: Path, partitioner: Callable[[], Any] | None
-) -> None:
+PARTITIONERS: dict[str, Callable[[], Any] | None] = {
+    "portable": None,
+    "xnnpack": XnnpackPartitioner,
+    "native": lambda: NativePartitioner(instruction_sets=[SETS[-1]]),
+}
+
+
+@pytest.mark.parametrize("backend", PARTITIONERS)
+def test_a_file_of_stock_on_each_backend(model: Model, stock_file: Path, backend: str) -> None:
     edge = raise_program(stock_file.read_bytes())
     assert not any(op.name.startswith("executorch.") for op in edge.module.walk())
+    partitioner = PARTITIONERS[backend]
     if partitioner is not None:
         edge = edge.to_backend(partitioner())
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
-    found = outputs(file, model.inputs, allow_native=partitioner is NativePartitioner)
+    found = outputs(file, model.inputs, allow_native=backend == "native")
     check_close(found, outputs(stock_file.read_bytes(), model.inputs), 1e-5)
 
 
@@ -112,9 +122,8 @@ def test_the_stock_runtime_runs_a_raised_file_of_stock(
     check_close(found, [one.numpy() for one in stock.run(stock_file, model.inputs)], 1e-5)
 
 
-def test_graphs_of_stock_for_xnnpack_become_ops(model: Model) -> None:
-    with warnings.catch_warnings(action="ignore"):  # of stock about itself
-        file = lowered_program(model.program)
+def test_graphs_of_stock_for_xnnpack_become_ops(model: Model, stock_xnnpack_file: Path) -> None:
+    file = stock_xnnpack_file.read_bytes()
     edge = raise_program(file)
     assert not any(op.name == "backend.call" for op in edge.module.walk())
     again = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer

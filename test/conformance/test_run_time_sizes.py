@@ -394,6 +394,7 @@ def exported(case: Case) -> torch.export.ExportedProgram:
         return export(case.module, case.inputs(SIZES[0]), dynamic_shapes=case.dynamic, strict=False)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_one_lowering_for_all_sizes(name: str) -> None:
     case = CASES[name]
@@ -409,6 +410,7 @@ def test_one_lowering_for_all_sizes(name: str) -> None:
             assert difference(found, wanted) is None, f"for {size}"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_one_file_for_all_sizes(name: str, tmp_path: Path, stock: StockRuntime) -> None:
     case = CASES[name]

@@ -31,7 +31,6 @@ from stock_xnnpack_programs import (
     calibrated,
     in_blocks,
     lowered,
-    lowered_program,
 )
 
 from et_schema.pte import read_pte
@@ -112,6 +111,7 @@ def both(
     return ours(file, inputs, kernels, poison=True), stock.run(path, inputs)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", SINGLES)
 def test_single(name: str, keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -124,6 +124,7 @@ def test_single(name: str, keeping: Keep, kernels: str, stock: StockRuntime, tmp
     close(results, reference, 1e-4)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", STATIC)
 @pytest.mark.parametrize("per_channel", [True, False])
 def test_calibrated(
@@ -175,6 +176,7 @@ def test_four_bits_by_block(keeping: Keep, kernels: str, stock: StockRuntime, tm
     close(results, reference, 1e-5)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", HALVES)
 def test_halves(name: str, keeping: Keep, kernels: str, stock: StockRuntime, tmp_path: Path) -> None:
     torch.manual_seed(0)
@@ -218,9 +220,9 @@ def test_images_of_sizes_that_change() -> None:
 
 
 @pytest.mark.slow
-def test_example_models(model: Model, keeping: Keep, kernels: str) -> None:
+def test_example_models(model: Model, stock_xnnpack_file: Path, kernels: str) -> None:
     """The models of examples/, whole, lowered by stock's partitioner."""
-    file = keeping(f"model.{model.name}.{model.content()}", lambda: lowered_program(model.program))
+    file = stock_xnnpack_file.read_bytes()
     kinds = {kind_name(node.xnode_union) for graph in graphs(file) for node in graph.xnodes}
     assert kinds
     for result, expected in zip(ours(file, model.inputs, kernels), model.expected, strict=True):

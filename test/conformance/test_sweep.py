@@ -33,6 +33,7 @@ def _unexpected(entry: str, dtype: str, column: str, reasons: Iterable[str]) -> 
     return [f"{column}: {reason}" for reason in reasons if reason and not reason.startswith(FAULT)]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("entry", entries())
 def test_slice(entry: str, stock: StockRuntime) -> None:
     """A sample gives torch's results everywhere, unless docs/ops.md says why not."""
