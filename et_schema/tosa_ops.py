@@ -133,6 +133,33 @@ def numpy_name(dtype: DType) -> str:
     return _NUMPY[dtype]
 
 
+_INTEGERS: Final = frozenset({DType.INT8, DType.INT16, DType.INT32})
+_FLOATS: Final = frozenset({DType.FP32, DType.FP16, DType.BF16})
+_BOOL: Final = frozenset({DType.BOOL})
+_WIDE: Final = frozenset({DType.INT32}) | _FLOATS
+_NARROW: Final = frozenset({DType.INT8, DType.INT16}) | _FLOATS
+
+_ELEMENT_TYPES: Final[dict[Op, frozenset[DType]]] = {
+    **dict.fromkeys((Op.ABS, Op.ADD, Op.MAXIMUM, Op.MINIMUM, Op.SUB, Op.REDUCE_SUM), _WIDE),
+    **dict.fromkeys((Op.EQUAL, Op.GREATER, Op.GREATER_EQUAL), _WIDE),
+    **dict.fromkeys((Op.CLAMP, Op.ARGMAX), _NARROW),
+    **dict.fromkeys(
+        (Op.MUL, Op.NEGATE, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.GATHER, Op.SCATTER), _INTEGERS | _FLOATS
+    ),
+    **dict.fromkeys((Op.BITWISE_AND, Op.BITWISE_NOT, Op.BITWISE_OR, Op.BITWISE_XOR), _INTEGERS),
+    **dict.fromkeys((Op.ARITHMETIC_RIGHT_SHIFT, Op.LOGICAL_LEFT_SHIFT, Op.LOGICAL_RIGHT_SHIFT), _INTEGERS),
+    **dict.fromkeys((Op.CLZ, Op.INTDIV), frozenset({DType.INT32})),
+    **dict.fromkeys((Op.LOGICAL_AND, Op.LOGICAL_NOT, Op.LOGICAL_OR, Op.LOGICAL_XOR), _BOOL),
+    **dict.fromkeys((Op.REDUCE_ALL, Op.REDUCE_ANY), _BOOL),
+    **dict.fromkeys((Op.CEIL, Op.COS, Op.ERF, Op.EXP, Op.FLOOR, Op.LOG, Op.POW, Op.RECIPROCAL), _FLOATS),
+    **dict.fromkeys((Op.REDUCE_PRODUCT, Op.RSQRT, Op.SIGMOID, Op.SIN, Op.TANH), _FLOATS),
+}
+"""The element types that an operator takes for its first operand; the others have rules of their own, or take all.
+
+Source: the tables of supported data types in the TOSA specification 1.0.
+"""
+
+
 def result_of(op: Op, attribute: Any, inputs: Sequence[TosaType], declared: DType) -> TosaType:
     """The type of an operator's result, from its attribute and its operands; of `CAST`, `RESCALE` and constants the
     element type is the `declared` one.
@@ -147,6 +174,10 @@ def result_of(op: Op, attribute: Any, inputs: Sequence[TosaType], declared: DTyp
             raise ValueError("no operands")
     elif len(inputs) != len(names):
         raise ValueError(f"{len(inputs)} operands, expected {len(names)}")
+    taken = _ELEMENT_TYPES.get(op)
+    if taken is not None and inputs[0].dtype not in taken:
+        allowed = ", ".join(sorted(kind.name for kind in taken))
+        raise ValueError(f"{op.name} takes {allowed}, not {inputs[0].dtype.name}")
     made = _RULES[op](attribute, inputs, declared)
     if made.dtype is not DType.SHAPE and len(made.shape) > _MAX_RANK:
         raise ValueError(f"a result of rank {len(made.shape)}; the limit is {_MAX_RANK}")

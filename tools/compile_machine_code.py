@@ -74,7 +74,7 @@ class MachineCode:
         """Write the partitions to the output. Raises UsageError where there are none."""
         if not self.texts:
             raise UsageError(
-                f"--emit {self.level}: no partition is compiled by --backend {backend_of(self.level)}"
+                f"--emit {self.level}: no partition is compiled by --backend {backends_of(self.level)[0]}"
             )
         text = ("\n" if self.level == "asm" else "\n// -----\n\n").join(self.texts)
         if args.output in (None, "-"):
@@ -86,9 +86,9 @@ class MachineCode:
                 stream.write(text.encode())
 
 
-def backend_of(level: str | None) -> str:
-    """The backend whose partitions reach a level."""
-    return "tosa" if level == "tosa" else "native"
+def backends_of(level: str | None) -> tuple[str, ...]:
+    """The backends whose partitions reach a level."""
+    return ("tosa", "ethos-u") if level == "tosa" else ("native",)
 
 
 def chosen_machine_code(args: argparse.Namespace) -> MachineCode:
@@ -98,9 +98,9 @@ def chosen_machine_code(args: argparse.Namespace) -> MachineCode:
     """
     if args.emit not in MACHINE_LEVELS:
         return MachineCode(None)
-    needed = backend_of(args.emit)
-    if not any(text.partition(":")[0] == needed for text in args.backend or ()):
-        raise UsageError(f"--emit {args.emit} needs --backend {needed}")
+    needed = backends_of(args.emit)
+    if not any(text.partition(":")[0] in needed for text in args.backend or ()):
+        raise UsageError(f"--emit {args.emit} needs --backend {' or '.join(needed)}")
     code = MachineCode(args.emit)
     args.emit = "backend"
     return code

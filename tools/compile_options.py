@@ -82,7 +82,7 @@ def _parser(text: str, command: str) -> CommandParser:
         choices=emitted,
         default="pte",
         help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native, tosa of "
-        "--backend tosa; object, archive, c-header and asm of a --target that is a processor",
+        "--backend tosa or ethos-u; object, archive, c-header and asm of a --target that is a processor",
     )
     add(
         "--target",

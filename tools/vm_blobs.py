@@ -46,6 +46,17 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
         yield error
 
 
+def _ethos_u(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_schema.errors import InvalidFile
+    from et_schema.vela import read_vela
+
+    del kernels
+    try:
+        read_vela(blob)
+    except InvalidFile as error:
+        yield error
+
+
 def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     from et_schema.errors import InvalidFile
     from et_schema.tosa import read_tosa
@@ -94,6 +105,7 @@ def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
 
 
 _CHECKS: Final[dict[str, _Check]] = {
+    "EthosUBackend": _ethos_u,
     "NativeBackend": _native,
     "NestedProgramBackend": _nested,
     "TOSABackend": _tosa,

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 BACKENDS: Final[dict[str, str]] = {
+    "ethos-u": "et_ir.backends.ethos_u.partitioner:BACKEND",
     "native": "et_ir.backends.native.partitioner:BACKEND",
     "nested": "et_ir.backends.nested:BACKEND",
     "openvino": "et_ir.backends.openvino.partitioner:BACKEND",

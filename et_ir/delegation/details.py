@@ -38,6 +38,8 @@ class PreprocessResult:
     """Data that the runtime part finds by name, from `NamedDataStore`."""
     alignment: int = 1
     """Of the bytes in the file, where more than that of every segment is needed; a power of two."""
+    compile_specs: Sequence[CompileSpec] = ()
+    """Settings to be added to those of the partition: what compiling has found out, for those who read the file."""
 
     def __post_init__(self) -> None:
         processed = cast(object, self.processed_bytes)

@@ -185,7 +185,7 @@ def _replace(
             lowered = LoweredOp(
                 name,
                 partition.backend.data,
-                () if partition.specs is None else tuple(partition.specs),
+                (*(partition.specs or ()), *(spec.attribute for spec in result.compile_specs)),
                 _data(blob),
                 debug_handles=handles,
                 alignment=result.alignment,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.backends.tosa.backend import TOSABackend, compile_specs
+from et_ir.backends.tosa.integer_patterns import integer_patterns, separate_dequantizes
 from et_ir.backends.tosa.specification import DEFAULT_SPECIFICATION, TosaSpecification
 from et_ir.backends.tosa.support import TosaSupport
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.partitioner import KeepFilter
-from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.specs import DelegationSpec, PartitionResult
 from et_ir.delegation.support import ChosenByUser, OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
@@ -78,7 +79,24 @@ class TOSAPartitioner(CapabilityPartitioner):
         self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return ChosenByUser(TosaSupport(method, self.specification), self._only, self._without)
+        return ChosenByUser(self.target_support(method), self._only, self._without)
+
+    def target_support(self, method: FuncOp) -> TosaSupport:
+        """What the target computes of a method."""
+        return TosaSupport(method, self.specification)
+
+    def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:
+        if self.specification.supports_float:
+            return ()
+        support, chosen = self.target_support(method), self.support(method)
+        return integer_patterns(
+            method, lambda op: support.is_in_integers(op) and chosen.is_node_supported(op)
+        )
+
+    def partition(self, method: FuncOp) -> PartitionResult:
+        if not self.specification.supports_float:
+            separate_dequantizes(method)
+        return super().partition(method)
 
     def ops_to_not_decompose(
         self,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.tosa.integers import Integers
 from et_ir.backends.tosa.legalizer import Legalizer
 from et_ir.backends.tosa.passes.legalize_to_tosa import results_of
 from et_ir.backends.tosa.specification import TosaSpecification
+from et_ir.backends.xnnpack.integers import last_of
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.program import GetOp, Globals
@@ -37,6 +40,9 @@ class TosaSupport(OperatorSupport):
         self._integers = (
             Integers.of(method, self._symbols) if self._supports_integers else Integers(self._symbols)
         )
+        self._owners = {last_of(op): op for op in self._integers.operations if isinstance(op, SchemaOp)}
+        self._needs_integers = not specification.supports_float
+        self._refusals: dict[Operation, Diagnostic | None] = {}
         self._types = {DType.BOOL}
         if specification.supports_float:
             self._types |= {DType.FP32, DType.FP16}
@@ -47,21 +53,46 @@ class TosaSupport(OperatorSupport):
         if not isinstance(op, SchemaOp):
             return Diagnostic("no operator", op.name)
         if self._integers.is_border(op):
+            if self._needs_integers and not all(map(self.is_in_integers, self._inside(op))):
+                return Diagnostic(
+                    "the target does not compute with floats", "what it quantizes for is left out"
+                )
             return None
+        if op not in self._refusals:
+            self._refusals[op] = self._legalized(op)
+        return self._refusals[op]
+
+    def is_in_integers(self, op: Operation) -> bool:
+        """Whether an op is computed in integers, behind dequantized operands."""
+        return self._integers.reads(op) and self.refusal(op) is None
+
+    def _inside(self, border: SchemaOp) -> Iterable[Operation]:
+        """The ops in integers that an op quantizes or dequantizes for."""
+        if isinstance(border, DEQUANTIZE):
+            return (use.operation for use in border.results[0].uses)
+        value = border.operands[0] if isinstance(border, QUANTIZE) else border.results[0]
+        return (self._owners[value],)
+
+    def _legalized(self, op: SchemaOp) -> Diagnostic | None:
         t = Legalizer(self._symbols, dry=True)
         try:
             if self._integers.reads(op) and self._supports_integers:
                 self._integers.lower(t, op)
-                return None
+                return self.refusal_of(t.block.ops)
             refusal = self._of_values(op)
             if refusal is None:
                 results_of(t, op)
+                refusal = self.refusal_of(t.block.ops)
         except ValueError as error:
             return Diagnostic("TOSA does not compute it", str(error))
         finally:
             for made in reversed(list(t.block.ops)):
                 t.block.erase_op(made, safe_erase=False)
         return refusal
+
+    def refusal_of(self, made: Iterable[Operation]) -> Diagnostic | None:
+        """Why a target does not take what an op becomes, None if it does: for targets that do not take all of TOSA."""
+        return None
 
     def _of_values(self, op: SchemaOp) -> Diagnostic | None:
         results = [value for value in op.results if value.uses] or [op.results[0]]

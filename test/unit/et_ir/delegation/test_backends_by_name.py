@@ -56,23 +56,25 @@ def test_found_by_name_and_id():
     register_backend(demo)
     assert find_backend("demo") is demo
     assert details_of("Demo") is Demo
-    assert backend_names() == ["demo", "native", "nested", "openvino", "tosa", "xnnpack"]
+    assert backend_names() == ["demo", "ethos-u", "native", "nested", "openvino", "tosa", "xnnpack"]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
 
 
 def test_missing():
     with pytest.raises(
         MissingBackend,
-        match="unknown backend 'nestd'; backends are: native, nested, openvino, tosa, xnnpack, did you mean 'nested'",
+        match=r"unknown backend 'nestd'; backends are: ethos-u, native, nested, .*, did you mean 'nested'",
     ) as caught:
         find_backend("nestd")
     assert caught.value.exit_code == 4
     with pytest.raises(
-        MissingBackend, match="backends are: native, nested, openvino, tosa, xnnpack, did you mean 'nested'"
+        MissingBackend,
+        match="backends are: ethos-u, native, nested, openvino, tosa, xnnpack, did you mean 'nested'",
     ):
         find_backend("NESTED")
     with pytest.raises(
-        MissingBackend, match="no backend has the id 'Npu'; ids are: NativeBackend, NestedProgramBackend"
+        MissingBackend,
+        match="no backend has the id 'Npu'; ids are: EthosUBackend, NativeBackend, NestedProgramBackend",
     ):
         details_of("Npu")
 
@@ -115,7 +117,17 @@ def test_installed(monkeypatch):
         monkeypatch, ("demo", f"{__name__}:demo"), ("broken", "no.such:thing"), ("wrong", f"{__name__}:demo")
     )
     assert find_backend("demo").details.backend_id == "Demo"
-    assert backend_names() == ["broken", "demo", "native", "nested", "openvino", "tosa", "wrong", "xnnpack"]
+    assert backend_names() == [
+        "broken",
+        "demo",
+        "ethos-u",
+        "native",
+        "nested",
+        "openvino",
+        "tosa",
+        "wrong",
+        "xnnpack",
+    ]
     with pytest.raises(
         BackendError, match=r"'broken' cannot be loaded from no\.such:thing: ModuleNotFoundError"
     ):
