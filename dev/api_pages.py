@@ -142,6 +142,7 @@ API = (
         "times of instructions over executions, traces and flame graphs",
         "et_vm.devtools.profiling",
         {
+            "et_vm.devtools.inspector": ("Inspector", "EventBlock", "Event", "PerfData", "TimeScale"),
             "et_vm.devtools.profiling": (
                 *("ProfileRecorder", "Execution", "Profile", "ProfileRow", "Times"),
                 *("group_rows", "chrome_trace", "flamegraph_lines"),

@@ -127,15 +127,19 @@ class Reader:
             raise self.fault(f"bool is {number}, neither 0 nor 1", at, field)
         return number == 1
 
-    def root(self, kind: type[_Table], identifier: bytes) -> _Table:
-        """Decode the whole buffer as a `kind`. Raises `InvalidFile` with the table path and the byte."""
-        if self.end < 8:
-            raise self.fault(f"a flatbuffer of {self.end} bytes is too short", self.end, "root table")
-        found = bytes(self.u8[4:8])
+    def root(self, kind: type[_Table], identifier: bytes, *, start: int = 0) -> _Table:
+        """Decode the whole buffer as a `kind`. Raises `InvalidFile` with the table path and the byte.
+
+        The flatbuffer begins at byte `start`, a multiple of 4; alignments are those in the buffer.
+        """
+        if self.end < start + 8:
+            raise self.fault(f"a flatbuffer of {self.end - start} bytes is too short", self.end, "root table")
+        found = bytes(self.u8[start + 4 : start + 8])
         if found != identifier:
-            raise self.fault(f"file identifier {found!r}, expected {identifier!r}", 4, "file identifier")
+            message = f"file identifier {found!r}, expected {identifier!r}"
+            raise self.fault(message, start + 4, "file identifier")
         try:
-            return cast(_Table, decoder(kind).read(self, self.u32[0]))
+            return cast(_Table, decoder(kind).read(self, start + self.u32[start >> 2]))
         except InvalidFile as error:
             error.where = error.where or "root table"
             raise

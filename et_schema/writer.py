@@ -31,8 +31,9 @@ def encode(
     reserve: int = 0,
     alignments: Mapping[type, int] | None = None,
     expected_size: int = 1024,
+    size_prefixed: bool = False,
 ) -> memoryview:
-    """The flatbuffer of the table `value`, as memory that may be written to.
+    """The flatbuffer of the table `value`, as memory that may be written to; behind its size, if so asked.
 
     `reserve` zero bytes follow the identifier. `alignments`, by table, are the least of the aligned bytes in it.
     `expected_size` saves a buffer of many bytes from growing. Raises `ExecutorchError` for values that the schema
@@ -40,7 +41,7 @@ def encode(
     """
     writer = Writer(alignments, expected_size)
     try:
-        return writer.finish(writer.table(value), identifier, reserve)
+        return writer.finish(writer.table(value), identifier, reserve, size_prefixed=size_prefixed)
     except BuilderSizeError:
         raise _too_large(MAX_SIZE + 1) from None
 
@@ -90,12 +91,17 @@ class Writer:
             self.builder.PrependUOffsetTRelative(position)
         return self.builder.EndVector()
 
-    def finish(self, root: int, identifier: bytes, reserve: int = 0) -> memoryview:
-        """The buffer, with `reserve` zero bytes behind the identifier."""
+    def finish(
+        self, root: int, identifier: bytes, reserve: int = 0, *, size_prefixed: bool = False
+    ) -> memoryview:
+        """The buffer, with `reserve` zero bytes behind the identifier, and behind its size if `size_prefixed`."""
         builder = self.builder
-        builder.Prep(max(16, builder.minalign), 8 + reserve)
+        builder.Prep(max(16, builder.minalign), (12 if size_prefixed else 8) + reserve)
         builder.Pad(reserve)
-        builder.Finish(root, identifier)
+        if size_prefixed:
+            builder.FinishSizePrefixed(root, identifier)
+        else:
+            builder.Finish(root, identifier)
         buffer = memoryview(builder.Bytes)[builder.Head() :]
         if len(buffer) > MAX_SIZE:
             raise _too_large(len(buffer))

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError
@@ -30,6 +30,9 @@ from et_vm.run.interpreter import MAX_INSTRUCTIONS
 from et_vm.run.memory import MemoryManager
 from et_vm.run.method import Method
 from et_vm.tracer import EventTracer
+
+if TYPE_CHECKING:
+    from et_vm.devtools.etdump import ETDumpTracer
 
 __all__ = [
     "BackendRegistry",
@@ -63,9 +66,25 @@ class Program:
     `core.load_method` is for methods with memory of their own.
     """
 
-    def __init__(self, program: CoreProgram, load: Callable[..., Method], *, poison: bool) -> None:
-        """`load` is the program's `load_method` with all settings but the name and the memory."""
+    def __init__(
+        self,
+        program: CoreProgram,
+        load: Callable[..., Method],
+        *,
+        poison: bool,
+        debug_buffer_size: int | None = None,
+    ) -> None:
+        """`load` is the program's `load_method` with all settings but the name and the memory. With
+        `debug_buffer_size`, 0 for no values, executions are recorded.
+        """
         self._program = program
+        self._debug_buffer_size = debug_buffer_size
+        self._etdump: ETDumpTracer | None = None
+        if debug_buffer_size is not None:
+            from et_vm.devtools.etdump import ETDumpTracer
+
+            self._etdump = ETDumpTracer(program, debug_buffer_size)
+            load = partial(load, tracer=self._etdump)
         self._load = load
         self._poison = poison
         self._memory: MemoryManager | None = None
@@ -99,7 +118,9 @@ class Program:
 
     def instance(self) -> Program:
         """The same program with arenas and state of its own: instances share weights, and may run at the same time."""
-        return Program(self._program, self._load, poison=self._poison)
+        return Program(
+            self._program, self._load, poison=self._poison, debug_buffer_size=self._debug_buffer_size
+        )
 
     def metadata(self, method_name: str) -> MethodMeta:
         """Inputs, outputs and memory of a method. Raises ExecutorchError(InvalidArgument) for an unknown
@@ -108,21 +129,20 @@ class Program:
         return self._program.method_meta(method_name)
 
     def has_etdump(self) -> bool:
-        """Whether `write_etdump_result_to_file` has something to write: never, see there."""
-        return False
+        """Whether `write_etdump_result_to_file` has something to write."""
+        return self._etdump is not None and bool(self._etdump.dump.run_data)
 
     def write_etdump_result_to_file(self, etdump_path: str, debug_buffer_path: str) -> None:
-        """Raises ExecutorchError(NotImplemented): what an ETDump would hold goes to the `tracer` of
-        `Runtime.load_program`.
+        """Write what was recorded since the program was loaded, and its values if there is a debug buffer.
+
+        Raises ExecutorchError: InvalidState for a program that was loaded without `enable_etdump`, OutOfResources
+        with the size that the debug buffer needs, AccessFailed for a path that cannot be written.
         """
-        del etdump_path, debug_buffer_path
-        raise _no_etdump()
-
-
-def _no_etdump() -> ExecutorchError:
-    return ExecutorchError(
-        Error.NotImplemented, "ETDump files are not written", hint="pass tracer= an EventTracer"
-    )
+        if self._etdump is None:
+            raise ExecutorchError(
+                Error.InvalidState, "nothing is recorded", hint="load the program with enable_etdump=True"
+            )
+        self._etdump.write(etdump_path, debug_buffer_path)
 
 
 class Runtime:
@@ -205,15 +225,17 @@ class Runtime:
         memory while methods run. The data of tensors outside of the file is in the data file (`.ptd`) at
         `data_path`, or in `external`, by name. An execution traps after `instruction_limit` instructions.
         `allow_native` lets machine code in the file run, which can do whatever the process can: only for files from
-        a source that is trusted. `debug_buffer_size` has no effect without `enable_etdump`.
+        a source that is trusted. `enable_etdump` records executions for `Program.write_etdump_result_to_file`, with the
+        values that they compute in a buffer of `debug_buffer_size` bytes; a `tracer` gets events as they happen.
 
-        Raises TypeError, also for `data_path` beside `external`; InvalidFile; ExecutorchError with AccessFailed
-        for a file that cannot be read, NotImplemented for `enable_etdump` (pass a `tracer` instead), and those of
-        `kernels`.
+        Raises TypeError, also for `data_path` beside `external` and for `tracer` beside `enable_etdump`; InvalidFile;
+        ExecutorchError with AccessFailed for a file that cannot be read, InvalidArgument for a negative size, and those
+        of `kernels`.
         """
-        if enable_etdump:
-            raise _no_etdump()
-        del debug_buffer_size
+        if enable_etdump and tracer is not None:
+            raise TypeError("give enable_etdump or a tracer, not both")
+        if debug_buffer_size < 0:
+            raise ExecutorchError(Error.InvalidArgument, f"a debug buffer of {debug_buffer_size} bytes")
         if data_path is not None:
             if external is not None:
                 raise TypeError("give external tensors by data_path or by external, not both")
@@ -235,4 +257,6 @@ class Runtime:
             instruction_limit=instruction_limit,
             native=NativeOptions(allow_native, self._threads),
         )
-        return Program(core, load, poison=poison)
+        return Program(
+            core, load, poison=poison, debug_buffer_size=debug_buffer_size if enable_etdump else None
+        )

@@ -51,6 +51,48 @@ class EventTracer:
         """
 
 
+class TracerGroup(EventTracer):
+    """Passes events on to several tracers."""
+
+    def __init__(self, *tracers: EventTracer) -> None:
+        self._tracers = tracers
+        self.wants_values = any(one.wants_values for one in tracers)
+
+    def on_load(self, method: str, phase: str, start: int, end: int) -> None:
+        for one in self._tracers:
+            one.on_load(method, phase, start, end)
+
+    def on_allocate(self, method: str, label: str, nbytes: int) -> None:
+        for one in self._tracers:
+            one.on_allocate(method, label, nbytes)
+
+    def on_execute(self, method: str, start: int, end: int) -> None:
+        for one in self._tracers:
+            one.on_execute(method, start, end)
+
+    def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
+        for one in self._tracers:
+            one.on_instruction(method, index, opcode, name, start, end)
+
+    def on_delegate(
+        self, method: str, index: int, identifier: int | str, name: str, start: int, end: int
+    ) -> None:
+        for one in self._tracers:
+            one.on_delegate(method, index, identifier, name, start, end)
+
+    def on_delegate_value(
+        self, method: str, index: int, identifier: int | str, name: str, output: int, value: object
+    ) -> None:
+        for one in self._tracers:
+            if one.wants_values:
+                one.on_delegate_value(method, index, identifier, name, output, value)
+
+    def on_value(self, method: str, index: int, register: int, value: object) -> None:
+        for one in self._tracers:
+            if one.wants_values:
+                one.on_value(method, index, register, value)
+
+
 @dataclass(frozen=True, slots=True)
 class InstructionEvent:
     """One executed instruction; times in nanoseconds."""

@@ -59,6 +59,7 @@ examples:
   et-vm profile model.pte --debug-map map.json --by module    modules (et-compile --debug-map)
   et-vm profile model.pte --trace out.json             for Perfetto and chrome://tracing
   et-vm profile model.pte --flamegraph out.folded      folded stacks by module, for flame graphs
+  et-vm profile --etdump run.etdp                      the events that a runtime has recorded
 """
 
 INFO = """et-vm info: describe a program.
@@ -298,6 +299,17 @@ def _parser() -> CommandParser:
     )
     profile.add_argument("--trace", metavar="FILE", help="write a trace in Chrome's format, for Perfetto")
     profile.add_argument("--flamegraph", metavar="FILE", help="write folded stacks by module")
+    profile.add_argument(
+        "--write-etdump", metavar="FILE", help="write the events of all executions for ExecuTorch's tools"
+    )
+    profile.add_argument(
+        "--debug-buffer",
+        metavar="FILE",
+        help="with --write-etdump: write the values that instructions compute; with --etdump: take them from it",
+    )
+    profile.add_argument(
+        "--etdump", action="store_true", help="FILE is no program but an ETDump: print its events"
+    )
     profile.add_argument("--data", **data)
     profile.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     profile.add_argument("--load", **LOAD)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from et_schema.errors import InputError
+from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, write_file
 from et_tools.streams import fit, line_width
 from et_tools.vm_backends import chosen_backends, chosen_native
@@ -17,12 +18,16 @@ from et_tools.vm_inputs import method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
 
 if TYPE_CHECKING:
+    from et_vm.devtools.etdump import ETDumpTracer
     from et_vm.devtools.profiling import Profile, ProfileRow
+    from et_vm.program import Program
     from et_vm.tracer import RecordingTracer
 
 __all__ = ["profile_file"]
 
 HEADER = ("min µs", "median", "p90", "share", "read", "written", "GFLOP/s", "GB/s", "name")
+MOST_VALUES = 1 << 28
+"""Bytes of values that --debug-buffer can hold."""
 GROUP_HEADER = ("min µs", "median", "p90", "share", "calls", "name")
 
 
@@ -31,23 +36,30 @@ def profile_file(args: argparse.Namespace) -> None:
 
     Raises UsageError for inputs and files that cannot be had, and what loading and executing raise.
     """
+    if args.etdump:
+        _print_etdump(args)
+        return
+    if args.debug_buffer is not None and args.write_etdump is None:
+        raise UsageError("--debug-buffer applies to --write-etdump or --etdump")
     from et_vm.devtools.debugger import module_paths
     from et_vm.devtools.profiling import Profile, ProfileRecorder, chrome_trace, flamegraph_lines, group_rows
+    from et_vm.tracer import TracerGroup
 
-    for path in filter(None, (args.trace, args.flamegraph)):
+    for path in filter(None, (args.trace, args.flamegraph, args.write_etdump, args.debug_buffer)):
         check_output(path)
     program = open_program(args.file, chosen_platform(args))
     name = method_name(program, args.method)
     inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
     modules = None if args.debug_map is None else module_paths(args.debug_map, name)
     recorder = ProfileRecorder()
+    etdump = _etdump_tracer(args, program)
     method = program.load_method(
         name,
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
         native=chosen_native(args),
         external=open_data(args.data),
-        tracer=recorder,
+        tracer=recorder if etdump is None else TracerGroup(recorder, etdump),
     )
     for _ in range(args.warmup + args.repeat):
         # Every execution starts from the same inputs.
@@ -68,6 +80,8 @@ def profile_file(args: argparse.Namespace) -> None:
         write_file(args.trace, json.dumps(chrome_trace(profile, name, usage)))
     if args.flamegraph is not None:
         write_file(args.flamegraph, "".join(f"{line}\n" for line in flamegraph_lines(profile, name)))
+    if etdump is not None:
+        etdump.write(args.write_etdump, args.debug_buffer or "")
     groups = None if args.by is None else group_rows(profile.rows, args.by)
     if args.json:
         total = profile.total
@@ -87,6 +101,27 @@ def profile_file(args: argparse.Namespace) -> None:
     lines = [f"{name}: {count(args.repeat, 'execution')}, {args.kernels} kernels", *_aligned(table)]
     lines += _footer(profile, recorder)
     print("\n".join(fit(line, width) for line in lines))
+
+
+def _etdump_tracer(args: argparse.Namespace, program: Program) -> ETDumpTracer | None:
+    from et_vm.devtools.etdump import ETDumpTracer
+
+    if args.write_etdump is None:
+        return None
+    return ETDumpTracer(program, MOST_VALUES if args.debug_buffer is not None else 0)
+
+
+def _print_etdump(args: argparse.Namespace) -> None:
+    from et_vm.devtools.inspector import Inspector
+
+    for option, is_given in (
+        ("--trace", args.trace), ("--flamegraph", args.flamegraph), ("--write-etdump", args.write_etdump),
+        ("--by", args.by), ("--input", args.input), ("--json", args.json),
+    ):  # fmt: skip
+        if is_given:
+            raise UsageError(f"{option} does not apply to --etdump")
+    inspector = Inspector(args.file, debug_buffer_path=args.debug_buffer)
+    inspector.print_data_tabular(sys.stdout)
 
 
 def _times(row: ProfileRow, profile: Profile) -> tuple[str, ...]:

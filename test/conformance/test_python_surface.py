@@ -233,6 +233,6 @@ def test_state_by_name() -> None:
 def test_no_etdump(program: bytes, tmp_path: Any) -> None:
     loaded = ours.Runtime().load_program(program)
     assert not loaded.has_etdump()
-    with pytest.raises(ExecutorchError, match="tracer") as caught:
+    with pytest.raises(ExecutorchError, match="enable_etdump") as caught:
         loaded.write_etdump_result_to_file(str(tmp_path / "a"), str(tmp_path / "b"))
-    assert caught.value.code == Error.NotImplemented
+    assert caught.value.code == Error.InvalidState

@@ -11,7 +11,7 @@ from et_vm.backend import BackendRegistry
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.prims import PRIMS
 from et_vm.runtime import Runtime, Verification
-from et_vm.tracer import RecordingTracer
+from et_vm.tracer import EventTracer, RecordingTracer
 
 
 @pytest.fixture
@@ -116,11 +116,13 @@ def test_verification(runtime):
         program.load_method("forward")
 
 
-def test_etdump_is_refused(runtime):
-    with pytest.raises(ExecutorchError, match="ETDump") as caught:
-        runtime.load_program(one_and_two(), enable_etdump=True)
-    assert caught.value.code == Error.NotImplemented
-    runtime.load_program(one_and_two(), enable_etdump=False, debug_buffer_size=100)
+def test_etdump_arguments(runtime):
+    with pytest.raises(TypeError, match="not both"):
+        runtime.load_program(one_and_two(), enable_etdump=True, tracer=EventTracer())
+    with pytest.raises(ExecutorchError, match="-1 bytes"):
+        runtime.load_program(one_and_two(), enable_etdump=True, debug_buffer_size=-1)
+    program = runtime.load_program(one_and_two(), enable_etdump=False, debug_buffer_size=100)
+    assert not program.has_etdump()
 
 
 def test_data_of_tensors_comes_from_one_place():
