@@ -53,6 +53,7 @@ class PerfData:
     """Times of an event, one for each time that it took place."""
 
     raw: list[float]
+    """The times, in the unit of the `Inspector`."""
 
     @property
     def p10(self) -> float:
@@ -117,7 +118,9 @@ class EventBlock:
     """The events of executions that are alike, or of loading."""
 
     name: str
+    """`Default` for loading, `Execute` for executions."""
     events: list[Event]
+    """In the order of the first execution."""
     run_output: list[Any] = field(default_factory=list[Any])
     """Outputs of the first execution, if the file has them."""
     bundled_input_index: int | None = None
