@@ -31,10 +31,15 @@ class TimeScale(Enum):
     """Units of time; cycles are converted to nothing else."""
 
     NS = "ns"
+    """Nanoseconds."""
     US = "us"
+    """Microseconds."""
     MS = "ms"
+    """Milliseconds."""
     S = "s"
+    """Seconds."""
     CYCLES = "cycles"
+    """Cycles of a processor."""
 
 
 _PER_SECOND: Final = {TimeScale.NS: 1e9, TimeScale.US: 1e6, TimeScale.MS: 1e3, TimeScale.S: 1.0}
