@@ -41,15 +41,22 @@ from et_ir.dialects.executorch import Executorch
 from et_ir.dialects.native import Native
 from et_ir.dialects.program import Program
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.tosa import Tosa, TosaOp
 from et_ir.dialects.xnnpack import NodeOp, Xnnpack
 from et_ir.dialects.xnnpack.nodes import NODE_OPS
 from et_schema.tables import fields_of
+from et_schema.tosa_ops import ATTRIBUTES, ELEMENT_TYPES, OPERANDS, VARIADIC
 from et_schema.xnnpack_nodes import roles_of
 
-__all__ = ["DIALECTS", "dialect_page", "operators_page"]
+__all__ = ["DIALECTS", "FAMILIES", "dialect_page", "operators_page"]
 
-DIALECTS = {dialect.name: dialect for dialect in (Program, Control, Backend, Executorch, Xnnpack, Native)}
+DIALECTS = {
+    dialect.name: dialect for dialect in (Program, Control, Backend, Executorch, Xnnpack, Native, Tosa)
+}
 """Dialects whose operations are written by hand. Those of `aten` and `edge` are made from operator records."""
+
+FAMILIES = (NodeOp, TosaOp)
+"""Base classes of operations that are made from a schema and differ in its fields alone: they share a section."""
 
 _SEGMENTS = frozenset({"operandSegmentSizes", "resultSegmentSizes"})
 """Properties of IRDL's own."""
@@ -76,24 +83,25 @@ def dialect_page(dialect: Dialect) -> Iterator[str]:
     yield ""
     yield f"The [rationale](../rationale/{name}.md) says why the dialect is as it is."
     yield ""
-    operations = [op for op in dialect.operations if not issubclass(op, NodeOp)]
-    has_nodes = len(operations) < len(list(dialect.operations))
+    operations = [op for op in dialect.operations if not issubclass(op, FAMILIES)]
+    has_family = len(operations) < len(list(dialect.operations))
+    title, summary, family = _FAMILY_SECTIONS.get(name, ("", "", _nodes))
     yield "| operation | |"
     yield "|---|---|"
     for op in operations:
         yield f"| [`{op.name}`](#{_slug(op.name)}) | {first_sentence(paragraphs(op))} |"
-    if has_nodes:
-        yield "| [nodes](#nodes) | An operation for each kind of node |"
+    if has_family:
+        yield f"| [{title.lower()}](#{_slug(title.lower())}) | {summary} |"
     for op in operations:
         yield ""
         yield f"## {op.name}"
         yield ""
         yield from _operation(op, op)
-    if has_nodes:
+    if has_family:
         yield ""
-        yield "## Nodes"
+        yield f"## {title}"
         yield ""
-        yield from _nodes()
+        yield from family()
     yield from _attributes(dialect)
 
 
@@ -313,3 +321,26 @@ def _nodes() -> Iterator[str]:
         operands = ", ".join(f"[{name}]" if name in roles.optional else name for name in roles.operands)
         fields = ", ".join(field.name for field in fields_of(kind) if field.name not in given)
         yield f"| `{op.name}` | {in_a_line(operands)} | {', '.join(roles.results)} | {fields} |"
+
+
+def _tosa_operators() -> Iterator[str]:
+    """The section of the ops of TOSA, whose tables are those of its specification."""
+    ops = [op for op in Tosa.operations if issubclass(op, TosaOp)]
+    some = next(op for op in ops if not fields_of(ATTRIBUTES[op.op_number()]))
+    yield from _operation(some, TosaOp)
+    yield ""
+    yield "| operation | operands | attributes | element types of the first operand |"
+    yield "|---|---|---|---|"
+    for op in ops:
+        number = op.op_number()
+        names = ", ".join(OPERANDS[number]) + (" …" if number in VARIADIC else "")
+        attributes = ", ".join(field.name for field in fields_of(ATTRIBUTES[number]))
+        kinds = ", ".join(sorted(kind.name.lower() for kind in ELEMENT_TYPES.get(number, ()))) or "any"
+        yield f"| `{op.name}` | {in_a_line(names)} | {attributes} | {kinds} |"
+
+
+_FAMILY_SECTIONS = {
+    "xnnpack": ("Nodes", "An operation for each kind of node", _nodes),
+    "tosa": ("Operators", "An operation for each operator of TOSA", _tosa_operators),
+}
+"""Of dialects with operations of `FAMILIES`: the title of their section, a summary, and the section."""

@@ -27,6 +27,7 @@ from et_schema.tosa_graph import (
 __all__ = [
     "ATTRIBUTES",
     "DEFAULTS",
+    "ELEMENT_TYPES",
     "ITEM_BITS",
     "OPERANDS",
     "POINTWISE",
@@ -139,7 +140,7 @@ _BOOL: Final = frozenset({DType.BOOL})
 _WIDE: Final = frozenset({DType.INT32}) | _FLOATS
 _NARROW: Final = frozenset({DType.INT8, DType.INT16}) | _FLOATS
 
-_ELEMENT_TYPES: Final[dict[Op, frozenset[DType]]] = {
+ELEMENT_TYPES: Final[dict[Op, frozenset[DType]]] = {
     **dict.fromkeys((Op.ABS, Op.ADD, Op.MAXIMUM, Op.MINIMUM, Op.SUB, Op.REDUCE_SUM), _WIDE),
     **dict.fromkeys((Op.EQUAL, Op.GREATER, Op.GREATER_EQUAL), _WIDE),
     **dict.fromkeys((Op.CLAMP, Op.ARGMAX), _NARROW),
@@ -174,7 +175,7 @@ def result_of(op: Op, attribute: Any, inputs: Sequence[TosaType], declared: DTyp
             raise ValueError("no operands")
     elif len(inputs) != len(names):
         raise ValueError(f"{len(inputs)} operands, expected {len(names)}")
-    taken = _ELEMENT_TYPES.get(op)
+    taken = ELEMENT_TYPES.get(op)
     if taken is not None and inputs[0].dtype not in taken:
         allowed = ", ".join(sorted(kind.name for kind in taken))
         raise ValueError(f"{op.name} takes {allowed}, not {inputs[0].dtype.name}")

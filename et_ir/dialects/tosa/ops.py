@@ -50,6 +50,12 @@ _CONSTANTS: Final = (Op.CONST, Op.CONST_SHAPE)
 class TosaOp(IRDLOperation):
     """An operator of TOSA, as the specification has it; sizes are known.
 
+    ```mlir
+    %1 = "tosa.tanh"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+
+    Syntax: MLIR's generic form.
+
     Rules: `tosa_c1` it has the attributes of its operator; `tosa_c2` the result is what the operator makes of its
     operands.
     """
@@ -89,7 +95,12 @@ class TosaOp(IRDLOperation):
     @property
     def op(self) -> Op:
         """The number of the operator."""
-        return _NUMBERS[self.name]
+        return self.op_number()
+
+    @classmethod
+    def op_number(cls) -> Op:
+        """The number of the operator."""
+        return _NUMBERS[cls.name]
 
     def table(self) -> Any:
         """The attributes as files have them. Raises `VerifyException`."""
@@ -125,6 +136,8 @@ class ConstOp(IRDLOperation):
     ```mlir
     %0 = "tosa.const"() <{values = dense<[1.0, 2.0]> : tensor<2xf32>}> : () -> tensor<2xf32>
     ```
+
+    Syntax: MLIR's generic form.
 
     Rules: `const_c1` there are as many bytes as the type has.
     """
@@ -198,6 +211,8 @@ class ConstShapeOp(IRDLOperation):
     ```mlir
     %0 = "tosa.const_shape"() <{values = dense<[3, 4]> : tensor<2xindex>}> : () -> !tosa.shape<2>
     ```
+
+    Syntax: MLIR's generic form.
 
     Rules: `shape_c1` there are as many numbers as the type has.
     """

@@ -13,10 +13,9 @@ import et_ir.backends
 import et_vm
 import et_vm.runtime
 from dev.api_pages import API
-from dev.dialect_pages import DIALECTS
+from dev.dialect_pages import DIALECTS, FAMILIES
 from dev.docstrings import paragraphs
 from dev.document_reference import pages
-from et_ir.dialects.xnnpack import NodeOp
 from et_ir.text import parse_module
 from et_ir.universe import dialect_factories
 
@@ -25,7 +24,9 @@ CONTEXT.load_dialect(Test)
 for _name, _factory in dialect_factories().items():
     CONTEXT.register_dialect(_name, _factory)
 
-OPERATIONS = {op.name: op for one in DIALECTS.values() for op in one.operations if not issubclass(op, NodeOp)}
+OPERATIONS = {
+    op.name: op for one in DIALECTS.values() for op in one.operations if not issubclass(op, FAMILIES)
+}
 EXAMPLE = re.compile(r"```mlir\n(.*?)```", re.S)
 DEFAULT = "tensor<4xf32>"
 TYPES = {
