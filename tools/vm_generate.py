@@ -32,6 +32,8 @@ def generate_text(args: argparse.Namespace) -> None:
     if args.save_session is not None:
         check_output(args.save_session)
     runner = _runner(args)
+    if args.chat and runner.model.encoder is not None:
+        raise UsageError("--chat is for models that continue texts, not for encoder-decoders")
     config = GenerationConfig(
         echo=args.echo,
         max_new_tokens=-1 if args.max_new_tokens is None else args.max_new_tokens,

@@ -31,6 +31,8 @@ class Step:
     """Whether logits are of each token, not of the last."""
     vocabulary: int
     """Logits of a token."""
+    takes_source: bool = False
+    """Whether a call takes hidden states of an encoder between tokens and positions."""
 
 
 class LanguageModel:
@@ -39,14 +41,22 @@ class LanguageModel:
     `forward`, or `prefill`, takes up to `chunk` tokens; `decode`, where there is one, the next token of a text.
     Positions are `[T]`, of each token, or `[1]`, of the first. Logits are of the last token, `[1, V]` or `[1, 1, V]`,
     or of each, `[1, T, V]`. What other programs lack in constant methods has upstream's defaults.
+
+    An encoder-decoder has the methods `encoder`, from token ids `[1, S]` i64 to hidden states, and `text_decoder`,
+    which takes them between tokens and positions.
     """
 
     def __init__(self, program: Program) -> None:
         """Raises ExecutorchError(InvalidArgument) for a program that has no such methods."""
         self.program = program
         names = program.method_names
+        self.encoder = "encoder" if {"encoder", "text_decoder"} <= names else None
+        """The method that reads sources; `None` for a model that continues texts."""
         many = "prefill" if "prefill" in names else "forward"
         one = "decode" if "decode" in names else many
+        if self.encoder is not None:
+            many = one = "text_decoder"
+            self._check_encoder(self.encoder)
         self.prefill_step = self._step(many)
         self.decode_step = self._step(one)
         vocabulary = self._constant("get_vocab_size", None)
@@ -69,14 +79,15 @@ class LanguageModel:
         if name not in self.program.method_names:
             raise self._refusal(f"it has no method '{name}'")
         meta = self.program.metadata(name)
-        if meta.num_inputs() != 2 or meta.num_outputs() != 1:
+        last = 1 if self.encoder is None else 2
+        if meta.num_inputs() != last + 1 or meta.num_outputs() != 1:
             raise self._refusal(f"'{name}' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs")
-        tags = (meta.input_tag(0), meta.input_tag(1), meta.output_tag(0))
-        if tags != ("Tensor",) * 3:
+        tags = (*(meta.input_tag(at) for at in range(last + 1)), meta.output_tag(0))
+        if set(tags) != {"Tensor"}:
             raise self._refusal(f"inputs and output of '{name}' are {', '.join(tags)}")
         tokens, positions, logits = (
             meta.input_tensor_meta(0),
-            meta.input_tensor_meta(1),
+            meta.input_tensor_meta(last),
             meta.output_tensor_meta(0),
         )
         good = (
@@ -95,7 +106,16 @@ class LanguageModel:
         longest = tokens.sizes()[1]
         gives_all = len(logits.sizes()) == 3 and (longest == 1 or logits.sizes()[1] == longest)
         by_first = positions.sizes()[0] == 1 < longest
-        return Step(name, longest, not tokens.is_dynamic(), by_first, gives_all, logits.sizes()[-1])
+        is_fixed = not tokens.is_dynamic()
+        return Step(name, longest, is_fixed, by_first, gives_all, logits.sizes()[-1], last == 2)
+
+    def _check_encoder(self, name: str) -> None:
+        meta = self.program.metadata(name)
+        if meta.num_inputs() != 1 or meta.num_outputs() != 1 or meta.input_tag(0) != "Tensor":
+            raise self._refusal(f"'{name}' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs")
+        source = meta.input_tensor_meta(0)
+        if source.dtype() is not ScalarType.LONG or len(source.sizes()) != 2 or source.sizes()[0] != 1:
+            raise self._refusal(f"'{name}' takes {source!r}, no token ids [1, S] of a text")
 
     def _refusal(self, reason: str) -> ExecutorchError:
         return ExecutorchError(

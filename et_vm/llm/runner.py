@@ -90,7 +90,7 @@ class TextLLMRunner:
 
         Raises InputError for one that does not fit, with nothing changed.
         """
-        self.session.feed(self._ids(prompt, GenerationConfig()))
+        self._read(self._ids(prompt, GenerationConfig()))
 
     def stop(self) -> None:
         """End the generation that runs, after the token that it is at: to be called from a callback, or a thread."""
@@ -110,18 +110,20 @@ class TextLLMRunner:
     ) -> str:
         """Read a prompt, generate what follows it, and return that; `token_callback` gets the pieces as they come.
 
-        An empty prompt goes on from the text so far.
+        An empty prompt goes on from the text so far. To an encoder-decoder the prompt is the source of a new text.
 
         With a `draft`, a smaller model of the same vocabulary, greedy text is the same, in fewer calls of this one.
         Raises InputError, with nothing changed, for a prompt that does not fit into the context.
         """
         config = config or GenerationConfig()
+        if draft is not None and self.model.encoder is not None:
+            raise InputError("drafts are for models that continue texts, not for encoder-decoders")
         give = token_callback if token_callback is not None and not config.warming else _nothing
         stats = Stats(inference_start_ms=_now())
         sampler = Sampler(config.temperature, config.top_p, config.top_k, config.seed)
         ids = self._ids(prompt, config)
         self._stopped = False
-        logits = self.session.feed(ids) if ids or self.session.logits is None else self.session.logits
+        logits = self._read(ids)
         stats.num_prompt_tokens, stats.prompt_eval_end_ms = len(ids), _now()
         if config.echo:
             give(prompt)
@@ -142,6 +144,19 @@ class TextLLMRunner:
         if stats_callback is not None:
             stats_callback(stats)
         return "".join(pieces)
+
+    def _read(self, ids: list[int]) -> Array:
+        """The logits of what follows a prompt: the source of a new text, or the text so far with it."""
+        session, model = self.session, self.model
+        if model.encoder is not None and ids:
+            if model.bos_id is None:
+                raise InputError(
+                    "the program does not say which token texts begin with",
+                    hint="it is what the constant method 'get_bos_id' returns",
+                )
+            session.encode(ids)
+            return session.feed([model.bos_id])
+        return session.logits if session.logits is not None and not ids else session.feed(ids)
 
     def _tokens(
         self,
@@ -176,6 +191,8 @@ class TextLLMRunner:
         return self._stopped
 
     def _ids(self, prompt: str, config: GenerationConfig) -> list[int]:
+        if self.model.encoder is not None:
+            return self.tokenizer.encode(prompt) if prompt or self.session.logits is None else []
         ids = self.tokenizer.encode(prompt) if not self.session.tokens else self.tokenizer.encode_rest(prompt)
         model = self.model
         if model.bos_id is not None and not self.session.tokens:

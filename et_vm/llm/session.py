@@ -18,6 +18,7 @@ __all__ = ["Session"]
 _TOKENS: Final = "session.tokens"
 _PROGRAM: Final = "session.program"
 _LOGITS: Final = "session.logits"
+_SOURCE: Final = "session.source"
 
 
 class Session:
@@ -33,6 +34,9 @@ class Session:
             step.method: self._program.load_method(step.method)
             for step in (model.prefill_step, model.decode_step)
         }
+        self._encoder = None if model.encoder is None else self._program.load_method(model.encoder)
+        self._source: Array | None = None
+        """Hidden states of what an encoder has read."""
         self._tokens: list[int] = []
         self.logits: Array | None = None
         """Of what follows the text, `[V]` float32; `None` for an empty text, and one that was gone back to."""
@@ -47,11 +51,35 @@ class Session:
         """How many tokens can be added."""
         return self.model.context - len(self._tokens)
 
+    def encode(self, ids: Sequence[int]) -> None:
+        """Have the encoder read the tokens of a source, and begin a new text.
+
+        Raises ExecutorchError(NotSupported) for a model without an encoder, and InputError, with nothing changed, for
+        no tokens, an id that the vocabulary lacks, and a source that is too long.
+        """
+        if self._encoder is None:
+            raise ExecutorchError(
+                Error.NotSupported,
+                "the model has no encoder",
+                where=self.model.program.core.name,
+                hint="feed the text to be continued",
+            )
+        self._check_ids(ids)
+        longest = self.model.program.metadata(self._encoder.name).input_tensor_meta(0).sizes()[1]
+        if len(ids) > longest:
+            raise InputError(
+                f"a source of {len(ids)} tokens: the encoder takes up to {longest}",
+                hint="shorten it, or compile with a larger --max-len",
+            )
+        (hidden,) = self._encoder.execute([np.array([ids], np.int64)])
+        self.reset()
+        self._source = np.array(hidden)
+
     def feed(self, ids: Sequence[int]) -> Array:
         """Add tokens to the text; the logits `[V]` float32 of what follows them.
 
-        Raises InputError, with nothing changed, for no tokens, for an id that the vocabulary lacks, and for more tokens
-        than the context has left.
+        Raises InputError, with nothing changed, for no tokens, for an id that the vocabulary lacks, for more tokens
+        than the context has left, and where an encoder has read nothing yet.
         """
         return self._fed(ids)[-1]
 
@@ -70,16 +98,22 @@ class Session:
             )
         return found
 
-    def _fed(self, ids: Sequence[int]) -> Array:
-        model = self.model
+    def _check_ids(self, ids: Sequence[int]) -> None:
         if not ids:
             raise InputError("no tokens", hint="give at least one, as the id that texts begin with")
-        wrong = [token for token in ids if not 0 <= token < model.vocabulary]
+        vocabulary = self.model.vocabulary
+        wrong = [token for token in ids if not 0 <= token < vocabulary]
         if wrong:
             raise InputError(
-                f"token id {wrong[0]}: the vocabulary has {model.vocabulary} ids",
+                f"token id {wrong[0]}: the vocabulary has {vocabulary} ids",
                 hint="the tokenizer is of another model",
             )
+
+    def _fed(self, ids: Sequence[int]) -> Array:
+        model = self.model
+        self._check_ids(ids)
+        if self._encoder is not None and self._source is None:
+            raise InputError("the encoder has read nothing", hint="encode a source first")
         if len(ids) > self.room:
             raise InputError(
                 f"{len(ids)} tokens after {len(self._tokens)} do not fit into the context of {model.context}",
@@ -102,7 +136,8 @@ class Session:
     def _call(self, step: Step, ids: Sequence[int], position: int) -> Array:
         tokens = np.array([ids], np.int64)
         positions = np.arange(position, position + (1 if step.by_first else len(ids)), dtype=np.int64)
-        (logits,) = self._methods[step.method].execute([tokens, positions])
+        given = [tokens, positions] if self._source is None else [tokens, self._source, positions]
+        (logits,) = self._methods[step.method].execute(given)
         found: Array = np.asarray(logits, np.float32).reshape(-1, step.vocabulary)
         return found
 
@@ -127,7 +162,7 @@ class Session:
         self.logits = None
 
     def reset(self) -> None:
-        """Begin a new text."""
+        """Begin a new text, of the same source."""
         for method in self._methods.values():
             method.state.reset()
         self._tokens.clear()
@@ -136,7 +171,7 @@ class Session:
     def fork(self) -> Session:
         """Another session that goes on from the same text."""
         other = Session(self.model)
-        other._restore(self._state(), self._tokens, self.logits)
+        other._restore(self._state(), self._tokens, self.logits, self._source)
         return other
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -148,6 +183,8 @@ class Session:
         tensors[_TOKENS] = np.array(self._tokens, np.int64)
         if self.logits is not None:
             tensors[_LOGITS] = self.logits
+        if self._source is not None:
+            tensors[_SOURCE] = self._source
         tensors[_PROGRAM] = np.frombuffer(self.model.fingerprint(), np.uint8)
         write_tensors(path, tensors)
 
@@ -163,14 +200,20 @@ class Session:
             raise InputError(f"{os.fspath(path)} is not a saved session")
         if program.tobytes() != self.model.fingerprint():
             raise InputError(f"{os.fspath(path)} is a session of another program")
-        logits = tensors.pop(_LOGITS, None)
         # The file may be gone when they are looked at.
-        self._restore(tensors, [int(token) for token in tokens], None if logits is None else np.array(logits))
+        logits, source = (
+            None if found is None else np.array(found)
+            for found in (tensors.pop(_LOGITS, None), tensors.pop(_SOURCE, None))
+        )
+        self._restore(tensors, [int(token) for token in tokens], logits, source)
 
     def _state(self) -> dict[str, Array]:
         return dict(self._methods[self.model.prefill_step.method].state.arrays())
 
-    def _restore(self, state: dict[str, Array], tokens: Sequence[int], logits: Array | None) -> None:
+    def _restore(
+        self, state: dict[str, Array], tokens: Sequence[int], logits: Array | None, source: Array | None
+    ) -> None:
         self._methods[self.model.prefill_step.method].state.restore(state)
         self._tokens = list(tokens)
         self.logits = logits
+        self._source = source

@@ -12,7 +12,7 @@ from command_line import Command
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm" / "llm"))
 
-from language_model import compiled, tokenizer
+from language_model import compiled, compiled_encoder_decoder, tokenizer
 
 LINE = ("et-vm", "generate", "m.pte", "--prompt", "the import")
 
@@ -135,3 +135,24 @@ def test_program_of_another_kind(command: Command) -> None:
     ran = command("et-vm", "generate", "relu.pte", "--prompt", "x", "--tokenizer", "m.tokenizer")
     assert ran.code == 2
     assert "not a language model: 'forward' has 1 inputs" in ran.err
+
+
+def test_encoder_decoders(command: Command) -> None:
+    """The prompt is the source: another one gives another text, the same one the same."""
+    Path("m.pte").write_bytes(compiled_encoder_decoder())
+    options = ("--max-new-tokens", "6", "-q")
+    first = command(*LINE, *options)
+    assert first.code == 0
+    assert first.out.strip()
+    assert command(*LINE, *options) == first
+    other = command("et-vm", "generate", "m.pte", "--prompt", "a module", *options)
+    assert other.out != first.out
+    begun = command(*LINE, "--max-new-tokens", "2", "-q", "--save-session", "s.safetensors").out
+    more = command("et-vm", "generate", "m.pte", "--session", "s.safetensors", "--max-new-tokens", "4", "-q")
+    assert begun.removesuffix("\n") + more.out == first.out
+    refused = command("et-vm", "generate", "m.pte", "--chat", stdin=b"hello")
+    assert (refused.code, "--chat is for models that continue texts" in refused.err) == (2, True)
+    refused = command(*LINE, "--draft", "m.pte")
+    assert (refused.code, "drafts are for models that continue texts" in refused.err) == (2, True)
+    long = command("et-vm", "generate", "m.pte", "--prompt", "import " * 60)
+    assert (long.code, "the encoder takes up to 48" in long.err) == (2, True)

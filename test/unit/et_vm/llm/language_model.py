@@ -7,10 +7,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from language_models import hf, random_model
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_ir.language_models import CachedDecoder, Sizes, export_decoder, metadata
+from et_ir.language_models import (
+    CachedDecoder,
+    CachedTextDecoder,
+    Encoder,
+    Sizes,
+    export_decoder,
+    export_encoder_decoder,
+    metadata,
+)
+from et_ir.language_models.encoder_decoder import example_source
 
 SIZES: Final = Sizes(context=48, chunk=8)
 WORDS: Final = (
@@ -65,4 +75,22 @@ def compiled(layers: int = 2, vocabulary: int = 280, *, all_logits: bool = False
         found = export_decoder(CachedDecoder(made, sizes, all_logits=all_logits), sizes)
         constants = metadata(made, context=sizes.context, chunk=found.chunk)
         edge = to_edge(found.programs, constant_methods=constants)
+        return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+
+
+@cache
+def compiled_encoder_decoder() -> bytes:
+    """The file of a small T5."""
+    torch.manual_seed(0)
+    config = hf.T5Config(
+        vocab_size=280, d_model=32, d_kv=8, d_ff=64, num_layers=1, num_decoder_layers=1, num_heads=4,
+        decoder_start_token_id=0, eos_token_id=1, initializer_factor=20.0,
+    )  # fmt: skip
+    with warnings.catch_warnings(action="ignore"):
+        made = hf.T5ForConditionalGeneration(config).eval()
+        encoder = Encoder(made)
+        with torch.no_grad():
+            decoder = CachedTextDecoder(made, encoder(example_source(made)), SIZES)
+        constants = metadata(made, context=SIZES.context, chunk=SIZES.chunk)
+        edge = to_edge(export_encoder_decoder(made, encoder, decoder, SIZES), constant_methods=constants)
         return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
