@@ -128,16 +128,15 @@ def _blocks(buffer: memoryview) -> Iterator[tuple[str, memoryview]]:
     is_first = True
     while True:
         if at + _HEADER.size > len(buffer):
-            raise InvalidFile(f"the stream ends at byte {len(buffer)} without {_LAST}", where=f"byte {at}")
+            raise InvalidFile(f"the stream ends at byte {len(buffer)} without {_LAST}", offset=at)
         name, length, is_elsewhere, _ = _HEADER.unpack_from(buffer, at)
         text = name.rstrip(b"\0").decode("ascii", "replace")
         begin = at + _HEADER.size
         if not 0 <= length <= len(buffer) - begin:
-            raise InvalidFile(
-                f"{length} bytes are said, {len(buffer) - begin} are there", where=f"byte {at}: {text}"
-            )
+            left = len(buffer) - begin
+            raise InvalidFile(f"{length} bytes are said of block {text!r}, {left} are there", offset=at)
         if is_first is not (text == _FIRST):
-            raise InvalidFile(f"{_FIRST} is the first block, and no other", where=f"byte {at}")
+            raise InvalidFile(f"{_FIRST} is the first block, and no other", offset=at)
         if is_elsewhere:
             raise InvalidFile("data outside of the blob are not supported", where=text)
         if text == _LAST:
