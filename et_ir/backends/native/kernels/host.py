@@ -6,15 +6,12 @@ the same code are one function.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    ArrayAttr,
-    FloatAttr,
     FunctionType,
     IndexType,
     MemRefType,
@@ -347,7 +344,7 @@ def _code(block: Block) -> Hashable:
     """The code of a kernel, equal for blocks that are the same up to the names of values.
 
     Control flow is structured: blocks have no successors. Ops and attributes are hashed as they are: to print them
-    takes several times as long.
+    takes longer. Attributes of floats are equal where the bits are, so that zeros of both signs differ.
     """
     places: dict[SSAValue, int] = {}
 
@@ -361,24 +358,12 @@ def _code(block: Block) -> Hashable:
             (
                 op.name,
                 tuple(places[operand] for operand in op.operands),
-                tuple((name, _distinct(value)) for name, value in op.properties.items()),
-                tuple((name, _distinct(value)) for name, value in op.attributes.items()),
+                tuple(op.properties.items()),
+                tuple(op.attributes.items()),
                 number(op.results),
-                tuple(code(inner) for region in op.regions for inner in region.blocks),
+                tuple(tuple(map(code, region.blocks)) for region in op.regions),
             )
             for op in block.ops
         )
 
     return code(block)
-
-
-def _distinct(attribute: Attribute) -> Hashable:
-    """What is equal for attributes that are, and where floats are equal, has the same bits of them."""
-    match attribute:
-        case FloatAttr():
-            value = attribute.value.data
-            return math.copysign(1, value), repr(value), attribute.type
-        case ArrayAttr():
-            return tuple(map(_distinct, attribute.data))
-        case _:
-            return attribute

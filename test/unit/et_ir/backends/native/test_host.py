@@ -46,5 +46,5 @@ def test_other_constants_are_other_code() -> None:
 
 
 def test_zeros_of_both_signs_are_other_code() -> None:
-    """They are equal as numbers, and so are the attributes that hold them."""
+    """They are equal as numbers, and are not the same code."""
     assert kernels(0.0, -0.0) == ["pointwise_0", "pointwise_1"]
