@@ -62,3 +62,9 @@ def test_a_wrong_operator_is_found_and_nearly_alone(monkeypatch: pytest.MonkeyPa
 def test_results_that_rounding_decides_are_not_compared() -> None:
     assert sum(check(generate(seed), Checks()) == "unsteady" for seed in SEEDS) < 4
     assert len(eager_runs(generate(0), 3)) == 3
+
+
+def test_positive_numbers_of_large_ones_stay_positive() -> None:
+    """Logarithms and divisors, of numbers so large that half more is beyond what programs may hold."""
+    for seed in (2478, 3137):
+        assert python(generate(seed))

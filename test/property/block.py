@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from property.programs import Argument, Body, Call, Element, Extent, Node, Size, Type, Var, size_at
 
-__all__ = ["FLOATS", "INTEGERS", "Block", "Facts", "Names", "Unfit", "broadcast"]
+__all__ = ["FLOATS", "INTEGERS", "LIMITS", "Block", "Facts", "Names", "Unfit", "broadcast"]
 
 FLOATS: Final = (-4.0, 4.0)
 """The range that carried and stored floats lie in."""

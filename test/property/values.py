@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from property.block import Block, Facts, Unfit, broadcast
+from property.block import FLOATS, LIMITS, Block, Facts, Unfit, broadcast
 from property.programs import Argument, Size, Type, Var
 
 __all__ = ["VALUES"]
@@ -61,17 +61,23 @@ FUNCTIONS: Final[dict[str, tuple[float, float, Callable[[float, float], Range]]]
 """Functions of one float: the range they take, and from that of an argument to that of the result."""
 
 
+def _positive(block: Block, x: Var) -> Var:
+    """Numbers of at least a half, made of any."""
+    if _absolute(*block.facts(x)[:2])[1] + 0.5 > LIMITS["f32"]:
+        x = block.bounded(x, *FLOATS)  # Now, as the sum below would be brought into a range around zero.
+    low, high = _absolute(*block.facts(x)[:2])
+    x = block.like("abs", x, low=low, high=high)
+    return block.like("add.Tensor", x, 0.5, low=low + 0.5, high=high + 0.5)
+
+
 def function(block: Block) -> None:
     """A function of each element."""
     name = block.random.choice(list(FUNCTIONS))
     low, high, result = FUNCTIONS[name]
     x = block.floats()
     facts = block.facts(x)
-    if facts.low < low and low >= 0:  # positive numbers are made of any
-        x = block.like(
-            "abs", x, low=_absolute(facts.low, facts.high)[0], high=_absolute(facts.low, facts.high)[1]
-        )
-        x = block.like("add.Tensor", x, 0.5, low=0.5, high=block.facts(x).high + 0.5)
+    if facts.low < low and low >= 0:
+        x = _positive(block, x)
     elif facts.low < low or facts.high > high:
         x = block.bounded(x, low, high)
     facts = block.facts(x)
@@ -152,9 +158,7 @@ def division(block: Block) -> None:
     x = block.floats()
     y, shape = _partner(block, x, lambda var: var.type.element == "f32")
     if block.facts(y).low < 0.4:
-        low, high = _absolute(block.facts(y).low, block.facts(y).high)
-        y = block.like("abs", y, low=low, high=high)
-        y = block.like("add.Tensor", y, 0.5, low=low + 0.5, high=high + 0.5)
+        y = _positive(block, y)
     facts = block.facts(y)
     low, high = _products(block.facts(x), Facts(1 / facts.high, 1 / facts.low))
     contiguous = block.facts(x).contiguous and facts.contiguous

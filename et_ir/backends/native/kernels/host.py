@@ -6,8 +6,7 @@ the same code are one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from io import StringIO
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -23,7 +22,6 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.printer import Printer
 
 from et_ir.backends.native.elements import element_of, in_memory
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
@@ -119,7 +117,7 @@ class Host:
         self._b = LoopBuilder(self._block)
         self._buffers: dict[SSAValue, SSAValue] = {}
         self._constants: dict[tuple[str, Attribute], SSAValue] = {}
-        self._kernels: dict[str, str] = {}
+        self._kernels: dict[Hashable, str] = {}
         self._names: dict[str, int] = {}
         self._known = known
         self._ranges = ranges
@@ -276,16 +274,16 @@ class Host:
         builder = LoopBuilder(block, self.message, small=self.small)
         build(builder, block.args)
         builder.add_op(ReturnOp())
-        text = _text(block)
-        if text not in self._kernels:
+        code = _code(block)
+        if code not in self._kernels:
             number = self._names.get(name, 0)
             self._names[name] = number + 1
             symbol = f"{name}_{number}"
             type = FunctionType.from_lists(block.arg_types, [])
             function = FuncOp(symbol, type, Region(block), visibility=StringAttr("private"))
             self.module.body.block.add_op(function)
-            self._kernels[text] = symbol
-        return self._kernels[text]
+            self._kernels[code] = symbol
+        return self._kernels[code]
 
     def _cast(self, b: LoopBuilder, operand: Operand | Number) -> SSAValue:
         """The value with the type of a kernel's argument."""
@@ -342,9 +340,30 @@ class Host:
         self.module.body.block.add_op(FuncOp(name, type, Region(block)))
 
 
-def _text(block: Block) -> str:
-    """The code of a kernel."""
-    stream = StringIO()
-    printer = Printer(stream)
-    printer.print_block(block)
-    return stream.getvalue()
+def _code(block: Block) -> Hashable:
+    """The code of a kernel, equal for blocks that are the same up to the names of values.
+
+    Control flow is structured: blocks have no successors. Ops and attributes are hashed as they are: to print them
+    takes longer. Attributes of floats are equal where the bits are, so that zeros of both signs differ.
+    """
+    places: dict[SSAValue, int] = {}
+
+    def number(values: Sequence[SSAValue]) -> tuple[Attribute, ...]:
+        for value in values:
+            places[value] = len(places)
+        return tuple(value.type for value in values)
+
+    def code(block: Block) -> Hashable:
+        return number(block.args), tuple(
+            (
+                op.name,
+                tuple(places[operand] for operand in op.operands),
+                tuple(op.properties.items()),
+                tuple(op.attributes.items()),
+                number(op.results),
+                tuple(tuple(map(code, region.blocks)) for region in op.regions),
+            )
+            for op in block.ops
+        )
+
+    return code(block)
