@@ -156,5 +156,6 @@ def test_extreme_arguments(family: str) -> None:
 
 
 def test_most_operators_have_samples() -> None:
-    names = {name for names in FAMILIES.values() for name in names}
+    # Of operators that torch does not have, test_quantized_integers.py and test_cached_attention.py have samples.
+    names = {name for names in FAMILIES.values() for name in names if name.startswith("aten::")}
     assert len(samples().keys() & names) > 0.9 * len(names)
