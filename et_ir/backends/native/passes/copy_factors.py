@@ -40,6 +40,7 @@ def copy_factors(block: Block) -> None:
         if found is None:
             by_weights = quantized_operands(op)
             assert by_weights is not None
+            _drop_zero_points(block, by_weights.weight)
             if by_weights.activation is not None:
                 expand_rows(block, by_weights.activation)
         elif found.quantization is None:
@@ -65,6 +66,21 @@ def _expand(block: Block, op: SchemaOp) -> None:
         return  # The partitioner takes none of these.
 
     expand_channels(block, op)
+
+
+def _drop_zero_points(block: Block, weight: SchemaOp) -> None:
+    """Zero points of weights are 0, and may have been converted: nothing reads them."""
+    points = weight.args().get("zero_points")
+    if points is None:
+        return
+    made = type(weight).make(**{**weight.args(), "zero_points": None}, location=weight.location)
+    block.insert_op_before(made, weight)
+    weight.results[0].replace_all_uses_with(made.results[0])
+    block.erase_op(weight)
+    while isinstance(points.owner, SchemaOp) and not points.uses:
+        unused = points.owner
+        points = unused.operands[0]
+        block.erase_op(unused)
 
 
 def _copy(block: Block, op: SchemaOp, value: SSAValue) -> None:
