@@ -208,7 +208,11 @@ def build_product(
         _build_blocks(b, sizes, epilogue, x, w, y)
     else:
         shared_rows(
-            b, sizes, count, b.dim(y, 1), lambda first, end, *columns: rows(first, end, *columns, matrix)
+            b,
+            sizes,
+            count,
+            b.dim(y, 1),
+            lambda first, end, at, width, mask: rows(first, end, at, width, mask, matrix),
         )
 
 
@@ -229,7 +233,7 @@ def shared_rows(
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
-            column_groups(b, sizes, columns, lambda *group: visit(first, end, *group))
+            column_groups(b, sizes, columns, lambda at, width, mask: visit(first, end, at, width, mask))
     elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
 
         def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
@@ -238,7 +242,9 @@ def shared_rows(
 
         shared_tiles(b, sizes, columns, b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:
-        column_groups(b, sizes, columns, lambda *group: visit(0, count, *group), shared=True)
+        column_groups(
+            b, sizes, columns, lambda at, width, mask: visit(0, count, at, width, mask), shared=True
+        )
 
 
 def shared_tiles(

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, SSAValue
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_product import QUAD, integer_tile_rows
-from et_ir.backends.native.kernels.panels import PANEL, array_constant, panel_columns, tile_rows
+from et_ir.backends.native.kernels.panels import PANEL, panel_columns, panels_of, tile_rows
 from et_ir.backends.native.kernels.pointwise_rules import add
 from et_ir.backends.native.kernels.product import Sizes, in_panels, shared_rows
 from et_ir.backends.native.kernels.quantization_rules import i8
@@ -29,8 +29,8 @@ from et_ir.backends.native.kernels.quantized_operands import QuantizedOperands, 
 from et_ir.backends.native.kernels.row_tiles import visit_rows
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.backends.native.sizes import product, shape_of
-from et_ir.data import Blob
 from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native.types import vector_type
 
 __all__ = ["quantized_product_kernel"]
 
@@ -40,7 +40,7 @@ NIBBLE: Final = 4
 HIGH: Final = -0x0F0F0F10
 """The high halves of four bytes, as i32: 0xF0F0F0F0."""
 GROUPED_ROWS: Final = 6
-"""Rows of a tile of bytes at most where groups are scaled: sums of floats take registers beside those of integers."""
+"""Rows of a tile at most where groups are scaled: sums of all groups take registers beside those of one."""
 FEW_ROWS: Final = 4
 """Rows below which a second accumulator hides the latency of additions."""
 
@@ -57,7 +57,7 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
     most = host.most(rows)
     by_bytes = found.activation is not None
     tile = integer_tile_rows(most, host) if by_bytes else tile_rows(most, host)
-    if by_bytes and found.group < inner:
+    if found.group < inner:
         tile = min(tile, GROUPED_ROWS)
     panel = host.panel(PANEL, bytes=by_bytes)
     sizes = in_panels(Sizes(1, rows, inner, columns, tile, panel_columns(host), most), panel)
@@ -114,7 +114,7 @@ class _Floats:
         type = vector_of(height, width)
 
         def scale(total: SSAValue, group: Index, before: SSAValue | None) -> SSAValue:
-            scales = b.broadcast(b.load(self.scales, [group, column], vector_of(width)), type)
+            scales = b.broadcast(b.panels(self.scales, column, [group], width), type)
             if before is None:
                 return b.value(arith.MulfOp(total, scales))
             return b.value(vector.FMAOp(total, scales, before))
@@ -137,21 +137,22 @@ class _Floats:
     ) -> SSAValue:
         """Sums of a group of the shared dimension, which starts at a place, before they are scaled."""
         length, nibbles = self.found.group, self.found.has_nibbles
-        streams = 2 if nibbles or (height < FEW_ROWS and length % 2 == 0) else 1
+        few = height < FEW_ROWS and length % 2 == 0
+        steps = 2 if nibbles or few else 1
         zero = b.splat(0.0, vector_of(height, width))
-        with b.for_(0, length, streams, [zero] * streams) as loop:
+        with b.for_(0, length, steps, [zero] * (2 if few else 1)) as loop:
             place = b.add(start, loop.index)
-            places = [b.add(place, number) for number in range(streams)]
+            places = [b.add(place, number) for number in range(steps)]
             if nibbles:
                 weights = _halves(b, b.panels(self.w, column, [b.quotient(place, 2)], width))
             else:
                 weights = [b.convert("sext", b.panels(self.w, column, [at], width), i32) for at in places]
-            loop.next = [
-                b.outer_product(
-                    b.column(self.x, [row, at], 0, 1, vector_of(height)), b.convert("sitofp", one, f32), total
-                )
-                for at, one, total in zip(places, weights, loop.args, strict=True)
-            ]
+            totals = list(loop.args)
+            for number, (at, one) in enumerate(zip(places, weights, strict=True)):
+                left = b.column(self.x, [row, at], 0, 1, vector_of(height))
+                which = number % len(totals)
+                totals[which] = b.outer_product(left, b.convert("sitofp", one, f32), totals[which])
+            loop.next = totals
         total, *others = loop.results
         for other in others:
             total = add(b, total, other)
@@ -180,7 +181,7 @@ class _Bytes:
         groups = self._found.weights.shape[1] // self._found.group
 
         def scaled(group: Index, before: Sequence[SSAValue]) -> list[SSAValue]:
-            scales = b.load(self._scales, [group, column], type)
+            scales = b.panels(self._scales, column, [group], width)
             start = b.mul(group, self._found.group // QUAD)
             sums = self._group(b, row, height, column, width, start)
             floats = [b.convert("sitofp", one, f32) for one in sums]
@@ -195,13 +196,14 @@ class _Bytes:
             with b.for_(0, groups, 1, zeros) as loop:
                 loop.next = scaled(loop.index, loop.args)
             totals = list(loop.results)
-        sums = b.load(self._sums, [0, column], type)
+        sums = b.panels(self._sums, column, [0], width)
         return [self._restored(b, total, sums, b.add(row, place)) for place, total in enumerate(totals)]
 
     def _restored(self, b: LoopBuilder, total: SSAValue, sums: SSAValue, row: Index) -> SSAValue:
         """A row of the product in floats."""
-        point = b.broadcast(b.element(self._points, [row]), total.type)
-        scale = b.broadcast(b.element(self._row_scales, [row]), total.type)
+        type = vector_type(total)
+        point = b.broadcast(b.element(self._points, [row]), type)
+        scale = b.broadcast(b.element(self._row_scales, [row]), type)
         moved = b.value(arith.SubfOp(total, b.value(arith.MulfOp(point, sums))))
         return b.value(arith.MulfOp(moved, scale))
 
@@ -235,11 +237,11 @@ def _scales(found: QuantizedOperands) -> Array:
 
 
 def _columns(host: Host, numbers: Array, panel: int) -> Operand:
-    """f32 of each column, maybe of each group, in whole panels."""
+    """f32 of each column, maybe of each group, in panels as the weights are: `[panel][group][16]`."""
     rows = numbers.reshape(-1, numbers.shape[-1])
-    padded = np.zeros((rows.shape[0], -(-rows.shape[1] // panel) * panel), np.float32)
-    padded[:, : rows.shape[1]] = rows
-    return Operand(array_constant(host, padded), padded.shape)
+    return Operand(
+        panels_of(host, rows, panel), [-(-rows.shape[1] // panel), rows.shape[0], panel], fixed=[2]
+    )
 
 
 def _packed(host: Host, found: QuantizedOperands, panel: int) -> Operand:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, SSAValue
 
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
@@ -22,8 +21,7 @@ from et_ir.backends.native.passes.expand_row_quantization import expand_channels
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
-from et_ir.dialects.schema.tensors import tensor_type
-from et_ops.dtypes import F32, U8
+from et_ops.dtypes import U8
 
 __all__ = ["copy_factors"]
 
