@@ -24,6 +24,7 @@ from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.quantized_operands import (
     is_quantized_weight,
     is_row_quantized,
+    is_zero_point,
     quantized_operands,
 )
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
@@ -117,9 +118,12 @@ class NativeSupport(OperatorSupport):
             return Diagnostic("left out by the user", name)
         if updates_state(op):
             return Diagnostic("state is updated in place", name)
+        if name == "embedding" and isinstance(op.operands[0].owner, DEQUANTIZE):
+            # A kernel of the program restores the rows that are found; here the whole table would be an input.
+            return Diagnostic("rows of integers are looked up", name)
         form = form_of_operator(op)
-        if is_weight(op) or is_quantized_weight(op) or is_dynamic_factor(op):
-            # They are computed with the products that read them.
+        if is_weight(op) or is_quantized_weight(op) or is_dynamic_factor(op) or is_zero_point(op):
+            # They are computed with the products that read them, or are read by who restores the weights.
             users = [use.operation for result in op.results for use in result.uses]
             return next(filter(None, map(self.refusal, users)), None)
         if form is None and not is_view(op) and not is_row_quantized(op):

@@ -35,6 +35,7 @@ __all__ = [
     "QuantizedOperands",
     "is_quantized_weight",
     "is_row_quantized",
+    "is_zero_point",
     "kernel_quantized_operands",
     "quantized_operands",
 ]
@@ -46,6 +47,9 @@ QUAD: Final = 4
 LONGEST: Final = 1 << 15
 """Products of a byte and 16 times a nibble whose sum is within half of the range of i32."""
 _LINEAR: Final = forms("linear")
+_SAME_NUMBERS: Final = forms("_to_copy", "dim_order_ops._to_dim_order_copy", "view")
+_MOST_OPERANDS: Final = 3
+"""Operands of an op that dequantizes: integers, scales, zero points."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,26 @@ def is_row_quantized(op: Any) -> bool:
         and all(is_integer(element_of(one)) or element_of(one) == f32 for one in points)
         and axis == type.get_num_dims() - 2
         and all(size == 1 for size in type.get_shape()[:axis])
+    )
+
+
+def is_zero_point(op: Operation) -> bool:
+    """Whether an op converts constant zero points, or gives them another shape, and nothing else reads them."""
+    source = op
+    while isinstance(source, _SAME_NUMBERS):
+        owner = source.operands[0].owner
+        if not isinstance(owner, Operation):
+            return False
+        source = owner
+    return source is not op and isinstance(source, GetOp) and _is_read_as_zero_point(op.results[0])
+
+
+def _is_read_as_zero_point(value: SSAValue) -> bool:
+    users = [use.operation for use in value.uses]
+    return bool(users) and all(
+        (isinstance(user, DEQUANTIZE) and user.operands[-1] is value and len(user.operands) == _MOST_OPERANDS)
+        or (isinstance(user, _SAME_NUMBERS) and _is_read_as_zero_point(user.results[0]))
+        for user in users
     )
 
 

@@ -245,3 +245,32 @@ def test_unfit_weights_stay_outside() -> None:
     assert "edge.quantized_decomposed.dequantize_per_channel" in outside
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     np.testing.assert_allclose(run(file, (x,)), layer(x).numpy(), rtol=0, atol=1e-5)
+
+
+class Table(nn.Module):
+    """A table of integers before a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = Layer(Weights(3000, 32, bias=False))
+        self.table.zeros = self.table.zeros.to(torch.int8)[:, None]  # as torchao has them
+        self.layer = Layer(Weights(16, 32, bits=4, group=8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        one = self.table
+        zeros = one.zeros.to(torch.int64).reshape(-1)
+        table = _OPS.dequantize_per_channel(one.weights, one.scales, zeros, 0, *one.limits, torch.int8)
+        return self.layer(F.embedding(x, table))
+
+
+def test_table_is_not_restored() -> None:
+    """Only the rows of a table that are looked up are restored."""
+    module = Table().eval()
+    x = torch.tensor([3, 2999, 0])
+    edge = to_edge_transform_and_lower(
+        torch.export.export(module, (x,)), partitioner=NativePartitioner(instruction_sets=SETS[:1])
+    )
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    operators = {str(one.name) for one in read_pte(memoryview(file)).program.execution_plan[0].operators}
+    assert operators == {"quantized_decomposed::embedding_byte"}
+    np.testing.assert_allclose(run(file, (x,)), module(x).numpy(), rtol=0, atol=1e-5)
