@@ -30,7 +30,12 @@ _LIMITS: Final = {torch.int8: (-128, 127), torch.uint8: (0, 255), torch.int16: (
 
 
 def _axis(shape: Sequence[int], block: Sequence[int]) -> int | None:
-    """The one dimension whose indices have scales of their own; `None` if there are several, or parts of one."""
+    """The one dimension whose indices have scales of their own; `None` if there are several, or parts of one.
+
+    Where there is a single row, it is that of rows: programs for any number of them are alike.
+    """
+    if len(shape) > 1 and tuple(shape) == tuple(block) and all(size == 1 for size in shape[:-1]):
+        return len(shape) - 2
     split = [dim for dim, (size, part) in enumerate(zip(shape, block, strict=True)) if size != part]
     return split[0] if len(split) == 1 and block[split[0]] == 1 else None
 

@@ -13,9 +13,12 @@ from language_models import ATTENTION, ON_ET_VM, STEPWISE, VOCABULARY, random_mo
 from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
-from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder
+from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder, quantize_weights
 from et_ir.passes.verify.link_check import MissingKernels
+from et_ir.quantization import QuantizationMode
+from et_schema.pte import read_pte
 from et_vm.runtime import Method, Runtime
 
 SIZES: Final = Sizes(context=40, chunk=12)
@@ -115,6 +118,36 @@ def test_quantized_caches(family: str, stock: StockRuntime, tmp_path: Path) -> N
     edge.to_executorch().save(path)
     (on_stock,) = stock.run(path, [TOKENS[:, :5].contiguous(), torch.arange(5)])
     torch.testing.assert_close(on_stock[0], eager[0], rtol=1e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize("mode", ["8da4w:group=16", "int8-dynamic", "int8-weights"])
+@pytest.mark.parametrize("family", ["gemma3", "llama", "phi"])
+def test_quantized_on_native(family: str, mode: str) -> None:
+    """Machine code of quantized weights, whose products are all in it, computes what the portable kernels do."""
+    quantized = quantize_weights(random_model(ATTENTION[family]()), QuantizationMode.parse(mode))
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(CachedDecoder(quantized.module, SIZES), SIZES)
+    config = ExecutorchBackendConfig(target="et-vm")
+    portable = to_edge(found.programs).to_executorch(config)
+    native = to_edge_transform_and_lower(found.programs, partitioner=[NativePartitioner()]).to_executorch(config)
+    outside = {
+        str(one.name)
+        for plan in read_pte(memoryview(native.buffer)).program.execution_plan
+        for one in plan.operators
+    }
+    assert not any("mm" in name or "dequantize" in name or "linear" in name for name in outside), outside
+    runtime = Runtime(threads=2)
+    methods = [
+        [program.load_method(name) for name in ("forward", "decode")]
+        for program in (
+            runtime.load_program(one.buffer, poison=True, allow_native=True) for one in (portable, native)
+        )
+    ]
+    bounds = [(0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, TOKENS.shape[1]))]
+    for first, last in bounds:
+        expected, given = (_step(pair[last - first == 1], first, last) for pair in methods)
+        # A number at the middle between two integers may be rounded to either.
+        torch.testing.assert_close(given, expected, rtol=1e-2, atol=2e-3)
 
 
 @pytest.mark.parametrize("change", [lambda one: one, lambda one: one[:, -1:]], ids=["all", "last"])

@@ -15,6 +15,7 @@ from et_ir.backends.native.kernels.gathers import GATHERS, SCATTERS, is_taken
 from et_ir.backends.native.kernels.integer_operands import integer_operands
 from et_ir.backends.native.kernels.moves import MOVES
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of, is_pointwise, operator_name, rule_of
+from et_ir.backends.native.kernels.quantized_operands import quantized_operands
 from et_ir.backends.native.kernels.resampling import RESAMPLING, takes_pixels
 from et_ir.backends.native.kernels.rows import ROWS, takes_elements
 from et_ir.backends.native.kernels.scans import SCANS
@@ -29,10 +30,12 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
     "BATCH_NORM",
+    "FACTOR_FORMS",
     "INTEGER_FORMS",
     "SPATIAL",
     "VIEWS",
     "element_refusal",
+    "factors_of",
     "form_of",
     "form_of_operator",
     "has_expansion",
@@ -80,7 +83,13 @@ SPATIAL: Final = frozenset(
 INTEGER_FORMS: Final = frozenset(
     {"integer_convolution", "integer_depthwise", "integer_point", "integer_product"}
 )
-"""Forms of kernels whose products are of bytes."""
+"""Forms of kernels whose products are of bytes, with one scale and zero point for all activations."""
+
+QUANTIZED_PRODUCT: Final = "quantized_product"
+"""The form of kernels that multiply floats, or rows of bytes, by quantized weights."""
+
+FACTOR_FORMS: Final = INTEGER_FORMS | {QUANTIZED_PRODUCT}
+"""Forms of kernels that dequantize operands in registers."""
 
 _FLOAT_FORMS: Final = (SPATIAL | {"pad", "product"}) - {"bands"} - INTEGER_FORMS
 """Forms of kernels that compute on f32 only."""
@@ -111,7 +120,7 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     if form == "resample":
         read = read[:1]  # what follows are places, which tables are made of when the program is compiled
     used = [result for result in op.results if result.uses] or [op.results[0]]
-    if form == "integer_product":
+    if form in ("integer_product", QUANTIZED_PRODUCT):
         read = []  # Products of bytes are recognized by what their operands are made of.
     takes = ELEMENTS
     if form in _FLOAT_FORMS or operator_name(op) == BATCH_NORM:
@@ -137,7 +146,7 @@ def form_of_operator(op: SchemaOp) -> str | None:
     name = operator_name(op)
     if is_view(op):
         return None
-    found = _integer_form(op)
+    found = _integer_form(op) or _quantized_form(op)
     if found is not None:
         return found
     if name == "pow.Scalar" and float(op.arg("self")) <= 0:
@@ -185,6 +194,23 @@ def _integer_form(op: SchemaOp) -> str | None:
     return "integer_point" if window_of(op).is_point else "integer_convolution"
 
 
+def _quantized_form(op: SchemaOp) -> str | None:
+    """The form of products of quantized weights with floats, or with rows of bytes; None for other ops."""
+    return None if quantized_operands(op) is None else QUANTIZED_PRODUCT
+
+
+def factors_of(op: SchemaOp) -> tuple[SchemaOp, ...]:
+    """The ops that dequantize what a product reads as it is stored; none where an op is no such product."""
+    if form_of(op) not in FACTOR_FORMS:
+        return ()
+    found = integer_operands(op)
+    if found is not None:
+        return found.activation, found.weight
+    by_weights = quantized_operands(op)
+    assert by_weights is not None
+    return tuple(filter(None, (by_weights.activation, by_weights.weight)))
+
+
 def has_expansion(op: SchemaOp) -> bool:
     """Whether other ops take the place of a normalization before kernels are formed, or make its statistics."""
     name = operator_name(op)
@@ -222,15 +248,15 @@ def is_read_packed(kernel: KernelOp, number: int) -> bool:
             )
         )
         or (isinstance(use.operation, KernelOp) and is_read_packed(use.operation, use.index))
-        or (kernel.form.data in INTEGER_FORMS and _is_factor(kernel, use.operation))
+        or (kernel.form.data in FACTOR_FORMS and _is_factor(kernel, use.operation))
         for use in argument.uses
     )
 
 
 def _is_factor(kernel: KernelOp, op: Operation) -> bool:
-    """Whether an op is the product of a kernel, or dequantizes an operand of it."""
+    """Whether an op dequantizes an operand of the product of a kernel, or is it and has its bias packed."""
     anchor = anchor_of(kernel)
-    return op is anchor or (
+    return (op is anchor and kernel.form.data in INTEGER_FORMS) or (
         isinstance(op, DEQUANTIZE) and all(use.operation is anchor for use in op.results[0].uses)
     )
 

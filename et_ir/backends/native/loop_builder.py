@@ -386,10 +386,11 @@ class LoopBuilder:
 
     def panels(self, base: SSAValue, column: Index, rows: Sequence[Index], width: int) -> SSAValue:
         """A row of `width` columns of a matrix packed in panels, from a column on at which a panel starts."""
+        element = self.element_type(base)
         panel = self.static_dim(base, memref_type(base).get_num_dims() - 1)
         first = self.quotient(column, panel)
         parts = [
-            self.load(base, [self.add(first, place), *rows, 0], vector_of(panel))
+            self.load(base, [self.add(first, place), *rows, 0], vector_of(panel, element=element))
             for place in range(width // panel)
         ]
         return self.concat(parts)

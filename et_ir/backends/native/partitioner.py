@@ -21,6 +21,12 @@ from et_ir.backends.native.backend import (
 from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
 from et_ir.backends.native.kernels.integer_operands import is_dynamic_factor, is_weight
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.backends.native.kernels.quantized_operands import (
+    is_quantized_weight,
+    is_row_quantized,
+    is_zero_point,
+    quantized_operands,
+)
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
 from et_ir.backends.native.passes.fuse_bands import CACHE
@@ -112,12 +118,15 @@ class NativeSupport(OperatorSupport):
             return Diagnostic("left out by the user", name)
         if updates_state(op):
             return Diagnostic("state is updated in place", name)
+        if name == "embedding" and isinstance(op.operands[0].owner, DEQUANTIZE):
+            # A kernel of the program restores the rows that are found; here the whole table would be an input.
+            return Diagnostic("rows of integers are looked up", name)
         form = form_of_operator(op)
-        if is_weight(op) or is_dynamic_factor(op):
-            # They are computed with the products that read them.
+        if is_weight(op) or is_quantized_weight(op) or is_dynamic_factor(op) or is_zero_point(op):
+            # They are computed with the products that read them, or are read by who restores the weights.
             users = [use.operation for result in op.results for use in result.uses]
             return next(filter(None, map(self.refusal, users)), None)
-        if form is None and not is_view(op):
+        if form is None and not is_view(op) and not is_row_quantized(op):
             return Diagnostic("the native backend has no rule for this operator", name)
         used = [result for result in op.results if result.uses] or [op.results[0]]
         for value in (*op.operands, *used):
@@ -254,6 +263,8 @@ def _is_kept(op: Operation) -> bool:
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):
         return True
     weight = op.arg("weight").owner
+    if quantized_operands(op) is not None:
+        return True
     if isinstance(weight, DEQUANTIZE) and isinstance(op.arg("input").owner, DEQUANTIZE):
         weight = weight.operands[0].owner
     return isinstance(weight, GetOp)

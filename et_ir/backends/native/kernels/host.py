@@ -38,7 +38,9 @@ PREPARATION: Final = "native.prepare"
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
-Packed: TypeAlias = dict[tuple[object, ...], tuple[Array, Blob]]
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+Packed: TypeAlias = dict[tuple[object, ...], tuple[Numbers, Blob]]
 """Arrays in the order in which kernels read them, by form, address, sizes and strides of the array they are of."""
 
 Build = Callable[[LoopBuilder, Sequence[SSAValue]], None]
@@ -228,12 +230,12 @@ class Host:
         self.messages.append(text)
         return len(self.messages) - 1
 
-    def packed(self, source: Array, form: str, pack: Callable[[], Array]) -> Blob:
-        """The bytes of an array in some form, which `pack` makes of it the first time."""
+    def packed(self, source: Numbers, form: str, pack: Callable[[], Numbers]) -> Blob:
+        """The bytes of an array in some form, of the same element type, which `pack` makes of it the first time."""
         place = source.__array_interface__
         key = (form, place["data"][0], source.shape, source.strides)
         if key not in self._packed:
-            flat = np.ascontiguousarray(pack(), np.float32).reshape(-1)
+            flat = np.ascontiguousarray(pack(), source.dtype).reshape(-1)
             # With the array, as its address is another's once it is gone.
             self._packed[key] = source, Blob.of("packed", flat.view(np.uint8).data)
         return self._packed[key][1]

@@ -16,7 +16,6 @@ from et_ir.backends.native.kernels.integer_product import (
     integer_tile_rows,
     packed_bytes,
     packed_starts,
-    quads_of_panels,
     store_totals,
 )
 from et_ir.backends.native.kernels.panels import PANEL, panel_columns
@@ -138,7 +137,7 @@ def _accumulate(
             base = b.add(start, offset)
             before = b.add(b.mul(lines.index, window.width * quads), place * quads)
             with b.for_(0, run, 1, totals) as loop:
-                right = quads_of_panels(b, w, column, b.add(before, loop.index), width)
+                right = b.panels(w, column, [b.add(before, loop.index)], width)
                 here = b.add(base, loop.index)
                 loop.next = []
                 for pixel, total in enumerate(loop.args):

@@ -6,7 +6,7 @@ take them: `[panel][inner / 4][16][4]`. Sums start from the bias and what the ze
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from et_ir.backends.native.kernels.borders import bordered
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_operands import kernel_operands
 from et_ir.backends.native.kernels.panels import PANEL, panel_columns, tile_rows
-from et_ir.backends.native.kernels.product import BLOCK_ROWS, Sizes, column_groups, in_panels, shared_tiles
+from et_ir.backends.native.kernels.product import Sizes, in_panels, shared_rows
 from et_ir.backends.native.kernels.requantization import IntegerEpilogue, integer_epilogue
 from et_ir.backends.native.kernels.row_tiles import visit_rows
 from et_ir.backends.native.kernels.windows import Window, window_of
@@ -27,7 +27,7 @@ from et_ir.backends.native.sizes import product, shape_of
 from et_ir.data import Blob
 from et_ir.dialects.native import KernelOp
 
-__all__ = ["QUAD", "integer_product_kernel", "packed_bytes"]
+__all__ = ["QUAD", "integer_product_kernel", "integer_tile_rows", "packed_bytes"]
 
 QUAD: Final = 4
 """Bytes of a lane."""
@@ -121,21 +121,7 @@ def _build(
 
         visit_rows(b, start, end, tile, one)
 
-    def columns(visit: Callable[[Index, int, SSAValue | None], None]) -> None:
-        column_groups(b, sizes, b.dim(y, 1), visit)
-
-    if sizes.many_rows:
-        block = -(-BLOCK_ROWS // tile) * tile
-        with b.parallel(count, block) as first:
-            end = b.min(b.add(first, block), count)
-            columns(lambda at, width, mask: rows(first, end, at, width, mask))
-        return
-
-    def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
-        first = b.mul(number, tile)
-        rows(first, b.min(b.add(first, tile), count), column, width, mask)
-
-    shared_tiles(b, sizes, b.dim(y, 1), b.quotient(b.add(count, tile - 1), tile), one_tile)
+    shared_rows(b, sizes, count, b.dim(y, 1), rows)
 
 
 def _accumulate(
@@ -151,20 +137,12 @@ def _accumulate(
     """Rows of a tile of sums."""
     type = vector_of(width, element=i32)
     with b.for_(0, b.dim(w, 1), 1, [start] * height) as loop:
-        right = quads_of_panels(b, w, column, loop.index, width)
+        right = b.panels(w, column, [loop.index], width)
         loop.next = [
             b.dot(b.broadcast(b.element(x, [b.add(row, place), loop.index]), type), right, total)
             for place, total in enumerate(loop.args)
         ]
     return list(loop.results)
-
-
-def quads_of_panels(b: LoopBuilder, w: SSAValue, column: Index, place: Index, width: int) -> SSAValue:
-    """Fours of bytes of `width` columns, from a column on at which a panel starts."""
-    panel = b.static_dim(w, 2)
-    first = b.quotient(column, panel)
-    type = vector_of(panel, element=i32)
-    return b.concat([b.load(w, [b.add(first, one), place, 0], type) for one in range(width // panel)])
 
 
 def store_totals(

@@ -245,10 +245,15 @@ def _predicate(predicate: str) -> _Rule:
     return lambda b, op, x: _compare(b, predicate, x[0], _other(b, op, x))
 
 
+def _filled(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.number(int(op.arg("fill_value")), x[0].type)
+
+
 _COPIES: Final[dict[str, _Rule]] = {
     "dim_order_ops._to_dim_order_copy": _same,
     "_to_copy": _same,
     "expand_copy": _same,
+    "full_like": _filled,
     "where.self": _where,
 }
 

@@ -293,6 +293,10 @@ def _sign(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     return choose(b, "ogt", value, zero, one, below)
 
 
+def _filled(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
+    return b.number(float(op.arg("fill_value")), x[0].type)
+
+
 def _power(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     """A power of a constant exponent; some are arithmetic."""
     (value,) = x
@@ -423,6 +427,7 @@ POINTWISE: Final[dict[str, Rule]] = {
     "expm1": _unary(math.ExpM1Op),
     "expand_copy": _same,
     "floor": _unary(math.FloorOp),
+    "full_like": _filled,
     "gelu": _gelu,
     "hardsigmoid": _hardsigmoid,
     "hardswish": _hardswish,

@@ -43,6 +43,7 @@ __all__ = [
     "packed_operand",
     "product_kernel",
     "right_argument",
+    "shared_rows",
     "shared_tiles",
 ]
 
@@ -184,7 +185,6 @@ def build_product(
 
     Panels are `[panel][inner][16]`, after a batch if there is one.
     """
-    tile = sizes.tile_rows
     packed = sizes.batch == 1 and b.static_dim(w, 2) == sizes.panel
     matrix = None if packed else 0
 
@@ -193,36 +193,57 @@ def build_product(
     ) -> None:
         _rows(b, sizes, epilogue, x, w, y, (start, end), (column, width, mask), number)
 
-    def columns(visit: Callable[[Index, int, SSAValue | None], None]) -> None:
-        column_groups(b, sizes, b.dim(y, 1), visit)
-
     count = b.dim(x, 0)
     if sizes.batch != 1:
         each = b.quotient(count, b.dim(w, 0))
         with b.parallel(b.dim(w, 0)) as number:
             start = b.mul(number, each)
-            columns(lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number))
+            column_groups(
+                b,
+                sizes,
+                b.dim(y, 1),
+                lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number),
+            )
     elif packed and sizes.many_rows and _is_long(sizes):
         _build_blocks(b, sizes, epilogue, x, w, y)
-    elif sizes.many_rows:
+    else:
+        shared_rows(
+            b,
+            sizes,
+            count,
+            b.dim(y, 1),
+            lambda first, end, at, width, mask: rows(first, end, at, width, mask, matrix),
+        )
+
+
+def shared_rows(
+    b: LoopBuilder,
+    sizes: Sizes,
+    count: Index,
+    columns: Index,
+    visit: Callable[[Index, Index, Index, int, SSAValue | None], None],
+) -> None:
+    """Visit the result by ranges of rows and groups of columns, that threads share: of `count` rows.
+
+    They share blocks of rows where these are many, else tiles of a known number of rows, else groups of columns. Ranges
+    of rows are told by their start and end; columns as `column_groups` does.
+    """
+    tile = sizes.tile_rows
+    if sizes.many_rows:
         block = -(-BLOCK_ROWS // tile) * tile
         with b.parallel(count, block) as first:
             end = b.min(b.add(first, block), count)
-            columns(lambda at, width, mask: rows(first, end, at, width, mask, matrix))
+            column_groups(b, sizes, columns, lambda at, width, mask: visit(first, end, at, width, mask))
     elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
 
         def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
             first = b.mul(number, tile)
-            rows(first, b.min(b.add(first, tile), count), column, width, mask, matrix)
+            visit(first, b.min(b.add(first, tile), count), column, width, mask)
 
-        shared_tiles(b, sizes, b.dim(y, 1), b.quotient(b.add(count, tile - 1), tile), one_tile)
+        shared_tiles(b, sizes, columns, b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:
         column_groups(
-            b,
-            sizes,
-            b.dim(y, 1),
-            lambda at, width, mask: rows(0, count, at, width, mask, matrix),
-            shared=True,
+            b, sizes, columns, lambda at, width, mask: visit(0, count, at, width, mask), shared=True
         )
 
 

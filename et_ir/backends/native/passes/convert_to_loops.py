@@ -33,6 +33,7 @@ from et_ir.backends.native.kernels.moves import move_kernel
 from et_ir.backends.native.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.backends.native.kernels.pool import pool_kernel
 from et_ir.backends.native.kernels.product import product_kernel
+from et_ir.backends.native.kernels.quantized_product import quantized_product_kernel
 from et_ir.backends.native.kernels.resample import resample_kernel
 from et_ir.backends.native.kernels.rows import rows_kernel
 from et_ir.backends.native.kernels.scans import scan_kernel
@@ -72,6 +73,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "pad": constant_pad_kernel,
     "pool": pool_kernel,
     "product": product_kernel,
+    "quantized_product": quantized_product_kernel,
     "resample": resample_kernel,
     "shuffle": shuffle_kernel,
     "transpose": transpose_kernel,

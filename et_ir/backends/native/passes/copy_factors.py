@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, SSAValue
 
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.native.elements import element_of
-from et_ir.backends.native.forms import INTEGER_FORMS, form_of
+from et_ir.backends.native.forms import FACTOR_FORMS, factors_of, form_of
 from et_ir.backends.native.kernels.integer_operands import IntegerOperands, integer_operands
 from et_ir.backends.native.kernels.quantization_rules import quantizes
+from et_ir.backends.native.kernels.quantized_operands import quantized_operands
 from et_ir.backends.native.passes.expand_dynamic_quantization import expand_dynamic
+from et_ir.backends.native.passes.expand_row_quantization import expand_channels, expand_rows
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
-from et_ir.dialects.schema.tensors import tensor_type
-from et_ops.dtypes import F32, U8
+from et_ops.dtypes import U8
 
 __all__ = ["copy_factors"]
 
@@ -32,25 +32,30 @@ _LIMITS = ("scale", "zero_point", "quant_min", "quant_max")
 def copy_factors(block: Block) -> None:
     """Give each product of bytes ops of its own that dequantize its operands, the activation without a sign."""
     for op in list(block.ops):
-        if not isinstance(op, SchemaOp) or form_of(op) not in INTEGER_FORMS:
+        if not isinstance(op, SchemaOp) or form_of(op) not in FACTOR_FORMS:
             continue
         found = integer_operands(op)
-        assert found is not None
-        if found.quantization is None:
+        if found is None:
+            by_weights = quantized_operands(op)
+            assert by_weights is not None
+            _drop_zero_points(block, by_weights.weight)
+            if by_weights.activation is not None:
+                expand_rows(block, by_weights.activation)
+        elif found.quantization is None:
             expand_dynamic(block, op, found.activation)
         elif element_of(found.activation.operands[0]) != ui8:
             _move(block, found)
-        for name in ("input", "weight"):
-            _copy(block, op, op.arg(name))
+        for factor in factors_of(op):
+            _copy(block, op, factor.results[0])
     for op in list(block.ops):
         if isinstance(op, DEQUANTIZE) and form_of(op) is None and not _is_factor(op):
             _expand(block, op)
 
 
 def _is_factor(op: SchemaOp) -> bool:
-    """Whether only a product reads what an op dequantizes."""
+    """Whether only a product reads what an op dequantizes, as it is stored."""
     users = [use.operation for use in op.results[0].uses]
-    return len(users) == 1 and isinstance(users[0], SchemaOp) and form_of(users[0]) in INTEGER_FORMS
+    return len(users) == 1 and isinstance(users[0], SchemaOp) and op in factors_of(users[0])
 
 
 def _expand(block: Block, op: SchemaOp) -> None:
@@ -58,31 +63,22 @@ def _expand(block: Block, op: SchemaOp) -> None:
     if "per_channel_group" in op.name or "per_token" in op.name:
         return  # The partitioner takes none of these.
 
-    def make(name: str, *args: Any, **kwargs: Any) -> SSAValue:
-        made = OP_BY_NAME[name].make(*args, location=op.location, **kwargs)
-        block.insert_op_before(made, op)
-        return made.results[0]
+    expand_channels(block, op)
 
-    def spread(value: SSAValue) -> SSAValue:
-        """A number for each channel, in the dimension of these."""
-        if "per_channel" not in op.name:
-            return value
-        shape = [1] * tensor_type(op.operands[0]).get_num_dims()
-        shape[int(op.arg("axis"))] = -1
-        return make("view_copy", value, shape)
 
-    def real(value: SSAValue) -> SSAValue:
-        if element_of(value) == f32:
-            return value
-        return make("dim_order_ops._to_dim_order_copy", value, dtype=F32)
-
-    stored, scale, *points = op.operands
-    made = real(stored)
-    if points:
-        made = make("sub.Tensor", made, spread(real(points[0])))
-    made = make("mul.Tensor", made, spread(scale))
-    op.results[0].replace_all_uses_with(made)
-    block.erase_op(op)
+def _drop_zero_points(block: Block, weight: SchemaOp) -> None:
+    """Zero points of weights are 0, and may have been converted: nothing reads them."""
+    points = weight.args().get("zero_points")
+    if points is None:
+        return
+    made = type(weight).make(**{**weight.args(), "zero_points": None}, location=weight.location)
+    block.insert_op_before(made, weight)
+    weight.results[0].replace_all_uses_with(made.results[0])
+    block.erase_op(weight)
+    while isinstance(points.owner, SchemaOp) and not points.uses:
+        unused = points.owner
+        points = unused.operands[0]
+        block.erase_op(unused)
 
 
 def _copy(block: Block, op: SchemaOp, value: SSAValue) -> None:

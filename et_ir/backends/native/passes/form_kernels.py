@@ -16,9 +16,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.analysis.quantization import DEQUANTIZE
-from et_ir.backends.native.forms import INTEGER_FORMS, SPATIAL, form_of
+from et_ir.backends.native.forms import INTEGER_FORMS, SPATIAL, factors_of, form_of
 from et_ir.backends.native.kernels.images import channel_dim
-from et_ir.backends.native.kernels.integer_operands import integer_operands
 from et_ir.backends.native.kernels.integer_rules import is_checked
 from et_ir.backends.native.passes.copy_factors import copy_factors
 from et_ir.backends.native.passes.expand_norms import expand_norms
@@ -118,8 +117,7 @@ def _product_of(op: SchemaOp) -> SchemaOp | None:
     if not isinstance(op, DEQUANTIZE) or len(uses) != 1 or not isinstance(uses[0].operation, SchemaOp):
         return None
     user = uses[0].operation
-    found = integer_operands(user) if form_of(user) in INTEGER_FORMS else None
-    return user if found is not None and op in (found.activation, found.weight) else None
+    return user if op in factors_of(user) else None
 
 
 def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group | None:
