@@ -58,7 +58,7 @@ examples:
   et-vm profile model.pte --repeat 50 --by operator    sums by operator, line or module
   et-vm profile model.pte --debug-map map.json --by module    modules (et-compile --debug-map)
   et-vm profile model.pte --trace out.json             for Perfetto and chrome://tracing
-  et-vm profile model.pte --flamegraph out.folded      folded stacks by module, for flame graphs
+  et-vm profile model.pte --flamegraph out.svg         flame graph by module (other endings: folded stacks)
   et-vm profile --etdump run.etdp                      the events that a runtime has recorded
 """
 
@@ -298,7 +298,17 @@ def _parser() -> CommandParser:
         "--debug-map", metavar="FILE", help="modules of the instructions, by et-compile --debug-map"
     )
     profile.add_argument("--trace", metavar="FILE", help="write a trace in Chrome's format, for Perfetto")
-    profile.add_argument("--flamegraph", metavar="FILE", help="write folded stacks by module")
+    profile.add_argument(
+        "--flamegraph",
+        metavar="FILE",
+        help="write a flame graph by module: .svg is a drawing, others folded stacks",
+    )
+    profile.add_argument(
+        "--no-peak", action="store_true", help="do not set rates against the measured peak of the machine"
+    )
+    profile.add_argument(
+        "--remeasure", action="store_true", help="measure the peak anew (by default, once for a processor)"
+    )
     profile.add_argument(
         "--write-etdump", metavar="FILE", help="write the events of all executions for ExecuTorch's tools"
     )

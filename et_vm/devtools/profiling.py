@@ -9,15 +9,17 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import chain, islice
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from et_vm.load.instructions import call_inputs, call_outputs
 from et_vm.tracer import DelegateEvent, InstructionEvent, RecordingTracer
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:
+    from et_vm.devtools.machine_peak import MachinePeak
     from et_vm.load.instructions import Instruction
     from et_vm.run.method import Method
 
@@ -26,10 +28,12 @@ __all__ = [
     "Profile",
     "ProfileRecorder",
     "ProfileRow",
+    "Rates",
     "Times",
     "chrome_trace",
     "flamegraph_lines",
     "group_rows",
+    "stacks",
 ]
 
 
@@ -81,6 +85,17 @@ class Times:
         return cls(min(times), tenths[4], tenths[8])
 
 
+class Rates(NamedTuple):
+    """What an instruction does in its shortest time; None where its operations, its bytes or the peak is not known."""
+
+    gflops: float | None
+    """10⁹ floating-point operations a second."""
+    gbps: float | None
+    """10⁹ bytes a second, read and written."""
+    roofline: float | None
+    """The time that the machine needs at least for these operations and bytes, by the time taken."""
+
+
 @dataclass(frozen=True)
 class ProfileRow:
     """Totals of an instruction, of a backend's event, or of a group of them."""
@@ -111,7 +126,21 @@ class ProfileRow:
         """The distribution over the executions."""
         return Times.of(self.samples)
 
-    def json(self) -> dict[str, Any]:
+    def rates(self, peak: MachinePeak | None = None) -> Rates:
+        """The rates by the shortest time of an execution; all None for instructions that ran several times in one."""
+        least = self.times.min
+        if not least or self.calls != len(self.samples):
+            return Rates(None, None, None)
+        read, written = self.bytes_read, self.bytes_written
+        nbytes = None if read is None or written is None else read + written
+        needed = 0.0 if peak is None else peak.least_ns(self.flops, nbytes)
+        return Rates(
+            None if self.flops is None else self.flops / least,
+            None if nbytes is None else nbytes / least,
+            needed / least if needed else None,
+        )
+
+    def json(self, peak: MachinePeak | None = None) -> dict[str, Any]:
         """The row as JSON; times in nanoseconds."""
         times = self.times
         found: dict[str, Any] = {
@@ -126,6 +155,7 @@ class ProfileRow:
         }
         if self.instruction >= 0:
             found |= {"instruction": self.instruction, "module": self.module, "line": self.line}
+            found |= self.rates(peak)._asdict()
         if self.nested:
             found["events"] = [row.json() for row in self.nested]
         return found
@@ -144,6 +174,7 @@ class Profile:
         if not runs:
             raise ValueError("a profile needs at least one execution")
         self.runs = tuple(runs)
+        self.method = method.metadata.name()
         self.total = Times.of([run.end - run.start for run in runs])
         modules = modules or {}
         own = [_sums((event.index, event) for event in run.instructions) for run in runs]
@@ -175,6 +206,33 @@ class Profile:
                         tuple(nested[instruction.index]),
                     )
                 )
+
+    def _repr_html_(self) -> str:
+        """A table of the rows for notebooks, those that took the most time first."""
+        heads = ("median µs", "share", "GFLOP/s", "GB/s", "instruction", "module")
+        rows = sorted(self.rows, key=lambda row: -row.times.median)
+        cells = [
+            (
+                f"{row.times.median / 1e3:.1f}",
+                f"{row.times.median / self.total.median if self.total.median else 0:.1%}",
+                *("" if rate is None else f"{rate:.2f}" for rate in row.rates()[:2]),
+                f"{row.instruction}: {row.label}",
+                row.module,
+            )
+            for row in rows[:_SHOWN]
+        ]
+        caption = f"{self.method}: median {self.total.median / 1e3:.1f} µs of {len(self.runs)} executions"
+        left = len(rows) - len(cells)
+        more = f"<tr><td colspan={len(heads)}>and {left:,} more</td></tr>" if left else ""
+        return (
+            f"<table><caption>{escape(caption)}</caption><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>"
+            + "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+            + f"{more}</table>"
+        )
+
+
+_SHOWN: Final = 40
+"""Rows of a table in a notebook."""
 
 
 def _sums(events: Iterable[tuple[Any, InstructionEvent | DelegateEvent]]) -> dict[Any, tuple[int, int]]:
@@ -277,22 +335,29 @@ def group_rows(rows: Iterable[ProfileRow], by: str) -> list[ProfileRow]:
     return sorted(sums, key=lambda row: -row.times.median)
 
 
-def flamegraph_lines(profile: Profile, root: str) -> list[str]:
-    """Folded stacks: `root;module;submodule;operator;event nanoseconds`, by the medians.
+def stacks(profile: Profile, root: str) -> dict[tuple[str, ...], int]:
+    """Nanoseconds by path, `(root, module, submodule, operator, event)`: the medians.
 
     What a delegate spends outside of its events stays with the delegate.
     """
-    found: defaultdict[str, int] = defaultdict(int)
+    found: defaultdict[tuple[str, ...], int] = defaultdict(int)
     for row in profile.rows:
-        parts = [root, *filter(None, row.module.split(".")), row.label]
-        stack = ";".join(part.replace(";", ",") for part in parts)
+        path = (root, *filter(None, row.module.split(".")), row.label)
         inner = 0
         for event in row.nested:
             time = round(event.times.median)
             inner += time
-            found[f"{stack};{event.label.replace(';', ',')}"] += time
-        found[stack] += max(0, round(row.times.median) - inner)
-    return [f"{stack} {time}" for stack, time in found.items() if time]
+            found[*path, event.label] += time
+        found[path] += max(0, round(row.times.median) - inner)
+    return {path: time for path, time in found.items() if time}
+
+
+def flamegraph_lines(profile: Profile, root: str) -> list[str]:
+    """Folded stacks: `root;module;submodule;operator;event nanoseconds`, as `stacks` has them."""
+    return [
+        f"{';'.join(part.replace(';', ',') for part in path)} {time}"
+        for path, time in stacks(profile, root).items()
+    ]
 
 
 def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) -> dict[str, Any]:
