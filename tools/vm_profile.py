@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
+from et_tools.measurement import measure, usual_threads
 from et_tools.output import check_output, write_file
-from et_tools.progress import progress
 from et_tools.streams import fit, line_width
 from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
@@ -20,11 +18,11 @@ from et_tools.vm_inputs import method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
 
 if TYPE_CHECKING:
+    from et_tools.measurement import Measurement
     from et_vm.devtools.etdump import ETDumpTracer
     from et_vm.devtools.machine_peak import MachinePeak
     from et_vm.devtools.profiling import Profile, ProfileRow
     from et_vm.program import Program
-    from et_vm.tracer import RecordingTracer
 
 __all__ = ["profile_file"]
 
@@ -46,42 +44,27 @@ def profile_file(args: argparse.Namespace) -> None:
         raise UsageError("--debug-buffer applies to --write-etdump or --etdump")
     from et_vm.devtools.debugger import module_paths
     from et_vm.devtools.flamegraph import flamegraph_svg
-    from et_vm.devtools.profiling import Profile, ProfileRecorder, chrome_trace, flamegraph_lines, group_rows
-    from et_vm.devtools.resident_memory import peak_resident_bytes
-    from et_vm.tracer import TracerGroup
+    from et_vm.devtools.profiling import chrome_trace, flamegraph_lines, group_rows
 
     for path in filter(None, (args.trace, args.flamegraph, args.write_etdump, args.debug_buffer)):
         check_output(path)
     program = open_program(args.file, chosen_platform(args))
     name = method_name(program, args.method)
-    inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
-    modules = None if args.debug_map is None else module_paths(args.debug_map, name)
-    recorder = ProfileRecorder()
     etdump = _etdump_tracer(args, program)
-    method = program.load_method(
+    measured = measure(
+        program,
         name,
+        method_inputs(program.method_meta(name), args.input or ["random:0"]),
+        repeat=args.repeat,
+        warmup=args.warmup,
+        modules=None if args.debug_map is None else module_paths(args.debug_map, name),
+        tracer=etdump,
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
         native=chosen_native(args),
         external=open_data(args.data),
-        tracer=recorder if etdump is None else TracerGroup(recorder, etdump),
     )
-    for _ in progress(range(args.warmup + args.repeat), "executions"):
-        # Every execution starts from the same inputs.
-        values = [
-            given.value.copy() if at in method.written_inputs else given.value
-            for at, given in enumerate(inputs)
-        ]
-        try:
-            method.execute(values)
-        except InputError as error:
-            label, _, index = (error.where or "").partition(" ")
-            if label == "input" and index.isdecimal():
-                error.where = f"{error.where} ({inputs[int(index)].source})"
-            raise
-    # Before the peak is measured, whose buffers are larger than those of many programs.
-    resident = peak_resident_bytes()
-    profile = Profile(method, recorder.runs[args.warmup :], modules)
+    profile = measured.profile
     peak = None if args.no_peak or args.by is not None else _peak(args)
     if args.trace is not None:
         usage = [sum(banks.values()) for banks in program.liveness(name).usage()]
@@ -95,25 +78,12 @@ def profile_file(args: argparse.Namespace) -> None:
         etdump.write(args.write_etdump, args.debug_buffer or "")
     groups = None if args.by is None else group_rows(profile.rows, args.by)
     if args.json:
-        total = profile.total
-        report = {
-            "file": args.file,
-            "method": name,
-            "repeat": args.repeat,
-            "total_ns": {"min": total.min, "median": total.median, "p90": total.p90},
-            "load_ns": {phase: end - start for phase, start, end in recorder.loads},
-            "memory": dict(recorder.allocations),
-            "planned_bytes": sum(program.method_meta(name).memory_planned_buffer_sizes().values()),
-            "peak_resident_bytes": resident,
-            "peak": None if peak is None else peak.json(),
-            "rows": [row.json(peak) for row in groups or profile.rows],
-        }
-        print(json.dumps(report, indent=2, allow_nan=False))
+        print(json.dumps(measured.json(args.file, peak, groups), indent=2, allow_nan=False))
         return
     width = line_width(sys.stdout, wide=args.wide)
     table = _table(profile, peak) if groups is None else _group_table(groups, profile)
     lines = [f"{name}: {count(args.repeat, 'execution')}, {args.kernels} kernels"]
-    lines += [*_heading(profile, recorder, resident, peak), *_aligned(table)]
+    lines += [*_heading(measured, peak), *_aligned(table)]
     print("\n".join(fit(line, width) for line in lines))
 
 
@@ -121,11 +91,7 @@ def _peak(args: argparse.Namespace) -> MachinePeak:
     """The peak on as many threads as the kernels may take: those of machine code, or those of numpy's BLAS."""
     from et_vm.devtools.machine_peak import machine_peak
 
-    if args.native:
-        return machine_peak(chosen_native(args).threads, again=args.remeasure)
-    given = next(filter(None, map(os.environ.get, ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))), "")
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = min(int(given), processors) if given.isdecimal() and int(given) else processors
+    threads = chosen_native(args).threads if args.native else usual_threads()
     return machine_peak(threads, again=args.remeasure)
 
 
@@ -197,15 +163,14 @@ def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _heading(
-    profile: Profile, recorder: RecordingTracer, resident: int | None, peak: MachinePeak | None
-) -> list[str]:
+def _heading(measured: Measurement, peak: MachinePeak | None) -> list[str]:
+    profile, recorder = measured.profile, measured.recorder
     total = profile.total
     inside = sum(row.times.median for row in profile.rows)
     phases = ", ".join(f"{phase} {(end - start) / 1e6:.2f}" for phase, start, end in recorder.loads)
     sizes = [f"{label} {show_bytes(nbytes)}" for label, nbytes in recorder.allocations if nbytes]
-    if resident is not None:
-        sizes.append(f"peak of the process {show_bytes(resident)}")
+    if measured.resident is not None:
+        sizes.append(f"peak of the process {show_bytes(measured.resident)}")
     lines = [
         f"execution  min {total.min / 1e3:.1f} µs  median {total.median / 1e3:.1f} µs  p90 {total.p90 / 1e3:.1f} µs"
         f"  ({inside / total.median if total.median else 0:.1%} in instructions)",

@@ -16,12 +16,14 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    stream = Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", stream)
-    return stream
+def shown(monkeypatch: pytest.MonkeyPatch) -> str:
+    """What is written to a terminal meanwhile, which pytest would replace when a test begins."""
+    terminal = Terminal()
+    with monkeypatch.context() as within:
+        within.setattr(sys, "stderr", terminal)
+        within.setenv("TERM", "xterm")
+        assert list(progress([1, 2, 3], "executions")) == [1, 2, 3]
+    return terminal.getvalue()
 
 
 def test_files_get_no_bar(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,20 +32,18 @@ def test_files_get_no_bar(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_what_is_quick_gets_no_bar(terminal: Terminal) -> None:
-    assert list(progress([1, 2, 3], "executions")) == [1, 2, 3]
-    assert terminal.getvalue() == ""
+def test_what_is_quick_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(monkeypatch) == ""
 
 
-def test_what_takes_long_gets_a_bar(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_long_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "PATIENCE", 0.0)
-    assert list(progress([1, 2, 3], "executions")) == [1, 2, 3]
-    assert "executions" in terminal.getvalue()
-    assert "3/3" in terminal.getvalue()
+    text = shown(monkeypatch)
+    assert "executions" in text
+    assert "3/3" in text
 
 
-def test_without_rich(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rich(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "PATIENCE", 0.0)
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    assert list(progress([1, 2, 3], "executions")) == [1, 2, 3]
-    assert terminal.getvalue() == ""
+    assert shown(monkeypatch) == ""
