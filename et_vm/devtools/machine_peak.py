@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -24,14 +25,14 @@ import numpy as np
 from et_schema.errors import ExecutorchError
 from et_schema.files import atomic_writer
 from et_vm.backends.native.elf import Image, map_image
-from et_vm.devtools.multiply_adds import best_loop
+from et_vm.devtools.machine_loops import Loops, best_loops
 
 __all__ = ["MachinePeak", "cache_file", "machine_peak", "measured_peak", "processor_name"]
 
 WORKING_SETS: Final = (1 << 15, 1 << 18, 1 << 21, 1 << 24, 1 << 27)
 """Bytes that a copy reads and writes: what fits into each level of cache, and what does not."""
 SLICE: Final = 0.02
-"""Seconds of each measurement: there are about 20."""
+"""Seconds of each measurement: there are at most 23."""
 VERSION: Final = 1
 """Of the way to measure; kept figures of another are measured again."""
 
@@ -86,58 +87,99 @@ def machine_peak(threads: int, *, again: bool = False) -> MachinePeak:
 
 def measured_peak(threads: int) -> MachinePeak:
     """The peaks, measured now."""
-    loop = best_loop()
-    function = None
-    if loop is not None:
+    code = _Code.of_this_machine()
+    flops = _matmul_rate() if code is None else code.multiply_add_rate(threads)
+    bandwidths = _bandwidths(threads, code)
+    how = "matmul" if code is None else code.loops.name
+    return MachinePeak(processor_name(), threads, how, flops, bandwidths)
+
+
+class _Code:
+    """The loops of this machine in executable memory."""
+
+    def __init__(self, loops: Loops) -> None:
+        """Raises ExecutorchError where the system lets no memory be executable."""
+        self.loops = loops
+        self._memory = map_image(
+            Image(loops.multiply_add + loops.copy, {"multiply_add": 0, "copy": len(loops.multiply_add)})
+        )
+        self._multiply_add = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self._memory.address("multiply_add"))
+        self._copy = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
+            self._memory.address("copy")
+        )
+
+    @classmethod
+    def of_this_machine(cls) -> _Code | None:
+        loops = best_loops()
         try:
-            memory = map_image(Image(loop.code, {loop.name: 0}))
+            return None if loops is None else cls(loops)
         except ExecutorchError:
-            loop = None  # a system that lets no memory be executable
-        else:
-            function = ctypes.CFUNCTYPE(None, ctypes.c_int64)(memory.address(loop.name))
-    if loop is None or function is None:
-        flops = _matmul_rate()
-        return MachinePeak(processor_name(), threads, "matmul", flops, _bandwidths(threads))
-    turns = 20_000
+            return None
 
-    def multiply_add(_: int) -> Callable[[], object]:
-        return lambda: function(turns)
+    def multiply_add_rate(self, threads: int) -> float:
+        """Operations a second."""
+        turns = 20_000
+        work = turns * self.loops.flops
+        return max(_rate(lambda: lambda: self._multiply_add(turns), threads, work) for _ in range(3))
 
-    flops = max(_rate(multiply_add, threads, turns * loop.flops) for _ in range(3))
-    return MachinePeak(processor_name(), threads, loop.name, flops, _bandwidths(threads))
+    def copy_rate(self, nbytes: int, threads: int) -> float:
+        """Bytes a second, read and written, of copies with working sets of `nbytes` on each thread."""
+        half = max(nbytes // 2 // self.loops.step, 1) * self.loops.step
+        turns = max(1, (1 << 20) // half)
+
+        def make() -> Callable[[], object]:
+            source, target = _aligned(half), _aligned(half)
+            places = source.ctypes.data, target.ctypes.data
+
+            def run(_: object = (source, target)) -> None:  # it keeps them
+                self._copy(turns, *places, half)
+
+            return run
+
+        return _rate(make, threads, 2 * half * turns)
+
+
+def _aligned(nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Ones that start at a line of the cache."""
+    raw = np.ones(nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + nbytes]
 
 
 def _matmul_rate() -> float:
     """Operations a second of a product, on as many threads as numpy's library takes."""
     a = np.ones((512, 512), np.float32)
     out = np.empty_like(a)
-    return max(_rate(lambda _: lambda: np.matmul(a, a, out=out), 1, 2 * 512**3) for _ in range(3))
+    return max(_rate(lambda: lambda: np.matmul(a, a, out=out), 1, 2 * 512**3) for _ in range(3))
 
 
-def _bandwidths(threads: int) -> tuple[tuple[int, float], ...]:
+def _bandwidths(threads: int, code: _Code | None) -> tuple[tuple[int, float], ...]:
+    """The faster of the loop and of the C library's copy, which goes around the caches where that is faster."""
     found: list[tuple[int, float]] = []
     fastest = 0.0
     for size in reversed(WORKING_SETS):
-        counts = (1,) if threads == 1 else (1, threads)
-        rate = max(_rate(lambda count: _copy(size // count), count, size // count) for count in counts)  # noqa: B023
-        # A smaller set is not slower: there, the calls would be what is measured.
-        fastest = max(fastest, rate)
+        for count in sorted({1, threads}):
+            share = size // count
+            fastest = max(fastest, _rate(partial(_library_copy, share), count, share))
+            if code is not None:
+                fastest = max(fastest, code.copy_rate(share, count))
+        # What is fast for a set is fast for a smaller one, or calls are what is measured there.
         found.append((size, fastest))
     return tuple(reversed(found))
 
 
-def _copy(nbytes: int) -> Callable[[], object]:
+def _library_copy(nbytes: int) -> Callable[[], object]:
     source, target = np.ones(nbytes // 2, np.uint8), np.zeros(nbytes // 2, np.uint8)
     return lambda: np.copyto(target, source)
 
 
-def _rate(make: Callable[[int], Callable[[], object]], threads: int, work: int) -> float:
-    """Units a second of `threads` threads, each of which repeats what `make(threads)` gives, `work` units a call."""
+def _rate(make: Callable[[], Callable[[], object]], threads: int, work: int) -> float:
+    """Units a second of `threads` threads, each of which repeats what `make()` gives, `work` units a call."""
     barrier = threading.Barrier(threads)
     spans: list[tuple[float, float, int]] = []
 
     def repeat() -> None:
-        run = make(threads)
+        run = make()
         run()
         barrier.wait()
         start, calls = time.perf_counter(), 0

@@ -1,7 +1,7 @@
 "use strict";
 // Facts, state and small pieces. All text of programs goes through textContent: names are never markup.
 const facts = JSON.parse(document.getElementById("data").textContent);
-const state = { program: 0, method: 0, section: "overview", node: -1 };
+const state = { program: 0, method: 0, section: "overview", node: -1, op: null };
 
 const program = () => facts.programs[state.program];
 const method = () => program().methods[state.method];
@@ -91,7 +91,7 @@ function stack(parts, show = bytes) {
   );
 }
 
-// Links: #section=graph&node=PROGRAM.METHOD.INSTRUCTION
+// Links: #section=graph&node=PROGRAM.METHOD.INSTRUCTION, #section=levels&op=PROGRAM.LEVEL.OP
 const nodeLink = (node) => `#section=${state.section}&node=${state.program}.${encodeURIComponent(method().name)}.${node}`;
 
 function canvasOf(canvas) {

@@ -7,13 +7,14 @@ import json
 import platform
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.backends.native.elf import Image, map_image
 from et_vm.devtools import machine_peak as peaks
+from et_vm.devtools.machine_loops import Loops, avx2_loops, avx512_loops, best_loops, neon_loops
 from et_vm.devtools.machine_peak import WORKING_SETS, MachinePeak, machine_peak
-from et_vm.devtools.multiply_adds import avx2_loop, avx512_loop, best_loop, neon_loop
 
 PEAK = MachinePeak("cpu", 1, "matmul", 100e9, ((1000, 50e9), (100_000, 10e9)))
 
@@ -28,7 +29,7 @@ def test_the_loop_for_arm_counts_and_returns() -> None:
     """In an emulator: the sums of the loop are products of the factors, added once a turn."""
     unicorn = pytest.importorskip("unicorn", reason="unicorn (an extra of the tests) emulates AArch64")
     arm = pytest.importorskip("unicorn.arm64_const")
-    code = neon_loop().code
+    code = neon_loops().multiply_add
     machine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
     machine.mem_map(0x1000, 0x1000)
     machine.mem_write(0x1000, code)
@@ -45,22 +46,48 @@ def test_the_loop_for_arm_counts_and_returns() -> None:
     assert machine.reg_read(arm.UC_ARM64_REG_X0) == 0
     sums = [getattr(arm, f"UC_ARM64_REG_V{at}") for at in (*range(8), *range(16, 28))]
     assert [machine.reg_read(one) for one in sums] == [lanes(0x41900000)] * 20  # 18.0
-    assert neon_loop().flops == 20 * 4 * 2
+    assert neon_loops().flops == 20 * 4 * 2
 
 
-@pytest.mark.parametrize(("loop", "feature"), [(avx2_loop(), "fma"), (avx512_loop(), "avx512f")])
-def test_loops_of_this_machine_return(loop, feature: str) -> None:
+def test_the_copy_for_arm() -> None:
+    unicorn = pytest.importorskip("unicorn", reason="unicorn (an extra of the tests) emulates AArch64")
+    arm = pytest.importorskip("unicorn.arm64_const")
+    loops = neon_loops()
+    machine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
+    machine.mem_map(0x1000, 0x4000)
+    machine.mem_write(0x1000, loops.copy)
+    machine.reg_write(arm.UC_ARM64_REG_CPACR_EL1, 3 << 20)
+    data = bytes(range(1, 1 + 3 * loops.step))
+    machine.mem_write(0x2000, data)
+    for register, value in enumerate((2, 0x2000, 0x3000, len(data))):
+        machine.reg_write(getattr(arm, f"UC_ARM64_REG_X{register}"), value)
+    machine.reg_write(arm.UC_ARM64_REG_LR, 0x1800)
+    machine.emu_start(0x1000, 0x1800)
+    assert machine.reg_read(arm.UC_ARM64_REG_X0) == 0
+    assert machine.mem_read(0x3000, len(data) + 64) == data + bytes(64)
+    assert machine.mem_read(0x2FC0, 64) == bytes(64)
+
+
+@pytest.mark.parametrize(("loops", "feature"), [(avx2_loops(), "fma"), (avx512_loops(), "avx512f")])
+def test_loops_of_this_machine(loops: Loops, feature: str) -> None:
     if platform.machine() != "x86_64" or feature not in cpu_features():
         pytest.skip(f"a machine without {feature}")
-    memory = map_image(Image(loop.code, {"loop": 0}))
-    ctypes.CFUNCTYPE(None, ctypes.c_int64)(memory.address("loop"))(1000)
+    memory = map_image(Image(loops.multiply_add + loops.copy, {"a": 0, "b": len(loops.multiply_add)}))
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(memory.address("a"))(1000)
+    source = np.random.default_rng(0).integers(0, 256, 5 * loops.step, np.uint8)
+    target = np.zeros(7 * loops.step, np.uint8)
+    copy = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    copy(memory.address("b"))(3, source.ctypes.data, target[loops.step :].ctypes.data, source.nbytes)
+    assert (target[loops.step : -loops.step] == source).all()
+    assert not target[: loops.step].any()
+    assert not target[-loops.step :].any()
 
 
 def test_the_widest_vectors_are_chosen() -> None:
-    assert best_loop("x86_64", {"avx2", "fma", "avx512f"}) == avx512_loop()
-    assert best_loop("x86_64", {"avx2", "fma"}) == avx2_loop()
-    assert best_loop("x86_64", {"avx2"}) is None
-    assert best_loop("riscv64", set()) is None
+    assert best_loops("x86_64", {"avx2", "fma", "avx512f"}) == avx512_loops()
+    assert best_loops("x86_64", {"avx2", "fma"}) == avx2_loops()
+    assert best_loops("x86_64", {"avx2"}) is None
+    assert best_loops("riscv64", set()) is None
 
 
 def test_roofline() -> None:
