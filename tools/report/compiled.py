@@ -54,7 +54,7 @@ def compile_source(model: str, options: str, folder: Path) -> Compiled:
     outputs = ["-o", str(file), "--debug-map", str(debug_map), "--explain=json", "--quiet"]
     args = parse_options("", [model, *given, *outputs])
     if args.emit != "pte":
-        raise UsageError(f"--compile: a report is of a .pte, not of --emit {args.emit}")
+        raise UsageError(f"--compile: a report is of a .pte, which --emit {args.emit} does not make")
     recorder = _LevelRecorder()
     said: list[dict[str, Any]] = []
     with Stages(quiet=not sys.stderr.isatty()) as stages:

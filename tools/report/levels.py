@@ -78,6 +78,8 @@ class _Origins:
     """Where ops come from."""
 
     def __init__(self, module: ModuleOp, keys: Keys) -> None:
+        from xdsl.dialects.builtin import SymbolRefAttr
+
         from et_ir.dialects.backend import LoweredOp
         from et_ir.dialects.executorch import PlanOp
         from et_ir.emit.debug_handles import instructions_of
@@ -85,6 +87,8 @@ class _Origins:
         self._keys = keys
         self._methods: dict[Operation, str] = {}
         self._instructions: dict[Operation, int] = {}
+        self._users: dict[str, list[str]] = {}
+        """The methods that name a symbol."""
         self._lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
         for top in module.body.block.ops:
             symbol = getattr(top, "sym_name", None)
@@ -93,14 +97,20 @@ class _Origins:
             name = top.key if isinstance(top, PlanOp) else str(symbol.data)
             for op in top.walk():
                 self._methods[op] = name
+                for attribute in op.properties.values():
+                    if isinstance(attribute, SymbolRefAttr):
+                        users = self._users.setdefault(attribute.string_value(), [])
+                        if name not in users:
+                            users.append(name)
             if isinstance(top, PlanOp):
                 self._instructions |= {op: at for at, op in enumerate(instructions_of(top))}
 
     def of(self, op: Operation) -> tuple[list[int], int, str, int]:
         """Nodes, place, method and instruction."""
-        method = self._methods.get(op)
-        if method is None or (op.parent_op() is not None and op.parent_op().parent_op() is None):
-            return self._symbol(op), -1, method or "", -1
+        method = self._methods.get(op, "")
+        parent = op.parent_op()
+        if parent is not None and parent.parent_op() is None:
+            return self._symbol(op), -1, method, -1
         nodes = {node: None for location in self._locations(op) for node in _nodes(location)}
         place = _place(op.location)
         return (
@@ -111,8 +121,17 @@ class _Origins:
         )
 
     def _symbol(self, op: Operation) -> list[int]:
+        """The symbol of a declaration, and the nodes that it was made for in the methods that name it."""
         symbol = getattr(op, "sym_name", None)
-        return [] if symbol is None else [self._number("symbol", str(symbol.data))]
+        if symbol is None:
+            return []
+        name = str(symbol.data)
+        made = [
+            self._number("node", method, node)
+            for method in self._users.get(name, ())
+            for node in _nodes(op.location)
+        ]
+        return [self._number("symbol", name), *made]
 
     def _locations(self, op: Operation) -> Iterator[Attribute]:
         """The op's own location, and those of what the delegate took that it calls."""
@@ -121,7 +140,10 @@ class _Origins:
         yield op.location
         callee = op.properties.get("callee")
         lowered = self._lowered.get(callee.string_value()) if isinstance(callee, SymbolRefAttr) else None
-        if lowered is None or lowered.debug_handles is None:
+        if lowered is None:
+            return
+        yield lowered.location
+        if lowered.debug_handles is None:
             return
         for value in lowered.debug_handles.data.values():
             if isinstance(value, ArrayAttr):

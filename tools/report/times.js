@@ -31,7 +31,8 @@ function roofline(profile) {
   const [x0, x1] = span(intensities), [y0, y1] = span(rates);
   const px = (value) => left + (Math.log10(value) - x0) / (x1 - x0) * (width - left - right);
   const py = (value) => height - bottom - (Math.log10(value) - y0) / (y1 - y0) * (height - top - bottom);
-  const inside = drawn("g", { "clip-path": "url(#plot)" }), axes = [];
+  const area = { x: left, y: top, width: width - left - right, height: height - top - bottom };
+  const inside = drawn("svg", { ...area, viewBox: `${area.x} ${area.y} ${area.width} ${area.height}` }), axes = [];
   const label = (x, y, anchor, text) => drawn("text", { x, y, "text-anchor": anchor, class: "label" }, text);
   for (let power = x0; power <= x1; power++) {
     axes.push(drawn("line", { x1: px(10 ** power), y1: top, x2: px(10 ** power), y2: height - bottom, class: "grid" }), label(px(10 ** power), height - bottom + 16, "middle", short(10 ** power)));
@@ -56,8 +57,7 @@ function roofline(profile) {
       fill: color(plainName(row.name).replace(/\..*/, "")), onmousemove: (event) => showTip(event, text), onmouseleave: (event) => showTip(event, ""), onclick: () => chooseIn(profile.method, row.instruction),
     }));
   }
-  const clip = drawn("clipPath", { id: "plot" }, drawn("rect", { x: left, y: top, width: width - left - right, height: height - top - bottom }));
-  return drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "roofline", role: "img", "aria-label": "Roofline" }, clip, ...axes, inside);
+  return drawn("svg", { viewBox: `0 0 ${width} ${height}`, class: "roofline", role: "img", "aria-label": "Roofline" }, ...axes, inside);
 }
 
 function profileSection(main) {
