@@ -5,14 +5,13 @@ The drawing has no scripts and refers to nothing, so that any viewer shows it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from xml.sax.saxutils import escape
 from zlib import crc32
 
 from et_vm.devtools.profiling import stacks
+from et_vm.devtools.xml_text import xml_text
 
 if TYPE_CHECKING:
     from et_vm.devtools.profiling import Profile
@@ -27,8 +26,6 @@ CHARACTER: Final = 6.6
 """The width of a character, about: viewers choose the font."""
 NARROWEST: Final = 0.2
 """Boxes narrower than this would not be seen; their time is in the boxes below."""
-NO_TEXT: Final = re.compile("[^\\t\\n\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-"""Characters that XML 1.0 cannot represent."""
 
 
 @dataclass
@@ -55,7 +52,7 @@ def flamegraph_svg(profile: Profile, root: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
         f'font-size="12">',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="{MARGIN}" y="22" font-size="15">{_text(title)}</text>',
+        f'<text x="{MARGIN}" y="22" font-size="15">{xml_text(title)}</text>',
         *_drawn(top, HEAD + (depth - 1) * ROW),
         "</svg>",
     ]
@@ -96,13 +93,13 @@ def _drawn(top: _Frame, bottom: int) -> Iterator[str]:
         if frame.parts and frame.own:
             hover += f"\n{_time(frame.own)} of it outside of what is above"
         yield (
-            f'<g><title>{_text(hover)}</title><rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" '
+            f'<g><title>{xml_text(hover)}</title><rect x="{x:.2f}" y="{y}" width="{width:.2f}" height="{ROW - 1}" '
             + (f'rx="2" fill="{_color(frame)}" stroke="#ffffff" stroke-width="0.5"/>')
         )
         letters = int((width - 8) / CHARACTER)
         if letters >= 3:
             name = frame.name if len(frame.name) <= letters else f"{frame.name[: letters - 1]}…"
-            yield f'<text x="{x + 4:.2f}" y="{y + 14}">{_text(name)}</text>'
+            yield f'<text x="{x + 4:.2f}" y="{y + 14}">{xml_text(name)}</text>'
         yield "</g>"
         left = x
         for part in frame.parts.values():
@@ -120,7 +117,3 @@ def _color(frame: _Frame) -> str:
 
 def _time(ns: float) -> str:
     return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} µs"
-
-
-def _text(text: str) -> str:
-    return escape(NO_TEXT.sub("\ufffd", text))

@@ -42,7 +42,9 @@ class MachinePeak:
     """What the processor reaches on `threads` threads."""
 
     processor: str
+    """The processor's model, as the system tells it."""
     threads: int
+    """Threads that were measured together."""
     how: str
     """What the arithmetic peak is of: an instruction set, or `matmul`."""
     flops: float
