@@ -19,7 +19,7 @@ __all__ = ["Loops", "avx2_loops", "avx512_loops", "best_loops", "neon_loops"]
 
 @dataclass(frozen=True)
 class Loops:
-    """Two functions in the calling convention of C, position-independent; each does at least one turn."""
+    """Functions in the calling convention of C, position-independent; each does at least one turn."""
 
     name: str
     """The instruction set."""
@@ -29,6 +29,8 @@ class Loops:
     """Operations of a turn of `multiply_add` on f32: two for each multiply-add of a lane."""
     copy: bytes
     """`void (int64_t turns, void *source, void *target, int64_t nbytes)`."""
+    read: bytes
+    """The same, but nothing is written."""
     step: int
     """What `nbytes` is a multiple of."""
 
@@ -54,8 +56,8 @@ def avx512_loops() -> Loops:
     # vmovups zmm, [base + rax + 64 * at]: displacements of one byte count vectors.
     loads = [bytes((0x62, 0xF1, 0x7C, 0x48, 0x10, 0x44 | at << 3, 0x06, at)) for at in range(4)]
     stores = [bytes((0x62, 0xF1, 0x7C, 0x48, 0x11, 0x44 | at << 3, 0x02, at)) for at in range(4)]
-    copy = _x86_copy([*loads, *stores], 256)
-    return Loops("avx512", _x86_loop(clear, body), 2 * 16 * len(sums), copy, 256)
+    copy, read = _x86_copy([*loads, *stores], 256), _x86_copy(loads, 256)
+    return Loops("avx512", _x86_loop(clear, body), 2 * 16 * len(sums), copy, read, 256)
 
 
 def avx2_loops() -> Loops:
@@ -67,8 +69,8 @@ def avx2_loops() -> Loops:
     # vmovups ymm, [base + rax + 32 * at].
     loads = [bytes((0xC5, 0xFC, 0x10, 0x44 | at << 3, 0x06, 32 * at)) for at in range(4)]
     stores = [bytes((0xC5, 0xFC, 0x11, 0x44 | at << 3, 0x02, 32 * at)) for at in range(4)]
-    copy = _x86_copy([*loads, *stores], 128)
-    return Loops("avx2", _x86_loop(clear, body), 2 * 8 * len(sums), copy, 128)
+    copy, read = _x86_copy([*loads, *stores], 128), _x86_copy(loads, 128)
+    return Loops("avx2", _x86_loop(clear, body), 2 * 8 * len(sums), copy, read, 128)
 
 
 def _evex(opcode_map: int, opcode: int, target: int, first: int, second: int) -> bytes:
@@ -116,17 +118,22 @@ def neon_loops() -> Loops:
     body = [0x4E20CC00 | 31 << 16 | 30 << 5 | register for register in sums]  # fmla v.4s
     body.append(0xF1000400)  # subs x0, x0, #1
     body.append(_branch(1, -len(body)))  # b.ne
-    inner = [
-        *(0xACC00000 | 2 << 15 | first + 1 << 10 | 4 << 5 | first for first in (0, 2)),  # ldp q, q, [x4], #32
-        *(0xAC800000 | 2 << 15 | first + 1 << 10 | 5 << 5 | first for first in (0, 2)),  # stp q, q, [x5], #32
-        0xEB06009F,  # cmp x4, x6
-    ]
+    # ldp q, q, [x4], #32; stp q, q, [x5], #32
+    loads = [0xACC00000 | 2 << 15 | first + 1 << 10 | 4 << 5 | first for first in (0, 2)]
+    stores = [0xAC800000 | 2 << 15 | first + 1 << 10 | 5 << 5 | first for first in (0, 2)]
+    ret = 0xD65F03C0
+    product = _words([*clear, *body, ret])
+    copy, read = _neon_copy([*loads, *stores]), _neon_copy(loads)
+    return Loops("neon", product, 2 * 4 * len(sums), _words([*copy, ret]), _words([*read, ret]), 64)
+
+
+def _neon_copy(body: list[int]) -> list[int]:
+    """`x0` counts turns, `x1` is the source, `x2` the target, `x3` the size; `x4` and `x5` the places, `x6` the end."""
+    inner = [*body, 0xEB06009F]  # cmp x4, x6
     inner.append(_branch(3, -len(inner)))  # b.lo
     # mov x4, x1; mov x5, x2; add x6, x1, x3; …; subs x0, x0, #1
     turn = [0xAA0103E4, 0xAA0203E5, 0x8B030026, *inner, 0xF1000400]
-    turn.append(_branch(1, -len(turn)))
-    ret = 0xD65F03C0
-    return Loops("neon", _words([*clear, *body, ret]), 2 * 4 * len(sums), _words([*turn, ret]), 64)
+    return [*turn, _branch(1, -len(turn))]
 
 
 def _branch(condition: int, distance: int) -> int:

@@ -1,9 +1,10 @@
-"""Peaks of this machine, measured: operations a second on f32, and bytes a second that a copy moves.
+"""Peaks of this machine, measured: operations a second on f32, and bytes a second that are read and written.
 
 The arithmetic peak is that of a loop of multiply-adds in registers; where no such loop is known, that of a product
-of matrices. The bandwidth is that of copies, and depends on how many bytes there are, as caches are faster than memory:
-it is measured for working sets of several sizes. With both, a roofline (Williams, Waterman, Patterson 2009) says how
-long the machine needs at least for so many operations on so many bytes.
+of matrices. The bandwidth is that of copying, changing in place or reading, whichever is fastest; it depends on how
+many bytes there are, as caches are faster than memory, and is measured for working sets of several sizes. With both, a
+roofline (Williams, Waterman, Patterson 2009) says how long the machine needs at least for so many operations on so
+many bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -30,10 +32,10 @@ from et_vm.devtools.machine_loops import Loops, best_loops
 __all__ = ["MachinePeak", "cache_file", "machine_peak", "measured_peak", "processor_name"]
 
 WORKING_SETS: Final = (1 << 15, 1 << 18, 1 << 21, 1 << 24, 1 << 27)
-"""Bytes that a copy reads and writes: what fits into each level of cache, and what does not."""
-SLICE: Final = 0.02
-"""Seconds of each measurement: there are at most 23."""
-VERSION: Final = 1
+"""Bytes in use: what fits into each level of cache, and what does not."""
+SLICE: Final = 0.01
+"""Seconds of each measurement: there are at most 43."""
+VERSION: Final = 2
 """Of the way to measure; kept figures of another are measured again."""
 
 
@@ -50,16 +52,21 @@ class MachinePeak:
     flops: float
     """Operations a second on f32, two for each multiply-add."""
     bandwidths: tuple[tuple[int, float], ...]
-    """Bytes of a working set, and bytes a second at which a copy reads and writes them, smallest set first."""
+    """Bytes of a working set, and bytes a second at which they are read and written, smallest set first."""
 
     def bandwidth(self, nbytes: int) -> float:
         """Bytes a second for a working set of `nbytes`: that of the smallest one measured that is not smaller."""
         return next((rate for size, rate in self.bandwidths if size >= nbytes), self.bandwidths[-1][1])
 
-    def least_ns(self, flops: int | None, nbytes: int | None) -> float:
-        """Nanoseconds that operations and bytes take at least, by whichever is longer; 0 if both are None."""
+    def least_ns(self, flops: int | None, read: int | None, written: int | None) -> float:
+        """Nanoseconds that operations and bytes take at least, by whichever is longer; 0 if nothing is known.
+
+        What is written may lie where it was read: the larger of both is taken for the working set.
+        """
         arithmetic = 0.0 if not flops else flops / self.flops
-        return 1e9 * max(arithmetic, nbytes / self.bandwidth(nbytes) if nbytes else 0.0)
+        traffic = (read or 0) + (written or 0)
+        memory = traffic / self.bandwidth(max(read or 0, written or 0)) if traffic else 0.0
+        return 1e9 * max(arithmetic, memory)
 
     def json(self) -> dict[str, Any]:
         """The peaks as JSON has them."""
@@ -102,13 +109,12 @@ class _Code:
     def __init__(self, loops: Loops) -> None:
         """Raises ExecutorchError where the system lets no memory be executable."""
         self.loops = loops
-        self._memory = map_image(
-            Image(loops.multiply_add + loops.copy, {"multiply_add": 0, "copy": len(loops.multiply_add)})
-        )
+        parts = {"multiply_add": loops.multiply_add, "copy": loops.copy, "read": loops.read}
+        starts = dict(zip(parts, accumulate(map(len, parts.values()), initial=0), strict=False))
+        self._memory = map_image(Image(b"".join(parts.values()), starts))
         self._multiply_add = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self._memory.address("multiply_add"))
-        self._copy = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
-            self._memory.address("copy")
-        )
+        move = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+        self._copy, self._read = (move(self._memory.address(name)) for name in ("copy", "read"))
 
     @classmethod
     def of_this_machine(cls) -> _Code | None:
@@ -124,21 +130,32 @@ class _Code:
         work = turns * self.loops.flops
         return max(_rate(lambda: lambda: self._multiply_add(turns), threads, work) for _ in range(3))
 
-    def copy_rate(self, nbytes: int, threads: int) -> float:
-        """Bytes a second, read and written, of copies with working sets of `nbytes` on each thread."""
-        half = max(nbytes // 2 // self.loops.step, 1) * self.loops.step
-        turns = max(1, (1 << 20) // half)
+    def bandwidth(self, nbytes: int, threads: int) -> float:
+        """Bytes a second, read and written, with working sets of `nbytes` on each thread."""
+        return max(
+            self._rate(nbytes // 2, threads, self._copy, 2, in_place=False),
+            self._rate(nbytes, threads, self._copy, 2, in_place=True),
+            self._rate(nbytes, threads, self._read, 1, in_place=True),
+        )
+
+    def _rate(
+        self, nbytes: int, threads: int, function: Callable[..., object], passes: int, *, in_place: bool
+    ) -> float:
+        """That of a function that goes over `nbytes`, once or twice."""
+        size = max(nbytes // self.loops.step, 1) * self.loops.step
+        turns = max(1, (1 << 20) // size)
 
         def make() -> Callable[[], object]:
-            source, target = _aligned(half), _aligned(half)
+            source = _aligned(size)
+            target = source if in_place else _aligned(size)
             places = source.ctypes.data, target.ctypes.data
 
             def run(_: object = (source, target)) -> None:  # it keeps them
-                self._copy(turns, *places, half)
+                function(turns, *places, size)
 
             return run
 
-        return _rate(make, threads, 2 * half * turns)
+        return _rate(make, threads, passes * size * turns)
 
 
 def _aligned(nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
@@ -164,7 +181,7 @@ def _bandwidths(threads: int, code: _Code | None) -> tuple[tuple[int, float], ..
             share = size // count
             fastest = max(fastest, _rate(partial(_library_copy, share), count, share))
             if code is not None:
-                fastest = max(fastest, code.copy_rate(share, count))
+                fastest = max(fastest, code.bandwidth(share, count))
         # What is fast for a set is fast for a smaller one, or calls are what is measured there.
         found.append((size, fastest))
     return tuple(reversed(found))

@@ -113,9 +113,9 @@ class ProfileRow:
     line: str = ""
     """`file:line` of the innermost frame; empty where it is not known."""
     bytes_read: int | None = None
-    """Bytes of the tensors that one call reads; None where it is not known."""
+    """Bytes that one call reads of tensors; None where it is not known."""
     bytes_written: int | None = None
-    """Bytes of the tensors that one call writes; None where it is not known."""
+    """Bytes that one call writes to tensors; None where it is not known."""
     flops: int | None = None
     """Floating-point operations of one call by the operator's formula; None without one."""
     nested: tuple[ProfileRow, ...] = field(default=())
@@ -133,7 +133,7 @@ class ProfileRow:
             return Rates(None, None, None)
         read, written = self.bytes_read, self.bytes_written
         nbytes = None if read is None or written is None else read + written
-        needed = 0.0 if peak is None else peak.least_ns(self.flops, nbytes)
+        needed = 0.0 if peak is None else peak.least_ns(self.flops, read, written)
         return Rates(
             None if self.flops is None else self.flops / least,
             None if nbytes is None else nbytes / least,
@@ -273,8 +273,18 @@ def _traffic(method: Method, instruction: Instruction) -> tuple[int | None, int 
     if instruction.opcode.mnemonic != "call" or instruction.prim is not None:
         return None, None
     plan = method.machine.plan
-    inputs, outputs = call_inputs(instruction, plan), call_outputs(instruction, plan)
-    return _nbytes(_tensors(method, inputs)), _nbytes(_tensors(method, outputs))
+    inputs = _tensors(method, call_inputs(instruction, plan))
+    written = _nbytes(_tensors(method, call_outputs(instruction, plan)))
+    if instruction.name.partition(".")[0] in _OF_PARTS:
+        return min(_nbytes(inputs[:1]), written) + _nbytes(inputs[1:]), written
+    return _nbytes(inputs), written
+
+
+_OF_PARTS = frozenset(
+    f"aten::{name}"
+    for name in ("slice_copy", "select_copy", "as_strided_copy", "embedding", "index_select", "gather")
+)
+"""Operators that read no more of their first tensor than they write."""
 
 
 _POINTWISE = frozenset(

@@ -72,8 +72,10 @@ function profileSection(main) {
     peak && card(fact(`${path}/peak/gflops`, "b", short), `GFLOP/s at most, ${grouped(peak.threads)} thread${peak.threads === 1 ? "" : "s"}`)));
   const byOp = sums(profile.rows.map((row) => ({ name: plainName(row.name).replace(/\..*/, ""), nbytes: row.median_ns })), (row) => row.name);
   main.append(make("h2", {}, "By operator"), stack(byOp, micro));
+  const events = profile.rows.flatMap((row) => row.events);
+  if (events.length) main.append(make("h2", {}, "Within delegates"), stack(sums(events.map(([name, time]) => ({ name, nbytes: time })), (one) => one.name), micro));
   const plot = peak && roofline(profile);
-  if (plot) main.append(make("h2", {}, "Roofline"), plot, make("p", { class: "note" }, `Instructions whose operations and bytes are known; the size of a point is its share of the time. Peaks of ${peak.processor}, measured; bandwidth by copies of ${peak.bandwidths.map((one) => `${bytes(one.bytes)} (${short(one.gbps)} GB/s)`).join(", ")}.`));
+  if (plot) main.append(make("h2", {}, "Roofline"), plot, make("p", { class: "note" }, `Instructions whose operations and bytes are known; the size of a point is its share of the time. Peaks of ${peak.processor}, measured; bandwidth with working sets of ${peak.bandwidths.map((one) => `${bytes(one.bytes)} (${short(one.gbps)} GB/s)`).join(", ")}.`));
   main.append(make("h2", {}, "By instruction"));
   const order = profile.rows.map((_, at) => at).sort((a, b) => profile.rows[b].median_ns - profile.rows[a].median_ns);
   const listed = (limit) => order.slice(0, limit).flatMap((at) => {

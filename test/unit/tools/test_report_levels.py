@@ -237,6 +237,30 @@ def test_methods_are_kept_apart(command: Command, browser: Browser) -> None:
     assert {op[3] for op in found} == {"", "other"}
 
 
+def test_names_are_not_markup(command: Command, browser: Browser) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    text = SUBJECT.replace(
+        "self.fc = nn.Linear(4, 4)", f"self.add_module({name.replace('.', '')!r}, nn.Linear(4, 4))"
+    )
+    Path("net.py").write_text(text.replace("self.fc(", f"getattr(self, {name!r})("))
+    program_of(command, "net.py:net")
+    browser.open(Path("report.html"), "section=levels&node=0.forward.0")
+    assert f"@blocks.0.{name}" in browser.run("document.querySelector('.lines').textContent").replace('"', "")
+    assert browser.run("document.querySelectorAll('img').length") == 0
+
+
+def test_levels_are_saved_with_their_locations(command: Command) -> None:
+    assert (
+        command("et-compile", "net.py:net", "--emit", "edge", "-o", "edge.mlir", "--save-levels", "a/b").code
+        == 0
+    )
+    assert sorted(path.name for path in Path("a/b").iterdir()) == ["aten.mlir", "core-aten.mlir", "edge.mlir"]
+    assert 'loc("%cumsum"' in Path("a/b/edge.mlir").read_text()
+    ran = command("et-compile", "net.py:net", "-o", "net.pte", "--save-levels", "edge.mlir")
+    assert (ran.code, "is a file, not a folder" in ran.err) == (2, True)
+    assert not Path("net.pte").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -49,13 +49,14 @@ def test_the_loop_for_arm_counts_and_returns() -> None:
     assert neon_loops().flops == 20 * 4 * 2
 
 
-def test_the_copy_for_arm() -> None:
+@pytest.mark.parametrize("copies", [True, False])
+def test_the_copy_for_arm(copies: bool) -> None:
     unicorn = pytest.importorskip("unicorn", reason="unicorn (an extra of the tests) emulates AArch64")
     arm = pytest.importorskip("unicorn.arm64_const")
     loops = neon_loops()
     machine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
     machine.mem_map(0x1000, 0x4000)
-    machine.mem_write(0x1000, loops.copy)
+    machine.mem_write(0x1000, loops.copy if copies else loops.read)
     machine.reg_write(arm.UC_ARM64_REG_CPACR_EL1, 3 << 20)
     data = bytes(range(1, 1 + 3 * loops.step))
     machine.mem_write(0x2000, data)
@@ -64,7 +65,7 @@ def test_the_copy_for_arm() -> None:
     machine.reg_write(arm.UC_ARM64_REG_LR, 0x1800)
     machine.emu_start(0x1000, 0x1800)
     assert machine.reg_read(arm.UC_ARM64_REG_X0) == 0
-    assert machine.mem_read(0x3000, len(data) + 64) == data + bytes(64)
+    assert machine.mem_read(0x3000, len(data) + 64) == (data if copies else bytes(len(data))) + bytes(64)
     assert machine.mem_read(0x2FC0, 64) == bytes(64)
 
 
@@ -72,13 +73,15 @@ def test_the_copy_for_arm() -> None:
 def test_loops_of_this_machine(loops: Loops, feature: str) -> None:
     if platform.machine() != "x86_64" or feature not in cpu_features():
         pytest.skip(f"a machine without {feature}")
-    memory = map_image(Image(loops.multiply_add + loops.copy, {"a": 0, "b": len(loops.multiply_add)}))
+    starts = {"a": 0, "b": len(loops.multiply_add), "c": len(loops.multiply_add + loops.copy)}
+    memory = map_image(Image(loops.multiply_add + loops.copy + loops.read, starts))
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(memory.address("a"))(1000)
     source = np.random.default_rng(0).integers(0, 256, 5 * loops.step, np.uint8)
     target = np.zeros(7 * loops.step, np.uint8)
     copy = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     copy(memory.address("b"))(3, source.ctypes.data, target[loops.step :].ctypes.data, source.nbytes)
     assert (target[loops.step : -loops.step] == source).all()
+    copy(memory.address("c"))(3, source.ctypes.data, target.ctypes.data, source.nbytes)
     assert not target[: loops.step].any()
     assert not target[-loops.step :].any()
 
@@ -93,9 +96,11 @@ def test_the_widest_vectors_are_chosen() -> None:
 def test_roofline() -> None:
     assert PEAK.bandwidth(1000) == 50e9
     assert PEAK.bandwidth(1001) == PEAK.bandwidth(10**9) == 10e9
-    assert PEAK.least_ns(1000, 100) == pytest.approx(10)  # bound by arithmetic: 1000 / 100e9 s
-    assert PEAK.least_ns(10, 1000) == pytest.approx(20)  # by memory: 1000 / 50e9 s
-    assert PEAK.least_ns(None, None) == 0
+    assert PEAK.least_ns(1000, 60, 40) == pytest.approx(10)  # bound by arithmetic: 1000 / 100e9 s
+    assert PEAK.least_ns(10, 900, 100) == pytest.approx(20)  # by memory: 1000 / 50e9 s
+    assert PEAK.least_ns(None, 1000, 1000) == pytest.approx(40)  # the set may be that of an operator in place
+    assert PEAK.least_ns(None, 1001, 0) == pytest.approx(100.1)
+    assert PEAK.least_ns(None, None, None) == 0
 
 
 def test_peaks_are_measured_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
