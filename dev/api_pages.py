@@ -203,7 +203,7 @@ API = (
         "et_vm",
         {
             "et_vm": ("kernel", "load_kernels", "KernelRegistry", "Backend"),
-            "et_vm.backend": ("BackendInitContext", "BackendExecuteContext"),
+            "et_vm.backend": ("BackendInitContext", "BackendExecuteContext", "PartWork"),
             "et_vm ": ("BackendRegistry", "MemoryManager", "Platform", "EventTracer", "RecordingTracer"),
         },
     ),

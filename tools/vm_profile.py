@@ -128,7 +128,7 @@ def _table(profile: Profile, peak: MachinePeak | None) -> list[tuple[str, ...]]:
         place = "  ".join(filter(None, (f"{row.instruction}: {row.label}", row.module, row.line)))
         rows.append((*_times(row, profile), *_rates(row, peak), place))
         rows += [
-            (*_times(event, profile), "", "", "", "", "", f"    {event.label}" + _calls(event, row))
+            (*_times(event, profile), *_rates(event, peak), f"    {event.label}" + _calls(event, row))
             for event in row.nested
         ]
     return rows

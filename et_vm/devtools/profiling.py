@@ -6,7 +6,7 @@ Source places come from the file's own debug data, nested rows from the events o
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -157,7 +157,7 @@ class ProfileRow:
             found |= {"instruction": self.instruction, "module": self.module, "line": self.line}
             found |= self.rates(peak)._asdict()
         if self.nested:
-            found["events"] = [row.json() for row in self.nested]
+            found["events"] = [row.json() | row.rates(peak)._asdict() for row in self.nested]
         return found
 
 
@@ -185,9 +185,14 @@ class Profile:
         # Kept in the order in which a backend first reports them.
         names = dict.fromkeys(chain.from_iterable(inner))
         nested: defaultdict[int, list[ProfileRow]] = defaultdict(list)
+        works = {index: _part_works(method, index) for index in {key[0] for key in names}}
         for key in names:
             samples, calls = _over(inner, key)
-            nested[key[0]].append(ProfileRow(key[2], samples, calls))
+            part = works[key[0]].get(key[1:], (None, None, None))
+            read, written, flops = part
+            nested[key[0]].append(
+                ProfileRow(key[2], samples, calls, bytes_read=read, bytes_written=written, flops=flops)
+            )
         self.rows: list[ProfileRow] = []
         """A row for each instruction that ran, in the order of the file."""
         for instruction in method.instructions:
@@ -247,6 +252,15 @@ def _sums(events: Iterable[tuple[Any, InstructionEvent | DelegateEvent]]) -> dic
 def _over(runs: Sequence[Mapping[Any, tuple[int, int]]], key: Any) -> tuple[tuple[float, ...], int]:
     pairs = [run.get(key, (0, 0)) for run in runs]
     return tuple(time for time, _ in pairs), sum(calls for _, calls in pairs)
+
+
+def _part_works(
+    method: Method, index: int
+) -> dict[tuple[int | str, str], tuple[int | None, int | None, int | None]]:
+    """Bytes read and written and operations of a delegate's parts, of those that one event is of."""
+    parts = method.delegate_work(index)
+    times = Counter((part.identifier, part.name) for part in parts)
+    return {part[:2]: part[2:] for part in parts if times[part[:2]] == 1}
 
 
 def _line(instruction: Instruction) -> str:

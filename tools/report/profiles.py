@@ -62,7 +62,14 @@ def _row(row: Any) -> dict[str, Any]:
         **{key: _optional(row[key], int) for key in ("bytes_read", "bytes_written", "flops")},
         **{key: _optional(row[key], float) for key in ("gflops", "gbps", "roofline")},
         **{key: float(row[key]) for key in ("min_ns", "median_ns", "p90_ns")},
-        "events": [[str(one["name"]), float(one["median_ns"])] for one in row.get("events", ())],
+        "events": [
+            {
+                "name": str(one["name"]),
+                **{key: float(one[key]) for key in ("min_ns", "median_ns")},
+                **{key: _optional(one[key], float) for key in ("gflops", "gbps", "roofline")},
+            }
+            for one in row.get("events", ())
+        ],
     }
 
 

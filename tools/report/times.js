@@ -22,7 +22,8 @@ function drawn(tag, attributes, ...children) {
 // Operations a second by operations a byte, both logarithmic. No instruction can be above the lines.
 function roofline(profile) {
   const { peak } = profile, width = 760, height = 380, left = 62, right = 16, top = 14, bottom = 42;
-  const points = profile.rows.filter((row) => row.gflops && row.gbps);
+  const parts = profile.rows.flatMap((row) => row.events.map((event) => ({ ...event, instruction: row.instruction })));
+  const points = [...profile.rows, ...parts].filter((row) => row.gflops && row.gbps);
   if (!points.length) return null;
   const caches = peak.bandwidths[0].gbps, memory = peak.bandwidths[peak.bandwidths.length - 1].gbps;
   const intensities = [...points.map((row) => row.gflops / row.gbps), peak.gflops / memory, 0.1];
@@ -73,9 +74,9 @@ function profileSection(main) {
   const byOp = sums(profile.rows.map((row) => ({ name: plainName(row.name).replace(/\..*/, ""), nbytes: row.median_ns })), (row) => row.name);
   main.append(make("h2", {}, "By operator"), stack(byOp, micro));
   const events = profile.rows.flatMap((row) => row.events);
-  if (events.length) main.append(make("h2", {}, "Within delegates"), stack(sums(events.map(([name, time]) => ({ name, nbytes: time })), (one) => one.name), micro));
+  if (events.length) main.append(make("h2", {}, "Within delegates"), stack(sums(events.map((event) => ({ name: event.name, nbytes: event.median_ns })), (one) => one.name), micro));
   const plot = peak && roofline(profile);
-  if (plot) main.append(make("h2", {}, "Roofline"), plot, make("p", { class: "note" }, `Instructions whose operations and bytes are known; the size of a point is its share of the time. Peaks of ${peak.processor}, measured; bandwidth with working sets of ${peak.bandwidths.map((one) => `${bytes(one.bytes)} (${short(one.gbps)} GB/s)`).join(", ")}.`));
+  if (plot) main.append(make("h2", {}, "Roofline"), plot, make("p", { class: "note" }, `Instructions and parts of delegates whose operations and bytes are known; the size of a point is its share of the time. Peaks of ${peak.processor}, measured; bandwidth with working sets of ${peak.bandwidths.map((one) => `${bytes(one.bytes)} (${short(one.gbps)} GB/s)`).join(", ")}.`));
   main.append(make("h2", {}, "By instruction"));
   const order = profile.rows.map((_, at) => at).sort((a, b) => profile.rows[b].median_ns - profile.rows[a].median_ns);
   const listed = (limit) => order.slice(0, limit).flatMap((at) => {
@@ -83,7 +84,11 @@ function profileSection(main) {
     return [[cell("median_ns", micro), cell("min_ns", micro), percent(row.median_ns / total), cell("gflops", short), cell("gbps", short), cell("roofline", percent),
       make("span", { class: "bar-of", style: `width: ${(8 * row.median_ns / most).toFixed(2)}rem` }),
       make("a", { href: "#", onclick: (event) => { event.preventDefault(); chooseIn(profile.method, row.instruction); } }, `${row.instruction}: ${row.name}`), instructions[row.instruction].module],
-    ...row.events.map(([name, time]) => [micro(time), "", percent(time / total), "", "", "", make("span", { class: "bar-of part", style: `width: ${(8 * time / most).toFixed(2)}rem` }), make("span", { class: "soft inner" }, name), ""])];
+    ...row.events.map((event, number) => {
+      const part = (key, show) => (event[key] === null ? "" : fact(`${path}/rows/${at}/events/${number}/${key}`, "span", show));
+      return [part("median_ns", micro), part("min_ns", micro), percent(event.median_ns / total), part("gflops", short), part("gbps", short), part("roofline", percent),
+        make("span", { class: "bar-of part", style: `width: ${(8 * event.median_ns / most).toFixed(2)}rem` }), make("span", { class: "soft inner" }, event.name), ""];
+    })];
   });
   const heads = ["Median", "Least", "Share", "GFLOP/s", "GB/s", "Of peak", "", "Instruction", "Module"], numbers = [0, 1, 2, 3, 4, 5];
   const place = make("div", {}, table(heads, listed(500), numbers));
