@@ -144,9 +144,12 @@ API = (
         {
             "et_vm.devtools.inspector": ("Inspector", "EventBlock", "Event", "PerfData", "TimeScale"),
             "et_vm.devtools.profiling": (
-                *("ProfileRecorder", "Execution", "Profile", "ProfileRow", "Times"),
-                *("group_rows", "chrome_trace", "flamegraph_lines"),
+                *("ProfileRecorder", "Execution", "Profile", "ProfileRow", "Rates", "Times"),
+                *("group_rows", "chrome_trace", "stacks", "flamegraph_lines"),
             ),
+            "et_vm.devtools.flamegraph": ("flamegraph_svg",),
+            "et_vm.devtools.machine_peak": ("MachinePeak", "machine_peak", "measured_peak"),
+            "et_vm.devtools.memory_plan": ("MemoryPlan", "PlannedArena", "PlannedTensor"),
         },
     ),
     ApiPage(
@@ -200,7 +203,7 @@ API = (
         "et_vm",
         {
             "et_vm": ("kernel", "load_kernels", "KernelRegistry", "Backend"),
-            "et_vm.backend": ("BackendInitContext", "BackendExecuteContext"),
+            "et_vm.backend": ("BackendInitContext", "BackendExecuteContext", "PartWork"),
             "et_vm ": ("BackendRegistry", "MemoryManager", "Platform", "EventTracer", "RecordingTracer"),
         },
     ),

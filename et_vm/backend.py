@@ -106,6 +106,21 @@ class BackendExecuteContext(NamedTuple):
                 )
 
 
+class PartWork(NamedTuple):
+    """What a part of a delegate does in a call: bytes that it reads and writes, and floating-point operations."""
+
+    identifier: int | str
+    """The backend's own, as events have it."""
+    name: str
+    """As events have it."""
+    bytes_read: int
+    """Bytes of all that it reads, constants too."""
+    bytes_written: int
+    """Bytes of its results."""
+    flops: int | None
+    """Two for each multiply-add; None where there is no formula."""
+
+
 class Backend(ABC):
     """Runs the delegates of one backend id. Methods may use one instance from several threads at a time."""
 
@@ -147,6 +162,11 @@ class Backend(ABC):
         """Bytes that a handle holds beside its blob, by what they are for."""
         del handle
         return {}
+
+    def work_report(self, handle: Handle) -> Sequence[PartWork]:
+        """The work of the parts that events are of, in the shapes of the last call; empty where it is not known."""
+        del handle
+        return ()
 
     def set_option(self, options: Mapping[str, OptionValue]) -> None:
         """Apply run-time options. Raises ExecutorchError(NotFound) for one the backend does not have."""

@@ -5,6 +5,8 @@ Method names are those of upstream's Python bindings.
 
 from __future__ import annotations
 
+from html import escape
+
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import ExecutionPlan, Tensor, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
@@ -169,6 +171,32 @@ class MethodMeta:
     def _no_such(self, what: str, index: int, count: int) -> ExecutorchError:
         return ExecutorchError(
             Error.InvalidArgument, f"no {what} {index}: the method has {count}", where=self._plan.name
+        )
+
+    def _repr_html_(self) -> str:
+        """A table of inputs, outputs, buffers and arenas, for notebooks."""
+        slots = [
+            *((f"input {at}", self._plan.inputs[at]) for at in range(self.num_inputs())),
+            *((f"output {at}", self._plan.outputs[at]) for at in range(self.num_outputs())),
+            *(("buffer", register) for register in self._attribute_registers.values()),
+        ]
+        rows: list[tuple[str, str, str]] = []
+        for label, register in slots:
+            table = self._plan.values[register].val
+            if isinstance(table, Tensor):
+                name = "" if table.extra_tensor_info is None else table.extra_tensor_info.fully_qualified_name
+                info = TensorInfo(table, name)
+                shape = ", ".join(map(str, info.sizes()))
+                rows.append(
+                    (f"{label} {name}".strip(), f"{info.dtype().torch_name} [{shape}]", f"{info.nbytes():,}")
+                )
+            else:
+                rows.append((label, type(table).__name__, ""))
+        rows += [(f"arena {at}", "", f"{size:,}") for at, size in self.memory_planned_buffer_sizes().items()]
+        cells = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        caption = escape(f"{self.name()}: {self.num_instructions():,} instructions")
+        return (
+            f"<table><caption>{caption}</caption><tr><th></th><th>type</th><th>bytes</th></tr>{cells}</table>"
         )
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from et_ir.backends import KeptOperators
+    from et_ir.delegation.why_not import DelegationReport
     from et_ir.driver.delegate import DelegatePass
 
 __all__ = ["Delegation"]
@@ -89,12 +90,17 @@ class Delegation:
                 f"--backend: {self._args.model} is at the {reached} level already, past delegation"
             )
 
+    @property
+    def latest(self) -> DelegationReport | None:
+        """What was delegated, and why the rest was not; None without backends."""
+        return self._delegate.reports[-1] if self._delegate is not None and self._delegate.reports else None
+
     def report(self) -> None:
         """Say what is left out, on stdout, or on stderr where the program goes to stdout."""
         form = self._args.why_not_delegated
-        if form is None or self._delegate is None or not self._delegate.reports:
+        report = self.latest
+        if form is None or report is None:
             return
-        report = self._delegate.reports[-1]
         text = json.dumps(report.json(), indent=1) + "\n" if form == "json" else report.text()
         if self._args.output in (None, "-"):
             sys.stderr.write(text)

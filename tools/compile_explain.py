@@ -42,6 +42,8 @@ class Explanation(Observer):
         self.level = level
         self.context = ExplainingContext()
         self.steps: list[PassResult] = []
+        self.others: dict[str, Any] = {}
+        """What JSON says besides, of other parts of the compilation."""
         self._latest: Footprint | None = None
 
     def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
@@ -63,11 +65,12 @@ class Explanation(Observer):
         A terminal's width limits the tables unless `wide`.
         """
         if style == "json":
-            write_stdout(json.dumps(self._json(), indent=1) + "\n")
+            write_stdout(json.dumps(self.json(), indent=1) + "\n")
         else:
             self._print(sys.stderr, wide)
 
-    def _json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:
+        """Choices and passes, and `others`, as JSON has them."""
         return {
             "target": self.target,
             "level": f"O{self.level}",
@@ -83,6 +86,7 @@ class Explanation(Observer):
                 for choice in self.context.choices
             ],
             "passes": [{"pass": step.name, **asdict(step.footprint)} for step in self.steps],
+            **self.others,
         }
 
     def _print(self, stream: IO[str], wide: bool) -> None:

@@ -13,7 +13,7 @@ from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import find_target, target_names
 from et_tools.arguments import ALIGNMENTS, WIDE, CommandParser, positive_number
 from et_tools.exit_codes import UsageError
-from et_tools.output import check_output
+from et_tools.output import check_output, check_output_folder
 from et_tools.pass_options import add_pass_options
 
 __all__ = [
@@ -322,6 +322,11 @@ def _parser(text: str, command: str) -> CommandParser:
     )
     add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
     add(
+        "--save-levels",
+        metavar="FOLDER",
+        help="also write the text of each level with its locations, as aten.mlir, edge.mlir, …, without weights",
+    )
+    add(
         "--bundle",
         metavar="FILE",
         help="also write the program with a test case for each method (.bpte): the example inputs, and what torch "
@@ -412,6 +417,8 @@ def _check(args: argparse.Namespace) -> None:
     for output in (args.output, args.debug_map, args.dump_buffers, args.bundle):
         if output is not None:
             check_output(output)
+    if args.save_levels is not None:
+        check_output_folder(args.save_levels)
     source = args.model if text or compiled or args.model.endswith(".pt2") else args.model.rpartition(":")[0]
     if args.output is not None and _is_same_file(args.output, source) and not (text and args.emit != "pte"):
         raise UsageError(f"-o {args.output} would overwrite the input")

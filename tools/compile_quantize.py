@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from math import inf, isnan
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -122,6 +122,27 @@ class Quantization:
                 f"--calibrate {given}: expected a generator of inputs, not {type(made).__name__}"
             )
         return [one if isinstance(one, tuple) else (one,) for one in made]
+
+    def json(self) -> list[dict[str, Any]]:
+        """The layers of each method, and what is in floats; ratios in dB, None where nothing was lost."""
+        return [
+            {
+                "method": method,
+                "layers": [
+                    {
+                        "name": layer.name,
+                        "operator": layer.operator,
+                        "bytes_before": layer.bytes_before,
+                        "bytes_after": layer.bytes_after,
+                        "weight_sqnr": layer.weight_sqnr if isfinite(layer.weight_sqnr) else None,
+                        "output_sqnr": layer.output_sqnr if isfinite(layer.output_sqnr) else None,
+                    }
+                    for layer in found.layers
+                ],
+                "unquantized": [str(one) for one in found.unquantized],
+            }
+            for method, found, _ in self._found
+        ]
 
     def report(self) -> None:
         """Print on stderr a table of the layers of each method, what is in floats, and the search for a bound."""

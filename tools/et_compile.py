@@ -32,13 +32,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from et_ir.driver.observer import Observer, Observers
 from et_ir.driver.presets import preset
 from et_tools.compile_configs import edge_config, executorch_config
 from et_tools.compile_delegation import Delegation
 from et_tools.compile_freestanding import chosen_freestanding
+from et_tools.compile_levels import LevelTexts
 from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, is_file, parse_options
@@ -62,10 +63,16 @@ __all__ = ["main"]
 
 
 def compile_program(
-    args: argparse.Namespace, progress: Stages, watch: Callable[[Source], Observer] | None = None
+    args: argparse.Namespace,
+    progress: Stages,
+    watch: Callable[[Source], Observer] | None = None,
+    *,
+    listeners: Sequence[Observer] = (),
+    explain: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
     """Compile as the command line says. With `watch`, an observer that it makes of the source is told of the passes,
-    and nothing is written.
+    and nothing is written. `listeners` are told of the passes too; `explain` is called with what `--explain` would
+    print, and then no reports are printed.
     """
     from xdsl.context import Context
 
@@ -145,7 +152,10 @@ def compile_program(
     stages = with_user_passes(stages, passes)
     if args.stop_after is not None:
         stages = stages_until(stages, args.stop_after)
-    observers: list[Observer] = [progress, *watchers]
+    observers: list[Observer] = [progress, *watchers, *listeners]
+    levels = None if args.save_levels is None else LevelTexts()
+    if levels is not None:
+        observers.append(levels)
     if checker is not None:
         observers.append(checker)
     if IrPrinter.is_wanted(args):
@@ -180,6 +190,17 @@ def compile_program(
         write_text(module, args)
     if args.debug_map is not None:
         write_debug_map(module, args.debug_map)
+    if levels is not None:
+        levels.write(args.save_levels)
+    if explanation is not None:
+        report = delegation.latest
+        explanation.others = {
+            "delegation": None if report is None else report.json(),
+            "quantization": quantization.json(),
+        }
+    if explain is not None:
+        explain({} if explanation is None else explanation.json())
+        return
     quantization.report()
     delegation.report()
     if args.table:

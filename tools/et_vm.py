@@ -58,7 +58,7 @@ examples:
   et-vm profile model.pte --repeat 50 --by operator    sums by operator, line or module
   et-vm profile model.pte --debug-map map.json --by module    modules (et-compile --debug-map)
   et-vm profile model.pte --trace out.json             for Perfetto and chrome://tracing
-  et-vm profile model.pte --flamegraph out.folded      folded stacks by module, for flame graphs
+  et-vm profile model.pte --flamegraph out.svg         flame graph by module (other endings: folded stacks)
   et-vm profile --etdump run.etdp                      the events that a runtime has recorded
 """
 
@@ -134,7 +134,9 @@ examples:
   et-vm report model.pte -o report.html                            graph, instructions, memory, weights
   et-vm report model.pte --debug-map map.json -o report.html       with modules and source lines
   et-vm report before.pte after.pte -o report.html                 two programs and their differences
-  et-vm report model.pte --profile times.json -o report.html       with times (et-vm profile --json)
+  et-vm report model.pte --measure 20 -o report.html               with times and the roofline
+  et-vm report model.py:net -o report.html                         compile, with all levels side by side
+  et-vm report model.py:net --compile '--backend xnnpack' -o report.html    what was not delegated, and why
   et-vm report model.pte --format json -o report.json              the same facts as JSON
   et-vm report model.pte --format dot -o graph.dot                 the graph, for Graphviz
 """
@@ -298,7 +300,17 @@ def _parser() -> CommandParser:
         "--debug-map", metavar="FILE", help="modules of the instructions, by et-compile --debug-map"
     )
     profile.add_argument("--trace", metavar="FILE", help="write a trace in Chrome's format, for Perfetto")
-    profile.add_argument("--flamegraph", metavar="FILE", help="write folded stacks by module")
+    profile.add_argument(
+        "--flamegraph",
+        metavar="FILE",
+        help="write a flame graph by module: .svg is a drawing, others folded stacks",
+    )
+    profile.add_argument(
+        "--no-peak", action="store_true", help="do not set rates against the measured peak of the machine"
+    )
+    profile.add_argument(
+        "--remeasure", action="store_true", help="measure the peak anew (by default, once for a processor)"
+    )
     profile.add_argument(
         "--write-etdump", metavar="FILE", help="write the events of all executions for ExecuTorch's tools"
     )
@@ -341,7 +353,12 @@ def _parser() -> CommandParser:
     info.add_argument("--json", action="store_true", help="print JSON, with every weight")
 
     report = verb("report", "write a page about programs", REPORT, "FILE… -o OUTPUT")
-    report.add_argument("files", nargs="+", metavar="FILE", help="a .pte file; '-' is standard input")
+    report.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a .pte file, or what et-compile takes, such as file.py:factory; '-' is standard input",
+    )
     report.add_argument(
         "-o", "--output", required=True, metavar="OUTPUT", help="output file; '-' is standard output"
     )
@@ -361,6 +378,30 @@ def _parser() -> CommandParser:
         default=[],
         metavar="PROFILE",
         help="times, by et-vm profile --json; repeatable, in the order of the files",
+    )
+    report.add_argument(
+        "--measure", type=positive_number, metavar="N", help="measure times in N executions on random inputs"
+    )
+    report.add_argument(
+        "--explain",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="what the compiler chose and did not delegate, by et-compile --explain=json or --why-not-delegated=json; "
+        "repeatable, in the order of the files",
+    )
+    report.add_argument(
+        "--levels",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="texts of the levels, by et-compile --save-levels; repeatable, in the order of the files",
+    )
+    report.add_argument(
+        "--compile",
+        default="",
+        metavar="OPTIONS",
+        help="options of et-compile for files that are compiled: '-O2 --backend xnnpack'",
     )
 
     diff = verb("diff", "print the differences between two programs", DIFF, "FILE FILE")
@@ -516,8 +557,14 @@ def run(arguments: list[str]) -> int:
                     code = compare_files(args)
                 return outcome.exit_code or code
             case "report":
-                from et_tools.vm_report import report_files
+                from et_tools.vm_report import needs_compiler, report_files
 
+                if needs_compiler(args):
+                    from et_tools.failures import report_failures
+
+                    with report_failures("et-vm", args.files[0]) as outcome:
+                        report_files(args)
+                    return outcome.exit_code
                 report_files(args)
             case "diff":
                 from et_tools.vm_diff import diff_files

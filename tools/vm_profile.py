@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from et_schema.errors import InputError
 from et_tools.exit_codes import UsageError
+from et_tools.measurement import measure, usual_threads
 from et_tools.output import check_output, write_file
 from et_tools.streams import fit, line_width
 from et_tools.vm_backends import chosen_backends, chosen_native
@@ -18,14 +18,15 @@ from et_tools.vm_inputs import method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
 
 if TYPE_CHECKING:
+    from et_tools.measurement import Measurement
     from et_vm.devtools.etdump import ETDumpTracer
+    from et_vm.devtools.machine_peak import MachinePeak
     from et_vm.devtools.profiling import Profile, ProfileRow
     from et_vm.program import Program
-    from et_vm.tracer import RecordingTracer
 
 __all__ = ["profile_file"]
 
-HEADER = ("min µs", "median", "p90", "share", "read", "written", "GFLOP/s", "GB/s", "name")
+HEADER = ("min µs", "median", "p90", "share", "read", "written", "GFLOP/s", "GB/s", "of peak", "name")
 MOST_VALUES = 1 << 28
 """Bytes of values that --debug-buffer can hold."""
 GROUP_HEADER = ("min µs", "median", "p90", "share", "calls", "name")
@@ -42,65 +43,56 @@ def profile_file(args: argparse.Namespace) -> None:
     if args.debug_buffer is not None and args.write_etdump is None:
         raise UsageError("--debug-buffer applies to --write-etdump or --etdump")
     from et_vm.devtools.debugger import module_paths
-    from et_vm.devtools.profiling import Profile, ProfileRecorder, chrome_trace, flamegraph_lines, group_rows
-    from et_vm.tracer import TracerGroup
+    from et_vm.devtools.flamegraph import flamegraph_svg
+    from et_vm.devtools.profiling import chrome_trace, flamegraph_lines, group_rows
 
     for path in filter(None, (args.trace, args.flamegraph, args.write_etdump, args.debug_buffer)):
         check_output(path)
     program = open_program(args.file, chosen_platform(args))
     name = method_name(program, args.method)
-    inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
-    modules = None if args.debug_map is None else module_paths(args.debug_map, name)
-    recorder = ProfileRecorder()
     etdump = _etdump_tracer(args, program)
-    method = program.load_method(
+    measured = measure(
+        program,
         name,
+        method_inputs(program.method_meta(name), args.input or ["random:0"]),
+        repeat=args.repeat,
+        warmup=args.warmup,
+        modules=None if args.debug_map is None else module_paths(args.debug_map, name),
+        tracer=etdump,
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
         native=chosen_native(args),
         external=open_data(args.data),
-        tracer=recorder if etdump is None else TracerGroup(recorder, etdump),
     )
-    for _ in range(args.warmup + args.repeat):
-        # Every execution starts from the same inputs.
-        values = [
-            given.value.copy() if at in method.written_inputs else given.value
-            for at, given in enumerate(inputs)
-        ]
-        try:
-            method.execute(values)
-        except InputError as error:
-            label, _, index = (error.where or "").partition(" ")
-            if label == "input" and index.isdecimal():
-                error.where = f"{error.where} ({inputs[int(index)].source})"
-            raise
-    profile = Profile(method, recorder.runs[args.warmup :], modules)
+    profile = measured.profile
+    peak = None if args.no_peak or args.by is not None else _peak(args)
     if args.trace is not None:
         usage = [sum(banks.values()) for banks in program.liveness(name).usage()]
         write_file(args.trace, json.dumps(chrome_trace(profile, name, usage)))
     if args.flamegraph is not None:
-        write_file(args.flamegraph, "".join(f"{line}\n" for line in flamegraph_lines(profile, name)))
+        if args.flamegraph.endswith(".svg"):
+            write_file(args.flamegraph, flamegraph_svg(profile, name))
+        else:
+            write_file(args.flamegraph, "".join(f"{line}\n" for line in flamegraph_lines(profile, name)))
     if etdump is not None:
         etdump.write(args.write_etdump, args.debug_buffer or "")
     groups = None if args.by is None else group_rows(profile.rows, args.by)
     if args.json:
-        total = profile.total
-        report = {
-            "file": args.file,
-            "method": name,
-            "repeat": args.repeat,
-            "total_ns": {"min": total.min, "median": total.median, "p90": total.p90},
-            "load_ns": {phase: end - start for phase, start, end in recorder.loads},
-            "memory": dict(recorder.allocations),
-            "rows": [row.json() for row in groups or profile.rows],
-        }
-        print(json.dumps(report, indent=2, allow_nan=False))
+        print(json.dumps(measured.json(args.file, peak, groups), indent=2, allow_nan=False))
         return
     width = line_width(sys.stdout, wide=args.wide)
-    table = _table(profile) if groups is None else _group_table(groups, profile)
-    lines = [f"{name}: {count(args.repeat, 'execution')}, {args.kernels} kernels", *_aligned(table)]
-    lines += _footer(profile, recorder)
+    table = _table(profile, peak) if groups is None else _group_table(groups, profile)
+    lines = [f"{name}: {count(args.repeat, 'execution')}, {args.kernels} kernels"]
+    lines += [*_heading(measured, peak), *_aligned(table)]
     print("\n".join(fit(line, width) for line in lines))
+
+
+def _peak(args: argparse.Namespace) -> MachinePeak:
+    """The peak on as many threads as the kernels may take: those of machine code, or those of numpy's BLAS."""
+    from et_vm.devtools.machine_peak import machine_peak
+
+    threads = chosen_native(args).threads if args.native else usual_threads()
+    return machine_peak(threads, again=args.remeasure)
 
 
 def _etdump_tracer(args: argparse.Namespace, program: Program) -> ETDumpTracer | None:
@@ -130,13 +122,13 @@ def _times(row: ProfileRow, profile: Profile) -> tuple[str, ...]:
     return (*(f"{time / 1e3:.1f}" for time in (times.min, times.median, times.p90)), f"{share:.1%}")
 
 
-def _table(profile: Profile) -> list[tuple[str, ...]]:
+def _table(profile: Profile, peak: MachinePeak | None) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [HEADER]
     for row in profile.rows:
         place = "  ".join(filter(None, (f"{row.instruction}: {row.label}", row.module, row.line)))
-        rows.append((*_times(row, profile), *_rates(row), place))
+        rows.append((*_times(row, profile), *_rates(row, peak), place))
         rows += [
-            (*_times(event, profile), "", "", "", "", f"    {event.label}" + _calls(event, row))
+            (*_times(event, profile), *_rates(event, peak), f"    {event.label}" + _calls(event, row))
             for event in row.nested
         ]
     return rows
@@ -147,16 +139,12 @@ def _calls(event: ProfileRow, row: ProfileRow) -> str:
     return "" if each == 1 else f" ×{each:g}"
 
 
-def _rates(row: ProfileRow) -> tuple[str, str, str, str]:
+def _rates(row: ProfileRow, peak: MachinePeak | None) -> tuple[str, ...]:
     """Bytes of a call, and what it does a second by the shortest time of an execution in which it ran once."""
-    read, written = row.bytes_read, row.bytes_written
-    sizes = ["" if nbytes is None else show_bytes(nbytes) for nbytes in (read, written)]
-    least, once = row.times.min, row.calls == len(row.samples)
-    flops = f"{row.flops / least:.2f}" if row.flops is not None and once and least else ""
-    bandwidth = ""
-    if read is not None and written is not None and once and least:
-        bandwidth = f"{(read + written) / least:.2f}"
-    return sizes[0], sizes[1], flops, bandwidth
+    sizes = ["" if nbytes is None else show_bytes(nbytes) for nbytes in (row.bytes_read, row.bytes_written)]
+    rates = row.rates(peak)
+    shown = ["" if rate is None else f"{rate:.2f}" for rate in (rates.gflops, rates.gbps)]
+    return *sizes, *shown, "" if rates.roofline is None else f"{rates.roofline:.1%}"
 
 
 def _group_table(groups: Sequence[ProfileRow], profile: Profile) -> list[tuple[str, ...]]:
@@ -175,14 +163,23 @@ def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _footer(profile: Profile, recorder: RecordingTracer) -> list[str]:
+def _heading(measured: Measurement, peak: MachinePeak | None) -> list[str]:
+    profile, recorder = measured.profile, measured.recorder
     total = profile.total
     inside = sum(row.times.median for row in profile.rows)
     phases = ", ".join(f"{phase} {(end - start) / 1e6:.2f}" for phase, start, end in recorder.loads)
-    sizes = ", ".join(f"{label} {show_bytes(nbytes)}" for label, nbytes in recorder.allocations if nbytes)
-    return [
+    sizes = [f"{label} {show_bytes(nbytes)}" for label, nbytes in recorder.allocations if nbytes]
+    if measured.resident is not None:
+        sizes.append(f"peak of the process {show_bytes(measured.resident)}")
+    lines = [
         f"execution  min {total.min / 1e3:.1f} µs  median {total.median / 1e3:.1f} µs  p90 {total.p90 / 1e3:.1f} µs"
         f"  ({inside / total.median if total.median else 0:.1%} in instructions)",
         f"load ms    {phases}",
-        f"memory     {sizes or 'none'}",
+        f"memory     {', '.join(sizes) or 'none'}",
     ]
+    if peak is not None:
+        caches, memory = peak.bandwidths[0][1] / 1e9, peak.bandwidths[-1][1] / 1e9
+        bandwidth = f"{caches:.1f} GB/s in caches, {memory:.1f} in memory"
+        threads = count(peak.threads, "thread")
+        lines.append(f"peak       {peak.flops / 1e9:.1f} GFLOP/s ({peak.how}), {bandwidth}, {threads}")
+    return lines

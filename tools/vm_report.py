@@ -4,39 +4,137 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
 
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, write_file
-from et_tools.vm_files import BadFile, open_programs
+from et_tools.vm_files import BadFile, open_program
 
-__all__ = ["report_files"]
+if TYPE_CHECKING:
+    from et_tools.report.model import Subject
+    from et_vm.program import Program
+
+__all__ = ["needs_compiler", "report_files"]
+
+OPTIONS: Final = ("debug_map", "profile", "explain", "levels")
+"""Options that are given once for each file, in the order of these."""
+
+
+def needs_compiler(args: argparse.Namespace) -> bool:
+    """Whether programs are compiled, or texts of levels read."""
+    return bool(args.levels) or any(map(_is_source, args.files))
+
+
+def _is_source(file: str) -> bool:
+    """Whether a file is for et-compile: no program, nor a file that happens to have a colon in its name."""
+    if file.endswith((".pte", ".bpte")) or file == "-":
+        return False
+    return file.endswith((".pt2", ".py")) or (":" in file and not Path(file).exists())
 
 
 def report_files(args: argparse.Namespace) -> None:
-    """Write the report. Raises UsageError, BadFile, and what reading debug maps and profiles raises."""
+    """Write the report.
+
+    Raises UsageError, BadFile, what reading debug maps, profiles and levels raises, and what compiling sources raises.
+    """
     from et_tools.report.exchange import dot, model_explorer
     from et_tools.report.model import report_facts
     from et_tools.report.page import page
 
     check_output(args.output)
-    for option in ("debug_map", "profile"):
+    for option in OPTIONS:
         given = getattr(args, option)
         if len(given) > len(args.files):
             name = option.replace("_", "-")
             raise UsageError(f"--{name} is given {len(given)} times for {len(args.files)} files")
-    programs = open_programs(args.files)
-    try:
-        facts = report_facts(list(zip(args.files, programs, strict=True)), args.debug_map, args.profile)
-    except ExecutorchError as error:
-        if error.where not in (*args.debug_map, *args.profile):
-            raise BadFile(args.files[0], error) from error
-        # The message begins with the file.
-        file, error.where = error.where, None
-        raise BadFile(file, error) from error
+    if args.files.count("-") > 1:
+        raise UsageError("'-' can be given only once")
+    if args.profile and args.measure:
+        raise UsageError("--measure and --profile both give times")
+    if args.compile and not any(map(_is_source, args.files)):
+        raise UsageError("--compile applies to files that are compiled, such as file.py:factory")
+    with TemporaryDirectory() as folder:
+        try:
+            facts = report_facts([_subject(args, at, Path(folder)) for at in range(len(args.files))])
+        except ExecutorchError as error:
+            if error.where not in [file for option in OPTIONS for file in getattr(args, option)]:
+                raise BadFile(args.files[0], error) from error
+            # The message begins with the file.
+            file, error.where = error.where, None
+            raise BadFile(file, error) from error
     formats = {"html": page, "json": _json, "dot": dot, "model-explorer": model_explorer}
     write_file(args.output, formats[args.format](facts))
+
+
+def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
+    """The program of a file, compiled if need be, with what options say of it."""
+    from et_tools.report.model import Subject
+    from et_tools.report.profiles import read_json
+
+    file = args.files[at]
+
+    def option(name: str) -> str | None:
+        given = getattr(args, name)
+        return given[at] if at < len(given) else None
+
+    if _is_source(file):
+        from et_tools.report.compiled import compile_source
+
+        for name in ("debug_map", "explain", "levels"):
+            if option(name) is not None:
+                raise UsageError(
+                    f"--{name.replace('_', '-')}: {file} is compiled here, which tells it anyway"
+                )
+        own = folder / str(at)
+        own.mkdir()
+        made = compile_source(file, args.compile, own)
+        subject = Subject(file, open_program(str(made.file)), str(made.debug_map), levels=made.levels)
+        subject.explanation = (file, made.explanation)
+    else:
+        subject = Subject(file, _opened(file), option("debug_map"))
+        explanation, levels = option("explain"), option("levels")
+        if explanation is not None:
+            subject.explanation = (explanation, read_json(explanation, "explanation of a compilation"))
+        if levels is not None:
+            from et_tools.report.saved_levels import saved_levels
+
+            subject.levels = saved_levels(levels, subject.program, subject.debug_map)
+    profile = option("profile")
+    if profile is not None:
+        subject.profile = (profile, read_json(profile, "profile"))
+    if args.measure:
+        subject.profile = (file, _measured(subject, args.measure))
+    return subject
+
+
+def _opened(file: str) -> Program:
+    try:
+        return open_program(file)
+    except ExecutorchError as error:
+        raise BadFile(file, error) from error
+
+
+def _measured(subject: Subject, repeat: int) -> dict[str, Any]:
+    """What `et-vm profile --json` prints of the program's main method. Machine code in files does not run here."""
+    from et_tools.measurement import measure, usual_threads
+    from et_tools.vm_inputs import method_inputs, method_name
+    from et_vm.devtools.debugger import module_paths
+    from et_vm.devtools.machine_peak import machine_peak
+
+    program = subject.program
+    method = method_name(program, None)
+    inputs = method_inputs(program.method_meta(method), ["random:0"])
+    modules = None if subject.debug_map is None else module_paths(subject.debug_map, method)
+    try:
+        measured = measure(program, method, inputs, repeat=repeat, modules=modules)
+    except ExecutorchError as error:
+        raise BadFile(subject.name, error) from error
+    found = measured.json(subject.name, machine_peak(usual_threads()))
+    # Here, the process does more than to execute a program.
+    return found | {"peak_resident_bytes": None}
 
 
 def _json(facts: dict[str, Any]) -> str:

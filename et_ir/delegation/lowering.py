@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    DictionaryAttr,
+    FusedLoc,
+    LocationAttr,
+    ModuleOp,
+    NoneAttr,
+    StringAttr,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -191,8 +200,8 @@ def _replace(
                 alignment=result.alignment,
             )
             call = CallOp(name, list(partition.inputs), [output.type for output in partition.outputs])
-            for op in (lowered, call):
-                op.location = partition.location
+            call.location = partition.location
+            lowered.location = _whole_location(partition)
             module.body.block.insert_op_before(lowered, function)
             block = partition.parent_block()
             assert block is not None
@@ -202,6 +211,13 @@ def _replace(
                 state_bounds(bounds[method], old, new, block, partition, partition)
                 old.replace_all_uses_with(new)
             block.erase_op(partition)
+
+
+def _whole_location(partition: PartitionOp) -> LocationAttr:
+    """The locations of all ops of a partition, its own first: what a backend fuses has no identifier of its own."""
+    locations = dict.fromkeys((partition.location, *(op.location for op in partition.walk())))
+    known = tuple(one for one in locations if one != UNKNOWN_LOC)
+    return FusedLoc(known, NoneAttr()) if len(known) > 1 else (*known, UNKNOWN_LOC)[0]
 
 
 def _handles(mapping: Mapping[int | str, Sequence[LocationAttr]]) -> DictionaryAttr | None:

@@ -26,6 +26,7 @@ __all__ = [
     "SourcePlace",
     "debug_handle_map",
     "delegate_map",
+    "instructions_of",
     "origins",
     "origins_json",
 ]
@@ -72,14 +73,15 @@ class Origin:
     """The debug map of the delegate that the instruction calls, where its backend gives one."""
 
 
-def _instructions(plan: PlanOp) -> list[Operation]:
+def instructions_of(plan: PlanOp) -> list[Operation]:
+    """The ops of a method that the file has an instruction for, in its order."""
     return [op for ops in instruction_order(plan.blocks).instructions.values() for op in ops]
 
 
 def origins(module: ModuleOp) -> dict[str, list[Origin]]:
     """The origins of all instructions, by method, in the order of the file."""
     plans = sorted((op for op in module.body.block.ops if isinstance(op, PlanOp)), key=lambda plan: plan.key)
-    calls = {plan.key: _instructions(plan) for plan in plans}
+    calls = {plan.key: instructions_of(plan) for plan in plans}
     given = {handle for ops in calls.values() for op in ops if (handle := _given(op)) is not None}
     lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
     numbers = _Numbers(given)

@@ -6,18 +6,20 @@ Source places come from the file's own debug data, nested rows from the events o
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import chain, islice
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from et_vm.load.instructions import call_inputs, call_outputs
 from et_vm.tracer import DelegateEvent, InstructionEvent, RecordingTracer
 from et_vm.values import Tensor
 
 if TYPE_CHECKING:
+    from et_vm.devtools.machine_peak import MachinePeak
     from et_vm.load.instructions import Instruction
     from et_vm.run.method import Method
 
@@ -26,10 +28,12 @@ __all__ = [
     "Profile",
     "ProfileRecorder",
     "ProfileRow",
+    "Rates",
     "Times",
     "chrome_trace",
     "flamegraph_lines",
     "group_rows",
+    "stacks",
 ]
 
 
@@ -81,6 +85,17 @@ class Times:
         return cls(min(times), tenths[4], tenths[8])
 
 
+class Rates(NamedTuple):
+    """What an instruction does in its shortest time; None where its operations, its bytes or the peak is not known."""
+
+    gflops: float | None
+    """10⁹ floating-point operations a second."""
+    gbps: float | None
+    """10⁹ bytes a second, read and written."""
+    roofline: float | None
+    """The time that the machine needs at least for these operations and bytes, by the time taken."""
+
+
 @dataclass(frozen=True)
 class ProfileRow:
     """Totals of an instruction, of a backend's event, or of a group of them."""
@@ -98,9 +113,9 @@ class ProfileRow:
     line: str = ""
     """`file:line` of the innermost frame; empty where it is not known."""
     bytes_read: int | None = None
-    """Bytes of the tensors that one call reads; None where it is not known."""
+    """Bytes that one call reads of tensors; None where it is not known."""
     bytes_written: int | None = None
-    """Bytes of the tensors that one call writes; None where it is not known."""
+    """Bytes that one call writes to tensors; None where it is not known."""
     flops: int | None = None
     """Floating-point operations of one call by the operator's formula; None without one."""
     nested: tuple[ProfileRow, ...] = field(default=())
@@ -111,7 +126,21 @@ class ProfileRow:
         """The distribution over the executions."""
         return Times.of(self.samples)
 
-    def json(self) -> dict[str, Any]:
+    def rates(self, peak: MachinePeak | None = None) -> Rates:
+        """The rates by the shortest time of an execution; all None for instructions that ran several times in one."""
+        least = self.times.min
+        if not least or self.calls != len(self.samples):
+            return Rates(None, None, None)
+        read, written = self.bytes_read, self.bytes_written
+        nbytes = None if read is None or written is None else read + written
+        needed = 0.0 if peak is None else peak.least_ns(self.flops, read, written)
+        return Rates(
+            None if self.flops is None else self.flops / least,
+            None if nbytes is None else nbytes / least,
+            needed / least if needed else None,
+        )
+
+    def json(self, peak: MachinePeak | None = None) -> dict[str, Any]:
         """The row as JSON; times in nanoseconds."""
         times = self.times
         found: dict[str, Any] = {
@@ -126,8 +155,9 @@ class ProfileRow:
         }
         if self.instruction >= 0:
             found |= {"instruction": self.instruction, "module": self.module, "line": self.line}
+            found |= self.rates(peak)._asdict()
         if self.nested:
-            found["events"] = [row.json() for row in self.nested]
+            found["events"] = [row.json() | row.rates(peak)._asdict() for row in self.nested]
         return found
 
 
@@ -144,6 +174,7 @@ class Profile:
         if not runs:
             raise ValueError("a profile needs at least one execution")
         self.runs = tuple(runs)
+        self.method = method.metadata.name()
         self.total = Times.of([run.end - run.start for run in runs])
         modules = modules or {}
         own = [_sums((event.index, event) for event in run.instructions) for run in runs]
@@ -154,9 +185,14 @@ class Profile:
         # Kept in the order in which a backend first reports them.
         names = dict.fromkeys(chain.from_iterable(inner))
         nested: defaultdict[int, list[ProfileRow]] = defaultdict(list)
+        works = {index: _part_works(method, index) for index in {key[0] for key in names}}
         for key in names:
             samples, calls = _over(inner, key)
-            nested[key[0]].append(ProfileRow(key[2], samples, calls))
+            part = works[key[0]].get(key[1:], (None, None, None))
+            read, written, flops = part
+            nested[key[0]].append(
+                ProfileRow(key[2], samples, calls, bytes_read=read, bytes_written=written, flops=flops)
+            )
         self.rows: list[ProfileRow] = []
         """A row for each instruction that ran, in the order of the file."""
         for instruction in method.instructions:
@@ -176,6 +212,33 @@ class Profile:
                     )
                 )
 
+    def _repr_html_(self) -> str:
+        """A table of the rows for notebooks, those that took the most time first."""
+        heads = ("median µs", "share", "GFLOP/s", "GB/s", "instruction", "module")
+        rows = sorted(self.rows, key=lambda row: -row.times.median)
+        cells = [
+            (
+                f"{row.times.median / 1e3:.1f}",
+                f"{row.times.median / self.total.median if self.total.median else 0:.1%}",
+                *("" if rate is None else f"{rate:.2f}" for rate in row.rates()[:2]),
+                f"{row.instruction}: {row.label}",
+                row.module,
+            )
+            for row in rows[:_SHOWN]
+        ]
+        caption = f"{self.method}: median {self.total.median / 1e3:.1f} µs of {len(self.runs)} executions"
+        left = len(rows) - len(cells)
+        more = f"<tr><td colspan={len(heads)}>and {left:,} more</td></tr>" if left else ""
+        return (
+            f"<table><caption>{escape(caption)}</caption><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>"
+            + "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+            + f"{more}</table>"
+        )
+
+
+_SHOWN: Final = 40
+"""Rows of a table in a notebook."""
+
 
 def _sums(events: Iterable[tuple[Any, InstructionEvent | DelegateEvent]]) -> dict[Any, tuple[int, int]]:
     """Nanoseconds and number of events by key."""
@@ -189,6 +252,15 @@ def _sums(events: Iterable[tuple[Any, InstructionEvent | DelegateEvent]]) -> dic
 def _over(runs: Sequence[Mapping[Any, tuple[int, int]]], key: Any) -> tuple[tuple[float, ...], int]:
     pairs = [run.get(key, (0, 0)) for run in runs]
     return tuple(time for time, _ in pairs), sum(calls for _, calls in pairs)
+
+
+def _part_works(
+    method: Method, index: int
+) -> dict[tuple[int | str, str], tuple[int | None, int | None, int | None]]:
+    """Bytes read and written and operations of a delegate's parts, of those that one event is of."""
+    parts = method.delegate_work(index)
+    times = Counter((part.identifier, part.name) for part in parts)
+    return {part[:2]: part[2:] for part in parts if times[part[:2]] == 1}
 
 
 def _line(instruction: Instruction) -> str:
@@ -215,8 +287,18 @@ def _traffic(method: Method, instruction: Instruction) -> tuple[int | None, int 
     if instruction.opcode.mnemonic != "call" or instruction.prim is not None:
         return None, None
     plan = method.machine.plan
-    inputs, outputs = call_inputs(instruction, plan), call_outputs(instruction, plan)
-    return _nbytes(_tensors(method, inputs)), _nbytes(_tensors(method, outputs))
+    inputs = _tensors(method, call_inputs(instruction, plan))
+    written = _nbytes(_tensors(method, call_outputs(instruction, plan)))
+    if instruction.name.partition(".")[0] in _OF_PARTS:
+        return min(_nbytes(inputs[:1]), written) + _nbytes(inputs[1:]), written
+    return _nbytes(inputs), written
+
+
+_OF_PARTS = frozenset(
+    f"aten::{name}"
+    for name in ("slice_copy", "select_copy", "as_strided_copy", "embedding", "index_select", "gather")
+)
+"""Operators that read no more of their first tensor than they write."""
 
 
 _POINTWISE = frozenset(
@@ -277,22 +359,29 @@ def group_rows(rows: Iterable[ProfileRow], by: str) -> list[ProfileRow]:
     return sorted(sums, key=lambda row: -row.times.median)
 
 
-def flamegraph_lines(profile: Profile, root: str) -> list[str]:
-    """Folded stacks: `root;module;submodule;operator;event nanoseconds`, by the medians.
+def stacks(profile: Profile, root: str) -> dict[tuple[str, ...], int]:
+    """Nanoseconds by path, `(root, module, submodule, operator, event)`: the medians.
 
     What a delegate spends outside of its events stays with the delegate.
     """
-    found: defaultdict[str, int] = defaultdict(int)
+    found: defaultdict[tuple[str, ...], int] = defaultdict(int)
     for row in profile.rows:
-        parts = [root, *filter(None, row.module.split(".")), row.label]
-        stack = ";".join(part.replace(";", ",") for part in parts)
+        path = (root, *filter(None, row.module.split(".")), row.label)
         inner = 0
         for event in row.nested:
             time = round(event.times.median)
             inner += time
-            found[f"{stack};{event.label.replace(';', ',')}"] += time
-        found[stack] += max(0, round(row.times.median) - inner)
-    return [f"{stack} {time}" for stack, time in found.items() if time]
+            found[*path, event.label] += time
+        found[path] += max(0, round(row.times.median) - inner)
+    return {path: time for path, time in found.items() if time}
+
+
+def flamegraph_lines(profile: Profile, root: str) -> list[str]:
+    """Folded stacks: `root;module;submodule;operator;event nanoseconds`, as `stacks` has them."""
+    return [
+        f"{';'.join(part.replace(';', ',') for part in path)} {time}"
+        for path, time in stacks(profile, root).items()
+    ]
 
 
 def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) -> dict[str, Any]:

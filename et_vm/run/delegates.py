@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
-    from et_vm.backend import Backend, BackendRegistry, Handle, NativeOptions
+    from et_vm.backend import Backend, BackendRegistry, Handle, NativeOptions, PartWork
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
@@ -104,6 +104,11 @@ class Delegates:
             for label, nbytes in held.items():
                 report[f"delegates' {label}"] = report.get(f"delegates' {label}", 0) + nbytes
         return report
+
+    def work_report(self, at: int) -> Sequence[PartWork]:
+        """The work of the parts of a delegate, as far as its backend knows it."""
+        backend, handle = self._handles[at]
+        return backend.work_report(handle)
 
     def step(self, instruction: Instruction, registers: list[object]) -> Step:
         """The step of a delegate call: its backend executes on what the registers hold by then."""

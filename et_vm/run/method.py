@@ -31,7 +31,7 @@ from et_vm.work import WorkMeter
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
-    from et_vm.backend import BackendRegistry, NativeOptions
+    from et_vm.backend import BackendRegistry, NativeOptions, PartWork
     from et_vm.kernels.registry import KernelRegistry
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
@@ -395,6 +395,13 @@ class Method:
     def state(self) -> State:
         """The mutable buffers by name: to read and set, to reset to initial values, to save and load."""
         return State(self.name, self._buffers, lambda: self._exclusive(at_start=True))
+
+    def delegate_work(self, instruction: int) -> Sequence[PartWork]:
+        """The work of the parts of the delegate that an instruction calls, in the shapes of the last call; empty for
+        other instructions, and where the backend does not know.
+        """
+        called = self._instructions[instruction]
+        return self._delegates.work_report(called.callee) if called.opcode.mnemonic == "delegate" else ()
 
     def memory_report(self) -> dict[str, int]:
         """Bytes by what they are for: each arena, inputs and outputs nobody planned, scratch, data derived

@@ -7,16 +7,15 @@ Colors are hexadecimal, which every renderer knows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from colorsys import hls_to_rgb
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 from et_tools.info.plan import certainty, heading
 from et_tools.info.tensors import describe
 from et_tools.streams import fit
 from et_tools.vm_files import show_bytes
+from et_vm.devtools.xml_text import xml_text
 
 __all__ = ["svg"]
 
@@ -36,8 +35,6 @@ LONGEST: Final = 48
 """Characters of a name in the legend."""
 PLAIN: Final = "#c8c8c8"
 """What nothing writes."""
-NO_TEXT: Final = re.compile("[^\\t\\n\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
-"""Characters that XML 1.0 cannot represent."""
 
 
 def svg(arenas: Sequence[dict[str, Any]]) -> str:
@@ -81,7 +78,7 @@ def _legend(colors: Mapping[str, str], top: int) -> tuple[list[str], int]:
         if x > MARGIN and x + width > WIDTH - MARGIN:
             x, y = float(MARGIN), y + LINE
         parts.append(f'<rect x="{x:.1f}" y="{y}" width="12" height="12" fill="{color}"/>')
-        parts.append(f'<text x="{x + 18:.1f}" y="{y + 11}">{_text(name)}</text>')
+        parts.append(f'<text x="{x + 18:.1f}" y="{y + 11}">{xml_text(name)}</text>')
         x += width
     return parts, y + LINE - top
 
@@ -100,8 +97,8 @@ class _Panel:
 
     def draw(self) -> Iterator[str]:
         arena = self._arena
-        yield f'<text x="{LEFT}" y="{self._top + 14}" font-weight="bold">{_text(heading(arena))}</text>'
-        yield f'<text x="{LEFT}" y="{self._top + 14 + LINE}">{_text(certainty(arena))}</text>'
+        yield f'<text x="{LEFT}" y="{self._top + 14}" font-weight="bold">{xml_text(heading(arena))}</text>'
+        yield f'<text x="{LEFT}" y="{self._top + 14 + LINE}">{xml_text(certainty(arena))}</text>'
         yield (
             f'<rect x="{LEFT}" y="{self._bottom - HEIGHT}" width="{self._wide}" height="{HEIGHT}" '
             f'fill="#f4f4f4" stroke="#888888"/>'
@@ -131,7 +128,7 @@ class _Panel:
         low, high = tensor["offset"], tensor["offset"] + tensor["nbytes"]
         held = [] if "op" in tensor else self._parts(tensor)
         fill = self._colors.get(tensor.get("op", ""), "none" if held else PLAIN)
-        title = f"<title>{_text(_hover(tensor, self._arena['instructions']))}</title>"
+        title = f"<title>{xml_text(_hover(tensor, self._arena['instructions']))}</title>"
         for part in held:
             top = min(part["offset"] + part["nbytes"], high)
             bottom = max(part["offset"], low)
@@ -146,7 +143,7 @@ class _Panel:
         if ("op" in tensor or "name" in tensor) and letters >= 4 and low - high >= 15:
             yield (
                 f'<text x="{(x + right) / 2:.2f}" y="{(low + high) / 2 + 4.5:.2f}" '
-                f'text-anchor="middle" pointer-events="none">{_text(fit(_name(tensor), letters))}</text>'
+                f'text-anchor="middle" pointer-events="none">{xml_text(fit(_name(tensor), letters))}</text>'
             )
 
     def _parts(self, whole: dict[str, Any]) -> list[dict[str, Any]]:
@@ -215,7 +212,8 @@ class _Panel:
             f'fill="#ffffff" fill-opacity="0.85"/>'
         )
         yield (
-            f'<text x="{WIDTH - MARGIN - 4}" y="{top + 13:.2f}" fill="#cc0000" text-anchor="end">{_text(label)}</text>'
+            f'<text x="{WIDTH - MARGIN - 4}" y="{top + 13:.2f}" fill="#cc0000" text-anchor="end">'
+            f"{xml_text(label)}</text>"
         )
 
 
@@ -257,7 +255,3 @@ def _hover(tensor: dict[str, Any], instructions: int) -> str:
     if "source" in tensor:
         said.append(tensor["source"])
     return "\n".join(said)
-
-
-def _text(text: str) -> str:
-    return escape(NO_TEXT.sub("\ufffd", text))

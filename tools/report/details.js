@@ -43,13 +43,17 @@ function nodeList(nodes, title) {
 
 function showDetails() {
   const panel = byId("details"), node = state.node;
-  panel.hidden = node < 0;
+  panel.hidden = node < 0 && !state.op;
   panel.replaceChildren();
-  if (node < 0) return;
+  if (node < 0) {
+    if (state.op) showOpDetails(panel);
+    return;
+  }
   const one = method(), instruction = one.instructions[node], { above, below } = neighbours();
   const link = make("button", { onclick: () => copy(link) }, "Copy link");
   panel.append(make("h2", {}, nodeTitle(node)), make("div", { class: "bar" }, link,
     state.section === "graph" ? null : make("button", { onclick: () => show("graph") }, "Graph"),
+    state.section === "levels" || !opOfNode(node) ? null : make("button", { onclick: () => show("levels") }, "Levels"),
     make("button", { onclick: () => choose(-1), "aria-label": "Close" }, "Close")));
   if (instruction) {
     panel.append(make("code", {}, instruction.text));
@@ -59,7 +63,7 @@ function showDetails() {
         make("div", { style: "margin-bottom: .4rem" }, make("div", { class: "soft" }, `${file}:${line} in ${name}`), make("code", {}, text.trim()))));
     }
     const time = timeOf(node);
-    if (time) panel.append(make("h3", {}, "Time"), make("div", {}, `median ${micro(time.median_ns)}, least ${micro(time.min_ns)}`));
+    if (time) panel.append(make("h3", {}, "Time"), make("div", {}, `median ${micro(time.median_ns)}, least ${micro(time.min_ns)}${time.roofline === null ? "" : `, ${percent(time.roofline)} of the peak`}`));
     if (instruction.reads.length) panel.append(make("h3", {}, "Reads"), ...instruction.reads.map(registerLine));
     if (instruction.writes.length) panel.append(make("h3", {}, "Writes"), ...instruction.writes.map(registerLine));
   } else {
@@ -67,6 +71,8 @@ function showDetails() {
     const key = at < one.inputs.length ? "input" : "output", place = key === "input" ? at : at - one.inputs.length;
     one.values.forEach((value, register) => { if ((value[key] || []).includes(place)) panel.append(registerLine(register)); });
   }
+  const op = opOfNode(node);
+  if (op) panel.append(...relativeLists(op));
   panel.append(...[nodeList(above[node], "Depends on"), nodeList(below[node], "Used by")].filter(Boolean));
   panel.append(make("p", { class: "soft" },
     `${grouped(reached(node, above).size)} ancestors, ${grouped(reached(node, below).size)} descendants`));

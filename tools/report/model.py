@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import ExecutorchError, InvalidFile
 from et_tools.diff.compare import differences
 from et_tools.info import container, delegates, listing, methods, plan, sizes, weights
+from et_tools.progress import progress
 from et_tools.report.dataflow import Edge, Operands, edges, operands
+from et_tools.report.explanations import explanation_facts
 from et_tools.report.hierarchy import nested_drawing
 from et_tools.report.histograms import histogram
+from et_tools.report.profiles import profile_facts
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
     from et_vm.program import Program
 
-__all__ = ["program_facts", "read_profile", "report_facts"]
+__all__ = ["Subject", "program_facts", "report_facts"]
 
 MOST_DIFFERENCES = 5_000
 """Differences of two programs that a page lists."""
@@ -33,31 +37,39 @@ class _AnyKernel:
         return True
 
 
-def report_facts(
-    programs: Sequence[tuple[str, Program]],
-    debug_maps: Sequence[str] = (),
-    profiles: Sequence[str] = (),
-) -> dict[str, Any]:
-    """`programs`, and `differences` of the first to each other. Maps and profiles are files, in the order of programs.
+@dataclass
+class Subject:
+    """A program, and what is known of it beside its file."""
 
-    Raises ExecutorchError for files that cannot be read, InvalidFile for maps and profiles of another form.
+    name: str
+    program: Program
+    debug_map: str | None = None
+    """The file of a debug map."""
+    profile: tuple[str, Any] | None = None
+    """What `et-vm profile --json` printed, and where it was read."""
+    explanation: tuple[str, Any] | None = None
+    """What `et-compile --explain=json` printed, and where it was read."""
+    levels: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Levels as `level_facts` has them."""
+
+
+def report_facts(subjects: Sequence[Subject]) -> dict[str, Any]:
+    """`programs`, and `differences` of the first to each other.
+
+    Raises ExecutorchError for debug maps that cannot be read, InvalidFile for what is of another form or program.
     """
-    found = [
-        program_facts(file, program, debug_maps[at] if at < len(debug_maps) else None)
-        for at, (file, program) in enumerate(programs)
-    ]
-    for one, file in zip(found, profiles, strict=False):
-        one["profile"] = read_profile(file, one)
+    found = [program_facts(one) for one in progress(subjects, "programs")]
     compared: list[dict[str, Any]] = []
-    for at, (_, program) in enumerate(programs[1:], 1):
-        listed = differences(programs[0][1], program)
+    for at, one in enumerate(subjects[1:], 1):
+        listed = differences(subjects[0].program, one.program)
         shown = [[one.where, one.before, one.after] for one in listed[:MOST_DIFFERENCES]]
         compared.append({"before": 0, "after": at, "count": len(listed), "differences": shown})
-    return _plain({"format": 1, "programs": found, "differences": compared})
+    return _plain({"format": 2, "programs": found, "differences": compared})
 
 
-def program_facts(file: str, program: Program, debug_map: str | None = None) -> dict[str, Any]:
+def program_facts(subject: Subject) -> dict[str, Any]:
     """All of one program. Raises what reading the map raises."""
+    program = subject.program
     summary = methods.facts(program, _AnyKernel())
     values = listing.value_facts(program)
     instructions = listing.instruction_facts(program)
@@ -67,17 +79,17 @@ def program_facts(file: str, program: Program, debug_map: str | None = None) -> 
         for operator in method["operators"]:
             del operator["kernel"]
         method["values"] = [_value(value) for value in registers["values"]]
-        method.update(_graph(program, index, listed["instructions"], debug_map))
+        method.update(_graph(program, index, listed["instructions"], subject.debug_map))
         try:
             method["plan"] = [_arena(arena) for arena in plan.facts(program, method["name"])]
         except ExecutorchError as error:
             method["plan"], method["plan_error"] = [], error.message
     listed_weights: list[dict[str, Any]] = []
-    for table, weight in weights.constants(program):
+    for table, weight in progress(weights.constants(program), "weights"):
         shown = None if weight["external"] else histogram(program, table, weight["nbytes"])
         listed_weights.append(weight if shown is None else weight | {"histogram": shown})
-    return {
-        "file": file,
+    found = {
+        "file": subject.name,
         "size": program.file.nbytes,
         **container.facts(program),
         "parts": sizes.parts(program),
@@ -85,6 +97,15 @@ def program_facts(file: str, program: Program, debug_map: str | None = None) -> 
         "weights": listed_weights,
         "delegates": delegates.facts(program),
     }
+    if subject.levels:
+        found["levels"] = subject.levels
+    if subject.explanation is not None:
+        file, said = subject.explanation
+        found["explanation"] = explanation_facts(said, file)
+    if subject.profile is not None:
+        file, measured = subject.profile
+        found["profile"] = profile_facts(measured, file, found)
+    return found
 
 
 def _value(value: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +221,9 @@ def _origins(
     for row in rows:
         at = row["instruction"]
         fits = isinstance(at, int) and 0 <= at < len(instructions)
-        if not fits or instructions[at].name != row.get("operator", instructions[at].name):
+        # Of a delegate's call, the map has the symbol and the file the backend.
+        named = fits and instructions[at].opcode.mnemonic != "delegate"
+        if not fits or (named and instructions[at].name != row.get("operator", instructions[at].name)):
             raise InvalidFile("the debug map is of another program", where=file)
         frames = row.get("source") or ()
         try:
@@ -209,41 +232,6 @@ def _origins(
             raise InvalidFile("the debug map has rows of another form", where=file) from error
         found[at] = (str(modules.get(at, "")), shown)
     return found
-
-
-def read_profile(file: str, program: dict[str, Any]) -> dict[str, Any]:
-    """What `et-vm profile --json` printed for this program.
-
-    Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile for one that is not that.
-    """
-    try:
-        profile = json.loads(Path(file).read_text("utf-8"))
-    except OSError as error:
-        raise ExecutorchError(Error.AccessFailed, f"{file}: {error.strerror}", where=file) from error
-    except ValueError as error:
-        raise InvalidFile(f"no profile: {error}", where=file) from error
-    hint = "et-vm profile --json prints one; without --by, it has a row per instruction"
-    try:
-        method, rows, total = profile["method"], profile["rows"], profile["total_ns"]["median"]
-        kept = [
-            {
-                "instruction": int(row["instruction"]),
-                **{key: row[key] for key in ("name", "calls", "bytes_read", "bytes_written", "flops")},
-                **{key: float(row[key]) for key in ("min_ns", "median_ns", "p90_ns")},
-                "events": [[one["name"], float(one["median_ns"])] for one in row.get("events", ())],
-            }
-            for row in rows
-        ]
-    except (TypeError, KeyError, ValueError) as error:
-        raise InvalidFile("no profile of instructions", where=file, hint=hint) from error
-    names = {one["name"]: one["instructions"] for one in program["methods"]}
-    listed = names.get(method)
-    if listed is None or any(
-        not 0 <= row["instruction"] < len(listed) or listed[row["instruction"]]["op"] != row["name"]
-        for row in kept
-    ):
-        raise InvalidFile("the profile is of another program", where=file)
-    return {"method": method, "repeat": profile.get("repeat"), "median_ns": float(total), "rows": kept}
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,7 @@
 "use strict";
 // Facts, state and small pieces. All text of programs goes through textContent: names are never markup.
 const facts = JSON.parse(document.getElementById("data").textContent);
-const state = { program: 0, method: 0, section: "overview", node: -1 };
+const state = { program: 0, method: 0, section: "overview", node: -1, op: null };
 
 const program = () => facts.programs[state.program];
 const method = () => program().methods[state.method];
@@ -49,7 +49,7 @@ function hue(name) {
   return hues.get(name);
 }
 const dark = () => document.documentElement.dataset.theme === "dark";
-const color = (name, strength = 1) => `hsl(${hue(name)} ${55 * strength}% ${dark() ? 42 : 72}%)`;
+const color = (name, strength = 1) => `hsl(${hue(name)} ${(dark() ? 45 : 55) * strength}% ${dark() ? 31 : 74}%)`;
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const plainName = (op) => op.replace(/^.*::/, "");
@@ -77,21 +77,24 @@ function table(heads, rows, numbers = []) {
     make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, at) => make("td", { class: align(at) }, cell))))));
 }
 
-// Bars of one line with a legend, for shares of a whole.
+// Bars of one line with a legend of the largest parts, for shares of a whole.
 function stack(parts, show = bytes) {
   const total = parts.reduce((sum, part) => sum + part[1], 0) || 1;
   const tip = ([name, value]) => `${name}: ${show(value)} (${(100 * value / total).toFixed(1)} %)`;
+  const cut = (name) => (name.length > 56 ? `${name.slice(0, 36)}…${name.slice(-16)}` : name);
+  const named = parts.filter((part) => part[1]).sort((a, b) => b[1] - a[1]), rest = named.slice(10);
+  const entry = (part) => make("span", { class: "entry" }, make("span", { class: "key", style: `background: ${color(part[0])}` }), tip([cut(part[0]), part[1]]));
   return make("div", {},
     make("div", { class: "stack" }, ...parts.filter((part) => part[1]).map((part) => make("i", {
       style: `flex: ${part[1]}; background: ${color(part[0])}`,
       onmousemove: (event) => showTip(event, tip(part)), onmouseleave: (event) => showTip(event, ""),
     }))),
-    make("div", { class: "soft" }, ...parts.slice(0, 12).map((part) => make("span", { style: "display: inline-block; margin-right: 1.2rem" },
-      make("span", { class: "key", style: `background: ${color(part[0])}` }), tip(part)))),
+    make("div", { class: "soft" }, ...named.slice(0, 10).map(entry),
+      rest.length ? make("span", { class: "entry" }, tip([`${grouped(rest.length)} more`, rest.reduce((sum, part) => sum + part[1], 0)])) : null),
   );
 }
 
-// Links: #section=graph&node=PROGRAM.METHOD.INSTRUCTION
+// Links: #section=graph&node=PROGRAM.METHOD.INSTRUCTION, #section=levels&op=PROGRAM.LEVEL.OP
 const nodeLink = (node) => `#section=${state.section}&node=${state.program}.${encodeURIComponent(method().name)}.${node}`;
 
 function canvasOf(canvas) {

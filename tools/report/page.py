@@ -8,7 +8,19 @@ from typing import Any
 
 __all__ = ["embedded", "page"]
 
-SCRIPTS = ("page.js", "details.js", "graph.js", "memory.js", "sections.js", "start.js")
+SCRIPTS = (
+    *(
+        "page.js",
+        "details.js",
+        "graph.js",
+        "memory.js",
+        "sections.js",
+        "levels.js",
+        "times.js",
+        "compiler.js",
+    ),
+    "start.js",
+)
 """In the order that they run in."""
 
 

@@ -1,13 +1,5 @@
 // The other sections; each fills the element `main`.
 const redraws = [];
-const micro = (ns) => (ns >= 1e6 ? `${short(ns / 1e6)} ms` : `${short(ns / 1000)} µs`);
-
-function timeOf(node) {
-  const { profile } = program();
-  if (!profile || profile.method !== method().name) return null;
-  profile.byNode ||= new Map(profile.rows.map((row) => [row.instruction, row]));
-  return profile.byNode.get(node);
-}
 
 function overviewSection(main) {
   const one = program(), path = `programs/${state.program}`;
@@ -80,14 +72,28 @@ function sums(items, key) {
   return [...found].sort((a, b) => b[1] - a[1]);
 }
 
+// How many weights there are of each power of four bytes, and how many bytes these have.
+function sizesOf(all) {
+  const groups = new Map();
+  for (const { nbytes } of all) {
+    const power = Math.max(2, Math.ceil(Math.log2(Math.max(nbytes, 1)) / 2)), [count, sum] = groups.get(power) || [0, 0];
+    groups.set(power, [count + 1, sum + nbytes]);
+  }
+  const most = Math.max(1, ...[...groups.values()].map(([, sum]) => sum));
+  return table(["At most", "Weights", "Bytes", ""], [...groups].sort(([a], [b]) => a - b).map(([power, [count, sum]]) => [
+    bytes(4 ** power), grouped(count), grouped(sum), make("span", { class: "bar-of", style: `width: ${(20 * sum / most).toFixed(2)}rem` })]), [0, 1, 2]);
+}
+
 function weightsSection(main) {
   const all = program().weights, words = byId("search").value.trim().toLowerCase();
   main.append(make("h1", {}, "Weights"));
   if (!all.length) main.append(make("p", { class: "note" }, "No weights as constants of the program; those of delegates are in their blobs or in named data, which the file's parts show."));
   else {
     main.append(make("h2", {}, "By type"), stack(sums(all, (weight) => weight.dtype)));
+    main.append(make("h2", {}, "By size"), sizesOf(all));
     main.append(make("h2", {}, "By module"), stack(sums(all, (weight) => weight.name ? weight.name.split(".").slice(0, -1).slice(0, 2).join(".") || weight.name : "(no name)")));
   }
+  quantizationPart(main);
   const chosen = all.map((weight, at) => [weight, at]).filter(([weight]) => !words || (weight.name || "").toLowerCase().includes(words));
   const rows = (limit) => chosen.slice(0, limit).map(([weight, at]) => [
     fact(`programs/${state.program}/weights/${at}/nbytes`, "span"), weight.name || "", `${weight.dtype} [${weight.shape.join(", ")}]`,
@@ -100,29 +106,6 @@ function weightsSection(main) {
     const more = make("button", { onclick: () => { place.replaceChildren(table(heads, rows(Infinity), [0])); more.remove(); } }, `Show all ${grouped(chosen.length)}`);
     main.append(more);
   }
-}
-
-function delegatesSection(main) {
-  const one = program();
-  main.append(make("h1", {}, "Delegation"));
-  for (const each of one.methods) {
-    const kinds = new Map();
-    for (const instruction of each.instructions) {
-      const kind = instruction.kind === "delegate" ? instruction.op : instruction.kind === "call" ? "kernels" : "control and moves";
-      kinds.set(kind, (kinds.get(kind) || 0) + 1);
-    }
-    main.append(make("h2", {}, `Instructions of ${each.name}`), stack([...kinds], grouped));
-  }
-  if (!one.delegates.length) main.append(make("p", { class: "note" }, "Nothing is delegated: all operators are calls of kernels."));
-  one.delegates.forEach((delegate, at) => {
-    const calls = one.methods.flatMap((each, index) => each.name !== delegate.method ? [] : each.instructions.flatMap((instruction, node) => instruction.kind === "delegate" && instruction.delegate === delegate.index ? [[index, node]] : []));
-    main.append(make("h2", {}, `${delegate.method}, delegate ${delegate.index}: ${delegate.backend}`),
-      make("p", {}, fact(`programs/${state.program}/delegates/${at}/nbytes`, "span"), ` bytes in ${delegate.where}; called by `,
-        ...calls.slice(0, 20).map(([index, node]) => make("a", { href: "#", style: "margin-right: .5rem", onclick: (event) => { event.preventDefault(); state.method = index; byId("method").value = index; choose(node); } }, `instruction ${node}`))));
-    if (delegate.compile_specs.length) main.append(table(["Compile spec", "Value", "Bytes"], delegate.compile_specs.map((spec) => [spec.key, spec.value, grouped(spec.nbytes)]), [2]));
-    if (delegate.contents) main.append(make("details", { open: one.delegates.length <= 4 }, make("summary", {}, "Contents"), make("pre", {}, delegate.contents.join("\n"))));
-    else main.append(make("p", { class: "note" }, "There is no decoder for the contents of this backend."));
-  });
 }
 
 function differencesSection(main) {
@@ -149,18 +132,4 @@ function differencesSection(main) {
     }
     if (each.count > each.differences.length) main.append(make("p", { class: "note" }, `The first ${grouped(each.differences.length)} are listed; et-vm diff --all prints the rest.`));
   }
-}
-
-function profileSection(main) {
-  const { profile } = program(), instructions = program().methods.find((each) => each.name === profile.method).instructions;
-  const total = profile.median_ns || 1, most = Math.max(1, ...profile.rows.map((row) => row.median_ns));
-  main.append(make("h1", {}, `Times of ${profile.method}`), make("p", { class: "note" }, `${micro(profile.median_ns)} an execution, median of ${profile.repeat}`));
-  const byOp = sums(profile.rows.map((row) => ({ name: row.name, nbytes: row.median_ns })), (row) => row.name);
-  main.append(make("h2", {}, "By operator"), stack(byOp, micro), make("h2", {}, "By instruction"));
-  const rows = [...profile.rows].sort((a, b) => b.median_ns - a.median_ns).slice(0, 500).map((row) => [
-    micro(row.median_ns), micro(row.min_ns), `${(100 * row.median_ns / total).toFixed(1)} %`, row.flops && row.min_ns ? short(row.flops / row.min_ns) : "",
-    row.bytes_read !== null && row.bytes_written !== null && row.min_ns ? short((row.bytes_read + row.bytes_written) / row.min_ns) : "",
-    make("span", { class: "bar-of", style: `width: ${(8 * row.median_ns / most).toFixed(2)}rem` }),
-    make("a", { href: "#", onclick: (event) => { event.preventDefault(); chooseIn(profile.method, row.instruction); } }, `${row.instruction}: ${row.name}`), instructions[row.instruction].module]);
-  main.append(table(["Median", "Least", "Share", "GFLOP/s", "GB/s", "", "Instruction", "Module"], rows, [0, 1, 2, 3, 4]));
 }

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from et_schema.errors import Error, InvalidFile
 
-__all__ = ["MACHINES", "Image", "LoadedObject", "link_object", "load_object", "machine_of"]
+__all__ = ["MACHINES", "Image", "LoadedObject", "link_object", "load_object", "machine_of", "map_image"]
 
 MACHINES: Final = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
 """ELF's numbers of architectures, by the names that `platform.machine` gives them."""
@@ -98,7 +98,7 @@ def load_object(data: memoryview, machine: int) -> LoadedObject:
 
     Raises InvalidFile, as `link_object` does and with AccessFailed where the system has no executable memory.
     """
-    return _mapped(link_object(data, machine))
+    return map_image(link_object(data, machine))
 
 
 def link_object(data: memoryview, machine: int) -> Image:
@@ -218,7 +218,7 @@ def _symbols(data: memoryview, sections: Sequence[_Section]) -> list[_Symbol]:
     return found
 
 
-def _mapped(image: Image) -> LoadedObject:
+def map_image(image: Image) -> LoadedObject:
     """Memory with the image, first to write to, then to execute: never both."""
     size = -(-len(image.content) // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size, prot=mmap.PROT_READ | mmap.PROT_WRITE)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from et_schema.xnnpack import read_xnnpack
-from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
+from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle, PartWork
 from et_vm.backends.xnnpack.delegate import Delegate
 from et_vm.backends.xnnpack.graph import XnnpackGraph
 
@@ -42,6 +42,10 @@ class XnnpackBackend(Backend):
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, Delegate)
         return handle.memory_report()
+
+    def work_report(self, handle: Handle) -> Sequence[PartWork]:
+        assert isinstance(handle, Delegate)
+        return handle.work_report()
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, Delegate)

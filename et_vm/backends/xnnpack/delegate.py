@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import length_hint
 
 from et_schema.errors import Error, ExecutorchError
-from et_vm.backend import BackendExecuteContext
+from et_vm.backend import BackendExecuteContext, PartWork
 from et_vm.backends.xnnpack.arguments import (
     arguments_of,
     copied_in,
@@ -16,6 +16,7 @@ from et_vm.backends.xnnpack.arguments import (
 )
 from et_vm.backends.xnnpack.graph import XnnpackGraph
 from et_vm.backends.xnnpack.memory import same_memory
+from et_vm.backends.xnnpack.node_work import node_work
 from et_vm.backends.xnnpack.plan import GraphPlan
 from et_vm.kernels.registry import KernelRegistry, PrepareContext, Scratch
 from et_vm.platform import Platform
@@ -98,6 +99,14 @@ class Delegate:
             "scratch": self._scratch.nbytes,
             "derived constants": derived,
         }
+
+    def work_report(self) -> list[PartWork]:
+        """The work of each node in the shapes of the last call."""
+        graph, tensors = self._graph, self._plan.tensors
+        return [
+            node_work(node, tensors, graph.weights, lambda value: graph.values[value].dims)
+            for node in graph.nodes
+        ]
 
     def run(self, args: Sequence[object]) -> None:
         """Read the inputs and write the outputs among `args`. Raises ExecutorchError."""

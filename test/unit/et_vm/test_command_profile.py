@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from vm_commands import run
@@ -16,6 +17,14 @@ from et_tools.exit_codes import ExitCode
 from et_vm import Program
 from et_vm.devtools.profiling import Profile, ProfileRecorder, Times, flamegraph_lines
 from et_vm.tracer import DelegateEvent, InstructionEvent
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Peaks are kept in a folder of the tests, all of them in the same."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 def net() -> Build:
@@ -49,6 +58,41 @@ class TestTable:
         assert (mm["bytes_read"], mm["bytes_written"]) == (4 * (6 + 12), 4 * 8)
         assert (relu["flops"], relu["bytes_read"], relu["bytes_written"]) == (8, 32, 32)
         assert mm["line"] == "net.py:10"
+
+    def test_rates_are_set_against_the_peak(self, capsys, file):
+        report = json.loads(run(capsys, "profile", file(net()), "--json", "--repeat", "4"))
+        peak = report["peak"]
+        for row in report["rows"]:
+            nbytes = row["bytes_read"] + row["bytes_written"]
+            most = max(row["bytes_read"], row["bytes_written"])
+            bandwidth = next(one["gbps"] for one in peak["bandwidths"] if one["bytes"] >= most)
+            assert row["gflops"] == row["flops"] / row["min_ns"]
+            assert row["gbps"] == nbytes / row["min_ns"]
+            least = max(row["flops"] / peak["gflops"], nbytes / bandwidth)
+            assert row["roofline"] == pytest.approx(least / row["min_ns"])
+            assert 0 < row["roofline"] < 1
+        assert report["planned_bytes"] == sum(
+            size for label, size in report["memory"].items() if label.startswith("arena")
+        )
+        assert report["peak_resident_bytes"] > report["planned_bytes"]
+        text = run(capsys, "profile", file(net()))
+        assert f"peak       {peak['gflops']:.1f} GFLOP/s ({peak['how']})" in text
+
+    def test_parts_of_tensors_are_read(self, capsys, file):
+        build = Build()
+        x, y = build.tensor(64, 4), build.tensor(2, 4)
+        build.call("aten::slice_copy.Tensor_out", x, *(build.scalar(one) for one in (0, 3, 5, 1)), y, y)
+        build.inputs(x)
+        build.outputs(y)
+        [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak"))["rows"]
+        assert (row["bytes_read"], row["bytes_written"]) == (32, 32)
+
+    def test_without_the_peak(self, capsys, file):
+        report = json.loads(run(capsys, "profile", file(net()), "--json", "--no-peak"))
+        assert report["peak"] is None
+        assert [row["roofline"] for row in report["rows"]] == [None, None]
+        assert all(row["gflops"] > 0 for row in report["rows"])
+        assert "\npeak " not in run(capsys, "profile", file(net()), "--no-peak")
 
     def test_groups(self, capsys, file, tmp_path):
         path = tmp_path / "map.json"
@@ -94,6 +138,30 @@ class TestTrace:
         assert {stack for stack, _ in stacks} == {"forward;aten::mm.out", "forward;aten::relu.out"}
         assert all(int(time) > 0 for _, time in stacks)
 
+    def test_flame_graph(self, capsys, file, tmp_path):
+        path, modules = tmp_path / "out.svg", tmp_path / "map.json"
+        modules.write_text(json.dumps({"forward": [{"instruction": 0, "module": "<b>.fc"}]}))
+        run(capsys, "profile", file(net()), "--debug-map", str(modules), "--flamegraph", str(path))
+        drawing = ElementTree.parse(path).getroot()
+        boxes = {}
+        for group in drawing.iter(f"{SVG}g"):
+            box = group.find(f"{SVG}rect")
+            name = group.find(f"{SVG}title").text.partition("\n")[0]
+            boxes[name] = {key: float(box.get(key)) for key in ("x", "y", "width")}
+        assert set(boxes) == {"forward", "<b>", "fc", "aten::mm.out", "aten::relu.out"}
+        for inner, outer in (
+            ("<b>", "forward"),
+            ("fc", "<b>"),
+            ("aten::mm.out", "fc"),
+            ("aten::relu.out", "forward"),
+        ):
+            assert boxes[inner]["y"] == boxes[outer]["y"] - 20
+            assert boxes[inner]["x"] >= boxes[outer]["x"]
+            assert (
+                boxes[inner]["x"] + boxes[inner]["width"] <= boxes[outer]["x"] + boxes[outer]["width"] + 0.02
+            )
+        assert boxes["<b>"]["width"] + boxes["aten::relu.out"]["width"] == pytest.approx(1180, abs=0.1)
+
 
 class TestStatistics:
     def test_times(self):
@@ -115,6 +183,15 @@ class TestStatistics:
             "forward;a;b;aten::mm.out;GEMM 60",
             "forward;a;b;aten::mm.out 40",
         ]
+
+    def test_tables_in_notebooks(self, file):
+        recorder = ProfileRecorder()
+        method = Program.load(file(net())).load_method("forward", tracer=recorder)
+        recorder.instructions.append(InstructionEvent(0, "call", "aten::mm.out", 0, 100))
+        recorder.on_execute("forward", 0, 200)
+        shown = Profile(method, recorder.runs, {0: "<script>"})._repr_html_()
+        assert "<td>0.1</td><td>50.0%</td><td>0.48</td><td>1.04</td><td>0: aten::mm.out</td>" in shown
+        assert "<td>&lt;script&gt;</td>" in shown
 
     def test_needs_an_execution(self, file):
         method = Program.load(file(net())).load_method("forward")

@@ -66,3 +66,19 @@ def test_what_is_not_there(meta, ask):
     with pytest.raises(ExecutorchError) as caught:
         ask(meta)
     assert caught.value.code == Error.InvalidArgument
+
+
+def test_tables_in_notebooks():
+    build = Build("<b>")
+    x = build.tensor(2, 3)
+    build.state([1.0], name="<script>", memory_id=2)
+    build.add(x, x, x)
+    build.inputs(x, build.scalar(3))
+    build.outputs(x)
+    shown = Program.load(build.file()).method_meta("<b>")._repr_html_()
+    assert "<caption>&lt;b&gt;: 1 instructions</caption>" in shown
+    assert "<td>input 0</td><td>float32 [2, 3]</td><td>24</td>" in shown
+    assert "<td>input 1</td><td>Int</td><td></td>" in shown
+    assert "<td>buffer &lt;script&gt;</td>" in shown
+    assert "<td>arena 1</td><td></td>" in shown
+    assert "<script>" not in shown

@@ -1,0 +1,100 @@
+"""Measured executions of a method: what `et-vm profile` prints, and reports show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from et_schema.errors import InputError
+from et_tools.progress import progress
+
+if TYPE_CHECKING:
+    from et_tools.vm_inputs import Input
+    from et_vm.devtools.machine_peak import MachinePeak
+    from et_vm.devtools.profiling import Profile, ProfileRecorder, ProfileRow
+    from et_vm.program import Program
+    from et_vm.tracer import EventTracer
+
+__all__ = ["Measurement", "measure", "usual_threads"]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A profile, and what is known besides."""
+
+    method: str
+    profile: Profile
+    recorder: ProfileRecorder
+    planned: int
+    """Bytes of the arenas."""
+    resident: int | None
+    """The most bytes that the process has had until the end of the executions."""
+
+    def json(
+        self, file: str, peak: MachinePeak | None, groups: Sequence[ProfileRow] | None = None
+    ) -> dict[str, Any]:
+        """All of it as JSON, with rows of instructions or of groups of them."""
+        total = self.profile.total
+        return {
+            "file": file,
+            "method": self.method,
+            "repeat": len(self.profile.runs),
+            "total_ns": {"min": total.min, "median": total.median, "p90": total.p90},
+            "load_ns": {phase: end - start for phase, start, end in self.recorder.loads},
+            "memory": dict(self.recorder.allocations),
+            "planned_bytes": self.planned,
+            "peak_resident_bytes": self.resident,
+            "peak": None if peak is None else peak.json(),
+            "rows": [row.json(peak) for row in groups or self.profile.rows],
+        }
+
+
+def measure(
+    program: Program,
+    method: str,
+    inputs: Sequence[Input],
+    *,
+    repeat: int,
+    warmup: int = 1,
+    modules: Mapping[int, str] | None = None,
+    tracer: EventTracer | None = None,
+    **loading: Any,
+) -> Measurement:
+    """Execute a method `warmup + repeat` times, each from the same inputs. `modules` are paths by instruction; `tracer`
+    is told of all events too; `loading` is for `Program.load_method`.
+
+    Raises what loading and executing raise; an error of an input names its source.
+    """
+    from et_vm.devtools.profiling import Profile, ProfileRecorder
+    from et_vm.devtools.resident_memory import peak_resident_bytes
+    from et_vm.tracer import TracerGroup
+
+    recorder = ProfileRecorder()
+    events = recorder if tracer is None else TracerGroup(recorder, tracer)
+    loaded = program.load_method(method, tracer=events, **loading)
+    for _ in progress(range(warmup + repeat), "executions"):
+        values = [
+            given.value.copy() if at in loaded.written_inputs else given.value
+            for at, given in enumerate(inputs)
+        ]
+        try:
+            loaded.execute(values)
+        except InputError as error:
+            label, _, index = (error.where or "").partition(" ")
+            if label == "input" and index.isdecimal():
+                error.where = f"{error.where} ({inputs[int(index)].source})"
+            raise
+    planned = sum(program.method_meta(method).memory_planned_buffer_sizes().values())
+    profile = Profile(loaded, recorder.runs[warmup:], modules)
+    # Here, before the peak of the machine is measured: that takes more memory than many programs.
+    return Measurement(method, profile, recorder, planned, peak_resident_bytes())
+
+
+def usual_threads() -> int:
+    """The threads that numpy's BLAS takes: those of its environment variables, else a thread a processor."""
+    import os
+
+    given = next(filter(None, map(os.environ.get, ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))), "")
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(int(given), processors) if given.isdecimal() and int(given) else processors
