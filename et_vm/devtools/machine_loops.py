@@ -1,4 +1,4 @@
-"""Loops in machine code that do nothing but multiply and add, or copy.
+"""Loops in machine code that multiply and add, copy, or read.
 
 A vector unit reaches its peak when it starts a multiply-add in every cycle. The loop has as many accumulators as there
 are registers for, more than the latency of an instruction times how many start in a cycle, and touches no memory. The

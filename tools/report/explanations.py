@@ -1,4 +1,4 @@
-"""What the compiler says of a program: choices, passes, what was not delegated and why, errors of quantization."""
+"""Explanations of compilations: choices, passes, delegation, errors of quantization."""
 
 from __future__ import annotations
 

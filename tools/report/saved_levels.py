@@ -1,4 +1,4 @@
-"""Levels of a compiled program, from the texts that the compiler saved of them."""
+"""Levels of a compiled program, from texts that the compiler saved."""
 
 from __future__ import annotations
 

@@ -4,12 +4,13 @@
 // The nodes of the delegate are rows beneath its call, and end the stacks that begin with it.
 // CHECK:      {{^}}forward;XnnpackBackend;{{[A-Za-z ]+ [0-9]+$}}
 // CHECK:      forward: 2 executions, portable kernels
-// CHECK-NEXT: min µs {{.*}} name
+// CHECK-NEXT: execution  min {{.*}} in instructions)
+// CHECK-NEXT: load ms    registers {{.*}}, delegates {{.*}}, link {{.*}}, prepare
+// CHECK-NEXT: memory     {{.*}}peak of the process
+// CHECK-NEXT: peak       {{.*}} GFLOP/s
+// CHECK-NEXT: min µs {{.*}}  of peak  name
 // CHECK-NEXT: {{.*}}%  {{.*}}  0: XnnpackBackend
 // CHECK-NEXT: {{.*}}%  {{.*}}    Sigmoid
-// CHECK:      execution  min {{.*}} in instructions)
-// CHECK-NEXT: load ms    registers {{.*}}, delegates {{.*}}, link {{.*}}, prepare
-// CHECK-NEXT: memory
 
 func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = aten.sigmoid %x : tensor<2x3xf32>
