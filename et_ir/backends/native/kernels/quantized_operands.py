@@ -1,4 +1,4 @@
-"""Operands of products with quantized weights, by channel or by group, of 8 or 4 bits.
+"""Operands of products with weights quantized by channel or group.
 
 Weights are `w[c, k] = v[c, k] t[g, c]` with a scale `t` for each column and each group of neighbors of the shared
 dimension, `g = k // group`; there is one group where scales are by channel. Activations are floats, or bytes with a
