@@ -129,7 +129,9 @@ def test_quantized_on_native(family: str, mode: str) -> None:
         found = export_decoder(CachedDecoder(quantized.module, SIZES), SIZES)
     config = ExecutorchBackendConfig(target="et-vm")
     portable = to_edge(found.programs).to_executorch(config)
-    native = to_edge_transform_and_lower(found.programs, partitioner=[NativePartitioner()]).to_executorch(config)
+    native = to_edge_transform_and_lower(found.programs, partitioner=[NativePartitioner()]).to_executorch(
+        config
+    )
     outside = {
         str(one.name)
         for plan in read_pte(memoryview(native.buffer)).program.execution_plan
