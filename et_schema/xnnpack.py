@@ -144,6 +144,12 @@ def write_xnnpack(graph: XNNGraph, constants: Sequence[Chunk], stream: OutputStr
     return sum(map(chunk_size, chunks))
 
 
+def node_identifier(debug_handle: int) -> str:
+    """The identifier of a node in traces and delegate maps, by its debug handle."""
+    # Text, since upstream's tools look for the digits of numbers in the names of XNNPACK's own events.
+    return f"node {debug_handle}"
+
+
 def serialize_xnnpack(graph: XNNGraph, constants: Sequence[Chunk] = ()) -> bytes:
     """`write_xnnpack` to memory."""
     stream = io.BytesIO()

@@ -322,6 +322,11 @@ def _parser(text: str, command: str) -> CommandParser:
     )
     add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
     add(
+        "--etrecord",
+        metavar="FILE",
+        help="write the graphs of the program, and which instruction computes which node, for ExecuTorch's Inspector",
+    )
+    add(
         "--save-levels",
         metavar="FOLDER",
         help="also write the text of each level with its locations, as aten.mlir, edge.mlir, …, without weights",
@@ -383,6 +388,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--debug-map needs instructions, which --stop-after may not reach")
     if args.debug_map is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--debug-map needs instructions, which --emit {args.emit} does not have")
+    if args.etrecord is not None and not is_program:
+        raise UsageError("--etrecord needs a program: leave out --emit and --stop-after")
     if args.dump_buffers is not None and args.emit not in ("executorch", "pte"):
         raise UsageError(f"--dump-buffers needs a memory plan, which --emit {args.emit} does not have")
     if args.bundle is not None and not is_program:
@@ -414,7 +421,7 @@ def _check(args: argparse.Namespace) -> None:
     text = is_text(args.model)
     if args.weights is not None and not text:
         raise UsageError(f"--weights applies to .mlir input only; {args.model} contains its weights")
-    for output in (args.output, args.debug_map, args.dump_buffers, args.bundle):
+    for output in (args.output, args.debug_map, args.etrecord, args.dump_buffers, args.bundle):
         if output is not None:
             check_output(output)
     if args.save_levels is not None:
@@ -426,6 +433,7 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--default-bound applies to PyTorch input only; in .mlir use program.range")
     others = (
         ("--debug-map", args.debug_map),
+        ("--etrecord", args.etrecord),
         ("--dump-buffers", args.dump_buffers),
         ("--bundle", args.bundle),
     )

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
     from xdsl.dialects.builtin import ModuleOp
 
-__all__ = ["write_bundle", "write_debug_map", "write_pte", "write_text"]
+    from et_ir.etrecord import Snapshot
+
+__all__ = ["write_bundle", "write_debug_map", "write_etrecord", "write_pte", "write_text"]
 
 
 def write_text(module: ModuleOp, args: argparse.Namespace) -> None:
@@ -77,3 +79,12 @@ def write_debug_map(module: ModuleOp, output: str) -> None:
         return
     with atomic_writer(Path(output)) as stream:
         stream.write(text.encode())
+
+
+def write_etrecord(module: ModuleOp, snapshot: Snapshot, output: str, stages: Stages) -> None:
+    """Write the ETRecord of a program from its modules at the levels before. Raises `NotRecordable`."""
+    from et_ir.etrecord import ETRecord
+
+    path = Path(output)
+    ETRecord.of(snapshot, module).save(path)
+    stages.done("etrecord", note=f"{path.stat().st_size} bytes, {path}")

@@ -19,6 +19,7 @@ examples:
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
   et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
+  et-compile model.py:net -o net.pte --etrecord net.etrecord      what ExecuTorch's Inspector reads
   et-compile model.py:net -o net.pte --bundle net.bpte    with test cases: the example inputs
 
 A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
@@ -43,7 +44,7 @@ from et_tools.compile_levels import LevelTexts
 from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
 from et_tools.compile_options import LEVELS, is_file, parse_options
-from et_tools.compile_output import write_bundle, write_debug_map, write_pte, write_text
+from et_tools.compile_output import write_bundle, write_debug_map, write_etrecord, write_pte, write_text
 from et_tools.compile_quantize import Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
@@ -132,12 +133,19 @@ def compile_program(
         raise import_faults(error, stages) from error
     module = source.module
     examples = source.programs if args.bundle is not None else {}
+    snapshot = None
+    if args.etrecord is not None:
+        from et_ir.etrecord import Snapshot
+
+        snapshot = Snapshot.of(source.programs)
     checker = None if args.check_passes is None else _checker(args, source)
     watchers = [] if watch is None else [watch(source)]
     del source  # and the tensors of the programs, where nobody needs them
     # A compiled program is at the edge level when the first stage has raised it.
     reached = "edge" if compiled else level_of(module)
     delegation.check(reached)
+    if reached == "executorch" and snapshot is not None:
+        raise UsageError(f"--etrecord needs a program above the executorch level, which {args.model} is at")
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")
     stages = stages if compiled else stages[LEVELS.index(reached) :]
@@ -158,6 +166,8 @@ def compile_program(
         observers.append(levels)
     if checker is not None:
         observers.append(checker)
+    if snapshot is not None:
+        observers.append(snapshot)
     if IrPrinter.is_wanted(args):
         observers.append(IrPrinter(args, [one for stage in stages for one in stage.passes]))
     explanation = _explanation(args, observers)
@@ -190,6 +200,8 @@ def compile_program(
         write_text(module, args)
     if args.debug_map is not None:
         write_debug_map(module, args.debug_map)
+    if snapshot is not None:
+        write_etrecord(module, snapshot, args.etrecord, progress)
     if levels is not None:
         levels.write(args.save_levels)
     if explanation is not None:

@@ -60,6 +60,7 @@ examples:
   et-vm profile model.pte --trace out.json             for Perfetto and chrome://tracing
   et-vm profile model.pte --flamegraph out.svg         flame graph by module (other endings: folded stacks)
   et-vm profile --etdump run.etdp                      the events that a runtime has recorded
+  et-vm profile --etdump run.etdp --etrecord net.etrecord --debug-buffer run.bin --gap MSE    and their errors
 """
 
 INFO = """et-vm info: describe a program.
@@ -111,6 +112,7 @@ examples:
   et-vm compare net.pte edge.mlir                          a text of any level, by the reference evaluator
   et-vm compare net.pte model.py:net --bound 1e-2 --all    with every value, and another bound
   et-vm compare net.pte --nan                              what makes the first NaN, or infinity
+  et-vm compare run.etdp model.py:net --debug-buffer run.bin --debug-map net.json    what a runtime has recorded
 """
 
 OPS = """et-vm ops: list the operators of programs in the format of ExecuTorch's selective build.
@@ -322,6 +324,16 @@ def _parser() -> CommandParser:
     profile.add_argument(
         "--etdump", action="store_true", help="FILE is no program but an ETDump: print its events"
     )
+    profile.add_argument(
+        "--etrecord",
+        metavar="FILE",
+        help="with --etdump: operators and modules of the events, by et-compile --etrecord or ExecuTorch",
+    )
+    profile.add_argument(
+        "--gap",
+        choices=("MSE", "L1", "SNR"),
+        help="with --etrecord: print how far values are apart from those of the graph on its inputs",
+    )
     profile.add_argument("--data", **data)
     profile.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
     profile.add_argument("--load", **LOAD)
@@ -412,7 +424,7 @@ def _parser() -> CommandParser:
     diff.add_argument("--json", action="store_true", help="print JSON, with all differences")
 
     compare = verb("compare", "compare the values of a program with a reference", COMPARE, "FILE [REFERENCE]")
-    compare.add_argument("file", metavar="FILE", help="a .pte, a .mlir at any level, or file.py:factory")
+    compare.add_argument("file", metavar="FILE", help="a .pte, an ETDump (.etdp), a .mlir at any level, or file.py:factory")
     compare.add_argument(
         "reference", nargs="?", metavar="REFERENCE", help="the same: what values are compared with"
     )
@@ -428,6 +440,7 @@ def _parser() -> CommandParser:
         "--debug-map", metavar="FILE", help="sources of the instructions, by et-compile --debug-map"
     )
     compare.add_argument("--reference-map", metavar="FILE", help="the same of a reference that is a .pte")
+    compare.add_argument("--debug-buffer", metavar="FILE", help="the values of an ETDump")
     compare.add_argument(
         "--nan", action="store_true", help="find what makes the first NaN and the first infinity"
     )

@@ -86,8 +86,8 @@ def _run(side: Side, method: str, inputs: Sequence[Any]) -> ModuleRun:
 
 def _inputs(args: argparse.Namespace, method: str, ours: Side, reference: Side | None) -> list[Any]:
     signature = ours.signature(method)
-    if reference is not None:
-        theirs = reference.signature(method)
+    theirs = None if reference is None else reference.signature(method)
+    if reference is not None and theirs is not None and signature is not None:
         if theirs.num_inputs() != signature.num_inputs():
             raise UsageError(
                 f"{method} of {ours.file} takes {count(signature.num_inputs(), 'input')}, of {reference.file} "
@@ -98,6 +98,9 @@ def _inputs(args: argparse.Namespace, method: str, ours: Side, reference: Side |
             examples = None if side is None else side.examples(method)
             if examples is not None:
                 return examples
+    signature = signature or theirs
+    if signature is None:
+        return []
     return [one.value for one in method_inputs(signature, args.input or ["random:0"])]
 
 

@@ -20,6 +20,7 @@ from et_tools.vm_kernels import chosen_kernels
 if TYPE_CHECKING:
     from et_tools.measurement import Measurement
     from et_vm.devtools.etdump import ETDumpTracer
+    from et_vm.devtools.inspector import Inspector
     from et_vm.devtools.machine_peak import MachinePeak
     from et_vm.devtools.profiling import Profile, ProfileRow
     from et_vm.program import Program
@@ -40,6 +41,9 @@ def profile_file(args: argparse.Namespace) -> None:
     if args.etdump:
         _print_etdump(args)
         return
+    for option, is_given in (("--etrecord", args.etrecord), ("--gap", args.gap)):
+        if is_given:
+            raise UsageError(f"{option} applies to --etdump")
     if args.debug_buffer is not None and args.write_etdump is None:
         raise UsageError("--debug-buffer applies to --write-etdump or --etdump")
     from et_vm.devtools.debugger import module_paths
@@ -112,8 +116,26 @@ def _print_etdump(args: argparse.Namespace) -> None:
     ):  # fmt: skip
         if is_given:
             raise UsageError(f"{option} does not apply to --etdump")
-    inspector = Inspector(args.file, debug_buffer_path=args.debug_buffer)
-    inspector.print_data_tabular(sys.stdout)
+    if args.gap is not None and (args.etrecord is None or args.debug_buffer is None):
+        raise UsageError("--gap needs --etrecord and --debug-buffer")
+    try:
+        inspector = Inspector(args.file, etrecord=args.etrecord, debug_buffer_path=args.debug_buffer)
+        if args.gap is None:
+            inspector.print_data_tabular(sys.stdout)
+        else:
+            _print_gaps(inspector, args)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _print_gaps(inspector: Inspector, args: argparse.Namespace) -> None:
+    """A line for each value that the graph has too, in the order of the graph."""
+    table: list[tuple[str, ...]] = [(args.gap, "events", "nodes")]
+    for gap in inspector.numeric_gaps(args.gap):
+        distances = " ".join(f"{one:.3g}" for one in gap.gap)
+        table.append((distances, ", ".join(gap.runtime_ops), ", ".join(gap.aot_ops)))
+    width = line_width(sys.stdout, wide=args.wide)
+    print("\n".join(fit(line, width) for line in _aligned(table)))
 
 
 def _times(row: ProfileRow, profile: Profile) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from et_ir.analysis.op_counts import count_ops, ops_in_words
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.method_passes import MethodPasses, TransformPass
+from et_ir.driver.observer import Observers
 from et_ir.driver.pipelines import backend_passes, edge_passes, split_preserved
 from et_ir.driver.stages import (
     backend_stage,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from et_ir.backends import DelegationReport, KeptOperators, Partitioners
+    from et_ir.etrecord import ETRecord, Snapshot
 
 __all__ = [
     "EdgeProgramManager",
@@ -59,16 +61,17 @@ def to_edge(
     programs: ExportedProgram | Mapping[str, ExportedProgram],
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
     """Lower exported programs to the edge level; a single one becomes the method `forward`.
 
     `constant_methods` adds methods without inputs by what they return: tensors, numbers, strings, None, and tuples,
-    lists and dicts of them.
+    lists and dicts of them. With `generate_etrecord`, the compiled program has `get_etrecord`.
 
     Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where
     a level's contract cannot be met; both list every reason with its source line.
     """
-    return _to_edge(programs, constant_methods, compile_config, None)
+    return _to_edge(programs, constant_methods, compile_config, None, (), generate_etrecord)
 
 
 @quiet_collector()  # imports too: a full collection walks all that torch holds
@@ -77,7 +80,8 @@ def _to_edge(
     constant_methods: Mapping[str, Any] | None,
     compile_config: EdgeCompileConfig | None,
     kept: KeptOperators | None,
-    transform_passes: MethodPasses = (),
+    transform_passes: MethodPasses,
+    recorded: bool,
 ) -> EdgeProgramManager:
     """`to_edge`, where operators are kept whole for backends, and passes come after those of the configuration."""
     from et_ir.frontend import UnsupportedProgram, import_program
@@ -100,8 +104,14 @@ def _to_edge(
         )
     except UnsupportedProgram as error:
         raise import_faults(error, stages) from error
-    run_stages(module, stages, config.observer)
-    return EdgeProgramManager(module)
+    if not recorded:
+        run_stages(module, stages, config.observer)
+        return EdgeProgramManager(module)
+    from et_ir.etrecord.snapshot import Snapshot
+
+    snapshot = Snapshot.of(programs)
+    run_stages(module, stages, Observers([*filter(None, [config.observer]), snapshot]))
+    return EdgeProgramManager(module, snapshot=snapshot)
 
 
 def to_edge_transform_and_lower(
@@ -110,24 +120,26 @@ def to_edge_transform_and_lower(
     partitioner: Partitioners | None = None,
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
+    generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
     """Lower exported programs to the edge level, run passes of one's own, and delegate what partitioners choose.
 
     `transform_passes` see the whole program; in a map, those of a method see a module with this method alone.
     `partitioner` is one, several, or a map from method to these; of several, each gets what those before it left. The
     operators that they want whole (`ops_to_not_decompose`) are kept from decomposition, but for the ops that no
-    partition takes.
+    partition takes. With `generate_etrecord`, the compiled program has `get_etrecord`.
 
     Raises as `to_edge` and `EdgeProgramManager.to_backend` do, and `ValueError` for an operator to keep that there
     is not.
     """
     passes = transform_passes or ()
     if partitioner is None:
-        return _to_edge(programs, constant_methods, compile_config, None, passes)
+        return _to_edge(programs, constant_methods, compile_config, None, passes, generate_etrecord)
     from et_ir.driver.kept import KeptOperators
 
     kept = KeptOperators.of(partitioner)
-    return _to_edge(programs, constant_methods, compile_config, kept, passes).to_backend(partitioner, kept)
+    edge = _to_edge(programs, constant_methods, compile_config, kept, passes, generate_etrecord)
+    return edge.to_backend(partitioner, kept)
 
 
 class _Printed:
@@ -173,6 +185,8 @@ class EdgeProgramManager(_Printed):
     """The xDSL module. Do not change it: `transform` gives a changed copy."""
     delegation: DelegationReport | None = None
     """Delegated ops, and the reasons against the others."""
+    snapshot: Snapshot | None = field(default=None, compare=False)
+    """What `get_etrecord` is written from: the modules before delegation."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -187,7 +201,10 @@ class EdgeProgramManager(_Printed):
         module = self.module.clone()
         checks = [edge_passes()[-1]] if self.delegation is None else backend_passes()
         run_passes(module, [TransformPass(passes), *checks])
-        return EdgeProgramManager(module, self.delegation)
+        snapshot = self.snapshot
+        if snapshot is not None and self.delegation is None:
+            snapshot = replace(snapshot, modules={**snapshot.modules, "edge": module})
+        return EdgeProgramManager(module, self.delegation, snapshot)
 
     def to_backend(self, partitioner: Partitioners, kept: KeptOperators | None = None) -> EdgeProgramManager:
         """The program with what partitioners choose compiled by backends; `delegation` says what was left, and why.
@@ -203,7 +220,7 @@ class EdgeProgramManager(_Printed):
         module = self.module.clone()
         delegate = DelegatePass(partitioner, kept)
         run_passes(module, [delegate, *backend_passes()])
-        return EdgeProgramManager(module, delegate.reports[-1])
+        return EdgeProgramManager(module, delegate.reports[-1], self.snapshot)
 
     @quiet_collector()
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:
@@ -218,7 +235,7 @@ class EdgeProgramManager(_Printed):
         stages = [backend_stage(config.passes), executorch_stage(config)]
         module = self.module.clone()
         run_stages(module, stages, config.observer)
-        return ExecutorchProgramManager(module, config)
+        return ExecutorchProgramManager(module, config, self.snapshot)
 
 
 def _check_memory(config: ExecutorchBackendConfig) -> None:
@@ -239,9 +256,12 @@ def _check_memory(config: ExecutorchBackendConfig) -> None:
 class ExecutorchProgramManager(_Printed):
     """A program ready to be written as a `.pte` file."""
 
-    def __init__(self, module: ModuleOp, config: ExecutorchBackendConfig):
+    def __init__(
+        self, module: ModuleOp, config: ExecutorchBackendConfig, snapshot: Snapshot | None = None
+    ):
         self.module = module
         self.config = config
+        self._snapshot = snapshot
         self._buffer: bytes | None = None
 
     @property
@@ -277,6 +297,18 @@ class ExecutorchProgramManager(_Printed):
         from et_ir.emit import delegate_map
 
         return delegate_map(self.module)
+
+    def get_etrecord(self) -> ETRecord:
+        """The ETRecord of the program, for the Inspector: its graphs, and the maps from instructions to their nodes.
+
+        Raises `ValueError` unless it was lowered with `generate_etrecord=True`, and `et_ir.etrecord.NotRecordable` for
+        control flow and what else the format has no form for.
+        """
+        from et_ir.etrecord import ETRecord
+
+        if self._snapshot is None:
+            raise ValueError("no ETRecord: lower with to_edge(…, generate_etrecord=True)")
+        return ETRecord.of(self._snapshot, self.module)
 
     @quiet_collector()
     def write_to_file(self, stream: IO[bytes]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, IntegerAttr, LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from et_ir.dialects.backend import LoweredOp
@@ -21,6 +21,7 @@ from et_ir.emit.basic_blocks import instruction_order
 from et_ir.locations import Frame, frames_of, module_path, node_name
 
 __all__ = [
+    "DebugHandles",
     "DelegateOrigins",
     "Origin",
     "SourcePlace",
@@ -80,24 +81,57 @@ def instructions_of(plan: PlanOp) -> list[Operation]:
 
 def origins(module: ModuleOp) -> dict[str, list[Origin]]:
     """The origins of all instructions, by method, in the order of the file."""
-    plans = sorted((op for op in module.body.block.ops if isinstance(op, PlanOp)), key=lambda plan: plan.key)
-    calls = {plan.key: instructions_of(plan) for plan in plans}
-    given = {handle for ops in calls.values() for op in ops if (handle := _given(op)) is not None}
-    lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
-    numbers = _Numbers(given)
-    found: dict[str, list[Origin]] = {}
-    for method, ops in calls.items():
-        rows = found[method] = list[Origin]()
-        for index, op in enumerate(ops):
-            known = _given(op)
-            place = numbers.place(method, op.location) if known is None else _place(op.location, known)
-            inside = None
-            if isinstance(op, DelegateCallOp):
-                inside = _inside(lowered.get(op.callee.string_value()), method, numbers)
-            rows.append(
-                Origin(index, _operator(op), place.handle, place.node, place.module, place.frames, inside)
-            )
-    return found
+    return DebugHandles(module).origins
+
+
+class DebugHandles:
+    """The debug handles of a module's instructions, and of further locations of its programs."""
+
+    def __init__(self, module: ModuleOp):
+        plans = sorted(
+            (op for op in module.body.block.ops if isinstance(op, PlanOp)), key=lambda plan: plan.key
+        )
+        calls = {plan.key: instructions_of(plan) for plan in plans}
+        given = {handle for ops in calls.values() for op in ops if (handle := _given(op)) is not None}
+        lowered = {op.key: op for op in module.body.block.ops if isinstance(op, LoweredOp)}
+        self._numbers = _Numbers(given)
+        self.origins: dict[str, list[Origin]] = {}
+        """The origins of all instructions, by method, in the order of the file."""
+        self.delegates: dict[str, dict[int, list[int]]] = {}
+        """The handles of all ops that a delegate was made of, by method and index of the instruction that calls it."""
+        wholes: dict[str, dict[int, LocationAttr]] = {}
+        for method, ops in calls.items():
+            rows = self.origins[method] = list[Origin]()
+            wholes[method] = {}
+            for index, op in enumerate(ops):
+                known = _given(op)
+                place = self._numbers.place(method, op.location) if known is None else _place(op.location, known)
+                inside = None
+                if isinstance(op, DelegateCallOp):
+                    callee = lowered.get(op.callee.string_value())
+                    inside = _inside(callee, method, self._numbers)
+                    wholes[method][index] = op.location if callee is None else callee.location
+                rows.append(
+                    Origin(index, _operator(op), place.handle, place.node, place.module, place.frames, inside)
+                )
+        for method, locations in wholes.items():
+            self.delegates[method] = {
+                index: list(dict.fromkeys(self.of(method, one) for one in _parts(whole)))
+                for index, whole in locations.items()
+            }
+
+    def of(self, method: str, location: LocationAttr) -> int:
+        """The handle of a location, the next number for one that no instruction has; 0 where nothing is known of it."""
+        return self._numbers.place(method, location).handle or 0
+
+
+def _parts(location: LocationAttr) -> list[LocationAttr]:
+    """The locations that were fused, of those that name nodes."""
+    if isinstance(location, FusedLoc):
+        parts = [one for one in location.locations.data if isinstance(one, LocationAttr) and node_name(one)]
+        if parts:
+            return parts
+    return [location]
 
 
 class _Numbers:

@@ -43,7 +43,7 @@ from et_ir.evaluation.dim_order_operators import DIM_ORDER_OPERATORS
 from et_ir.evaluation.torch_kernels import operator_of, torch_dtypes
 from et_schema.diagnostics import Report
 
-__all__ = ["EvaluationFailed", "Evaluator", "Fallback", "Watch"]
+__all__ = ["EvaluationFailed", "Evaluator", "Fallback", "Watch", "constant_tensor"]
 
 Watch: TypeAlias = Callable[[Operation, Sequence[Any]], None]
 """Told of the results of each op that ran: torch tensors, which must not be changed, and Python numbers."""
@@ -83,7 +83,7 @@ class Evaluator:
     def reset(self) -> None:
         """Give mutable buffers their initial values."""
         self.state = {
-            name: _tensor_of(op)
+            name: constant_tensor(op)
             for name, op in self._globals.items()
             if isinstance(op, BufferOp) and op.mutable is not None
         }
@@ -207,7 +207,7 @@ class Evaluator:
     def _constant(self, name: str) -> Any:
         known = self._constants.get(name)
         if known is None:
-            known = self._constants[name] = _tensor_of(self._globals[name])
+            known = self._constants[name] = constant_tensor(self._globals[name])
         return known
 
     def _call(self, op: SchemaOp, operands: list[Any]) -> Sequence[Any]:
@@ -318,7 +318,7 @@ def _checked(op: Operation, type: Attribute, value: Any) -> Any:
     return value
 
 
-def _tensor_of(op: GlobalOp) -> Any:
+def constant_tensor(op: GlobalOp) -> Any:
     """The tensor of a symbol, without a copy where its layout allows it; zeros without data."""
     import torch
 

@@ -1,30 +1,42 @@
-"""Times and values in ETDump files, whichever runtime has written them.
+"""Times and values in ETDump files, whichever runtime has written them, and with an ETRecord what they are of.
 
 The names are those of ExecuTorch's `Inspector`.
 """
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.etdump import DebugEvent, ProfileEvent, RunData, Value, ValueType, read_etdump
 from et_schema.etdump import Tensor as TensorEntry
+from et_schema.etrecord import EXPORTED, ETRecord, RecordedProgram, read_etrecord
 from et_schema.scalar_type import numpy_dtype
+from et_vm.devtools.associated_nodes import associate, edge_program
 from et_vm.values import Array
+
+if TYPE_CHECKING:
+    from et_vm.devtools.comparators import NumericalComparatorBase
+    from et_vm.devtools.numeric_gaps import NumericGap
 
 __all__ = ["Event", "EventBlock", "Inspector", "PerfData", "TimeScale"]
 
 _OUTSIDE: Final = 2**64 - 1
 _COLUMNS: Final = ("p10", "p50", "p90", "avg", "min", "max")
+_HIDDEN: Final = ("raw", "delegate_debug_identifier", "stack_traces", "module_hierarchy", "debug_data")
+"""Columns that tables for people leave out."""
+_SHOWN_OPS: Final = 5
+_FEW: Final = 3
+"""Operators of an event that a line of the printed table has."""
 
 
 class TimeScale(Enum):
@@ -107,6 +119,24 @@ class Event:
     """The backend's own identifier."""
     delegate_debug_metadata: bytes = b""
     """What the backend says of it in the first execution."""
+    raw_delegate_debug_metadatas: list[bytes] = field(default_factory=list[bytes])
+    """What the backend says of it in each execution."""
+    delegate_metadata_parser: Callable[[list[bytes]], Any] | None = None
+    """What makes `delegate_debug_metadatas` of that."""
+    op_types: list[str] = field(default_factory=list[str])
+    """The operators of the graph's nodes that it computes, with an ETRecord."""
+    debug_handles: int | list[int] | None = None
+    """The debug handles of these nodes."""
+    num_outputs: int = 1
+    """The number of results, of a call of a delegate."""
+    stack_traces: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    """The Python stacks of the nodes by their names."""
+    module_hierarchy: dict[str, Mapping[str, tuple[str, str]]] = field(
+        default_factory=dict[str, Mapping[str, tuple[str, str]]]
+    )
+    """The modules around the nodes by their names: path and type of each by key, outermost first."""
+    delegate_backend_name: str | None = None
+    """The backend that it took place in, or that it calls."""
     debug_data: list[Any] = field(default_factory=list[Any])
     """Values of the first execution: arrays, lists of them, and numbers."""
     start_time: list[int] = field(default_factory=list[int])
@@ -116,6 +146,14 @@ class Event:
     def is_delegated_op(self) -> bool:
         """Whether it took place in a delegate."""
         return self.delegate_debug_identifier is not None
+
+    @property
+    def delegate_debug_metadatas(self) -> Any:
+        """What the backend says of it in each execution, as the parser of the `Inspector` gives it."""
+        parser = self.delegate_metadata_parser
+        if parser is None or not self.is_delegated_op:
+            return self.raw_delegate_debug_metadatas
+        return parser(self.raw_delegate_debug_metadatas)
 
 
 @dataclass
@@ -130,32 +168,57 @@ class EventBlock:
     """Outputs of the first execution, if the file has them."""
     bundled_input_index: int | None = None
     """The number of the test case that was executed."""
+    reference_output: list[Any] | None = None
+    """The outputs that the ETRecord expects of the test case."""
+    source_time_scale: TimeScale = TimeScale.NS
+    """The unit of the file."""
+    target_time_scale: TimeScale = TimeScale.MS
+    """The unit of the times."""
 
 
 class Inspector:
     """The events of an ETDump file, merged over executions that are alike.
 
-    Raises `InvalidFile` for a damaged file, `ExecutorchError(AccessFailed)` for one that cannot be read, `ValueError`
-    for units that cannot be converted, and `TypeError` unless one of `etdump_path` and `etdump_data` is given.
+    An ETRecord of the program says which nodes of its graph an event computes: `reference_graph_name` is
+    `edge_dialect_exported_program`, or one of the record's other graphs. `delegate_metadata_parser` reads what backends
+    say of their events, and `delegate_time_scale_converter` the times of an event in a delegate, by its name, in the unit
+    of the `Inspector`. Modules are always known; `enable_module_hierarchy` is for calls as upstream's.
+
+    Raises `InvalidFile` for a damaged file and for an ETRecord of another program, `ExecutorchError(AccessFailed)` for one
+    that cannot be read, `ValueError` for units that cannot be converted and graphs that there are not, and `TypeError`
+    unless one of `etdump_path` and `etdump_data` is given.
     """
 
     def __init__(
         self,
         etdump_path: str | os.PathLike[str] | None = None,
         etdump_data: bytes | None = None,
-        *,
+        etrecord: ETRecord | str | os.PathLike[str] | None = None,
         source_time_scale: TimeScale = TimeScale.NS,
         target_time_scale: TimeScale = TimeScale.MS,
         debug_buffer_path: str | os.PathLike[str] | None = None,
+        delegate_metadata_parser: Callable[[list[bytes]], Any] | None = None,
+        delegate_time_scale_converter: Callable[[int | str, int | float], float] | None = None,
+        enable_module_hierarchy: bool = False,
+        reference_graph_name: str = "edge_dialect_graph_module",
     ) -> None:
+        del enable_module_hierarchy
         if (etdump_path is None) == (etdump_data is None):
             raise TypeError("give one of etdump_path and etdump_data")
         data = _read(etdump_path) if etdump_path is not None else etdump_data
         assert data is not None
+        self.source_time_scale = source_time_scale
         self.target_time_scale = target_time_scale
         self._factor = _factor(source_time_scale, target_time_scale)
+        self._parser = delegate_metadata_parser
+        self._converter = delegate_time_scale_converter
         self._buffer = None if debug_buffer_path is None else _read(debug_buffer_path)
         self.event_blocks = self._blocks(read_etdump(data).run_data)
+        self.etrecord = read_etrecord(etrecord) if isinstance(etrecord, str | os.PathLike) else etrecord
+        """What the compiler knows of the program, if it was given."""
+        if self.etrecord is not None:
+            where = os.fspath(etrecord) if isinstance(etrecord, str | os.PathLike) else "the ETRecord"
+            associate(self.event_blocks, self.etrecord, reference_graph_name, where)
 
     def _blocks(self, runs: Sequence[RunData]) -> list[EventBlock]:
         found: dict[object, EventBlock] = {}
@@ -169,13 +232,18 @@ class Inspector:
             known = found.setdefault(signature, block)
             if known is not block:
                 for mine, other in zip(known.events, block.events, strict=True):
-                    mine.perf_data.raw += other.perf_data.raw
-                    mine.start_time += other.start_time
+                    _add(mine, other)
         return list(found.values())
 
     def _block(self, run: RunData, where: str) -> EventBlock:
         index = None if run.bundled_input_index < 0 else run.bundled_input_index
-        block = EventBlock(run.name, [], bundled_input_index=index)
+        block = EventBlock(
+            run.name,
+            [],
+            bundled_input_index=index,
+            source_time_scale=self.source_time_scale,
+            target_time_scale=self.target_time_scale,
+        )
         values: dict[tuple[int, int, int | str | None], list[Any]] = {}
         known: dict[tuple[str, int, int, int | str | None], Event] = {}
         for at, event in enumerate(run.events):
@@ -186,8 +254,7 @@ class Inspector:
                 if first is made:
                     block.events.append(made)
                 else:  # an instruction of a loop, or parts of a delegate with one identifier
-                    first.perf_data.raw += made.perf_data.raw
-                    first.start_time += made.start_time
+                    _add(first, made)
             elif event.debug_event is not None and event.debug_event.debug_entry is not None:
                 entry = event.debug_event.debug_entry
                 value = self._value(entry, f"{where}.events[{at}].debug_event.debug_entry")
@@ -205,13 +272,21 @@ class Inspector:
         if event.end_time < event.start_time:
             raise InvalidFile(f"it ends at {event.end_time}, before {event.start_time}", where=where)
         identifier = _identifier(event)
+        name = event.name or str("" if identifier is None else identifier)
+        time = (event.end_time - event.start_time) * self._factor
+        if identifier is not None and self._converter is not None:
+            convert = self._converter
+            time = convert(name, event.end_time) - convert(name, event.start_time)
+        metadata = bytes(event.delegate_debug_metadata or b"")
         return Event(
-            event.name or str("" if identifier is None else identifier),
-            PerfData([(event.end_time - event.start_time) * self._factor]),
+            name,
+            PerfData([time]),
             event.instruction_id,
             event.chain_index,
             identifier,
-            bytes(event.delegate_debug_metadata or b""),
+            metadata,
+            [metadata] if metadata else [],
+            self._parser,
             start_time=[event.start_time],
         )
 
@@ -253,49 +328,72 @@ class Inspector:
 
     # -- tables
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """A row for each event, with the columns of ExecuTorch's table that are known without an ETRecord."""
-        unit = self.target_time_scale.value
+    def rows(
+        self, include_units: bool = True, include_delegate_debug_data: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """A row for each event, with the columns of ExecuTorch's table."""
+        unit = f" ({self.target_time_scale.value})" if include_units else ""
         for block in self.event_blocks:
             for event in block.events:
-                yield {
+                row = {
                     "event_block_name": block.name,
                     "event_name": event.name,
                     "raw": event.perf_data.raw,
-                    **{f"{name} ({unit})": getattr(event.perf_data, name) for name in _COLUMNS},
+                    **{f"{name}{unit}": getattr(event.perf_data, name) for name in _COLUMNS},
+                    "op_types": event.op_types if len(event.op_types) < _SHOWN_OPS else _shortened(event.op_types),
                     "delegate_debug_identifier": event.delegate_debug_identifier,
+                    "stack_traces": event.stack_traces,
+                    "module_hierarchy": event.module_hierarchy,
                     "is_delegated_op": event.is_delegated_op,
+                    "delegate_backend_name": event.delegate_backend_name,
                     "debug_data": event.debug_data,
                     "start_time": event.start_time,
                 }
+                if include_delegate_debug_data and event.raw_delegate_debug_metadatas:
+                    said = event.delegate_debug_metadatas
+                    row |= said if isinstance(said, dict) else {"delegate_debug_metadata": said}
+                yield row
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self, include_units: bool = True, include_delegate_debug_data: bool = False) -> Any:
         """The rows as a `pandas.DataFrame`. Raises `ExecutorchError(NotSupported)` without pandas."""
-        try:
-            import pandas  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
-        except ModuleNotFoundError as error:
-            raise ExecutorchError(
-                Error.NotSupported, "to_dataframe needs the package pandas", hint="pip install pandas"
-            ) from error
-        made: Any = pandas
-        return made.DataFrame(list(self.rows()))
+        return _data_frame(list(self.rows(include_units, include_delegate_debug_data)), "to_dataframe")
 
-    def save_data_to_tsv(self, file: TextIO) -> None:
-        """Write the rows, separated by tabs, with a line of headings."""
-        for number, row in enumerate(self.rows()):
-            if not number:
-                print(*row, sep="\t", file=file)
-            print(*row.values(), sep="\t", file=file)
+    def save_data_to_tsv(
+        self, file: TextIO, include_units: bool = True, include_delegate_debug_data: bool = False
+    ) -> None:
+        """Write the rows, separated by tabs, with a line of headings and a number in front: those columns and events that
+        ExecuTorch's table shows.
+        """
+        shown = [
+            {name: value for name, value in row.items() if name not in _HIDDEN}
+            for row in self.rows(include_units, include_delegate_debug_data)
+            if row["event_name"] != "OPERATOR_CALL"
+        ]
+        names = list(dict.fromkeys(name for row in shown for name in row))
+        writer = csv.writer(file, "excel-tab", lineterminator="\n")
+        writer.writerow(["", *names])
+        writer.writerows([number, *(row.get(name) for name in names)] for number, row in enumerate(shown))
 
-    def print_data_tabular(self, file: TextIO | None = None) -> None:
-        """Print a line for each event: times, and the name."""
-        lines = [("block", *(f"{name} ({self.target_time_scale.value})" for name in _COLUMNS), "event")]
+    def print_data_tabular(
+        self,
+        file: TextIO | None = None,
+        include_units: bool = True,
+        include_delegate_debug_data: bool = False,
+    ) -> None:
+        """Print a line for each event: times, the name, and with an ETRecord the operators that it computes. What
+        backends say of their events is always shown.
+        """
+        del include_delegate_debug_data
+        unit = f" ({self.target_time_scale.value})" if include_units else ""
+        lines = [("block", *(f"{name}{unit}" for name in _COLUMNS), "event")]
         for block in self.event_blocks:
             for event in block.events:
                 times = (f"{getattr(event.perf_data, name):.5g}" for name in _COLUMNS)
                 mark = "  " if event.is_delegated_op else ""
                 note = event.delegate_debug_metadata.decode("utf-8", "replace").rstrip("\0")
                 shown = f"{mark}{event.name}{f' {note}' if note.isprintable() and note else ''}"
+                if event.op_types and event.name != "OPERATOR_CALL":
+                    shown += f"  {_computed(event)}"
                 lines.append((block.name, *times, shown))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for first, *times, last in lines:
@@ -304,6 +402,105 @@ class Inspector:
                 *(cell.rjust(width) for cell, width in zip(times, widths[1:], strict=False)),
             ]
             print("  ".join((*cells, last)), file=file)
+
+
+    # -- with an ETRecord
+
+    def find_total_for_module(self, module_name: str) -> float:
+        """The sum of the mean times of what takes place in a module, in the unit of the `Inspector`: of events with a node
+        in a module whose key has `module_name` in it. Parts of a delegate count as its call does.
+        """
+        return sum(
+            event.perf_data.avg
+            for block in self.event_blocks
+            for event in block.events
+            if event.name != "OPERATOR_CALL"
+            and any(module_name in key for modules in event.module_hierarchy.values() for key in modules)
+        )
+
+    def get_exported_program(self, graph: str | None = None) -> RecordedProgram | None:
+        """The edge program of the ETRecord, or another of its graphs by name; None where there is none."""
+        if self.etrecord is None:
+            return None
+        if graph is None:
+            return edge_program(self.etrecord)[1]
+        if graph == EXPORTED:
+            return self.etrecord.exported_program
+        return self.etrecord.graph_map.get(graph if "/" in graph else f"{graph}/forward")
+
+    def numeric_gaps(
+        self,
+        distance: str | NumericalComparatorBase = "MSE",
+        disable_debug_handle_valdiation: bool = False,
+        reference_graph: str | None = None,
+    ) -> list[NumericGap]:
+        """The values of instructions and of parts of delegates beside those of a graph of the ETRecord, on its
+        representative inputs, with their `distance`: `MSE`, `L1`, `SNR`, or one of one's own.
+
+        The graph is `exported_program`, `edge_dialect_exported_program` or another of the record's; without a name the
+        exported program if all nodes of the edge program come from it, or the check of that is disabled.
+
+        Raises `ValueError` without an ETRecord or inputs in it, for an unknown distance and for a graph that there is
+        not; `ExecutorchError` for a graph that torch cannot evaluate, inputs that do not fit it, and without torch.
+        """
+        from et_vm.devtools.comparators import COMPARATORS
+        from et_vm.devtools.numeric_gaps import numeric_gaps
+
+        if self.etrecord is None:
+            raise ValueError("numeric gaps need an ETRecord: Inspector(…, etrecord=…)")
+        if isinstance(distance, str):
+            known = COMPARATORS.get(distance.strip().upper())
+            if known is None:
+                raise ValueError(f"no distance {distance!r}: {', '.join(COMPARATORS)}, or a comparator")
+            distance = known()
+        if distance.inspector is None:
+            distance.inspector = self
+        events = [event for block in self.event_blocks for event in block.events]
+        return numeric_gaps(
+            self.etrecord, events, distance, reference_graph, validated=not disable_debug_handle_valdiation
+        )
+
+    def calculate_numeric_gap(
+        self,
+        distance: str | NumericalComparatorBase,
+        disable_debug_handle_valdiation: bool = False,
+        reference_graph: str | None = None,
+    ) -> Any:
+        """What `numeric_gaps` gives as a `pandas.DataFrame`. Raises as it does, `ExecutorchError(NotSupported)` without
+        pandas.
+        """
+        found = self.numeric_gaps(distance, disable_debug_handle_valdiation, reference_graph)
+        return _data_frame([vars(one) for one in found], "calculate_numeric_gap")
+
+
+def _data_frame(rows: list[dict[str, Any]], function: str) -> Any:
+    try:
+        import pandas  # pyright: ignore[reportMissingTypeStubs, reportMissingImports]
+    except ModuleNotFoundError as error:
+        raise ExecutorchError(
+            Error.NotSupported, f"{function} needs the package pandas", hint="pip install pandas"
+        ) from error
+    made: Any = pandas
+    return made.DataFrame(rows)
+
+
+def _add(event: Event, other: Event) -> None:
+    event.perf_data.raw += other.perf_data.raw
+    event.start_time += other.start_time
+    event.raw_delegate_debug_metadatas += other.raw_delegate_debug_metadatas
+
+
+def _shortened(ops: Sequence[str]) -> str:
+    return f"['{ops[0]}', '{ops[1]}' ... '{ops[-1]}'] ({len(ops)} total)"
+
+
+def _computed(event: Event) -> str:
+    """The operators of an event and the module of the first, in short."""
+    ops = list(dict.fromkeys(event.op_types))
+    shown = ", ".join(ops[:_FEW]) + (f", … {len(ops) - _FEW} more" if len(ops) > _FEW else "")
+    modules = next(iter(event.module_hierarchy.values()), {})
+    path = next((path for path, _ in reversed(list(modules.values())) if path), "")
+    return f"{shown}  {path}".rstrip()
 
 
 def _identifier(event: ProfileEvent | DebugEvent) -> int | str | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,8 +17,17 @@ from et_vm.values import Tensor
 
 if TYPE_CHECKING:
     from et_ir.emit.debug_handles import Origin
+    from et_vm.devtools.inspector import Event
 
-__all__ = ["InstructionSource", "ObservedValue", "Recorder", "sources_of", "sources_of_map"]
+__all__ = [
+    "InstructionSource",
+    "ObservedValue",
+    "Recorder",
+    "methods_of_map",
+    "recorded_values",
+    "sources_of",
+    "sources_of_map",
+]
 
 
 _OUTPUT = 1 << 30
@@ -106,6 +115,55 @@ def sources_of_map(path: str, method: str) -> dict[int, InstructionSource]:
         raise InvalidFile(f"the debug map has no {error}", where=path, hint=hint) from error
     except (ValueError, TypeError, AttributeError) as error:
         raise InvalidFile(f"no debug map: {error}", where=path, hint=hint) from error
+    return found
+
+
+def methods_of_map(path: str) -> list[str]:
+    """The methods of a file of `et-compile --debug-map`. Raises as `sources_of_map` does."""
+    try:
+        found: Any = json.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise ExecutorchError(Error.AccessFailed, f"{path}: {error.strerror}", where=path) from error
+    except ValueError as error:
+        raise InvalidFile(f"no debug map: {error}", where=path) from error
+    if not isinstance(found, dict):
+        raise InvalidFile("no debug map: it is no JSON object", where=path)
+    return list(cast("dict[str, Any]", found))
+
+
+def recorded_values(
+    events: Sequence[Event], sources: Mapping[int, InstructionSource], inputs: Sequence[Any] = ()
+) -> list[ObservedValue]:
+    """The values that an ETDump has of the instructions of one execution, and of parts of delegates."""
+    found: list[ObservedValue] = []
+    told = {event.instruction_id for event in events if event.is_delegated_op and event.debug_data}
+    parts: dict[int, int] = {}
+    before: list[Any] = [value for value in inputs if isinstance(value, np.ndarray)]
+    for event in events:
+        if event.name == "OPERATOR_CALL" or event.instruction_id < 0 or event.name.startswith("Method::"):
+            continue
+        index = event.instruction_id
+        source = sources.get(index) or InstructionSource("", f"instruction {index}", Location())
+        values = [one for value in event.debug_data for one in (value if isinstance(value, list) else [value])]
+        node, operator, place, nodes = source.node, source.operator, source.place, ()
+        step = (index, 0)
+        if event.is_delegated_op:
+            parts[index] = parts.get(index, 0) + 1
+            inside = source.inside.get(str(event.delegate_debug_identifier), [])
+            node, place = inside[-1] if inside else ("", Location())
+            operator, step = event.delegate_debug_metadata.decode("utf-8", "replace"), (index, parts[index])
+        elif event.name == "DELEGATE_CALL":
+            # The values are those of all arguments, inputs too.
+            values = [one for one in values if not any(_same(one, other) for other in before)]
+            node, step = "", (index, _OUTPUT)
+            if index not in told:
+                nodes = tuple(dict.fromkeys(name for places in source.inside.values() for name, _ in places))
+        before += [one for one in values if isinstance(one, np.ndarray)]
+        found += [
+            ObservedValue(node, operator, place, number, step, one, nodes)
+            for number, one in enumerate(values)
+            if isinstance(one, np.ndarray | bool | int | float)
+        ]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Sides of a comparison: a compiled program, a text of any level, or a module of torch."""
+"""Sides of a comparison: a compiled program, a recorded execution, a text of any level, or a module of torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from et_tools.comparison.recording import InstructionSource, Recorder, sources_of, sources_of_map
+from et_tools.comparison.recording import (
+    InstructionSource,
+    Recorder,
+    methods_of_map,
+    recorded_values,
+    sources_of,
+    sources_of_map,
+)
 from et_tools.exit_codes import UsageError
 from et_tools.level_runs import LevelRunner, ModuleRun, method_names, method_signature
 from et_tools.vm_backends import chosen_backends, chosen_native
@@ -35,8 +42,8 @@ class Side(Protocol):
         """The methods."""
         ...
 
-    def signature(self, method: str) -> MethodSignature:
-        """The inputs of a method."""
+    def signature(self, method: str) -> MethodSignature | None:
+        """The inputs of a method; None for an execution, which had its inputs."""
         ...
 
     def examples(self, method: str) -> list[Any] | None:
@@ -61,7 +68,7 @@ class _File:
     def method_names(self) -> Sequence[str]:
         return self._program.method_names
 
-    def signature(self, method: str) -> MethodSignature:
+    def signature(self, method: str) -> MethodSignature | None:
         return self._program.method_meta(method)
 
     def examples(self, method: str) -> list[Any] | None:
@@ -98,6 +105,38 @@ class _File:
         return {one.index: InstructionSource("", one.name, Location()) for one in instructions}
 
 
+class _Recording:
+    """An execution in an ETDump with its debug buffer, of whichever runtime, with its sources from a debug map."""
+
+    def __init__(self, file: str, debug_buffer: str | None, debug_map: str | None):
+        """Raises `UsageError` without a buffer or a map, and for a file without executions, and what reading raises."""
+        from et_vm.devtools.inspector import Inspector
+
+        if debug_buffer is None or debug_map is None:
+            raise UsageError(f"{file} is an ETDump, whose values need --debug-buffer and --debug-map")
+        self.file = file
+        self._map = debug_map
+        blocks = Inspector(file, debug_buffer_path=debug_buffer).event_blocks
+        executed = [block for block in blocks if block.name == "Execute"]
+        if not executed or not executed[0].run_output:
+            raise UsageError(f"{file} has no execution with values: was there a debug buffer when it was recorded?")
+        self._block = executed[0]
+
+    @property
+    def method_names(self) -> Sequence[str]:
+        return methods_of_map(self._map)
+
+    def signature(self, method: str) -> MethodSignature | None:
+        return None
+
+    def examples(self, method: str) -> list[Any] | None:
+        return None
+
+    def run(self, method: str, inputs: Sequence[Any]) -> ModuleRun:
+        values = recorded_values(self._block.events, sources_of_map(self._map, method), inputs)
+        return ModuleRun(list(self._block.run_output), values=values)
+
+
 class _Module:
     """A module of any level by the reference evaluator, or at the executorch level by et-vm."""
 
@@ -112,7 +151,7 @@ class _Module:
     def method_names(self) -> Sequence[str]:
         return method_names(self._module)
 
-    def signature(self, method: str) -> MethodSignature:
+    def signature(self, method: str) -> MethodSignature | None:
         return method_signature(self._module, method)
 
     def examples(self, method: str) -> list[Any] | None:
@@ -145,7 +184,8 @@ class _Factory(_Module):
 
 
 def open_side(spec: str, args: argparse.Namespace, debug_map: str | None = None) -> Side:
-    """A side by what the command line calls it: a `.pte` or `.bpte`, a `.mlir`, a `.pt2`, or `file.py:factory`.
+    """A side by what the command line calls it: a `.pte` or `.bpte`, an ETDump (`.etdp`), a `.mlir`, a `.pt2`, or
+    `file.py:factory`.
 
     Raises `UsageError`, and what reading or exporting raises.
     """
@@ -158,6 +198,8 @@ def open_side(spec: str, args: argparse.Namespace, debug_map: str | None = None)
         verify_module(module)
         require_weights(module, spec)
         return _Module(spec, module, args)
+    if spec.endswith((".etdp", ".etdump")):
+        return _Recording(spec, args.debug_buffer, debug_map)
     if spec.endswith(".pt2"):
         from pathlib import Path
 

@@ -18,14 +18,14 @@ from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.specs import CompileSpec
 from et_ir.dialects.schema import SchemaOp
 from et_ir.driver.stages import run_pipeline
-from et_schema.xnnpack import serialize_xnnpack
+from et_schema.xnnpack import node_identifier, serialize_xnnpack
 from et_schema.xnnpack_check import check_graph
 
 __all__ = ["XnnpackBackend", "translate"]
 
 
 class XnnpackBackend(BackendDetails):
-    """Writes graphs for XNNPACK. Its own identifiers are the debug handles of nodes."""
+    """Writes graphs for XNNPACK. Its own identifiers are `node N`, of nodes by their debug handles."""
 
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
@@ -38,7 +38,7 @@ class XnnpackBackend(BackendDetails):
         mapping = DelegateMappingBuilder()
         for handle, ops in enumerate(made.handles, 1):
             if ops:
-                mapping.insert_delegate_mapping_entry(ops, handle)
+                mapping.insert_delegate_mapping_entry(ops, node_identifier(handle))
         return PreprocessResult(
             serialize_xnnpack(graph),
             mapping.get_delegate_mapping(),

@@ -70,6 +70,7 @@ class Translation:
         self.symbols = Globals(module)
         self.graph = GraphBuilder()
         self.fused: set[Operation] = set()
+        self._activations: dict[Operation, Operation] = {}
         """Activations that are part of the node before them."""
         self.handles: list[list[Operation]] = []
         """The ops that nodes of each debug handle compute."""
@@ -342,7 +343,9 @@ class Translation:
     # -- nodes
 
     def node(self, node: XNodeUnion, *ops: Operation, clamp: OutputMinMax | None = None) -> None:
-        """Add a node, which computes ops of the program."""
+        """Add a node, which computes ops of the program, and with a clamp the activations behind them."""
+        if clamp is not None:
+            ops = (*ops, *(self._activations[op] for op in ops if op in self._activations))
         self.handles.append(list(ops))
         # Handle 0 is for what no op stands for.
         self.graph.node(node, clamp, len(self.handles) if ops else 0)
@@ -359,6 +362,7 @@ class Translation:
             bounds = activation_bounds(user)
             if bounds is not None:
                 self.fused.add(user)
+                self._activations[op] = user
                 return user.results[0], OutputMinMax(*bounds)
         return value, None
 

@@ -122,9 +122,9 @@ class Delegate:
         for node, end in zip(self._graph.nodes, self._plan.ends, strict=True):
             began = ticks()
             self._walk(self._steps[start : self._first + end])
-            context.log(node.debug_handle, node.name, began, ticks())
+            context.log(node.identifier, node.name, began, ticks())
             context.log_values(
-                node.debug_handle, node.name, (self._plan.tensors[value] for value in node.results)
+                node.identifier, node.name, (self._plan.tensors[value] for value in node.results)
             )
             start = self._first + end
         self._walk(self._steps[start:])

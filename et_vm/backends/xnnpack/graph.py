@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from et_schema.errors import Error, InvalidFile
 from et_schema.scalar_type import ScalarType
-from et_schema.xnnpack import XnnpackBlob
+from et_schema.xnnpack import XnnpackBlob, node_identifier
 from et_schema.xnnpack_graph import (
     PerTokenDynamicQuant,
     XNNConv2d,
@@ -48,7 +48,7 @@ class NodeInfo(NamedTuple):
     translation: NodeTranslation
     operands: tuple[int, ...]
     results: tuple[int, ...]
-    debug_handle: int
+    identifier: str
 
 
 class XnnpackGraph:
@@ -106,8 +106,9 @@ class XnnpackGraph:
                         where=f"xnodes[{index}].output_min_max",
                     )
             translation = TRANSLATIONS[type(node)]
+            identifier = node_identifier(item.debug_handle)
             self.nodes.append(
-                NodeInfo(node, kind_name(node), limits, translation, operands, results, item.debug_handle)
+                NodeInfo(node, kind_name(node), limits, translation, operands, results, identifier)
             )
             for used in (*operands, *results):
                 if used != NO_VALUE:

@@ -60,7 +60,7 @@ def node_work(
 
     read = sum(nbytes(value) for value in dict.fromkeys(info.operands) if value != NO_VALUE)
     written = sum(nbytes(value) for value in info.results)
-    return PartWork(info.debug_handle, info.name, read, written, _flops(info.node, sizes))
+    return PartWork(info.identifier, info.name, read, written, _flops(info.node, sizes))
 
 
 def _flops(node: Any, sizes: _Sizes) -> int | None:

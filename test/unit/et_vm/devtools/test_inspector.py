@@ -96,8 +96,10 @@ def test_tables(recorded: tuple[Path, Path]) -> None:
     text = io.StringIO()
     inspector.save_data_to_tsv(text)
     rows = [line.split("\t") for line in text.getvalue().splitlines()]
+    # A number, the block, the name, six times, and four columns more; not the calls of operators again.
     assert {len(row) for row in rows} == {13}
-    assert rows[0][:3] == ["event_block_name", "event_name", "raw"]
+    assert rows[0][:4] == ["", "event_block_name", "event_name", "p10 (ms)"]
+    assert [row[2] for row in rows[3:]] == [*["native_call_add.out"] * 3, "Method::execute"]
 
 
 def test_without_pandas(recorded: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:

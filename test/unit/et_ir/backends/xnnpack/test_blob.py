@@ -130,7 +130,7 @@ def test_identifiers_lead_to_the_ops():
     assert isinstance(result.processed_bytes, bytes)
     (node,) = read_xnnpack(result.processed_bytes).graph.xnodes
     assert isinstance(node.xnode_union, XNNFullyConnected)
-    assert list(result.debug_handle_map) == [node.debug_handle]
+    assert list(result.debug_handle_map) == [f"node {node.debug_handle}"]
 
 
 def test_what_has_no_rule_is_named():

@@ -163,7 +163,7 @@ def test_events_of_nodes():
     build, events = chain(2, 4), Events()
     x, out = tensor(np.full(4, 16, np.float32)), tensor(np.zeros(4, np.float32))
     call(build.load(), [x, out], events)
-    assert events.seen == [("forward", 0, 100, "SquareRoot"), ("forward", 0, 101, "SquareRoot")]
+    assert events.seen == [("forward", 0, "node 100", "SquareRoot"), ("forward", 0, "node 101", "SquareRoot")]
     assert out.array.tolist() == [2] * 4
 
 

@@ -1,0 +1,7 @@
+"""ETRecords of programs: written from modules, under the names of ExecuTorch's `devtools.etrecord`."""
+
+from et_ir.etrecord.programs import NotRecordable
+from et_ir.etrecord.record import ETRecord, generate_etrecord, parse_etrecord
+from et_ir.etrecord.snapshot import Snapshot
+
+__all__ = ["ETRecord", "NotRecordable", "Snapshot", "generate_etrecord", "parse_etrecord"]

@@ -1,0 +1,232 @@
+"""ETRecords of compiled programs."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from et_ir.dialects.program import GetOp, GlobalOp, LiteralOp
+from et_ir.emit.debug_handles import DebugHandles, Origin
+from et_ir.etrecord.programs import recorded_program
+from et_schema import etrecord
+from et_schema.etrecord import RecordedProgram
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from et_ir.driver.managers import EdgeProgramManager, ExecutorchProgramManager
+    from et_ir.etrecord.snapshot import Snapshot
+
+__all__ = ["ETRecord", "generate_etrecord", "parse_etrecord"]
+
+_EXPORTED_GRAPH = 1
+"""The number of the exported graph in the records written here."""
+
+
+class ETRecord(etrecord.ETRecord):
+    """An ETRecord that can be written from modules: `et.get_etrecord()` gives that of a program, `save` writes it.
+
+    Programs are added once, edge programs before compiled ones; `ValueError` else.
+    """
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, module: ModuleOp) -> ETRecord:
+        """The record of a compiled program, a module of the executorch level, from its modules at earlier levels.
+
+        Raises `NotRecordable` for control flow, and for what else the format has no form for.
+        """
+        record = cls()
+        handles = DebugHandles(module)
+        if "aten" in snapshot.modules:
+            record._add_exported(snapshot.modules["aten"])
+        record._add_edge(snapshot.modules["edge"], handles)
+        record._add_compiled(handles)
+        if snapshot.inputs is not None:
+            record.update_representative_inputs(snapshot.inputs)
+        return record
+
+    def _add_exported(self, module: ModuleOp) -> None:
+        methods = _methods(module)
+        if "forward" in methods:
+            self.exported_program = recorded_program(methods["forward"], _symbols(module))
+            self.export_graph_id = _EXPORTED_GRAPH
+
+    def _add_edge(self, module: ModuleOp, handles: DebugHandles) -> None:
+        symbols = _symbols(module)
+        self.edge_dialect_program = {
+            name: recorded_program(
+                method, symbols, lambda location, name=name: handles.of(name, location), self.export_graph_id
+            )
+            for name, method in _methods(module).items()
+        }
+
+    def _add_compiled(self, handles: DebugHandles) -> None:
+        self.debug_handle_map, self.delegate_map, self.operators = {}, {}, {}
+        self.instruction_id_to_num_outs_map = {}
+        for method, rows in handles.origins.items():
+            if method not in self.edge_dialect_program:
+                continue
+            places = _last_places(self.edge_dialect_program[method])
+            inside = handles.delegates[method]
+            ordered = {at: sorted(several, key=lambda one: places.get(one, -1)) for at, several in inside.items()}
+            self.debug_handle_map[method] = {
+                str(row.instruction): ordered.get(row.instruction, row.handle)
+                for row in rows
+                if row.handle is not None or row.instruction in ordered
+            }  # pyright: ignore[reportAttributeAccessIssue]
+            self.delegate_map[method] = {
+                str(row.instruction): _delegate(row, ordered[row.instruction])
+                for row in rows
+                if row.instruction in ordered
+            }
+            self.operators[method] = {str(row.instruction): row.operator for row in rows}
+            self.instruction_id_to_num_outs_map[method] = {str(at): 1 for at in ordered}
+
+    # -- what users add
+
+    def add_exported_program(
+        self, exported_program: ExportedProgram | Mapping[str, ExportedProgram] | None
+    ) -> None:
+        """Add the program that was exported, of several methods `forward`."""
+        if self.exported_program is not None:
+            raise ValueError("the ETRecord has an exported program already")
+        if exported_program is not None:
+            from et_ir.frontend import import_program
+
+            self._add_exported(import_program(exported_program))
+
+    def add_edge_dialect_program(self, edge_dialect_program: EdgeProgramManager) -> None:
+        """Add a program of the edge level, before it is delegated, with the handles of its own nodes."""
+        if self.edge_dialect_program:
+            raise ValueError("the ETRecord has an edge program already")
+        self._edge_module = edge_dialect_program.module
+        self._add_edge(self._edge_module, DebugHandles(ModuleOp([])))
+
+    def add_executorch_program(self, executorch_program: ExecutorchProgramManager) -> None:
+        """Add a compiled program. The edge program, which has to be there, gets its handles."""
+        if self.debug_handle_map is not None:
+            raise ValueError("the ETRecord has a compiled program already")
+        module: ModuleOp | None = getattr(self, "_edge_module", None)
+        if module is None:
+            raise ValueError("add the edge program before the compiled one")
+        handles = DebugHandles(executorch_program.module)
+        self._add_edge(module, handles)
+        self._add_compiled(handles)
+
+    def add_extra_export_modules(
+        self, extra_recorded_export_modules: Mapping[str, ExportedProgram | EdgeProgramManager]
+    ) -> None:
+        """Add programs under names of their own; `ValueError` for a name that the format reserves."""
+        from et_ir.driver.managers import EdgeProgramManager
+        from et_ir.frontend import import_program
+
+        for name, program in extra_recorded_export_modules.items():
+            if any(reserved in name for reserved in (*etrecord.RESERVED, etrecord.EDGE, etrecord.EXPORTED)):
+                raise ValueError(f"the name {name!r} is reserved in ETRecords")
+            is_edge = isinstance(program, EdgeProgramManager)
+            module = program.module if is_edge else import_program(program)
+            numbers = DebugHandles(ModuleOp([]))
+            for method, function in _methods(module).items():
+
+                def handle(location: LocationAttr, method: str = method) -> int:
+                    return numbers.of(method, location)
+
+                made = recorded_program(function, _symbols(module), handle if is_edge else None)
+                self.graph_map[f"{name}/{method}"] = made
+
+    def update_representative_inputs(self, representative_inputs: Sequence[Any]) -> None:
+        """Give the inputs of `forward`, flat, with which numeric gaps are computed: tensors, arrays and numbers."""
+        self.representative_inputs = _saved([_as_tensor(one) for one in representative_inputs])
+
+    def update_reference_outputs(
+        self, reference_outputs: Mapping[str, Sequence[Any]] | Sequence[Any]
+    ) -> None:
+        """Give the expected outputs of test cases, by method or for `forward`: a list of lists."""
+        named = reference_outputs if isinstance(reference_outputs, Mapping) else {"forward": reference_outputs}
+        self.reference_outputs = _saved(
+            {
+                method: [[_as_tensor(one) for one in cast("Sequence[Any]", case)] for case in cases]
+                for method, cases in named.items()
+            }
+        )
+
+
+def generate_etrecord(
+    et_record: str | os.PathLike[str] | IO[bytes],
+    edge_dialect_program: EdgeProgramManager,
+    executorch_program: ExecutorchProgramManager,
+    exported_program: ExportedProgram | Mapping[str, ExportedProgram] | None = None,
+    extra_recorded_export_modules: Mapping[str, ExportedProgram | EdgeProgramManager] | None = None,
+) -> None:
+    """Write the ETRecord of a program from its stages. The edge program is the one before delegation.
+
+    Raises `NotRecordable` for control flow, and for what else the format has no form for; `OSError`.
+    """
+    record = ETRecord()
+    record.add_exported_program(exported_program)
+    record.add_edge_dialect_program(edge_dialect_program)
+    record.add_executorch_program(executorch_program)
+    record.add_extra_export_modules(extra_recorded_export_modules or {})
+    record.save(et_record)
+
+
+def parse_etrecord(etrecord_path: str | os.PathLike[str]) -> ETRecord:
+    """Read an ETRecord, whichever compiler has written it.
+
+    Raises `InvalidFile` for a file that is none, or a damaged one, `ExecutorchError(AccessFailed)` for one that cannot
+    be read.
+    """
+    found = etrecord.read_etrecord(etrecord_path)
+    return ETRecord(**{one.name: getattr(found, one.name) for one in fields(found)})
+
+
+def _methods(module: ModuleOp) -> dict[str, FuncOp]:
+    """The methods that compute something: not those that return constants."""
+    return {
+        op.sym_name.data: op
+        for op in module.body.block.ops
+        if isinstance(op, FuncOp)
+        and not all(isinstance(one, GetOp | LiteralOp | ReturnOp) for one in op.body.block.ops)
+    }
+
+
+def _symbols(module: ModuleOp) -> dict[str, GlobalOp]:
+    return {op.key: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+
+
+def _last_places(program: RecordedProgram) -> dict[int, int]:
+    """The place of the last node of each handle."""
+    return {node.handle: place for place, node in enumerate(program.nodes()) if node.handle is not None}
+
+
+def _delegate(row: Origin, whole: list[int]) -> dict[str, Any]:
+    """The backend, and the handles by its identifiers, shorter ones first: upstream's tools take the last one whose
+    text is in that of an event.
+    """
+    places = {} if row.delegate is None else row.delegate.places
+    handles = {
+        key: [one.handle for one in several if one.handle is not None]
+        for key, several in sorted(places.items(), key=lambda item: (len(item[0]), item[0]))
+    }
+    return {"name": row.operator if row.delegate is None else row.delegate.backend, "delegate_map": handles}
+
+
+def _as_tensor(value: Any) -> Any:
+    import numpy as np
+    import torch
+
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+def _saved(value: Any) -> bytes:
+    import torch
+
+    stream = io.BytesIO()
+    torch.save(value, stream)
+    return stream.getvalue()

@@ -1,0 +1,67 @@
+"""Distances between intermediate values and their references, under ExecuTorch's names.
+
+Values are compared in double precision; NaN count as 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final
+
+from et_vm.devtools.reference_values import as_tensor
+
+if TYPE_CHECKING:
+    from et_vm.devtools.inspector import Inspector
+
+__all__ = ["COMPARATORS", "L1Comparator", "MSEComparator", "NumericalComparatorBase", "SNRComparator"]
+
+
+class NumericalComparatorBase(ABC):
+    """A distance of one's own: a subclass says what `element_compare` gives, and may change values before."""
+
+    def __init__(self, inspector: Inspector | None = None) -> None:
+        self.inspector = inspector
+        """The inspector that compares."""
+
+    def preprocessing(
+        self, mapping: dict[tuple[tuple[int, ...], Any], tuple[tuple[int, ...], Any]]
+    ) -> dict[tuple[tuple[int, ...], Any], tuple[tuple[int, ...], Any]]:
+        """The pairs to compare, of all pairs: from the debug handles and the value of the reference graph, to those of
+        the execution. Values are tensors, or tuples of them.
+        """
+        return mapping
+
+    @abstractmethod
+    def element_compare(self, a: Any, b: Any) -> float:
+        """The distance of a value of an execution, `b`, from its reference `a`: tensors or numbers."""
+
+
+class MSEComparator(NumericalComparatorBase):
+    """The mean of the squared differences."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        return float((as_tensor(a) - as_tensor(b)).square().mean())
+
+
+class L1Comparator(NumericalComparatorBase):
+    """The sum of the absolute differences."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        return float((as_tensor(a) - as_tensor(b)).abs().sum())
+
+
+class SNRComparator(NumericalComparatorBase):
+    """The ratio of the power of the reference and that of the difference, in dB; infinite for equal values."""
+
+    def element_compare(self, a: Any, b: Any) -> float:
+        signal = as_tensor(a)
+        noise = signal - as_tensor(b)
+        return float(10 * (signal.square().mean() / noise.square().mean()).log10())
+
+
+COMPARATORS: Final[dict[str, type[NumericalComparatorBase]]] = {
+    "MSE": MSEComparator,
+    "L1": L1Comparator,
+    "SNR": SNRComparator,
+}
+"""The distances by name."""

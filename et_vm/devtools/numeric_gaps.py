@@ -1,0 +1,247 @@
+"""Numeric gaps of a recorded execution: its intermediate values beside those of a graph of an ETRecord.
+
+Instructions, and parts of delegates that say their values, are paired with the nodes that have their debug handles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from et_schema.errors import Error, ExecutorchError
+from et_schema.etrecord import EDGE, EXPORTED, ETRecord, RecordedNode, RecordedProgram
+from et_vm.devtools.associated_nodes import edge_program
+from et_vm.devtools.reference_values import load_tensors, node_values, plain_tensor
+
+if TYPE_CHECKING:
+    from et_vm.devtools.comparators import NumericalComparatorBase
+    from et_vm.devtools.inspector import Event
+
+__all__ = ["NumericGap", "numeric_gaps"]
+
+Handles = tuple[int, ...]
+NONE: Final = 0
+"""The handle of nodes that have none."""
+
+
+@dataclass(frozen=True)
+class NumericGap:
+    """A value of an execution, its reference, and the distances of both."""
+
+    aot_debug_handle: Handles
+    """The handles of the nodes."""
+    aot_ops: list[str]
+    """The nodes of the graph."""
+    aot_intermediate_output: Any
+    """The value of the last of them: a tensor, a number or a tuple of them."""
+    runtime_ops: list[str]
+    """The events of the execution."""
+    runtime_debug_handle: Handles
+    """Their handles."""
+    runtime_intermediate_output: Any
+    """The value of the execution."""
+    gap: list[float]
+    """A distance for each result."""
+    stacktraces: dict[str, str | None]
+    """The Python stack of each node."""
+
+
+@dataclass
+class _Observed:
+    """What events of an execution computed."""
+
+    order: tuple[int, int]
+    """The instruction, and the place among its events."""
+    values: list[Any]
+    names: list[str]
+    results: int
+
+
+def numeric_gaps(
+    record: ETRecord,
+    events: Sequence[Event],
+    comparator: NumericalComparatorBase,
+    reference_graph: str | None = None,
+    *,
+    validated: bool = True,
+) -> list[NumericGap]:
+    """The gaps of the events of an execution, in the order of the graph.
+
+    The graph is `exported_program`, `edge_dialect_exported_program` or one of the record's others; without a name the
+    exported program, unless a handle of the edge program has no node there and that is `validated`.
+
+    Raises `ValueError` for a graph that the record does not have, and for a record without inputs; `ExecutorchError` for
+    graphs that torch cannot evaluate, and for inputs that do not fit.
+    """
+    inputs = load_tensors(record.representative_inputs)
+    if inputs is None:
+        raise ValueError("the ETRecord has no representative inputs: update_representative_inputs gives it some")
+    program, handles = _reference(record, reference_graph, validated=validated)
+    nodes: dict[int, list[RecordedNode]] = {}
+    values: dict[int, Any] = {}
+    for node, value in node_values(program, inputs):
+        handle = handles.get(node.name, NONE) if handles is not None else node.handle
+        if handle is not None and not node.target.startswith(("_operator.", "torch.sym_")):
+            nodes.setdefault(handle, []).append(node)
+            values[handle] = value
+    mapping: dict[tuple[Handles, Any], tuple[Handles, Any]] = {}
+    observed = _merged(_observed(events))
+    for found, several in observed.items():
+        for number in range(several.results):
+            handle = found[-1 - number] if number < len(found) else NONE
+            if handle in values and handle != NONE:
+                pair = _pair(values[handle], several, number)
+                if pair is not None:
+                    mapping[found, pair[0]] = found, pair[1]
+    return [
+        _row(comparator, entry, nodes, observed)
+        for entry in comparator.preprocessing(mapping).items()
+        if entry[0][1] is not None and entry[1][1] is not None
+    ]
+
+
+def _reference(
+    record: ETRecord, name: str | None, *, validated: bool
+) -> tuple[RecordedProgram, Mapping[str, int] | None]:
+    """The graph to evaluate, and the handles of its nodes where they are not its own."""
+    if name in (None, EXPORTED):
+        exported = record.exported_program
+        handles = None if exported is None else _propagated(record, exported, validated=validated)
+        if exported is not None and handles is not None:
+            return exported, handles
+        if name is not None:
+            raise ValueError(
+                "exported_program cannot be the reference: "
+                + ("the ETRecord has none" if exported is None else "not every node of the edge program is from it")
+            )
+    if name in (None, EDGE):
+        return edge_program(record)[1], None
+    assert name is not None
+    found = record.graph_map.get(name if "/" in name else f"{name}/forward")
+    if found is None:
+        known = ", ".join((EXPORTED, EDGE, *record.graph_map))
+        raise ValueError(f"the ETRecord has no graph {name}: {known}")
+    return found, None
+
+
+def _propagated(
+    record: ETRecord, exported: RecordedProgram, *, validated: bool
+) -> dict[str, int] | None:
+    """The handles of the exported graph's nodes, by name: those of the edge nodes that come from them. None where an
+    edge node comes from no node of it.
+    """
+    edge = list(edge_program(record)[1].nodes())
+    known: dict[tuple[str, int], int] = {}
+    for node in edge:
+        for origin in node.origins:
+            if node.handle is not None:
+                known.setdefault(origin, node.handle)
+    found: dict[str, int] = {}
+    for node in exported.nodes():
+        candidates = [(node.name, record.export_graph_id or 0), *node.origins]
+        handle = next((known[one] for one in candidates if one in known), None)
+        if handle is not None:
+            found[node.name] = handle
+    matched = set(found.values())
+    if validated and any(node.handle not in matched for node in edge):
+        return None
+    return found
+
+
+def _observed(events: Sequence[Event]) -> dict[Handles, _Observed]:
+    """What the last event of each set of handles computed; calls of delegates that say the values of their parts have
+    none.
+    """
+    told: dict[str | None, set[int]] = {}
+    for event in events:
+        if event.is_delegated_op and event.op_types and event.debug_data:
+            told.setdefault(event.delegate_backend_name, set()).update(_of(event))
+    found: dict[Handles, _Observed] = {}
+    for place, event in enumerate(events):
+        if event.name == "OPERATOR_CALL" or not event.op_types or not event.debug_data:
+            continue
+        handles = _of(event)
+        if event.name == "DELEGATE_CALL" and not told.get(event.delegate_backend_name, set()).isdisjoint(handles):
+            continue
+        order = event.instruction_id, place
+        known = found.get(handles)
+        if known is None or order > known.order:
+            found[handles] = _Observed(order, event.debug_data, [event.name], event.num_outputs)
+    return found
+
+
+def _of(event: Event) -> Handles:
+    handles = event.debug_handles
+    return (handles,) if isinstance(handles, int) else tuple(handles or ())
+
+
+def _merged(observed: Mapping[Handles, _Observed]) -> dict[Handles, _Observed]:
+    """One entry for sets of handles that overlap: the value of the last, whose handles come last."""
+    merged: dict[Handles, _Observed] = {}
+    for handles, entry in observed.items():
+        names = list(entry.names)
+        for other in [one for one in merged if not set(one).isdisjoint(handles)]:
+            theirs = merged.pop(other)
+            first, last = (other, handles) if theirs.order < entry.order else (handles, other)
+            entry = entry if theirs.order < entry.order else theirs
+            handles = tuple(dict.fromkeys((*(one for one in first if one not in last), *last)))
+            names += theirs.names
+        merged[handles] = _Observed(entry.order, entry.values, names, entry.results)
+    return merged
+
+
+def _pair(reference: Any, observed: _Observed, number: int) -> tuple[Any, Any] | None:
+    """A reference and the value that corresponds to it; None where there is none."""
+    values = observed.values
+    if isinstance(reference, list | tuple):
+        last = values[-1 - number] if number < len(values) else None
+        flat = cast("list[Any]", last) if isinstance(last, list) else values
+        wanted = tuple(cast("Sequence[Any]", reference))
+        return (wanted, tuple(map(plain_tensor, flat))) if len(wanted) == len(flat) else None
+    value = values[-1 - number] if number < len(values) else None
+    if observed.results == 1 and len(values) > 1 and hasattr(reference, "shape"):
+        # An instruction has all results of its operator, and a delegate's call its inputs too.
+        fits = [one for one in values if getattr(one, "shape", None) == tuple(reference.shape)]
+        if len(fits) > 1:
+            name = str(reference.dtype).removeprefix("torch.")
+            fits = [one for one in fits if one.dtype.name == name]
+        value = fits[0] if len(fits) == 1 else values[-1]
+    return None if value is None or isinstance(value, list) else (reference, plain_tensor(value))
+
+
+def _row(
+    comparator: NumericalComparatorBase,
+    entry: tuple[tuple[Handles, Any], tuple[Handles, Any]],
+    nodes: Mapping[int, Sequence[RecordedNode]],
+    observed: Mapping[Handles, _Observed],
+) -> NumericGap:
+    (handles, reference), (found, value) = entry
+    pairs = list(_elements(reference, value))
+    ops = [node for handle in dict.fromkeys(handles) for node in nodes.get(handle, ())]
+    known = observed.get(found)
+    try:
+        gaps = [float(comparator.element_compare(one, other)) for one, other in pairs]
+    except RuntimeError as error:
+        raise ExecutorchError(
+            Error.InvalidArgument,
+            f"{', '.join(node.name for node in ops)}: the values cannot be compared: {str(error).splitlines()[0]}",
+        ) from error
+    return NumericGap(
+        handles,
+        [node.name for node in ops],
+        reference,
+        [] if known is None else known.names,
+        found,
+        value,
+        gaps,
+        {node.name: node.stack_trace for node in ops},
+    )
+
+
+def _elements(reference: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(reference, tuple):
+        yield from zip(cast("tuple[Any, ...]", reference), value, strict=True)
+    else:
+        yield reference, value
+
