@@ -110,7 +110,7 @@ def _names(argument: Mapping[str, Any]) -> list[str]:
 
 
 def _module(text: str) -> tuple[str, tuple[str, str]]:
-    key, path, kind = (text.split(",", 2) + ["", ""])[:3]
+    key, path, kind, *_ = [*text.split(",", 2), "", ""]
     return key, (path, kind)
 
 
@@ -166,7 +166,9 @@ class ETRecord:
         Raises `ValueError` for a record without an edge program or without the maps of a compiled one, `OSError`.
         """
         if not self.edge_dialect_program or self.debug_handle_map is None:
-            raise ValueError("an ETRecord needs an edge program and a compiled program: to_executorch gives both")
+            raise ValueError(
+                "an ETRecord needs an edge program and a compiled program: to_executorch gives both"
+            )
         if isinstance(path, str | os.PathLike):
             with atomic_writer(path) as stream:
                 self._write(stream)

@@ -296,6 +296,11 @@ def _parser() -> CommandParser:
         "--warmup", type=_count, default=1, metavar="N", help="executions before these (default: 1)"
     )
     profile.add_argument(
+        "--overhead",
+        action="store_true",
+        help="execute without tracing too, in turns, and print what tracing costs",
+    )
+    profile.add_argument(
         "--by", choices=("operator", "module", "line"), help="sum over instructions that have this in common"
     )
     profile.add_argument(
@@ -424,7 +429,9 @@ def _parser() -> CommandParser:
     diff.add_argument("--json", action="store_true", help="print JSON, with all differences")
 
     compare = verb("compare", "compare the values of a program with a reference", COMPARE, "FILE [REFERENCE]")
-    compare.add_argument("file", metavar="FILE", help="a .pte, an ETDump (.etdp), a .mlir at any level, or file.py:factory")
+    compare.add_argument(
+        "file", metavar="FILE", help="a .pte, a .mlir at any level, an ETDump, or file.py:factory"
+    )
     compare.add_argument(
         "reference", nargs="?", metavar="REFERENCE", help="the same: what values are compared with"
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import InputError
@@ -12,7 +12,7 @@ from et_tools.progress import progress
 if TYPE_CHECKING:
     from et_tools.vm_inputs import Input
     from et_vm.devtools.machine_peak import MachinePeak
-    from et_vm.devtools.profiling import Profile, ProfileRecorder, ProfileRow
+    from et_vm.devtools.profiling import Profile, ProfileRecorder, ProfileRow, Times
     from et_vm.program import Program
     from et_vm.tracer import EventTracer
 
@@ -30,6 +30,8 @@ class Measurement:
     """Bytes of the arenas."""
     resident: int | None
     """The most bytes that the process has had until the end of the executions."""
+    untraced: Times | None = None
+    """Times of executions without tracing, which took turns with the traced ones, if they were asked for."""
 
     def json(
         self, file: str, peak: MachinePeak | None, groups: Sequence[ProfileRow] | None = None
@@ -41,6 +43,8 @@ class Measurement:
             "method": self.method,
             "repeat": len(self.profile.runs),
             "total_ns": {"min": total.min, "median": total.median, "p90": total.p90},
+            "instructions_ns": asdict(self.profile.inside),
+            "untraced_ns": None if self.untraced is None else asdict(self.untraced),
             "load_ns": {phase: end - start for phase, start, end in self.recorder.loads},
             "memory": dict(self.recorder.allocations),
             "planned_bytes": self.planned,
@@ -59,27 +63,34 @@ def measure(
     warmup: int = 1,
     modules: Mapping[int, str] | None = None,
     tracer: EventTracer | None = None,
+    overhead: bool = False,
     **loading: Any,
 ) -> Measurement:
     """Execute a method `warmup + repeat` times, each from the same inputs. `modules` are paths by instruction; `tracer`
-    is told of all events too; `loading` is for `Program.load_method`.
+    is told of all events too; with `overhead`, each execution is followed by one of the method without tracing;
+    `loading` is for `Program.load_method`.
 
     Raises what loading and executing raise; an error of an input names its source.
     """
-    from et_vm.devtools.profiling import Profile, ProfileRecorder
+    import time
+
+    from et_vm.devtools.profiling import Profile, ProfileRecorder, Times
     from et_vm.devtools.resident_memory import peak_resident_bytes
     from et_vm.tracer import TracerGroup
 
     recorder = ProfileRecorder()
     events = recorder if tracer is None else TracerGroup(recorder, tracer)
     loaded = program.load_method(method, tracer=events, **loading)
+    plain = program.load_method(method, **loading) if overhead else None
+    untraced: list[float] = []
     for _ in progress(range(warmup + repeat), "executions"):
-        values = [
-            given.value.copy() if at in loaded.written_inputs else given.value
-            for at, given in enumerate(inputs)
-        ]
         try:
-            loaded.execute(values)
+            loaded.execute(_fresh(inputs, loaded.written_inputs))
+            if plain is not None:
+                values = _fresh(inputs, plain.written_inputs)
+                started = time.perf_counter_ns()
+                plain.execute(values)
+                untraced.append(time.perf_counter_ns() - started)
         except InputError as error:
             label, _, index = (error.where or "").partition(" ")
             if label == "input" and index.isdecimal():
@@ -88,7 +99,13 @@ def measure(
     planned = sum(program.method_meta(method).memory_planned_buffer_sizes().values())
     profile = Profile(loaded, recorder.runs[warmup:], modules)
     # Here, before the peak of the machine is measured: that takes more memory than many programs.
-    return Measurement(method, profile, recorder, planned, peak_resident_bytes())
+    times = Times.of(untraced[warmup:]) if overhead else None
+    return Measurement(method, profile, recorder, planned, peak_resident_bytes(), times)
+
+
+def _fresh(inputs: Sequence[Input], written: Collection[int]) -> list[Any]:
+    """The inputs, copies of those that the method writes to."""
+    return [given.value.copy() if at in written else given.value for at, given in enumerate(inputs)]
 
 
 def usual_threads() -> int:

@@ -87,12 +87,12 @@ def _run(side: Side, method: str, inputs: Sequence[Any]) -> ModuleRun:
 def _inputs(args: argparse.Namespace, method: str, ours: Side, reference: Side | None) -> list[Any]:
     signature = ours.signature(method)
     theirs = None if reference is None else reference.signature(method)
-    if reference is not None and theirs is not None and signature is not None:
-        if theirs.num_inputs() != signature.num_inputs():
-            raise UsageError(
-                f"{method} of {ours.file} takes {count(signature.num_inputs(), 'input')}, of {reference.file} "
-                f"{theirs.num_inputs()}"
-            )
+    if theirs is not None and signature is not None and theirs.num_inputs() != signature.num_inputs():
+        assert reference is not None
+        raise UsageError(
+            f"{method} of {ours.file} takes {count(signature.num_inputs(), 'input')}, of {reference.file} "
+            f"{theirs.num_inputs()}"
+        )
     if not args.input:
         for side in (ours, reference):
             examples = None if side is None else side.examples(method)

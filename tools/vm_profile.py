@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from et_vm.devtools.etdump import ETDumpTracer
     from et_vm.devtools.inspector import Inspector
     from et_vm.devtools.machine_peak import MachinePeak
-    from et_vm.devtools.profiling import Profile, ProfileRow
+    from et_vm.devtools.profiling import Profile, ProfileRow, Times
     from et_vm.program import Program
 
 __all__ = ["profile_file"]
@@ -63,6 +63,7 @@ def profile_file(args: argparse.Namespace) -> None:
         warmup=args.warmup,
         modules=None if args.debug_map is None else module_paths(args.debug_map, name),
         tracer=etdump,
+        overhead=args.overhead,
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
         native=chosen_native(args),
@@ -185,17 +186,29 @@ def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
+def _overhead(untraced: Times, profile: Profile) -> str:
+    """What tracing costs, and how near the times of instructions come to an execution and that."""
+    total, plain = profile.total.median, untraced.median
+    calls = sum(row.calls for row in profile.rows) / len(profile.runs)
+    each = (total - plain) / max(calls, 1)
+    inside = profile.inside.median
+    return (
+        f"untraced   median {plain / 1e3:.1f} µs; tracing adds {(total - plain) / 1e3:.1f} µs, "
+        f"{each / 1e3:.2f} an instruction; instructions take {inside / 1e3:.1f} µs, {inside / plain - 1:+.1%}"
+    )
+
+
 def _heading(measured: Measurement, peak: MachinePeak | None) -> list[str]:
     profile, recorder = measured.profile, measured.recorder
     total = profile.total
-    inside = sum(row.times.median for row in profile.rows)
     phases = ", ".join(f"{phase} {(end - start) / 1e6:.2f}" for phase, start, end in recorder.loads)
     sizes = [f"{label} {show_bytes(nbytes)}" for label, nbytes in recorder.allocations if nbytes]
     if measured.resident is not None:
         sizes.append(f"peak of the process {show_bytes(measured.resident)}")
     lines = [
         f"execution  min {total.min / 1e3:.1f} µs  median {total.median / 1e3:.1f} µs  p90 {total.p90 / 1e3:.1f} µs"
-        f"  ({inside / total.median if total.median else 0:.1%} in instructions)",
+        f"  ({profile.inside.median / total.median if total.median else 0:.1%} in instructions)",
+        *([] if measured.untraced is None else [_overhead(measured.untraced, profile)]),
         f"load ms    {phases}",
         f"memory     {', '.join(sizes) or 'none'}",
     ]

@@ -256,9 +256,7 @@ def _check_memory(config: ExecutorchBackendConfig) -> None:
 class ExecutorchProgramManager(_Printed):
     """A program ready to be written as a `.pte` file."""
 
-    def __init__(
-        self, module: ModuleOp, config: ExecutorchBackendConfig, snapshot: Snapshot | None = None
-    ):
+    def __init__(self, module: ModuleOp, config: ExecutorchBackendConfig, snapshot: Snapshot | None = None):
         self.module = module
         self.config = config
         self._snapshot = snapshot

@@ -105,7 +105,9 @@ class DebugHandles:
             wholes[method] = {}
             for index, op in enumerate(ops):
                 known = _given(op)
-                place = self._numbers.place(method, op.location) if known is None else _place(op.location, known)
+                place = (
+                    self._numbers.place(method, op.location) if known is None else _place(op.location, known)
+                )
                 inside = None
                 if isinstance(op, DelegateCallOp):
                     callee = lowered.get(op.callee.string_value())

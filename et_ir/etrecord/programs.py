@@ -1,7 +1,7 @@
 """Methods at the levels aten and edge as programs of an ETRecord: the JSON of ExecuTorch's serializer.
 
-Symbols become parameters, buffers and constants that are inputs of the graph, as in an exported program; each op becomes
-a node with the Python stack, the modules and the debug handle of its location.
+Symbols become parameters, buffers and constants that are inputs of the graph, as in an exported program; each op
+becomes a node with the Python stack, the modules and the debug handle of its location.
 """
 
 from __future__ import annotations
@@ -426,7 +426,9 @@ class _Writer:
         # Upstream's tools take nodes of one origin to have one handle.
         if node and self._origin_graph is not None and self._of_node.setdefault(node, handle) == handle:
             source = {"name": node, "target": "", "graph_id": self._origin_graph}
-            found["from_node"] = json.dumps([{**source, "pass_name": "", "action": "create", "from_node": []}])
+            found["from_node"] = json.dumps(
+                [{**source, "pass_name": "", "action": "create", "from_node": []}]
+            )
         return found
 
     def _failed(self, op: Operation, message: str) -> NotRecordable:
@@ -472,5 +474,3 @@ def _tensors(symbols: Iterable[GlobalOp]) -> Callable[[IO[bytes]], object]:
         )
 
     return write
-
-

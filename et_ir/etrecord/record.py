@@ -10,9 +10,12 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
 
+from et_ir.dialects.executorch import KernelCallOp, PlanOp
 from et_ir.dialects.program import GetOp, GlobalOp, LiteralOp
-from et_ir.emit.debug_handles import DebugHandles, Origin
+from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.emit.debug_handles import DebugHandles, Origin, instructions_of
 from et_ir.etrecord.programs import recorded_program
 from et_schema import etrecord
 from et_schema.etrecord import RecordedProgram
@@ -46,7 +49,7 @@ class ETRecord(etrecord.ETRecord):
         if "aten" in snapshot.modules:
             record._add_exported(snapshot.modules["aten"])
         record._add_edge(snapshot.modules["edge"], handles)
-        record._add_compiled(handles)
+        record._add_compiled(handles, module)
         if snapshot.inputs is not None:
             record.update_representative_inputs(snapshot.inputs)
         return record
@@ -66,17 +69,22 @@ class ETRecord(etrecord.ETRecord):
             for name, method in _methods(module).items()
         }
 
-    def _add_compiled(self, handles: DebugHandles) -> None:
+    def _add_compiled(self, handles: DebugHandles, module: ModuleOp) -> None:
         self.debug_handle_map, self.delegate_map, self.operators = {}, {}, {}
         self.instruction_id_to_num_outs_map = {}
+        plans = {op.key: instructions_of(op) for op in module.body.block.ops if isinstance(op, PlanOp)}
         for method, rows in handles.origins.items():
             if method not in self.edge_dialect_program:
                 continue
-            places = _last_places(self.edge_dialect_program[method])
+            program = self.edge_dialect_program[method]
+            places = _last_places(program)
+            reshaped = _reshaped(program, rows, plans[method])
             inside = handles.delegates[method]
-            ordered = {at: sorted(several, key=lambda one: places.get(one, -1)) for at, several in inside.items()}
+            ordered = {
+                at: sorted(several, key=lambda one: places.get(one, -1)) for at, several in inside.items()
+            }
             self.debug_handle_map[method] = {
-                str(row.instruction): ordered.get(row.instruction, row.handle)
+                str(row.instruction): ordered.get(row.instruction, reshaped.get(row.instruction, row.handle))
                 for row in rows
                 if row.handle is not None or row.instruction in ordered
             }  # pyright: ignore[reportAttributeAccessIssue]
@@ -117,7 +125,7 @@ class ETRecord(etrecord.ETRecord):
             raise ValueError("add the edge program before the compiled one")
         handles = DebugHandles(executorch_program.module)
         self._add_edge(module, handles)
-        self._add_compiled(handles)
+        self._add_compiled(handles, executorch_program.module)
 
     def add_extra_export_modules(
         self, extra_recorded_export_modules: Mapping[str, ExportedProgram | EdgeProgramManager]
@@ -134,7 +142,9 @@ class ETRecord(etrecord.ETRecord):
             numbers = DebugHandles(ModuleOp([]))
             for method, function in _methods(module).items():
 
-                def handle(location: LocationAttr, method: str = method) -> int:
+                def handle(
+                    location: LocationAttr, method: str = method, numbers: DebugHandles = numbers
+                ) -> int:
                     return numbers.of(method, location)
 
                 made = recorded_program(function, _symbols(module), handle if is_edge else None)
@@ -148,7 +158,9 @@ class ETRecord(etrecord.ETRecord):
         self, reference_outputs: Mapping[str, Sequence[Any]] | Sequence[Any]
     ) -> None:
         """Give the expected outputs of test cases, by method or for `forward`: a list of lists."""
-        named = reference_outputs if isinstance(reference_outputs, Mapping) else {"forward": reference_outputs}
+        named = (
+            reference_outputs if isinstance(reference_outputs, Mapping) else {"forward": reference_outputs}
+        )
         self.reference_outputs = _saved(
             {
                 method: [[_as_tensor(one) for one in cast("Sequence[Any]", case)] for case in cases]
@@ -203,6 +215,42 @@ def _symbols(module: ModuleOp) -> dict[str, GlobalOp]:
 def _last_places(program: RecordedProgram) -> dict[int, int]:
     """The place of the last node of each handle."""
     return {node.handle: place for place, node in enumerate(program.nodes()) if node.handle is not None}
+
+
+def _reshaped(
+    program: RecordedProgram, rows: Sequence[Origin], instructions: Sequence[Operation]
+) -> dict[int, list[int]]:
+    """Handles of instructions that are the last of a node and write its value in another shape: a negative one comes
+    after that of the node, for which upstream's tools find no value to compare, and fail to compare no others.
+    """
+    values = program.graph["tensor_values"]
+    shapes: dict[int, set[tuple[int | None, ...]]] = {}
+    for node in program.nodes():
+        if node.handle is not None:
+            names = [name for one in node.raw["outputs"] for name in _tensor_names(one)]
+            shapes[node.handle] = {
+                tuple(size.get("as_int") for size in values[name]["sizes"]) for name in names
+            }
+    last = {row.handle: row.instruction for row in rows if row.handle is not None}
+    found: dict[int, list[int]] = {}
+    for handle, instruction in last.items():
+        op = instructions[instruction]
+        if not isinstance(op, KernelCallOp) or handle not in shapes:
+            continue
+        written = {
+            tuple(size if size >= 0 else None for size in out.type.get_shape())
+            for out in op.outs
+            if is_tensor(out.type)
+        }
+        if written.isdisjoint(shapes[handle]):
+            found[instruction] = [handle, -handle]
+    return found
+
+
+def _tensor_names(output: dict[str, Any]) -> list[str]:
+    if "as_tensor" in output:
+        return [output["as_tensor"]["name"]]
+    return [one["name"] for one in output.get("as_tensors", ())]
 
 
 def _delegate(row: Origin, whole: list[int]) -> dict[str, Any]:

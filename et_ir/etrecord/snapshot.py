@@ -19,7 +19,7 @@ __all__ = ["Snapshot"]
 
 @dataclass
 class Snapshot(Observer):
-    """Copies of a program's module at the levels `aten` and `edge`, taken when these are reached. Weights are shared."""
+    """Copies of a program's module at the levels `aten` and `edge`, taken when reached. Weights are shared."""
 
     modules: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
     """The copies by level."""

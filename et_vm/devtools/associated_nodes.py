@@ -31,8 +31,8 @@ def edge_program(record: ETRecord) -> tuple[str, RecordedProgram]:
 
 
 def associate(blocks: Sequence[EventBlock], record: ETRecord, graph: str, where: str) -> None:
-    """Give events their debug handles, and the operators, stacks and modules of the nodes that have these; and blocks of
-    test cases the outputs that are expected of them.
+    """Give events their debug handles, and the operators, stacks and modules of the nodes that have these; and blocks
+    of test cases the outputs that are expected of them.
 
     Raises `InvalidFile` for the record of another program, `ValueError` for a graph that it does not have.
     """
@@ -64,15 +64,17 @@ def associate(blocks: Sequence[EventBlock], record: ETRecord, graph: str, where:
             event.num_outputs = results.get(key, 1)
             event.debug_handles = _handles(event, handles[key], delegates.get(key))
             _describe(event, nodes)
-    expected = _reference_outputs(record, method) if any(b.bundled_input_index is not None for b in blocks) else []
+    expected = (
+        _reference_outputs(record, method) if any(b.bundled_input_index is not None for b in blocks) else []
+    )
     for block in blocks:
         if block.bundled_input_index is not None and block.bundled_input_index < len(expected):
             block.reference_output = expected[block.bundled_input_index]
 
 
 def _handles(event: Event, whole: Any, delegate: Mapping[str, Any] | None) -> Any:
-    """The handles of an event: of a part of a delegate those of its identifier, none for an identifier that is not known;
-    else those of the instruction.
+    """The handles of an event: of a part of a delegate those of its identifier, none for an unknown identifier; else
+    those of the instruction.
     """
     if delegate is None:
         return whole
@@ -126,7 +128,8 @@ def _check_kinds(
     """Compare which instructions call delegates, and whether most others call what is in the graph; files of ExecuTorch
     do not say more.
     """
-    calls, wrong = 0, list[Event]()
+    calls = 0
+    wrong: list[Event] = []
     for event in events:
         key = str(event.instruction_id)
         if event.is_delegated_op or event.instruction_id < 0:

@@ -181,12 +181,12 @@ class Inspector:
 
     An ETRecord of the program says which nodes of its graph an event computes: `reference_graph_name` is
     `edge_dialect_exported_program`, or one of the record's other graphs. `delegate_metadata_parser` reads what backends
-    say of their events, and `delegate_time_scale_converter` the times of an event in a delegate, by its name, in the unit
-    of the `Inspector`. Modules are always known; `enable_module_hierarchy` is for calls as upstream's.
+    say of their events, and `delegate_time_scale_converter` the times of an event in a delegate, by its name, in the
+    unit of the `Inspector`. Modules are always known; `enable_module_hierarchy` is for calls as upstream's.
 
-    Raises `InvalidFile` for a damaged file and for an ETRecord of another program, `ExecutorchError(AccessFailed)` for one
-    that cannot be read, `ValueError` for units that cannot be converted and graphs that there are not, and `TypeError`
-    unless one of `etdump_path` and `etdump_data` is given.
+    Raises `InvalidFile` for a damaged file and for an ETRecord of another program, `ExecutorchError(AccessFailed)` for
+    one that cannot be read, `ValueError` for units that cannot be converted and graphs that there are not, and
+    `TypeError` unless one of `etdump_path` and `etdump_data` is given.
     """
 
     def __init__(
@@ -309,6 +309,8 @@ class Inspector:
             return None
         dtype = numpy_dtype(tensor.scalar_type)
         count = prod(tensor.sizes)
+        if count == 0 and min(tensor.sizes) >= 0:
+            return np.zeros(tensor.sizes, dtype)  # ExecuTorch's runtime gives it no place
         strides = tensor.strides or [1] * len(tensor.sizes)
         good = (
             len(strides) == len(tensor.sizes)
@@ -340,7 +342,9 @@ class Inspector:
                     "event_name": event.name,
                     "raw": event.perf_data.raw,
                     **{f"{name}{unit}": getattr(event.perf_data, name) for name in _COLUMNS},
-                    "op_types": event.op_types if len(event.op_types) < _SHOWN_OPS else _shortened(event.op_types),
+                    "op_types": event.op_types
+                    if len(event.op_types) < _SHOWN_OPS
+                    else _shortened(event.op_types),
                     "delegate_debug_identifier": event.delegate_debug_identifier,
                     "stack_traces": event.stack_traces,
                     "module_hierarchy": event.module_hierarchy,
@@ -361,8 +365,8 @@ class Inspector:
     def save_data_to_tsv(
         self, file: TextIO, include_units: bool = True, include_delegate_debug_data: bool = False
     ) -> None:
-        """Write the rows, separated by tabs, with a line of headings and a number in front: those columns and events that
-        ExecuTorch's table shows.
+        """Write the rows, separated by tabs, with a line of headings and a number in front: those columns and events
+        that ExecuTorch's table shows.
         """
         shown = [
             {name: value for name, value in row.items() if name not in _HIDDEN}
@@ -403,12 +407,11 @@ class Inspector:
             ]
             print("  ".join((*cells, last)), file=file)
 
-
     # -- with an ETRecord
 
     def find_total_for_module(self, module_name: str) -> float:
-        """The sum of the mean times of what takes place in a module, in the unit of the `Inspector`: of events with a node
-        in a module whose key has `module_name` in it. Parts of a delegate count as its call does.
+        """The sum of the mean times of what takes place in a module, in the unit of the `Inspector`: of events with a
+        node in a module whose key has `module_name` in it. Parts of a delegate count as its call does.
         """
         return sum(
             event.perf_data.avg

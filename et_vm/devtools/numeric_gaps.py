@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from et_schema.errors import Error, ExecutorchError
 from et_schema.etrecord import EDGE, EXPORTED, ETRecord, RecordedNode, RecordedProgram
 from et_vm.devtools.associated_nodes import edge_program
-from et_vm.devtools.reference_values import load_tensors, node_values, plain_tensor
+from et_vm.devtools.reference_values import as_tensor, load_tensors, node_values, plain_tensor
 
 if TYPE_CHECKING:
     from et_vm.devtools.comparators import NumericalComparatorBase
@@ -56,6 +56,7 @@ class _Observed:
     values: list[Any]
     names: list[str]
     results: int
+    handles: Handles = ()
 
 
 def numeric_gaps(
@@ -71,12 +72,14 @@ def numeric_gaps(
     The graph is `exported_program`, `edge_dialect_exported_program` or one of the record's others; without a name the
     exported program, unless a handle of the edge program has no node there and that is `validated`.
 
-    Raises `ValueError` for a graph that the record does not have, and for a record without inputs; `ExecutorchError` for
-    graphs that torch cannot evaluate, and for inputs that do not fit.
+    Raises `ValueError` for a graph that the record does not have, and for a record without inputs; `ExecutorchError`
+    for graphs that torch cannot evaluate, and for inputs that do not fit.
     """
     inputs = load_tensors(record.representative_inputs)
     if inputs is None:
-        raise ValueError("the ETRecord has no representative inputs: update_representative_inputs gives it some")
+        raise ValueError(
+            "the ETRecord has no representative inputs: update_representative_inputs gives it some"
+        )
     program, handles = _reference(record, reference_graph, validated=validated)
     nodes: dict[int, list[RecordedNode]] = {}
     values: dict[int, Any] = {}
@@ -89,13 +92,16 @@ def numeric_gaps(
     observed = _merged(_observed(events))
     for found, several in observed.items():
         for number in range(several.results):
-            handle = found[-1 - number] if number < len(found) else NONE
+            # A negative handle is that of a node whose value is written in another shape.
+            handle = abs(found[-1 - number]) if number < len(found) else NONE
             if handle in values and handle != NONE:
                 pair = _pair(values[handle], several, number)
                 if pair is not None:
-                    mapping[found, pair[0]] = found, pair[1]
+                    known = tuple(one for one in found if one > NONE)
+                    several.handles = known
+                    mapping[known, pair[0]] = known, pair[1]
     return [
-        _row(comparator, entry, nodes, observed)
+        _row(comparator, entry, nodes, {several.handles: several for several in observed.values()})
         for entry in comparator.preprocessing(mapping).items()
         if entry[0][1] is not None and entry[1][1] is not None
     ]
@@ -113,7 +119,11 @@ def _reference(
         if name is not None:
             raise ValueError(
                 "exported_program cannot be the reference: "
-                + ("the ETRecord has none" if exported is None else "not every node of the edge program is from it")
+                + (
+                    "the ETRecord has none"
+                    if exported is None
+                    else "not every node of the edge program is from it"
+                )
             )
     if name in (None, EDGE):
         return edge_program(record)[1], None
@@ -125,9 +135,7 @@ def _reference(
     return found, None
 
 
-def _propagated(
-    record: ETRecord, exported: RecordedProgram, *, validated: bool
-) -> dict[str, int] | None:
+def _propagated(record: ETRecord, exported: RecordedProgram, *, validated: bool) -> dict[str, int] | None:
     """The handles of the exported graph's nodes, by name: those of the edge nodes that come from them. None where an
     edge node comes from no node of it.
     """
@@ -162,7 +170,9 @@ def _observed(events: Sequence[Event]) -> dict[Handles, _Observed]:
         if event.name == "OPERATOR_CALL" or not event.op_types or not event.debug_data:
             continue
         handles = _of(event)
-        if event.name == "DELEGATE_CALL" and not told.get(event.delegate_backend_name, set()).isdisjoint(handles):
+        if event.name == "DELEGATE_CALL" and not told.get(event.delegate_backend_name, set()).isdisjoint(
+            handles
+        ):
             continue
         order = event.instruction_id, place
         known = found.get(handles)
@@ -179,9 +189,9 @@ def _of(event: Event) -> Handles:
 def _merged(observed: Mapping[Handles, _Observed]) -> dict[Handles, _Observed]:
     """One entry for sets of handles that overlap: the value of the last, whose handles come last."""
     merged: dict[Handles, _Observed] = {}
-    for handles, entry in observed.items():
-        names = list(entry.names)
-        for other in [one for one in merged if not set(one).isdisjoint(handles)]:
+    for key, value in observed.items():
+        handles, entry, names = key, value, list(value.names)
+        for other in [one for one in merged if not set(one).isdisjoint(key)]:
             theirs = merged.pop(other)
             first, last = (other, handles) if theirs.order < entry.order else (handles, other)
             entry = entry if theirs.order < entry.order else theirs
@@ -207,7 +217,26 @@ def _pair(reference: Any, observed: _Observed, number: int) -> tuple[Any, Any] |
             name = str(reference.dtype).removeprefix("torch.")
             fits = [one for one in fits if one.dtype.name == name]
         value = fits[0] if len(fits) == 1 else values[-1]
-    return None if value is None or isinstance(value, list) else (reference, plain_tensor(value))
+    if value is None or isinstance(value, list):
+        return None
+    shaped = _in_shape(plain_tensor(value), reference)
+    return None if shaped is None else (reference, shaped)
+
+
+def _in_shape(value: Any, reference: Any) -> Any:
+    """A value in the shape of its reference: one of as many elements is laid out as that, or with channels innermost,
+    whichever is nearer. None for another number of elements.
+    """
+    shape, wanted = getattr(value, "shape", None), getattr(reference, "shape", None)
+    if shape is None or wanted is None or shape == wanted:
+        return value
+    if value.numel() != reference.numel():
+        return None
+    candidates = [value.reshape(wanted)]
+    if len(wanted) == 4:
+        batch, channels, height, width = wanted
+        candidates.append(value.reshape(batch, height, width, channels).permute(0, 3, 1, 2))
+    return min(candidates, key=lambda one: float((as_tensor(one) - as_tensor(reference)).abs().sum()))
 
 
 def _row(
@@ -244,4 +273,3 @@ def _elements(reference: Any, value: Any) -> Iterator[tuple[Any, Any]]:
         yield from zip(cast("tuple[Any, ...]", reference), value, strict=True)
     else:
         yield reference, value
-

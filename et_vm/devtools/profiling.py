@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -176,6 +176,8 @@ class Profile:
         self.runs = tuple(runs)
         self.method = method.metadata.name()
         self.total = Times.of([run.end - run.start for run in runs])
+        self.inside = Times.of([sum(event.end - event.start for event in run.instructions) for run in runs])
+        """The times of all instructions of an execution."""
         modules = modules or {}
         own = [_sums((event.index, event) for event in run.instructions) for run in runs]
         inner = [
@@ -387,8 +389,9 @@ def flamegraph_lines(profile: Profile, root: str) -> list[str]:
 def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) -> dict[str, Any]:
     """Trace of the executions in Chrome's event format, which Perfetto reads; times in microseconds.
 
-    An execution encloses its instructions, and these enclose the events of backends. `live_bytes` are arena bytes in
-    use by instruction, a counter of the trace.
+    An execution encloses its instructions, and these enclose the events of backends. Where modules are known, a second
+    track has a span from the first to the last of consecutive instructions of a module, and an arrow to each of them.
+    `live_bytes` are arena bytes in use by instruction, a counter of the trace.
     """
     origin = profile.runs[0].start
     rows = {row.instruction: row for row in profile.rows}
@@ -403,6 +406,10 @@ def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) 
             **{"ts": (start - origin) / 1e3, "dur": (end - start) / 1e3, "args": args},
         }
 
+    if any(row.module for row in profile.rows):
+        events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "modules"}})
+        for run in profile.runs:
+            events += _module_flow(run, rows, span)
     for number, run in enumerate(profile.runs):
         events.append(span("Method::execute", "method", run.start, run.end, run=number))
         inner = iter(sorted(run.delegates, key=lambda event: (event.start, -event.end)))
@@ -423,3 +430,20 @@ def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) 
                 counter = {"ph": "C", "name": "live bytes", "pid": 1, "tid": 1}
                 events.append({**counter, "ts": (event.start - origin) / 1e3, "args": {"bytes": nbytes}})
     return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _module_flow(
+    run: Execution, rows: Mapping[int, ProfileRow], span: Callable[..., dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Spans of modules on a track of their own, and flow events from each to its instructions."""
+    for module, several in groupby(run.instructions, key=lambda event: rows[event.index].module):
+        if not module:
+            continue
+        inside = list(several)
+        yield {**span(module, "module", inside[0].start, inside[-1].end), "tid": 2}
+        for event in inside:
+            # One arrow: what is begun on the track of modules ends at the instruction of the same time.
+            arrow = {"name": "module", "cat": "module", "id": event.start, "pid": 1}
+            at = span(module, "module", event.start, event.end)["ts"]
+            yield {**arrow, "ph": "s", "tid": 2, "ts": at}
+            yield {**arrow, "ph": "f", "bp": "e", "tid": 1, "ts": at}

@@ -126,10 +126,13 @@ def _fitting(program: RecordedProgram, name: Mapping[str, Any], value: Any) -> A
     )
     dtype = getattr(torch, _DTYPES[meta["dtype"]])
     if not fits or dtype != value.dtype:
-        wanted = f"{_DTYPES[meta['dtype']]} [{', '.join('?' if size is None else str(size) for size in sizes)}]"
+        wanted = (
+            f"{_DTYPES[meta['dtype']]} [{', '.join('?' if size is None else str(size) for size in sizes)}]"
+        )
         found = f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
         raise ExecutorchError(
-            Error.InvalidArgument, f"the input {name.get('name')} is {found}, the reference graph takes {wanted}"
+            Error.InvalidArgument,
+            f"the input {name.get('name')} is {found}, the reference graph takes {wanted}",
         )
     return value
 
@@ -232,7 +235,16 @@ def _argument(argument: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
             return torch.device("cpu")
         case "as_graph":
             return _subgraph(value["graph"])
-        case "as_int" | "as_ints" | "as_float" | "as_floats" | "as_bool" | "as_bools" | "as_string" | "as_strings":
+        case (
+            "as_int"
+            | "as_ints"
+            | "as_float"
+            | "as_floats"
+            | "as_bool"
+            | "as_bools"
+            | "as_string"
+            | "as_strings"
+        ):
             return value
         case _:
             raise ExecutorchError(Error.NotSupported, f"the reference graph has an argument of kind {kind}")

@@ -144,7 +144,9 @@ def recorded_values(
             continue
         index = event.instruction_id
         source = sources.get(index) or InstructionSource("", f"instruction {index}", Location())
-        values = [one for value in event.debug_data for one in (value if isinstance(value, list) else [value])]
+        values = [
+            one for value in event.debug_data for one in (value if isinstance(value, list) else [value])
+        ]
         node, operator, place, nodes = source.node, source.operator, source.place, ()
         step = (index, 0)
         if event.is_delegated_op:

@@ -119,7 +119,9 @@ class _Recording:
         blocks = Inspector(file, debug_buffer_path=debug_buffer).event_blocks
         executed = [block for block in blocks if block.name == "Execute"]
         if not executed or not executed[0].run_output:
-            raise UsageError(f"{file} has no execution with values: was there a debug buffer when it was recorded?")
+            raise UsageError(
+                f"{file} has no execution with values: was there a debug buffer when it was recorded?"
+            )
         self._block = executed[0]
 
     @property
