@@ -106,7 +106,7 @@ def _names(argument: Mapping[str, Any]) -> list[str]:
         return [value["name"]]
     if kind == "as_tensors":
         return [one["name"] for one in value]
-    return [str(value.get("as_name", ""))] if isinstance(value, dict) else [""]
+    return [str(cast("Mapping[str, Any]", value).get("as_name", ""))] if isinstance(value, dict) else [""]
 
 
 def _module(text: str) -> tuple[str, tuple[str, str]]:

@@ -130,7 +130,8 @@ class DebugHandles:
 def _parts(location: LocationAttr) -> list[LocationAttr]:
     """The locations that were fused, of those that name nodes."""
     if isinstance(location, FusedLoc):
-        parts = [one for one in location.locations.data if isinstance(one, LocationAttr) and node_name(one)]
+        fused = cast("ArrayAttr[Attribute]", location.locations).data
+        parts = [one for one in fused if isinstance(one, LocationAttr) and node_name(one)]
         if parts:
             return parts
     return [location]

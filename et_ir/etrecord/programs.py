@@ -126,14 +126,14 @@ class _Writer:
         for op in block.ops:
             self._op(op)
         counts = len(block.args), len(self._output_specs) - len(self._mutations)
-        tree = {
+        tree: dict[str, Any] = {
             "inputs": [],
             "outputs": [],
             "in_spec": self._spec(IN_SPEC, counts[0]),
             "out_spec": self._spec(OUT_SPEC, counts[1]),
         }
         paths = {path: None for op in block.ops if (path := module_path(op.location))}
-        document = {
+        document: dict[str, Any] = {
             "graph_module": {
                 "graph": vars(self._graph),
                 "signature": {"input_specs": self._input_specs, "output_specs": self._output_specs},
@@ -158,10 +158,10 @@ class _Writer:
         attribute = self._method.attributes.get(name)
         if isinstance(attribute, TreeAttr | StringAttr):
             return attribute.data
-        leaves = [{"type": None, "context": None, "children_spec": []}] * count
-        flat = {"type": "builtins.tuple", "context": "null", "children_spec": leaves}
-        named = {"type": "builtins.dict", "context": "[]", "children_spec": []}
-        whole = {"type": "builtins.tuple", "context": "null", "children_spec": [flat, named]}
+        leaves: list[dict[str, Any]] = [{"type": None, "context": None, "children_spec": []}] * count
+        flat: dict[str, Any] = {"type": "builtins.tuple", "context": "null", "children_spec": leaves}
+        named: dict[str, Any] = {"type": "builtins.dict", "context": "[]", "children_spec": []}
+        whole: dict[str, Any] = {"type": "builtins.tuple", "context": "null", "children_spec": [flat, named]}
         return json.dumps([1, whole if name == IN_SPEC else flat])
 
     @staticmethod
@@ -183,7 +183,9 @@ class _Writer:
         self._tensor_value(name, op.type)
 
     def _input(self, argument: BlockArgument) -> None:
-        attributes = self._method.arg_attrs.data[argument.index].data if self._method.arg_attrs else {}
+        attributes: Mapping[str, Attribute] = {}
+        if self._method.arg_attrs is not None:
+            attributes = self._method.arg_attrs.data[argument.index].data
         said = attributes.get("program.name")
         name = self._fresh(said.data if isinstance(said, StringAttr) else f"arg_{argument.index}")
         self._names[argument] = name
@@ -325,7 +327,9 @@ class _Writer:
             items = cast("Sequence[SSAValue | None]", value)
             if not arg.type.element_optional:
                 return {"as_tensors": [self._value(one, op)["as_tensor"] for one in items if one is not None]}
-            optional = [{"as_none": []} if one is None else self._value(one, op) for one in items]
+            optional: list[dict[str, Any]] = [
+                {"as_none": []} if one is None else self._value(one, op) for one in items
+            ]
             return {"as_optional_tensors": optional}
         if isinstance(value, tuple):
             return self._list(op, cast("tuple[Any, ...]", value), arg.type)
@@ -344,7 +348,10 @@ class _Writer:
                 return _number(value)
 
     def _list(self, op: Operation, items: tuple[Any, ...], type: ArgType) -> dict[str, Any]:
-        values = [self._value(one, op) if isinstance(one, SSAValue) else _number(one) for one in items]
+        values = [
+            self._value(cast("SSAValue[Attribute]", one), op) if isinstance(one, SSAValue) else _number(one)
+            for one in items
+        ]
         kinds = {kind for one in values for kind in one}
         if "as_sym_int" in kinds:
             return {"as_sym_ints": [one.get("as_sym_int", one) for one in values]}

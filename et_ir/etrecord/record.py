@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from et_ir.dialects.executorch import KernelCallOp, PlanOp
 from et_ir.dialects.program import GetOp, GlobalOp, LiteralOp
 from et_ir.dialects.schema.tensors import is_tensor
-from et_ir.emit.debug_handles import DebugHandles, Origin, instructions_of
+from et_ir.emit.debug_handles import DebugHandles, Origin, SourcePlace, instructions_of
 from et_ir.etrecord.programs import recorded_program
 from et_schema import etrecord
 from et_schema.etrecord import RecordedProgram
@@ -83,11 +83,12 @@ class ETRecord(etrecord.ETRecord):
             ordered = {
                 at: sorted(several, key=lambda one: places.get(one, -1)) for at, several in inside.items()
             }
-            self.debug_handle_map[method] = {
-                str(row.instruction): ordered.get(row.instruction, reshaped.get(row.instruction, row.handle))
-                for row in rows
-                if row.handle is not None or row.instruction in ordered
-            }  # pyright: ignore[reportAttributeAccessIssue]
+            found: dict[str, int | list[int]] = {}
+            for row in rows:
+                several = ordered.get(row.instruction, reshaped.get(row.instruction, row.handle))
+                if several is not None:
+                    found[str(row.instruction)] = several
+            self.debug_handle_map[method] = found
             self.delegate_map[method] = {
                 str(row.instruction): _delegate(row, ordered[row.instruction])
                 for row in rows
@@ -257,7 +258,7 @@ def _delegate(row: Origin, whole: list[int]) -> dict[str, Any]:
     """The backend, and the handles by its identifiers, shorter ones first: upstream's tools take the last one whose
     text is in that of an event.
     """
-    places = {} if row.delegate is None else row.delegate.places
+    places: Mapping[str, Sequence[SourcePlace]] = {} if row.delegate is None else row.delegate.places
     handles = {
         key: [one.handle for one in several if one.handle is not None]
         for key, several in sorted(places.items(), key=lambda item: (len(item[0]), item[0]))
@@ -269,7 +270,7 @@ def _as_tensor(value: Any) -> Any:
     import numpy as np
     import torch
 
-    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+    return torch.as_tensor(value) if isinstance(value, np.ndarray) else value
 
 
 def _saved(value: Any) -> bytes:

@@ -82,7 +82,8 @@ def _handles(event: Event, whole: Any, delegate: Mapping[str, Any] | None) -> An
         event.delegate_backend_name = str(delegate.get("name", ""))
     if not event.is_delegated_op:
         return whole
-    return (delegate.get("delegate_map") or {}).get(str(event.delegate_debug_identifier))
+    parts: Mapping[str, Any] = delegate.get("delegate_map") or {}
+    return parts.get(str(event.delegate_debug_identifier))
 
 
 def _describe(event: Event, nodes: Mapping[int, Sequence[RecordedNode]]) -> None:
@@ -99,7 +100,8 @@ def _describe(event: Event, nodes: Mapping[int, Sequence[RecordedNode]]) -> None
 def _reference_outputs(record: ETRecord, method: str) -> list[Any]:
     from et_vm.devtools.reference_values import load_tensors
 
-    return (load_tensors(record.reference_outputs) or {}).get(method, [])
+    found: Mapping[str, list[Any]] = load_tensors(record.reference_outputs) or {}
+    return found.get(method, [])
 
 
 def _check_operators(

@@ -501,8 +501,8 @@ def _computed(event: Event) -> str:
     """The operators of an event and the module of the first, in short."""
     ops = list(dict.fromkeys(event.op_types))
     shown = ", ".join(ops[:_FEW]) + (f", … {len(ops) - _FEW} more" if len(ops) > _FEW else "")
-    modules = next(iter(event.module_hierarchy.values()), {})
-    path = next((path for path, _ in reversed(list(modules.values())) if path), "")
+    paths = [path for modules in event.module_hierarchy.values() for path, _ in modules.values()]
+    path = max(paths, key=len, default="")
     return f"{shown}  {path}".rstrip()
 
 

@@ -15,13 +15,19 @@ from et_schema.etrecord import RecordedNode, RecordedProgram, Tensors
 __all__ = ["as_tensor", "load_tensors", "node_values", "plain_tensor"]
 
 _EDGE: Final = "executorch.exir.dialects.edge.ops."
-_DTYPES: Final = (
+_DTYPES: Final[tuple[str, ...]] = (
     "", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64",
     "complex128", "bool", "bfloat16", "uint16", "float8_e5m2", "float8_e4m3fn",
 )  # fmt: skip
 """Element types by their numbers in the JSON."""
-_FORMATS: Final = ("", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
-_LAYOUTS: Final = (
+_FORMATS: Final[tuple[str, ...]] = (
+    "",
+    "contiguous_format",
+    "channels_last",
+    "channels_last_3d",
+    "preserve_format",
+)
+_LAYOUTS: Final[tuple[str, ...]] = (
     "", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "strided",
 )  # fmt: skip
 
@@ -124,7 +130,7 @@ def _fitting(program: RecordedProgram, name: Mapping[str, Any], value: Any) -> A
     fits = len(sizes) == value.dim() and all(
         said in (None, size) for said, size in zip(sizes, value.shape, strict=True)
     )
-    dtype = getattr(torch, _DTYPES[meta["dtype"]])
+    dtype = getattr(torch, _DTYPES[int(meta["dtype"])])
     if not fits or dtype != value.dtype:
         wanted = (
             f"{_DTYPES[meta['dtype']]} [{', '.join('?' if size is None else str(size) for size in sizes)}]"
@@ -211,7 +217,7 @@ def _function(target: str) -> Callable[..., Any]:
 
 def _argument(argument: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
     torch = _torch()
-    (kind, value), *_ = argument.items()
+    kind, value = next(iter(argument.items()))
     match kind:
         case "as_none":
             return None
@@ -226,11 +232,11 @@ def _argument(argument: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
         case "as_sym_ints" | "as_sym_bools":
             return [_symbolic(one, values) for one in value]
         case "as_scalar_type":
-            return getattr(torch, _DTYPES[value])
+            return getattr(torch, _DTYPES[int(value)])
         case "as_memory_format":
-            return getattr(torch, _FORMATS[value])
+            return getattr(torch, _FORMATS[int(value)])
         case "as_layout":
-            return getattr(torch, _LAYOUTS[value])
+            return getattr(torch, _LAYOUTS[int(value)])
         case "as_device":
             return torch.device("cpu")
         case "as_graph":

@@ -46,7 +46,7 @@ function drawGraph() {
   };
   pen.textBaseline = "middle";
   view.boxes = [];
-  const titles = [];
+  const titles = [], titled = [];
   modules.forEach((box, at) => {
     if (closed[at] >= 0 && closed[at] !== at || !shown(box)) return;
     const [x, y, w, h] = rectangle(box), folded = closed[at] === at;
@@ -63,7 +63,7 @@ function drawGraph() {
     pen.fillStyle = text;
     if (folded && h > 11) write(name, x + 6, middle, w - 8, Math.min(12, h * 0.7));
     // A title that would cover that of the module around it is left out.
-    if (!folded && h > 20 && (outer === undefined || middle - outer >= 11)) { write(name, x + 6, middle, w - 8, size); titles[at] = middle; }
+    if (!folded && h > 20 && (outer === undefined || middle - outer >= 11)) { titled.push([name, x + 6, middle, w - 8, size]); titles[at] = middle; }
     else titles[at] = outer;
   });
   const stand = (node) => {
@@ -112,6 +112,17 @@ function drawGraph() {
     if (h > 9) write(labels[node], x + 7 * scale, y + h / 2, w - 8 * scale, Math.min(15, 13 * scale));
     pen.globalAlpha = 1;
   });
+  // Titles come last: far away, the line that is theirs is lower than the text, which reaches into what is below.
+  for (const [name, x, middle, room, size] of titled) {
+    pen.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
+    const most = Math.floor(room / (size * 0.56)), taken = Math.min(room, pen.measureText(name.slice(0, most)).width);
+    pen.globalAlpha = 0.75;
+    pen.fillStyle = style("--panel");
+    pen.fillRect(x - 2, middle - size * 0.6, taken + 4, size * 1.2);
+    pen.globalAlpha = 1;
+    pen.fillStyle = text;
+    write(name, x, middle, room, size);
+  }
 }
 
 function zoomGraph(factor, x, y) {
