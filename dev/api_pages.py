@@ -143,6 +143,12 @@ API = (
         "et_vm.devtools.profiling",
         {
             "et_vm.devtools.inspector": ("Inspector", "EventBlock", "Event", "PerfData", "TimeScale"),
+            "et_vm.devtools.numeric_gaps": ("NumericGap",),
+            "et_vm.devtools.comparators": (
+                *("NumericalComparatorBase", "MSEComparator", "L1Comparator", "SNRComparator"),
+            ),
+            "et_ir.etrecord": ("ETRecord", "generate_etrecord", "parse_etrecord"),
+            "et_schema.etrecord": ("RecordedProgram", "RecordedNode"),
             "et_vm.devtools.profiling": (
                 *("ProfileRecorder", "Execution", "Profile", "ProfileRow", "Rates", "Times"),
                 *("group_rows", "chrome_trace", "stacks", "flamegraph_lines"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -227,6 +228,13 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
         raise ExecutorchError(Error.AccessFailed, f"cannot read {os.fspath(source)}: {reason}") from error
 
 
+_DAMAGE: Final = (
+    *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError),
+    *(zlib.error, struct.error),
+)
+"""What reading members of a damaged archive, or JSON of another shape, raises."""
+
+
 def _read(stream: IO[bytes], where: str) -> ETRecord:
     hint = "et-compile --etrecord writes one"
     try:
@@ -239,7 +247,7 @@ def _read(stream: IO[bytes], where: str) -> ETRecord:
         raise InvalidFile(f"not an ETRecord: {error}", where=where, hint=hint) from error
     except KeyError as error:
         raise InvalidFile(f"the ETRecord is damaged: it lacks {error}", where=where, hint=hint) from error
-    except (ValueError, TypeError, AttributeError, EOFError, NotImplementedError, zlib.error) as error:
+    except _DAMAGE as error:
         raise InvalidFile(f"the ETRecord is damaged: {error}", where=where, hint=hint) from error
 
 

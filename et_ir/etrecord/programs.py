@@ -52,6 +52,7 @@ _DTYPES: Final = {
 """The numbers of element types in the JSON."""
 _FORMATS: Final = {"contiguous_format": 1, "channels_last": 2, "channels_last_3d": 3, "preserve_format": 4}
 _LAYOUTS: Final = {"sparse_coo": 1, "strided": 7}
+_LARGEST: Final = 2**31 - 1
 _SIZE_FUNCTIONS: Final = {
     "add": "_operator.add", "sub": "_operator.sub", "mul": "_operator.mul", "floordiv": "_operator.floordiv",
     "max": "torch.sym_max", "min": "torch.sym_min", "eq": "_operator.eq", "lt": "_operator.lt",
@@ -110,6 +111,14 @@ class _Writer:
         self._output_specs: list[Any] = []
         self._mutations: list[tuple[Any, Any]] = []
         self._placeholders: dict[str, str] = {}
+        # Upstream's reader wants a range for each symbol.
+        self._ranges: dict[str, Any] = {
+            name: {
+                "min_val": interval.least or 0,
+                "max_val": _LARGEST if interval.most is None else interval.most,
+            }
+            for name, interval in method_ranges(method).items()
+        }
         self._of_node: dict[str, int] = {}
         """The debug handle of the nodes that come from each node of the exported graph."""
 
@@ -140,11 +149,7 @@ class _Writer:
                 "module_call_graph": [{"fqn": "", "signature": tree}, *({"fqn": path} for path in paths)],
             },
             "opset_version": {"aten": 10},
-            "range_constraints": {
-                name: {"min_val": interval.least or 0, "max_val": interval.most}
-                for name, interval in method_ranges(self._method).items()
-                if interval.most is not None
-            },
+            "range_constraints": self._ranges,
             "schema_version": {"major": 5, "minor": 4},
             "dialect": "",
             "verifiers": ["TRAINING" if self._handles is None else "EDGE"],
@@ -281,9 +286,7 @@ class _Writer:
         if len(op.results) == 1 and not op.info().variadic_results:
             name = self._fresh(base)
             return name, [name]
-        # Upstream gives such nodes of the edge dialect names of its own.
-        whole = self._fresh(base) if self._handles is None else base
-        return whole, [self._fresh(f"{base}_getitem_{index}") for index in range(len(op.results))]
+        return self._fresh(base), [self._fresh(f"{base}_getitem_{index}") for index in range(len(op.results))]
 
     def _compute(self, op: ComputeOp) -> None:
         function = op.function.data
@@ -388,7 +391,7 @@ class _Writer:
 
     def _tensor_value(self, name: str, type: TensorType[Attribute]) -> None:
         sizes = [
-            {"as_int": size} if isinstance(size, int) else _expression(name, dim, size)
+            {"as_int": size} if isinstance(size, int) else self._expression(name, dim, size)
             for dim, size in enumerate(sizes_of(type))
         ]
         strides: list[Any] = [{"as_int": 1}] * len(sizes)
@@ -407,8 +410,17 @@ class _Writer:
             "layout": _LAYOUTS["strided"],
         }
 
+    def _expression(self, name: str, dim: int, size: Any) -> dict[str, Any]:
+        """A size known at run time only: a symbol of the method, or one of its own for a longer expression."""
+        text = str(size)
+        if text not in self._ranges:
+            text = f"n_{name}_{dim}"
+            self._ranges[text] = {"min_val": 0, "max_val": _LARGEST}
+        return {"as_expr": {"expr_str": text, "hint": None}}
+
     def _number_value(self, name: str, type: Attribute) -> None:
         values = self._graph.sym_int_values if type == i64 else self._graph.sym_bool_values
+        self._ranges[f"n_{name}"] = {"min_val": 0, "max_val": _LARGEST}
         text = f"n_{name}" if type == i64 else f"Eq(n_{name}, 1)"
         values[name] = {"as_expr": {"expr_str": text, "hint": None}}
 
@@ -452,14 +464,6 @@ def _number(value: Any) -> dict[str, Any]:
     if isinstance(value, float):
         return {"as_float": value}
     return {"as_string": str(value)}
-
-
-def _expression(name: str, dim: int, size: Any) -> dict[str, Any]:
-    """A size known at run time only: a symbol of the method, or one of its own for a longer expression."""
-    text = str(size)
-    if size is None or not text.isidentifier():
-        text = f"n_{name}_{dim}"
-    return {"as_expr": {"expr_str": text, "hint": None}}
 
 
 def _tensors(symbols: Iterable[GlobalOp]) -> Callable[[IO[bytes]], object]:

@@ -18,7 +18,7 @@ from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.emit.debug_handles import DebugHandles, Origin, SourcePlace, instructions_of
 from et_ir.etrecord.programs import recorded_program
 from et_schema import etrecord
-from et_schema.etrecord import RecordedProgram
+from et_schema.etrecord import RecordedNode, RecordedProgram
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -78,7 +78,8 @@ class ETRecord(etrecord.ETRecord):
                 continue
             program = self.edge_dialect_program[method]
             places = _last_places(program)
-            reshaped = _reshaped(program, rows, plans[method])
+            exported = self.exported_program if method == "forward" else None
+            reshaped = _reshaped(program, exported, rows, plans[method])
             inside = handles.delegates[method]
             ordered = {
                 at: sorted(several, key=lambda one: places.get(one, -1)) for at, several in inside.items()
@@ -219,19 +220,23 @@ def _last_places(program: RecordedProgram) -> dict[int, int]:
 
 
 def _reshaped(
-    program: RecordedProgram, rows: Sequence[Origin], instructions: Sequence[Operation]
+    program: RecordedProgram,
+    exported: RecordedProgram | None,
+    rows: Sequence[Origin],
+    instructions: Sequence[Operation],
 ) -> dict[int, list[int]]:
     """Handles of instructions that are the last of a node and write its value in another shape: a negative one comes
     after that of the node, for which upstream's tools find no value to compare, and fail to compare no others.
     """
-    values = program.graph["tensor_values"]
-    shapes: dict[int, set[tuple[int | None, ...]]] = {}
+    original = {} if exported is None else {one.name: _shapes(exported, one) for one in exported.nodes()}
+    shapes: dict[int, set[_Shape]] = {}
+    before: dict[int, set[_Shape]] = {}
     for node in program.nodes():
         if node.handle is not None:
-            names = [name for one in node.raw["outputs"] for name in _tensor_names(one)]
-            shapes[node.handle] = {
-                tuple(size.get("as_int") for size in values[name]["sizes"]) for name in names
-            }
+            shapes[node.handle] = _shapes(program, node)
+            before[node.handle] = next(
+                (original[name] for name, _ in node.origins if name in original), set()
+            )
     last = {row.handle: row.instruction for row in rows if row.handle is not None}
     found: dict[int, list[int]] = {}
     for handle, instruction in last.items():
@@ -243,9 +248,19 @@ def _reshaped(
             for out in op.outs
             if is_tensor(out.type)
         }
-        if written.isdisjoint(shapes[handle]):
+        if written.isdisjoint(shapes[handle]) or (before[handle] and written.isdisjoint(before[handle])):
             found[instruction] = [handle, -handle]
     return found
+
+
+_Shape = tuple[int | None, ...]
+
+
+def _shapes(program: RecordedProgram, node: RecordedNode) -> set[_Shape]:
+    """The shapes of a node's results; None for sizes known at run time only."""
+    values = program.graph["tensor_values"]
+    names = [name for one in node.raw["outputs"] for name in _tensor_names(one)]
+    return {tuple(size.get("as_int") for size in values[name]["sizes"]) for name in names}
 
 
 def _tensor_names(output: dict[str, Any]) -> list[str]:

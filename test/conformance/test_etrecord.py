@@ -25,6 +25,7 @@ from et_vm.runtime import Runtime
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of stock about itself
 
+DISTANCES = ("MSE", "L1", "SNR")
 HIDDEN = ["debug_data", "raw"]
 """Columns of arrays, which test_etdump compares."""
 
@@ -64,7 +65,7 @@ MODELS = [
     "layers",
     "images",
     *(
-        pytest.param(name, marks=pytest.mark.slow)
+        pytest.param(name, marks=[pytest.mark.slow, pytest.mark.sweep])
         for name in ("digits", "mobilenet_v2", "bert", "llama", "vit")
     ),
 ]
@@ -135,19 +136,21 @@ def _gaps(found: Any) -> dict[frozenset[int], tuple[list[str], list[float]]]:
     }
 
 
-def _same_gaps(ours: Inspector, stock: Any, graph: str | None) -> int:
+def _equal(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12) or (math.isnan(one) and math.isnan(other))
+
+
+def _same_gaps(ours: Inspector, stock: Any, graph: str | None, distances: tuple[str, ...] = DISTANCES) -> int:
     """Where stock has a row, ours has the same; returns how many rows more there are."""
     counts = []
-    for distance in ("MSE", "L1", "SNR"):
+    for distance in distances:
         mine = _gaps(ours.calculate_numeric_gap(distance, reference_graph=graph))
         theirs = _gaps(stock.calculate_numeric_gap(distance, reference_graph=graph))
         assert theirs
         for handles, (ops, gap) in theirs.items():
             assert mine[handles][0] == ops
-            # Of several results, stock compares one.
-            assert any(math.isclose(gap[0], one, rel_tol=1e-6, abs_tol=1e-12) for one in mine[handles][1]), (
-                ops
-            )
+            # Of several results, stock compares one. The difference of infinities is NaN for both.
+            assert any(_equal(gap[0], one) for one in mine[handles][1]), ops
         counts.append(len(mine) - len(theirs))
     return min(counts)
 
@@ -260,3 +263,30 @@ def test_a_record_of_another_program(tmp_path: Path) -> None:
             with pytest.raises(InvalidFile, match="of another program: instruction"):
                 Inspector(paths[one][0][0], etrecord=paths[other][1] / record)
         assert Inspector(paths[one][0][0], etrecord=paths[one][1] / "net.etrecord").event_blocks
+
+
+class Sized(nn.Module):
+    """A size of the input in an argument, and a buffer that is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total += x.sum(0)
+        return x.reshape(x.shape[0] * 2, -1) + self.total.sum()
+
+
+def test_stock_reads_sizes_and_state(tmp_path: Path) -> None:
+    from executorch.devtools.etrecord import parse_etrecord as stock_parse
+
+    rows = torch.export.Dim("rows", min=2, max=16)
+    program = torch.export.export(Sized(), (torch.randn(3, 4),), dynamic_shapes=({0: rows},))
+    record = to_edge_transform_and_lower(program, generate_etrecord=True).to_executorch().get_etrecord()
+    record.save(tmp_path / "net.etrecord")
+    for size in (3, 5):
+        x = torch.randn(size, 4)
+        for name in ("exported_program", "edge_dialect_program"):
+            # Runs write to the buffers that were read.
+            graph = getattr(stock_parse(str(tmp_path / "net.etrecord")), name)
+            torch.testing.assert_close(graph.module()(x), Sized()(x))

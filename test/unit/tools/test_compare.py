@@ -136,6 +136,55 @@ def test_non_finite_values(command: Command) -> None:
     assert (ran.code, ran.out) == (0, "no NaN or infinity\n")
 
 
+@pytest.mark.parametrize("backend", [(), ("--backend", "xnnpack")])
+def test_a_recorded_execution(command: Command, backend: tuple[str, ...]) -> None:
+    """The values of an ETDump are those of the run that wrote it, and its ETRecord finds the same nodes."""
+    line = ("et-compile", "nets.py:layers", "-q", "-o", "net.pte", "--debug-map", "map.json", *backend)
+    assert command(*line, "--etrecord", "net.etrecord").code == 0
+    recorded = ("--write-etdump", "run.etdp", "--debug-buffer", "run.bin", "--repeat", "1", "--no-peak")
+    assert command("et-vm", "profile", "net.pte", *recorded).code == 0
+    maps = ("--debug-map", "map.json")
+    report = compared(
+        command, "run.etdp", "nets.py:layers", *maps, "--debug-buffer", "run.bin", "--input", "random:0"
+    )
+    direct = compared(command, "net.pte", "nets.py:layers", *maps, "--input", "random:0")
+    assert report["matched_by"] == "node"
+    assert {one["node"] for one in report["values"]} == {one["node"] for one in direct["values"]}
+    assert report["first"] is None
+    # The wrong inputs are other values.
+    compared(
+        command,
+        "run.etdp",
+        "nets.py:layers",
+        *maps,
+        "--debug-buffer",
+        "run.bin",
+        "--input",
+        "random:1",
+        code=1,
+    )
+    ran = command("et-vm", "profile", "--etdump", "run.etdp", "--etrecord", "net.etrecord")
+    assert "aten.convolution.default" in ran.out
+    given = ("--etrecord", "net.etrecord", "--debug-buffer", "run.bin", "--gap", "MSE")
+    ran = command("et-vm", "profile", "--etdump", "run.etdp", *given)
+    assert ran.out.splitlines()[0].split() == ["MSE", "events", "nodes"]
+    assert "linear" in ran.out
+    for line, code, message in (
+        (("compare", "run.etdp", "nets.py:layers"), 2, "need --debug-buffer and --debug-map"),
+        (
+            ("compare", "run.etdp", "nets.py:layers", "--debug-buffer", "map.json", *maps),
+            3,
+            "is not in the debug",
+        ),
+        (("profile", "net.pte", "--etrecord", "net.etrecord"), 2, "--etrecord applies to --etdump"),
+        (("profile", "--etdump", "run.etdp", "--gap", "L1"), 2, "--gap needs --etrecord and --debug-buffer"),
+        (("profile", "--etdump", "run.etdp", "--etrecord", "net.pte"), 3, "not an ETRecord"),
+    ):
+        ran = command("et-vm", *line)
+        assert (ran.code, message in ran.err) == (code, True), ran
+    assert command("et-compile", "nets.py:layers", "-q", "--emit", "edge", "--etrecord", "x").code == 2
+
+
 def test_wrong_usage(command: Command) -> None:
     for net in ("layers", "loop"):
         assert command("et-compile", f"nets.py:{net}", "-q", "-o", f"{net}.pte").code == 0

@@ -1,0 +1,124 @@
+"""ETRecord files that are damaged, or none at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.etrecord import ETRecord, RecordedProgram, read_etrecord
+
+NODE = {
+    "name": "add",
+    "target": "torch.ops.aten.add.Tensor",
+    "inputs": [],
+    "outputs": [{"as_tensor": {"name": "add"}}],
+    "metadata": {
+        "debug_handle": "7",
+        "nn_module_stack": "L__self__,,Net;L__self__fc,fc,torch.nn.Linear",
+        "from_node": json.dumps([{"name": "add", "graph_id": 3, "from_node": []}]),
+    },
+}
+
+
+def program(*nodes: dict[str, Any], version: int = 5) -> RecordedProgram:
+    return RecordedProgram(
+        {
+            "graph_module": {
+                "graph": {"inputs": [], "outputs": [], "nodes": list(nodes), "tensor_values": {}}
+            },
+            "schema_version": {"major": version, "minor": 0},
+        }
+    )
+
+
+def saved(record: ETRecord) -> bytes:
+    stream = io.BytesIO()
+    record.save(stream)
+    return stream.getvalue()
+
+
+def record() -> ETRecord:
+    return ETRecord(
+        edge_dialect_program={"forward": program(NODE), "step": program()},
+        graph_map={"before/forward": program()},
+        debug_handle_map={"forward": {"0": 7, "1": [7, 8]}},
+        delegate_map={"forward": {}},
+        instruction_id_to_num_outs_map={"forward": {}},
+        operators={"forward": {"0": "aten::add.out"}},
+        representative_inputs=b"12",
+        export_graph_id=3,
+    )
+
+
+def changed(data: bytes, **members: bytes | None) -> bytes:
+    """The file with other members, or without some."""
+    source, stream = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in source.namelist():
+            content = members.get(name.replace("/", "__"), source.read(name))
+            if content is not None:
+                archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    one = record()
+    one.save(tmp_path / "net.etrecord")
+    found = read_etrecord(tmp_path / "net.etrecord")
+    assert found == one
+    (node,) = found.edge_dialect_program["forward"].nodes()
+    assert (node.name, node.operator, node.handle) == ("add", "aten.add.Tensor", 7)
+    assert node.modules == {"L__self__": ("", "Net"), "L__self__fc": ("fc", "torch.nn.Linear")}
+    assert node.origins == (("add", 3),)
+    assert found.copy().debug_handle_map is None
+
+
+def test_what_is_needed() -> None:
+    for one in (ETRecord(), ETRecord(edge_dialect_program={"forward": program()})):
+        with pytest.raises(ValueError, match="needs an edge program"):
+            saved(one)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"PK nothing", "not an ETRecord"),
+        (changed(saved(record()), ETRECORD_V0=None), "no member ETRECORD_V0"),
+        (changed(saved(record()), debug_handle_map=b"{"), "damaged"),
+        (changed(saved(record()), debug_handle_map=b"[]"), "no JSON object"),
+        (changed(saved(record()), delegate_map=b'{"forward": 3}'), "without a map"),
+        (changed(saved(record()), edge_dialect_exported_program__forward=b"{}"), "lacks 'schema_version'"),
+        (changed(saved(record()), edge_dialect_exported_program__forward_constants=None), "lacks"),
+    ],
+)
+def test_damage(data: bytes, message: str) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        read_etrecord(data)
+
+
+def test_damaged_bytes() -> None:
+    """Each fault is an error of ours, wherever a byte is wrong."""
+    data = saved(record())
+    for place in range(0, len(data), 7):
+        wrong = bytearray(data)
+        wrong[place] ^= 0x41
+        try:
+            read_etrecord(bytes(wrong))
+        except InvalidFile:
+            continue
+
+
+def test_paths_and_versions(tmp_path: Path) -> None:
+    with pytest.raises(ExecutorchError, match="cannot read") as caught:
+        read_etrecord(tmp_path / "none.etrecord")
+    assert caught.value.code is Error.AccessFailed
+    one = record()
+    one.edge_dialect_program["forward"] = program(version=9)
+    with pytest.raises(InvalidFile, match="version 9 of the schema, 5 is known"):
+        read_etrecord(saved(one))
