@@ -26,6 +26,10 @@ TRAINED = ("digits", "minilm")
 """The examples with trained weights."""
 LOOPING = ("translator",)
 """The examples with a loop in them."""
+DECODING = ("cached_llama",)
+"""The examples whose inference is one step of a decoder, which keeps its cache."""
+POSITION = 64
+"""Of the token in such a step: in the middle of the cache."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,17 @@ class Subject:
 
 
 def subject(name: str) -> Subject:
-    """The example `name`, of `NAMES`, `TRAINED` or `LOOPING`; raises `KeyError` for another."""
+    """The example `name`, of `NAMES`, `TRAINED`, `LOOPING` or `DECODING`; raises `KeyError` for another."""
     if name in LOOPING:
         from examples.models.translator import translator
 
         module, arguments, _ = translator()
         return Subject(name, module, arguments)
+    if name in DECODING:
+        from examples.models.cached_llama import cached_llama
+
+        decoder = cached_llama()["decode"][0]
+        return Subject(name, decoder, (torch.tensor([[5]]), torch.tensor([POSITION])))
     if name == "digits":
         from examples.digits.network import digits as factory
     elif name == "minilm":
@@ -111,7 +120,10 @@ def compile_stock_for_xnnpack(program: torch.export.ExportedProgram) -> bytes:
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
         from executorch.exir import to_edge_transform_and_lower
 
-        return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
+        # It executes writes to state when it lowers them, which autograd refuses.
+        with torch.no_grad():
+            lowered = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()])
+            return lowered.to_executorch().buffer
 
 
 LEVELS = ("0", "1", "2", "s")

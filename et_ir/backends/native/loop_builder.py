@@ -43,7 +43,7 @@ from et_ir.dialects.native import (
     SelectOp,
     StridedLoadOp,
 )
-from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_type
+from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_of, vector_type
 from et_ops.sizes import Expression
 
 __all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
@@ -52,11 +52,6 @@ Index: TypeAlias = int | SSAValue
 """A size or a place: a number, or a value of type `index`."""
 
 _Op = TypeVar("_Op", bound=Operation)
-
-
-def vector_of(*shape: int, element: Attribute = f32) -> VectorType[Attribute]:
-    """The type of a vector, of f32 unless told otherwise."""
-    return VectorType(element, shape)
 
 
 @dataclass
@@ -83,6 +78,7 @@ class LoopBuilder:
         self.active: SSAValue | None = None
         """The lanes of vectors that have elements, where some have none."""
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._indices: dict[int, SSAValue] = {}
         self._entry = entry
         self._last_constant: Operation | None = None
 
@@ -120,9 +116,13 @@ class LoopBuilder:
 
     def index(self, value: Index) -> SSAValue:
         """A value of type `index`."""
-        if isinstance(value, int):
-            return self.constant(IntegerAttr.from_index_int_value(value), IndexType())
-        return value
+        if not isinstance(value, int):
+            return value
+        found = self._indices.get(value)
+        if found is None:
+            made = self.constant(IntegerAttr.from_index_int_value(value), IndexType())
+            found = self._indices[value] = made
+        return found
 
     def add(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):

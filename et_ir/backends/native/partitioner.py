@@ -19,6 +19,7 @@ from et_ir.backends.native.backend import (
     NativeBackend,
 )
 from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
+from et_ir.backends.native.kernels.gathers import looks_up_rows
 from et_ir.backends.native.kernels.integer_operands import is_dynamic_factor, is_weight
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.quantized_operands import (
@@ -104,7 +105,8 @@ class NativeSupport(OperatorSupport):
         if not has_known_sizes(value):
             return Diagnostic("a size without an expression", str(value.type))
         form = form_of_operator(op)
-        if form in FIXED_FORMS or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
+        fixed = form in FIXED_FORMS and not looks_up_rows(op)
+        if fixed or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
             return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self._ranges) is None:
             return Diagnostic("unbounded size", str(value.type))

@@ -46,7 +46,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.discardable import discardable
-from et_ir.dialects.native.types import memref_type, vector_type
+from et_ir.dialects.native.types import memref_type, vector_of, vector_type
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
@@ -369,7 +369,7 @@ class ConcatOp(IRDLOperation):
     def __init__(self, parts: Sequence[SSAValue]):
         types = [vector_type(part) for part in parts]
         width = sum(type.get_shape()[0] for type in types)
-        super().__init__(operands=[parts], result_types=[VectorType(types[0].element_type, [width])])
+        super().__init__(operands=[parts], result_types=[vector_of(width, element=types[0].element_type)])
 
     def verify_(self) -> None:
         types = [vector_type(part) for part in self.parts]
@@ -413,7 +413,7 @@ class CompareOp(IRDLOperation):
         super().__init__(
             operands=[lhs, rhs],
             properties={"predicate": StringAttr(predicate)},
-            result_types=[VectorType(i1, type.get_shape())],
+            result_types=[vector_of(*type.get_shape(), element=i1)],
         )
 
     def verify_(self) -> None:
@@ -554,7 +554,7 @@ class ConvertOp(IRDLOperation):
         super().__init__(
             operands=[source],
             properties={"kind": StringAttr(kind)},
-            result_types=[VectorType(element, vector_type(source).get_shape())],
+            result_types=[vector_of(*vector_type(source).get_shape(), element=element)],
         )
 
     def verify_(self) -> None:

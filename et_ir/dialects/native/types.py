@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any, cast
 
@@ -12,16 +13,23 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     VectorType,
+    f32,
 )
 from xdsl.ir import Attribute, SSAValue
 
-__all__ = ["float_splat", "integer_splat", "memref_type", "resized_splat", "vector_type"]
+__all__ = ["float_splat", "integer_splat", "memref_type", "resized_splat", "vector_of", "vector_type"]
 
 
 def vector_type(value: SSAValue) -> VectorType[Attribute]:
     """The type of a value that is a vector."""
     assert isinstance(value.type, VectorType)
     return cast("VectorType[Attribute]", value.type)
+
+
+@cache
+def vector_of(*shape: int, element: Attribute = f32) -> VectorType[Attribute]:
+    """The type of a vector, of f32 unless told otherwise: made once, as each one that is made is verified."""
+    return VectorType(element, shape)
 
 
 def memref_type(value: SSAValue) -> MemRefType[Attribute]:

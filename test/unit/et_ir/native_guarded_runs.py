@@ -178,6 +178,8 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
     (image(nn.Conv1d(5, 18, 5, padding=2), nn.Conv1d(18, 33, 3, groups=3)), [(2, 5, 11)]),
     (image(nn.Conv3d(3, 17, 3, padding=1), nn.AvgPool3d(2, 1, 1)), [(1, 3, 3, 4, 5)]),
     (image(nn.Conv2d(33, 20, 3, padding=1), nn.Conv2d(20, 35, 3)), [(2, 33, 13, 10)]),
+    # Filters that are transformed in each call.
+    (image(nn.Conv2d(130, 140, 3, padding=1)), [(1, 130, 8, 8)]),
     (Bytes(), [(1, 3, 17, 14)]),
     (
         image(nn.Conv2d(5, 18, 1), nn.Conv2d(18, 18, 3, 2, 1, groups=18), nn.Conv2d(18, 7, 1)),

@@ -1,6 +1,7 @@
 """Gather and scatter kernels: places are computed, or read from tensors.
 
-Places of the result are rows of elements that follow each other in the source too: one element at least. An index that
+Places of the result are rows of elements that follow each other in the source too: one element at least. Of sizes that
+are known at run time only, there is code for rows that a tensor of indices names. An index that
 is out of range is reported as an invalid argument of the call, and that of element 0 is used in its stead, so that no
 access is outside of a tensor.
 """
@@ -17,16 +18,25 @@ from xdsl.dialects.builtin import IndexType, i1, i32, i64
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.elements import element_of, is_float
-from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.host import Host, Number, Operand
 from et_ir.backends.native.kernels.pointwise import copy_kernel
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.backends.native.sizes import count_of, product, shape_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
-__all__ = ["GATHERS", "SCATTERS", "gather_kernel", "is_taken", "scatter_kernel"]
+__all__ = [
+    "GATHERS",
+    "SCATTERS",
+    "gather_kernel",
+    "is_taken",
+    "looks_up_rows",
+    "scatter_kernel",
+    "sized_gather_kernel",
+]
 
 VECTORS: Final = 4
 
@@ -44,6 +54,37 @@ class _Rows:
     inner: int
     place: _Place
     indices: Sequence[SSAValue] = field(default_factory=tuple[SSAValue, ...])
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """Rows of a tensor by one tensor of indices, in the place of a dimension."""
+
+    dim: int
+    index: SSAValue
+    wraps: bool
+    """Whether indices below 0 count from the end."""
+
+
+def _lookup(op: SchemaOp) -> _Lookup | None:
+    """What an op looks up; None where it does something else."""
+    rank = tensor_type(op.operands[0]).get_num_dims()
+    match operator_name(op):
+        case "embedding":
+            return _Lookup(0, op.arg("indices"), wraps=False)
+        case "index_select" if rank:
+            return _Lookup(int(op.arg("dim")) % rank, op.arg("index"), wraps=False)
+        case "index.Tensor":
+            given: Sequence[SSAValue | None] = op.arg("indices")
+            ((dim, index), *others) = [(dim, one) for dim, one in enumerate(given) if one is not None]
+            return None if others else _Lookup(dim, index, wraps=True)
+        case _:
+            return None
+
+
+def looks_up_rows(op: SchemaOp) -> bool:
+    """Whether there is code for an operator of `GATHERS` whatever its sizes are."""
+    return _lookup(op) is not None
 
 
 # -- places
@@ -275,8 +316,11 @@ def is_taken(op: SchemaOp) -> bool:
         numbers = cast("Sequence[object]", given) if isinstance(given, Sequence) else [given]
         if any(isinstance(one, SSAValue) for one in numbers):
             return False
-    if not all(is_tensor(value.type) and tensor_type(value).has_static_shape() for value in op.operands):
+    if not all(is_tensor(value.type) for value in op.operands):
         return False
+    if not all(tensor_type(value).has_static_shape() for value in op.operands):
+        lookup = _lookup(op)
+        return lookup is not None and element_of(lookup.index) in (i32, i64)
     if not tensor_type(op.operands[0]).get_shape() and name not in ("gather", "scatter.src", "scatter.value"):
         return False
     if name == "as_strided_copy" and not _is_inside(op):
@@ -318,6 +362,35 @@ def gather_kernel(host: Host, kernel: KernelOp) -> None:
             _copy(b, host.lanes, x, place, y, row, rows.inner)
 
     host.call(operator_name(op).partition(".")[0].removesuffix("_copy"), operands, build)
+
+
+def sized_gather_kernel(host: Host, kernel: KernelOp) -> None:
+    """The same for rows that a tensor of indices names, where sizes are known at run time only."""
+    op, outside = anchor_of(kernel), kernel.outside()
+    lookup = _lookup(op)
+    assert lookup is not None
+    shape = shape_of(op.operands[0])
+    size, before, inner = shape[lookup.dim], product(shape[: lookup.dim]), product(shape[lookup.dim + 1 :])
+    count = count_of(lookup.index)
+    operands = [
+        Number(size),
+        Operand(host.buffer(outside[op.operands[0]]), [product((before, size)), inner]),
+        Operand(host.buffer(outside[lookup.index]), [count]),
+        Operand(host.buffer(kernel.outputs[0]), [product((before, count)), inner]),
+    ]
+
+    def build(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        size, x, indices, y = arguments
+        read = _reader(b, op, [indices])
+        many = b.dim(indices, 0)
+        with b.parallel(b.dim(y, 0)) as row:
+            index = read(0, b.remainder(row, many), size, lookup.wraps)
+            # A tensor without rows has none in the stead of what is out of range.
+            with b.if_(b.below(0, size)):
+                place = b.add(b.mul(b.quotient(row, many), size), index)
+                _copy(b, host.lanes, x, place, y, row, b.dim(y, 1))
+
+    host.call(f"{operator_name(op).partition('.')[0]}_rows", operands, build)
 
 
 def scatter_kernel(host: Host, kernel: KernelOp) -> None:
@@ -422,15 +495,15 @@ def _reader(b: LoopBuilder, op: SchemaOp, indices: Sequence[SSAValue]) -> _Read:
 
 
 def _copy(
-    b: LoopBuilder, lanes: int, x: SSAValue, source: Index, y: SSAValue, target: Index, inner: int
+    b: LoopBuilder, lanes: int, x: SSAValue, source: Index, y: SSAValue, target: Index, inner: Index
 ) -> None:
     """Copy a row."""
-    if inner == 1:
+    if isinstance(inner, int) and inner == 1:
         b.set_element(b.element(x, [source, 0]), y, [target, 0])
         return
     element = b.element_type(x)
     width = lanes * VECTORS
-    whole = inner // width * width
+    whole = b.multiple_below(inner, width)
     with b.for_(0, whole, width) as loop:
         value = b.load(x, [source, loop.index], vector_of(width, element=element))
         b.store(value, y, [target, loop.index])

@@ -333,7 +333,7 @@ def _build_blocks(
                     left = b.column(local, [row, loop.index], 0, 1, vector_of(height))
                     right = b.panels(w, column, [b.add(start, loop.index)], width)
                     if height >= PREFETCHING_ROWS:
-                        _prefetch(b, w, b.add(column, width), b.add(start, loop.index), width)
+                        prefetch_panels(b, w, b.add(column, width), b.add(start, loop.index), width)
                     loop.next = [b.outer_product(left, right, loop.args[0])]
                 if ends:
                     epilogue.store(b, loop.results[0], y, at, None)
@@ -449,7 +449,7 @@ def _accumulate(
         if number is None:
             right = b.panels(w, column, [loop.index], width)
             if tile >= PREFETCHING_ROWS:
-                _prefetch(b, w, b.add(column, width), loop.index, width)
+                prefetch_panels(b, w, b.add(column, width), loop.index, width)
         elif memref_type(w).get_num_dims() == 4:
             first = b.quotient(column, PANEL)
             places = [[number, b.add(first, panel), loop.index, 0] for panel in range(width // PANEL)]
@@ -460,7 +460,7 @@ def _accumulate(
     return loop.results[0]
 
 
-def _prefetch(b: LoopBuilder, w: SSAValue, column: Index, row: Index, width: int) -> None:
+def prefetch_panels(b: LoopBuilder, w: SSAValue, column: Index, row: Index, width: int) -> None:
     """Prefetch a row of the next panels: while the first tile of rows reads them from memory, little else is done."""
     first = b.quotient(column, PANEL)
     for panel in range(width // PANEL):

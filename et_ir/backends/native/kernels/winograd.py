@@ -6,6 +6,9 @@ transformed filters, which is a product of matrices for each of the (m + 2)² pl
 back. F(4, 3) multiplies a quarter as often as the definition, F(2, 3) four ninths as often.
 
 Blocks of tiles, whose transformed pixels stay in the L2 cache, go through the three steps one after the other.
+
+Filters are transformed when the program is loaded, or, where there are few tiles, in each call: the transformed ones
+are up to four times as large, and to read them from memory would take longer than the products.
 """
 
 from __future__ import annotations
@@ -30,14 +33,22 @@ from et_ir.backends.native.kernels.panels import (
     tile_rows,
 )
 from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul
+from et_ir.backends.native.kernels.product import PREFETCHING_ROWS, prefetch_panels
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.dialects.native import KernelOp
 
-__all__ = ["winograd_kernel"]
+__all__ = ["transforms_filters", "winograd_kernel"]
 
 CACHE: Final = 1 << 19
 """Bytes of transformed pixels, before and after the products, that a block may have."""
+
+FEW_TILES: Final = 32
+"""Tiles up to which filters may be transformed in each call."""
+CACHED_FILTERS: Final = 1 << 20
+"""Bytes of transformed filters up to which they are kept: they may be in a cache."""
+FILTER_BLOCK: Final = 1 << 17
+"""Bytes of transformed filters that a thread has at a time."""
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 Transform = Callable[[LoopBuilder, Sequence[SSAValue]], list[SSAValue]]
@@ -49,8 +60,8 @@ class Algorithm:
 
     pixels: int
     """m, pixels of the result in each direction."""
-    filters: Sequence[Sequence[float]]
-    """The matrix that transforms filters, m + 2 by 3."""
+    filters: Transform
+    """From the 3 elements of a filter to m + 2, with which pixels are multiplied."""
     image: Transform
     """From m + 2 pixels to as many."""
     result: Transform
@@ -68,6 +79,10 @@ def _image_of_two(b: LoopBuilder, d: Sequence[SSAValue]) -> list[SSAValue]:
 
 def _result_of_two(b: LoopBuilder, m: Sequence[SSAValue]) -> list[SSAValue]:
     return [add(b, add(b, m[0], m[1]), m[2]), _sub(b, _sub(b, m[1], m[2]), m[3])]
+
+
+def _filters_of_two(b: LoopBuilder, g: Sequence[SSAValue]) -> list[SSAValue]:
+    return [g[0], *_both(b, _times(b, 1 / 2, add(b, g[0], g[2])), 1 / 2, g[1]), g[2]]
 
 
 def _image_of_four(b: LoopBuilder, d: Sequence[SSAValue]) -> list[SSAValue]:
@@ -94,6 +109,12 @@ def _result_of_four(b: LoopBuilder, m: Sequence[SSAValue]) -> list[SSAValue]:
     ]
 
 
+def _filters_of_four(b: LoopBuilder, g: Sequence[SSAValue]) -> list[SSAValue]:
+    near = _both(b, _times(b, -1 / 6, add(b, g[0], g[2])), -1 / 6, g[1])
+    far = _both(b, _plus(b, _times(b, 1 / 24, g[0]), 1 / 6, g[2]), 1 / 12, g[1])
+    return [_times(b, 1 / 4, g[0]), *near, *far, g[2]]
+
+
 def _sub(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     return b.value(arith.SubfOp(x, y))
 
@@ -103,23 +124,25 @@ def _plus(b: LoopBuilder, x: SSAValue, factor: float, y: SSAValue) -> SSAValue:
     return b.value(vector.FMAOp(y, b.number(factor, y.type), x))
 
 
+def _both(b: LoopBuilder, x: SSAValue, factor: float, y: SSAValue) -> list[SSAValue]:
+    """x + factor · y and x - factor · y."""
+    return [_plus(b, x, factor, y), _plus(b, x, -factor, y)]
+
+
+def _times(b: LoopBuilder, factor: float, x: SSAValue) -> SSAValue:
+    return mul(b, x, b.number(factor, x.type))
+
+
 ALGORITHMS: Final = {
     2: Algorithm(
         2,
-        ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
+        _filters_of_two,
         _image_of_two,
         _result_of_two,
     ),
     4: Algorithm(
         4,
-        (
-            (1 / 4, 0, 0),
-            (-1 / 6, -1 / 6, -1 / 6),
-            (-1 / 6, 1 / 6, -1 / 6),
-            (1 / 24, 1 / 12, 1 / 6),
-            (1 / 24, -1 / 12, 1 / 6),
-            (0, 0, 1),
-        ),
+        _filters_of_four,
         _image_of_four,
         _result_of_four,
     ),
@@ -155,6 +178,24 @@ class _Shape:
     def panels(self) -> int:
         return -(-self.columns // PANEL)
 
+    @property
+    def transforms_filters(self) -> bool:
+        """Whether filters are transformed in each call."""
+        return transforms_filters(self.places, self.tiles, self.channels, self.columns)
+
+    @property
+    def depth(self) -> int:
+        """Channels whose filters for a group of columns are transformed together."""
+        return min(FILTER_BLOCK // (4 * self.places * self.tile_columns), self.channels)
+
+
+def transforms_filters(places: int, tiles: int, channels: int, columns: int) -> bool:
+    """Whether filters are transformed in each call, and not when the program is loaded.
+
+    `tiles` of as many `places` are multiplied with the filters of a convolution.
+    """
+    return tiles <= FEW_TILES and places * channels * columns * 4 > CACHED_FILTERS
+
 
 def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a convolution with filters of 3 by 3 pixels, at a step of one."""
@@ -172,7 +213,9 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     covered = replace(window, out_height=shape.tiles_y * pixels, out_width=shape.tiles_x * pixels)
     source = padded(host, host.buffer(outside[anchor.arg("input")]), covered, channels, 0.0)
     image = Operand(source, [window.batch * covered.padded_height, covered.padded_width * channels])
-    packed = _filters(host, filters, shape)
+    packed = (
+        _plain_filters(host, filters, shape) if shape.transforms_filters else _filters(host, filters, shape)
+    )
     rows_of_block = shape.places * shape.block
     before = Operand(host.scratch(rows_of_block * channels), [rows_of_block, channels])
     width = shape.panels * PANEL
@@ -186,7 +229,8 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
             first = loop.index
             left = b.min(b.sub(shape.tiles, first), shape.block)
             _transform_image(b, shape, covered.padded_height, (first, left), x, v)
-            _multiply(b, shape, left, v, u, m)
+            multiply = _multiply_plain if shape.transforms_filters else _multiply
+            multiply(b, shape, left, v, u, m)
             _transform_back(b, shape, (first, left), m, epilogue, y)
 
     host.call("winograd", [image, packed, before, after, *epilogue.operands(host), result], build)
@@ -214,51 +258,47 @@ def _shape(host: Host, algorithm: Algorithm, window: Window, channels: int, colu
     )
 
 
+def _plain_filters(host: Host, filters: Array, shape: _Shape) -> Operand:
+    """Filters in panels, `[panel][channel][tap][16]`."""
+    plain = panels_of(host, filters.transpose(2, 3, 1, 0))
+    return Operand(plain, [shape.panels, 9, shape.channels, PANEL], fixed=[1, 3])
+
+
 def _filters(host: Host, filters: Array, shape: _Shape) -> Operand:
     """Transformed filters in panels, `[place][panel][channel][16]`.
 
     They are several times as large as the filters in the file, from which they are computed when it is loaded.
     """
     panels, channels = shape.panels, shape.channels
-    plain = panels_of(host, filters.transpose(2, 3, 1, 0))
-    source = Operand(plain, [panels, 3, 3, channels, PANEL], fixed=[1, 2, 4])
+    source = _plain_filters(host, filters, shape)
     sizes = [shape.places, panels, channels, PANEL]
-    pixels = shape.algorithm.pixels
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         w, u = buffers
         with b.parallel(b.mul(b.dim(u, 1), b.dim(u, 2))) as number:
             panel, channel = b.quotient(number, b.dim(u, 2)), b.remainder(number, b.dim(u, 2))
-            rows = [
-                _transformed(
-                    b,
-                    shape.algorithm,
-                    [b.load(w, [panel, row, column, channel, 0], vector_of(PANEL)) for column in range(3)],
-                )
-                for row in range(3)
-            ]
-            for column in range(pixels + 2):
-                made = _transformed(b, shape.algorithm, [row[column] for row in rows])
-                for row, value in enumerate(made):
-                    b.store(value, u, [row * (pixels + 2) + column, panel, channel, 0])
+            made = _transformed_filters(b, shape.algorithm, w, panel, channel)
+            for place, value in enumerate(made):
+                b.store(value, u, [place, panel, channel, 0])
 
-    key = f"winograd {pixels} {host.packed(filters, 'elements', lambda: filters).sha256}"
+    key = f"winograd {shape.algorithm.pixels} {host.packed(filters, 'elements', lambda: filters).sha256}"
     made = host.derived(key, prod(sizes), "winograd_filters", [source], sizes, build)
     return Operand(made, [shape.places * panels, channels, PANEL], fixed=[2])
 
 
-def _transformed(b: LoopBuilder, algorithm: Algorithm, filters: Sequence[SSAValue]) -> list[SSAValue]:
-    """Three elements of a filter as those that pixels are multiplied with."""
-    made: list[SSAValue] = []
-    for factors in algorithm.filters:
-        (first, *rest) = [
-            (factor, value) for factor, value in zip(factors, filters, strict=True) if factor != 0
-        ]
-        total = first[1] if first[0] == 1 else mul(b, first[1], b.number(first[0], first[1].type))
-        for factor, value in rest:
-            total = _plus(b, total, factor, value)
-        made.append(total)
-    return made
+def _transformed_filters(
+    b: LoopBuilder, algorithm: Algorithm, w: SSAValue, panel: Index, channel: Index
+) -> list[SSAValue]:
+    """The filters of a panel for a channel, by places."""
+    rows = [
+        algorithm.filters(
+            b,
+            [b.load(w, [panel, 3 * row + column, channel, 0], vector_of(PANEL)) for column in range(3)],
+        )
+        for row in range(3)
+    ]
+    columns = [algorithm.filters(b, [row[column] for row in rows]) for column in range(algorithm.places)]
+    return [column[row] for row in range(algorithm.places) for column in columns]
 
 
 def _vectors(
@@ -336,6 +376,8 @@ def _multiply(b: LoopBuilder, shape: _Shape, left: Index, v: SSAValue, u: SSAVal
             with b.for_(0, b.dim(v, 1), 1, [zero]) as inner:
                 pixels = b.column(v, [row, inner.index], 0, 1, vector_of(tile))
                 filters = b.panels(u, panel, [inner.index], width)
+                if tile >= PREFETCHING_ROWS:
+                    prefetch_panels(b, u, b.add(panel, width), inner.index, width)
                 inner.next = [b.outer_product(pixels, filters, inner.args[0])]
             b.store(inner.results[0], m, [row, column])
 
@@ -346,6 +388,65 @@ def _multiply(b: LoopBuilder, shape: _Shape, left: Index, v: SSAValue, u: SSAVal
     if columns % width:
         with b.parallel(shape.places) as place:
             group(place, groups * width, PANEL)
+
+
+def _multiply_plain(
+    b: LoopBuilder, shape: _Shape, left: Index, v: SSAValue, w: SSAValue, m: SSAValue
+) -> None:
+    """As `_multiply`, with filters that are transformed here, by blocks of channels.
+
+    The sums of the blocks before are in `m`.
+    """
+    tile, places = shape.tile_rows, shape.places
+    columns = shape.panels * PANEL
+
+    def group(column: Index, width: int) -> None:
+        panels = width // PANEL
+        u = b.local(places * panels, shape.depth + 1, PANEL)
+        zero = b.splat(0.0, vector_of(tile, width))
+
+        def tiles(visit: Callable[[Index, Sequence[Index]], None]) -> None:
+            with b.for_(0, places) as place, b.for_(0, left, tile) as loop:
+                visit(place.index, [b.add(b.mul(place.index, shape.block), loop.index), column])
+
+        tiles(lambda _, at: b.store(zero, m, at))
+        with b.for_(0, b.dim(v, 1), shape.depth) as block:
+            depth = b.min(b.sub(b.dim(v, 1), block.index), shape.depth)
+            with b.for_(0, depth) as channel:
+                for number in range(panels):
+                    panel = b.add(b.quotient(column, PANEL), number)
+                    made = _transformed_filters(
+                        b, shape.algorithm, w, panel, b.add(block.index, channel.index)
+                    )
+                    for place, value in enumerate(made):
+                        b.store(value, u, [place * panels + number, channel.index, 0])
+
+            # While they are multiplied, the filters that are transformed next come from memory.
+            after = b.add(block.index, shape.depth)
+            ends = b.at_least(after, b.dim(v, 1))
+            next_panel = b.add(b.quotient(column, PANEL), b.choose(ends, panels, 0))
+            next_channel = b.choose(ends, 0, after)
+
+            def products(place: Index, at: Sequence[Index]) -> None:
+                tap = b.min(place, 8)
+                with b.for_(0, depth, 1, [b.load(m, at, vector_of(tile, width))]) as inner:
+                    here = [at[0], b.add(block.index, inner.index)]
+                    pixels = b.column(v, here, 0, 1, vector_of(tile))
+                    filters = b.panels(u, b.mul(place, width), [inner.index], width)
+                    for number in range(panels):
+                        ahead = [b.add(next_panel, number), tap, b.add(next_channel, inner.index), 0]
+                        b.prefetch(w, ahead)
+                    inner.next = [b.outer_product(pixels, filters, inner.args[0])]
+                b.store(inner.results[0], m, at)
+
+            tiles(products)
+
+    width = shape.tile_columns
+    with b.parallel(columns // width) as number:
+        group(b.mul(number, width), width)
+    if columns % width:
+        with b.parallel(1):
+            group(columns // width * width, PANEL)
 
 
 def _transform_back(

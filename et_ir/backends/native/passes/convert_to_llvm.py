@@ -5,7 +5,6 @@ Structured loops become blocks and branches, buffers become pointers, and places
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -263,11 +262,12 @@ class _Conversion:
         self._values: dict[SSAValue, SSAValue] = {}
         self._buffers: dict[SSAValue, _Buffer] = {}
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._numbers: dict[tuple[int, IntegerType], SSAValue] = {}
         self._region = Region()
         self._block = self._entry = Block()
         self._last_constant: Operation | None = None
         self._marks = False
-        self._numbered: ChainMap[tuple[_Kind, tuple[SSAValue, ...]], SSAValue] = ChainMap()
+        self._numbered: dict[tuple[_Kind, tuple[SSAValue, ...]], SSAValue] = {}
         self._prototypes: dict[_Kind, Operation] = {}
 
     def function(self, function: FuncOp) -> llvm.FuncOp:
@@ -761,9 +761,9 @@ class _Conversion:
     @contextmanager
     def _dominated(self) -> Generator[None]:
         """What is made within is known within only: its blocks do not dominate those after them."""
-        self._numbered = self._numbered.new_child()
+        outside, self._numbered = self._numbered, self._numbered.copy()
         yield
-        self._numbered = self._numbered.parents
+        self._numbered = outside
 
     def _plus(self, a: _Index, b: _Index) -> _Index:
         if isinstance(a, int) and isinstance(b, int):
@@ -792,7 +792,10 @@ class _Conversion:
         return self._number_of(value, self._index_type) if isinstance(value, int) else value
 
     def _number_of(self, number: int, type: IntegerType) -> SSAValue:
-        return self._constant(IntegerAttr(number, type), type)
+        found = self._numbers.get((number, type))
+        if found is None:
+            found = self._numbers[number, type] = self._constant(IntegerAttr(number, type), type)
+        return found
 
     def _constant(self, value: Attribute, type: Attribute) -> SSAValue:
         """A constant at the entry of the function, once each."""

@@ -24,7 +24,11 @@ from et_ir.backends.native.kernels.constant_pad import constant_pad_kernel
 from et_ir.backends.native.kernels.convolution import convolution_kernel
 from et_ir.backends.native.kernels.depthwise import depthwise_kernel
 from et_ir.backends.native.kernels.filter_convolution import filter_convolution_kernel
-from et_ir.backends.native.kernels.gathers import gather_kernel, scatter_kernel
+from et_ir.backends.native.kernels.gathers import (
+    gather_kernel,
+    scatter_kernel,
+    sized_gather_kernel,
+)
 from et_ir.backends.native.kernels.host import Host, Packed
 from et_ir.backends.native.kernels.integer_convolution import integer_convolution_kernel
 from et_ir.backends.native.kernels.integer_depthwise import integer_depthwise_kernel
@@ -88,6 +92,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
 SIZED_FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "convolution": sized_convolution_kernel,
     "depthwise": sized_depthwise_kernel,
+    "gather": sized_gather_kernel,
     "pool": sized_pool_kernel,
 }
 """The same for sizes that are known at run time only, where that makes a difference."""

@@ -37,7 +37,7 @@ from et_ir.dialects.native import (
     SelectOp,
     StridedLoadOp,
 )
-from et_ir.dialects.native.types import resized_splat, vector_type
+from et_ir.dialects.native.types import resized_splat, vector_of, vector_type
 
 __all__ = ["LowerVectorsPass"]
 
@@ -398,7 +398,7 @@ class _Lowering:
         return range(0, type.get_shape()[-1], self._lanes)
 
     def _part(self, type: VectorType[Attribute], column: int) -> VectorType[Attribute]:
-        return VectorType(type.element_type, [min(self._lanes, type.get_shape()[-1] - column)])
+        return vector_of(min(self._lanes, type.get_shape()[-1] - column), element=type.element_type)
 
     def _places(
         self, indices: Sequence[SSAValue], type: VectorType[Attribute]

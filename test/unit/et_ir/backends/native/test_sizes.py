@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
+from et_schema.errors import Error, ExecutorchError
 from et_vm.runtime import Runtime
 
 BATCH = torch.export.Dim("batch", min=1, max=5)
@@ -147,6 +148,85 @@ def test_sizes_of_zero(name: str) -> None:
         torch.testing.assert_close(method.execute(given)[0], module(*given), rtol=1e-4, atol=1e-5)
 
 
+@dataclass(frozen=True)
+class Lookup:
+    """A function of a tensor and one of indices, whose sizes are as those of `Case`."""
+
+    function: Callable[..., Any]
+    shape: Sequence[int | str]
+    places: Sequence[int | str]
+    dim: int = 0
+    """The dimension of the tensor that indices are for."""
+    wraps: bool = False
+    """Whether they may count from the end."""
+
+    def inputs(self, **sizes: int) -> tuple[torch.Tensor, ...]:
+        torch.manual_seed(0)
+        shape, places = ([sizes.get(str(one), one) for one in of] for of in (self.shape, self.places))
+        size = int(shape[self.dim])
+        table = torch.randn([int(one) for one in shape])
+        return table, torch.randint(-size if self.wraps else 0, size, [int(one) for one in places])
+
+    def exported(self) -> torch.export.ExportedProgram:
+        symbols = {"b": BATCH, "n": LENGTH}
+        dynamic = tuple(
+            {dim: symbols[one] for dim, one in enumerate(shape) if isinstance(one, str)}
+            for shape in (self.shape, self.places)
+        )
+        return torch.export.export(as_module(self.function), self.inputs(b=3, n=9), dynamic_shapes=(dynamic,))
+
+
+LOOKUPS = {
+    "embedding": Lookup(lambda x, i: functional.embedding(i, x) * 2, [13, 21], ["b", "n"]),
+    "embedding of many": Lookup(lambda x, i: functional.embedding(i, x) + 1, ["n", 80], ["b"]),
+    "rows": Lookup(lambda x, i: x.index_select(0, i) + 1, ["n", 3, 7], ["b"]),
+    "rows of any length": Lookup(lambda x, i: x.index_select(0, i).exp(), [6, "n"], ["b"]),
+    "rows of parts": Lookup(lambda x, i: x.index_select(1, i) + 1, ["b", "n", 5], [4], 1),
+    "elements": Lookup(lambda x, i: x.index_select(-1, i) + 1, ["b", "n"], [4], 1),
+    "indices": Lookup(lambda x, i: x[i] * 2, ["n", 3, 2], ["b", 2], 0, wraps=True),
+    "indices of a dimension": Lookup(lambda x, i: x[:, i] * 2, [2, "n", 18], ["b"], 1, wraps=True),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("lookup", LOOKUPS.values(), ids=LOOKUPS)
+def test_lookups_of_any_size(lookup: Lookup, name: str) -> None:
+    file = compiled(lookup, name)
+    methods = [
+        Runtime(threads=threads).load_program(file, allow_native=True, poison=True).load_method("forward")
+        for threads in (1, 2)
+    ]
+    for b, n in ((3, 9), (1, 5), (5, 70), (2, 16), (4, 33)):
+        table, places = lookup.inputs(b=b, n=n)
+        expected = as_module(lookup.function)(table, places).numpy()
+        for method in methods:
+            found = np.array(method.execute([table.numpy(), places.numpy()])[0])
+            np.testing.assert_allclose(found, expected, rtol=2e-6, err_msg=f"b={b}, n={n}")
+            size = table.shape[lookup.dim]
+            for wrong in (size, -size - 1, 2**62):
+                bad = places.numpy().copy()
+                bad.flat[-1] = wrong
+                with pytest.raises(ExecutorchError, match="an index is out of range") as caught:
+                    method.execute([table.numpy(), bad])
+                assert caught.value.code == Error.InvalidArgument
+
+
+def test_a_lookup_in_no_rows() -> None:
+    lookup = LOOKUPS["rows"]
+    sizes = {0: torch.export.Dim("rows", min=0, max=9)}
+    table, places = lookup.inputs(b=3, n=9)
+    program = torch.export.export(
+        as_module(lookup.function), (table, places), dynamic_shapes=((sizes, None),)
+    )
+    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=SETS[:1]))
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    with pytest.raises(ExecutorchError, match="an index is out of range"):
+        method.execute([table[:0].numpy(), places.numpy()])
+    found = np.array(method.execute([table.numpy(), places.numpy()])[0])
+    np.testing.assert_allclose(found, lookup.function(table, places).numpy(), rtol=2e-6)
+
+
 class Places(nn.Module):
     """Rows of a tensor from a place on, and one row, both known at run time only."""
 
@@ -175,7 +255,7 @@ def test_integers_are_inputs_of_a_partition(name: str) -> None:
         torch.testing.assert_close(method.execute(given)[0], module(*given))
 
 
-def compiled(case: Case, name: str) -> bytes:
+def compiled(case: Case | Lookup, name: str) -> bytes:
     """A file with one partition; sizes may be read outside of it."""
     edge = to_edge_transform_and_lower(
         case.exported(), partitioner=NativePartitioner(instruction_sets=[name])

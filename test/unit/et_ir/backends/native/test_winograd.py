@@ -24,8 +24,10 @@ SHAPES = [
     (48, 16, 3, 3, 1, 2),
     (17, 70, 1, 9, 1, 1),
     (32, 48, 27, 30, 3, 1),
+    (130, 140, 7, 9, 1, 1),
+    (96, 176, 5, 6, 2, 1),
 ]
-"""Channels before and after, height, width, images, border."""
+"""Channels before and after, height, width, images, border. Of the last two, filters are transformed in each call."""
 
 
 @pytest.fixture(params=["winograd_2", "winograd_4"])
@@ -71,7 +73,7 @@ def test_a_residual_sum_is_computed_with_it(forced: str) -> None:
 
 @pytest.mark.parametrize(
     ("channels", "pixels", "form"),
-    [(64, 56, "winograd_4"), (128, 28, "winograd_4"), (256, 14, "winograd_2"), (512, 7, "convolution")],
+    [(64, 56, "winograd_4"), (128, 28, "winograd_4"), (256, 14, "winograd_2"), (512, 7, "winograd_2")],
 )
 def test_choice(channels: int, pixels: int, form: str) -> None:
     """Of the layers of a ResNet."""
