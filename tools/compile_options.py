@@ -159,8 +159,8 @@ def _parser(text: str, command: str) -> CommandParser:
         "--quantize",
         metavar="MODE",
         help="quantize the module, and print a table of its layers: int8 (weights and activations), int8-dynamic "
-        "(scales of activations computed at run time), int8-weights, 8da4w[:group=N] (linear layers: weights of 4 bits "
-        "and activations of 8 bits with scales computed at run time)",
+        "(scales of activations computed at run time), int8-weights, 8da4w[:group=N,embedding=4] (linear layers: "
+        "weights of 4 bits and activations of 8 bits with scales computed at run time)",
     )
     add(
         "--quantized-io",

@@ -23,6 +23,7 @@ from torch.utils import _pytree as pytree
 from et_ir.quantization.config import get_symmetric_quantization_config
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
+from et_ir.quantization.rounding import compensate, search_scales
 
 __all__ = ["MODES", "QuantizationError", "QuantizationMode", "QuantizedModule", "quantize"]
 
@@ -45,23 +46,30 @@ class QuantizationMode:
     """One of `int8`, `int8-dynamic`, `int8-weights` and `8da4w`."""
     group: int = _GROUP
     """Neighbours in a row of a weight that share a scale, in `8da4w`."""
+    embedding: int = 8
+    """Bits of the rows of tables in `8da4w`: 8 with a scale for each row, or 4 with one for each group."""
 
     @staticmethod
     def parse(text: str) -> QuantizationMode:
-        """`8da4w:group=64`. Raises `QuantizationError` for anything that is no mode."""
-        name, _, option = text.partition(":")
+        """`8da4w:group=64,embedding=4`. Raises `QuantizationError` for anything that is no mode."""
+        name, _, options = text.partition(":")
         if name not in MODES:
             raise QuantizationError(
                 f"'{name}' is no mode of quantization: expected one of {', '.join(MODES)}"
             )
-        if not option:
-            return QuantizationMode(name)
-        key, _, value = option.partition("=")
-        if name != "8da4w" or key != "group":
-            raise QuantizationError(f"the mode {name} has no option '{key}'; 8da4w has group=N")
-        if not value.isdecimal() or int(value) < 2:
-            raise QuantizationError(f"group={value}: expected a number of elements, at least 2")
-        return QuantizationMode(name, int(value))
+        mode = QuantizationMode(name)
+        for option in filter(None, options.split(",")):
+            key, _, value = option.partition("=")
+            if name != "8da4w" or key not in ("group", "embedding"):
+                raise QuantizationError(
+                    f"the mode {name} has no option '{key}'; 8da4w has group=N and embedding=4"
+                )
+            if key == "embedding" and value not in ("4", "8"):
+                raise QuantizationError(f"embedding={value}: expected 4 or 8 bits")
+            if key == "group" and (not value.isdecimal() or int(value) < 2):
+                raise QuantizationError(f"group={value}: expected a number of elements, at least 2")
+            mode = replace(mode, **{key: int(value)})
+        return mode
 
     @property
     def needs_calibration(self) -> bool:
@@ -69,7 +77,18 @@ class QuantizationMode:
         return self.name == "int8"
 
     def __str__(self) -> str:
-        return f"{self.name}:group={self.group}" if self.name == "8da4w" else self.name
+        if self.name != "8da4w":
+            return self.name
+        return f"{self.name}:group={self.group}" + (",embedding=4" if self.embedding == 4 else "")
+
+    def why_not(self, module: nn.Module) -> str:
+        """Why a linear layer or a table cannot be quantized; empty if it can be."""
+        width: Any = getattr(module, "in_features", None) or getattr(module, "embedding_dim", 0)
+        in_groups = self.name == "8da4w" and (isinstance(module, nn.Linear) or self.embedding == 4)
+        if in_groups and width % self.group:
+            what = "inputs" if isinstance(module, nn.Linear) else "columns"
+            return f"groups of {self.group} do not divide its {width} {what}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -97,8 +116,9 @@ def quantize(
     """A module with 8-bit or 4-bit numbers in place of floats, for `torch.export`.
 
     `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
-    scales of activations from, and layers are compared on. Modules whose path matches a pattern of `keep_float`, as
-    `head.*`, stay floats. The module itself is not changed. Raises `QuantizationError`.
+    scales of activations from, `8da4w` rounds weights of 4 bits for (without them, for the least error of the weights),
+    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats. The
+    module itself is not changed. Raises `QuantizationError`.
     """
     chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
     module = copy.deepcopy(module).eval()
@@ -113,11 +133,12 @@ def quantize(
     def exported(one: nn.Module) -> GraphModule:
         return torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes).module()
 
-    batches = batches or [inputs]
+    given, batches = batches, batches or [inputs]
     with _quiet(), torch.no_grad():
         made, plain, left = module, None, list[Unquantized]()
         if chosen.name != "int8":
-            made, left = _by_weights(copy.deepcopy(module), chosen, keep_float)
+            moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
+            made, left = _by_weights(copy.deepcopy(module), chosen, keep_float, moments)
         if chosen.name != "8da4w":
             run = _Calibration(chosen, keywords, batches, keep_float, exported)
             floats, plain, others = run.quantized(module)
@@ -216,10 +237,43 @@ def _check_observed(prepared: GraphModule) -> None:
             )
 
 
+def _moments(module: nn.Module, batches: list[Inputs], kwargs: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """`inputs.T @ inputs` f64 of the linear layers that are called, by their paths; empty without batches."""
+    found: dict[str, torch.Tensor] = {}
+
+    def observer(name: str) -> Callable[..., None]:
+        def observe(_: nn.Module, arguments: Inputs, result: object) -> None:
+            x = arguments[0].reshape(-1, arguments[0].shape[-1]).double()
+            found[name] = found[name] + x.T @ x if name in found else x.T @ x
+
+        return observe
+
+    layers = cast("Iterable[tuple[str, nn.Module]]", module.named_modules())
+    hooks = [
+        one.register_forward_hook(observer(name))
+        for name, one in layers
+        if batches and isinstance(one, nn.Linear)
+    ]
+    try:
+        for number, batch in enumerate(batches):
+            try:
+                module(*batch, **kwargs)
+            except Exception as error:
+                first = str(error).strip().partition("\n")[0]
+                raise QuantizationError(f"calibration data {number}: the module fails: {first}") from error
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for name, moments in found.items():
+        if not moments.isfinite().all():
+            raise QuantizationError(f"calibration data: NaN or infinity in the inputs of '{name}'")
+    return found
+
+
 def _by_weights(
-    module: nn.Module, mode: QuantizationMode, keep_float: Sequence[str]
+    module: nn.Module, mode: QuantizationMode, keep_float: Sequence[str], moments: Mapping[str, torch.Tensor]
 ) -> tuple[nn.Module, list[Unquantized]]:
-    """Rows of tables in 8 bits and, where the mode says so, linear layers in groups of 4 bits."""
+    """Rows of tables in 8 or 4 bits and, where the mode says so, linear layers in groups of 4 bits."""
     from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.quant_api import (
         Int8DynamicActivationIntxWeightConfig,
@@ -235,11 +289,8 @@ def _by_weights(
     def is_quantized(kinds: tuple[type[nn.Module], ...], one: nn.Module, name: str) -> bool:
         if not isinstance(one, kinds):
             return False
-        reason = ""
-        if _is_kept(name, keep_float):
-            reason = "left in floats by configuration"
-        elif mode.name == "8da4w" and isinstance(one, nn.Linear) and one.in_features % mode.group:
-            reason = f"groups of {mode.group} do not divide its {one.in_features} inputs"
+        is_kept = _is_kept(name, keep_float)
+        reason = "left in floats by configuration" if is_kept else mode.why_not(one)
         if reason:
             left.append(Unquantized(type(one).__name__, name, "", reason))
         return not reason
@@ -247,11 +298,35 @@ def _by_weights(
     def chosen(*kinds: type[nn.Module]) -> Callable[[nn.Module, str], bool]:
         return lambda one, name: is_quantized(kinds, one, name)
 
+    bits_4: Any = cast(Any, torch).int4
+    weights = {name: one.weight.detach() for name, one in _tables_and_layers(module)}
     if mode.name == "8da4w":
         config = Int8DynamicActivationIntxWeightConfig(
-            weight_dtype=cast(Any, torch).int4, weight_granularity=PerGroup(mode.group)
+            weight_dtype=bits_4, weight_granularity=PerGroup(mode.group)
         )
         quantize_(module, config, chosen(nn.Linear))
-    # Rows of a table are looked up, not multiplied: 8 bits each with a scale.
-    quantize_(module, IntxWeightOnlyConfig(torch.int8, PerAxis(0)), chosen(nn.Embedding))
+    # Rows of a table are looked up, not multiplied: 8 bits each with a scale, unless the mode says otherwise.
+    rows = IntxWeightOnlyConfig(torch.int8, PerAxis(0))
+    if mode.embedding == 4:
+        rows = IntxWeightOnlyConfig(bits_4, PerGroup(mode.group))
+    quantize_(module, rows, chosen(nn.Embedding))
+    for name, one in _tables_and_layers(module):
+        made: Any = one.weight
+        if getattr(made, "target_dtype", None) is bits_4:
+            _improve(made, weights[name], mode.group, moments.get(name))
     return cast(nn.Module, unwrap_tensor_subclass(module)), left
+
+
+def _tables_and_layers(module: nn.Module) -> list[tuple[str, nn.Linear | nn.Embedding]]:
+    modules = cast("Iterable[tuple[str, nn.Module]]", module.named_modules())
+    return [(name, one) for name, one in modules if isinstance(one, nn.Linear | nn.Embedding)]
+
+
+def _improve(quantized: Any, weight: torch.Tensor, group: int, moments: torch.Tensor | None) -> None:
+    """Give torchao's tensor of 4 bits the scales and integers of a smaller error."""
+    if moments is None:
+        integers, scales = search_scales(weight, group)
+    else:
+        integers, scales = compensate(weight, group, moments)
+    quantized.qdata.copy_(integers)
+    quantized.scale.copy_(scales)

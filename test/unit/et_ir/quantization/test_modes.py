@@ -13,7 +13,7 @@ from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.quantization import QuantizationError, QuantizationMode, quantize, quantize_to_accuracy
 from et_vm.runtime import Runtime
 
-MODES = ("int8", "int8-dynamic", "int8-weights", "8da4w:group=16")
+MODES = ("int8", "int8-dynamic", "int8-weights", "8da4w:group=16", "8da4w:group=16,embedding=4")
 
 
 class Classifier(nn.Module):
@@ -76,6 +76,8 @@ def test_bytes_of_layers() -> None:
     }
     found = sizes("8da4w:group=16")
     assert found["body.0"] == (12288, 12288)
+    assert found["table"] == (6400, 1600 + 50 * 5)
+    assert sizes("8da4w:group=16,embedding=4")["table"] == (6400, 50 * (16 + 2 * (4 + 1)))
     # Half a byte each; an f32 scale and a zero point for each group.
     assert found["head.0"][1] in range(256 + 32 * 4, 256 + 32 * 5 + 1)
 
@@ -106,6 +108,8 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
         "head.0: Linear: groups of 12 do not divide its 32 inputs",
         "head.2: Linear: groups of 12 do not divide its 16 inputs",
     ]
+    found = quantize(Classifier(), (ids(),), "8da4w:group=12,embedding=4")
+    assert "table: Embedding: groups of 12 do not divide its 32 columns" in map(str, found.unquantized)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +119,11 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
         ("int8:group=4", "int8 has no option 'group'"),
         ("8da4w:group=1", "at least 2"),
         ("8da4w:size=32", "no option 'size'"),
+        ("8da4w:embedding=2", "embedding=2: expected 4 or 8 bits"),
+        (
+            "int8-weights:embedding=4",
+            "int8-weights has no option 'embedding'; 8da4w has group=N and embedding=4",
+        ),
         ("int8", "needs calibration data"),
     ],
 )
@@ -141,9 +150,44 @@ def test_layers_that_make_infinities() -> None:
         quantize(module, (torch.ones(1, 3),), "int8", calibration=[(huge,)])
 
 
+def test_weights_of_4_bits_are_rounded_for_the_calibration_data() -> None:
+    """Of inputs that lie near a plane, layers compute less noise; a layer that none reaches is as without data."""
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.used, self.idle = nn.Linear(32, 64), nn.Linear(32, 64)
+
+        def forward(self, x: torch.Tensor, branch: bool = False) -> torch.Tensor:
+            return self.idle(x) if branch else self.used(x)
+
+    module = Two()
+    plane = torch.randn(4, 32)
+    batches = [(torch.randn(8, 4) @ plane,) for _ in range(8)]
+    held_out = torch.randn(8, 4) @ plane
+    noise: list[float] = []
+    for data in ((), batches):
+        found = quantize(module, (held_out,), "8da4w", calibration=data).module
+        with torch.no_grad():
+            noise.append(float((found(held_out) - module(held_out)).square().mean()))
+    assert noise[1] < 0.5 * noise[0]
+
+
+def test_rounding_of_undefined_inputs_of_layers() -> None:
+    module = nn.Sequential(nn.Linear(32, 32), nn.Linear(32, 32))
+    with torch.no_grad():
+        module[0].weight.fill_(10.0)
+    with pytest.raises(QuantizationError, match="NaN or infinity in the inputs of '1'"):
+        quantize(module, (torch.ones(1, 32),), "8da4w", calibration=[(torch.full((1, 32), 3e38),)])
+    with pytest.raises(QuantizationError, match="calibration data 0: the module fails"):
+        quantize(module, (torch.ones(1, 32),), "8da4w", calibration=[(torch.ones(1, 31),)])
+
+
 def test_parsed_modes() -> None:
     assert str(QuantizationMode.parse("8da4w")) == "8da4w:group=32"
     assert str(QuantizationMode.parse("int8")) == "int8"
+    assert str(QuantizationMode.parse("8da4w:embedding=4,group=64")) == "8da4w:group=64,embedding=4"
 
 
 def search(loss: float) -> Any:
