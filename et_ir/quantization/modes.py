@@ -1,4 +1,4 @@
-"""Quantization of a module by a mode: `int8`, `int8-dynamic`, `int8-weights`, `8da4w:group=32`.
+"""Quantization of a module by a mode: `int8`, `int8:functions=8`, `int8-dynamic`, `int8-weights`, `8da4w:group=32`.
 
 The static and dynamic 8-bit modes are torchao's PT2E flow with the quantizer of this package; those of weights are
 torchao's `quantize_`. What comes out is a module to export.
@@ -31,6 +31,13 @@ MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
 _GROUP: Final = 32
 """Elements that share a scale in 4 bits, unless the mode says otherwise."""
 
+_OPTIONS: Final = {
+    "int8": {"functions": ("8", "32")},
+    "8da4w": {"group": (), "embedding": ("4", "8")},
+}
+"""Options of modes, and their values; none stand for any number of elements."""
+_SHOWN: Final = {"8da4w": ("group=N", "embedding=4"), "int8": ("functions=8",)}
+
 Inputs = tuple[Any, ...]
 
 
@@ -48,6 +55,8 @@ class QuantizationMode:
     """Neighbours in a row of a weight that share a scale, in `8da4w`."""
     embedding: int = 8
     """Bits of the rows of tables in `8da4w`: 8 with a scale for each row, or 4 with one for each group."""
+    functions: int = 32
+    """Bits of softmax, normalizations, functions and products of two computed matrices in `int8`: 32, floats, or 8."""
 
     @staticmethod
     def parse(text: str) -> QuantizationMode:
@@ -58,16 +67,17 @@ class QuantizationMode:
                 f"'{name}' is no mode of quantization: expected one of {', '.join(MODES)}"
             )
         mode = QuantizationMode(name)
+        known = _OPTIONS.get(name, {})
         for option in filter(None, options.split(",")):
             key, _, value = option.partition("=")
-            if name != "8da4w" or key not in ("group", "embedding"):
-                raise QuantizationError(
-                    f"the mode {name} has no option '{key}'; 8da4w has group=N and embedding=4"
-                )
-            if key == "embedding" and value not in ("4", "8"):
-                raise QuantizationError(f"embedding={value}: expected 4 or 8 bits")
-            if key == "group" and (not value.isdecimal() or int(value) < 2):
-                raise QuantizationError(f"group={value}: expected a number of elements, at least 2")
+            if key not in known:
+                has = "; ".join(f"{one} has {' and '.join(given)}" for one, given in _SHOWN.items())
+                raise QuantizationError(f"the mode {name} has no option '{key}'; {has}")
+            values = known[key]
+            if values and value not in values:
+                raise QuantizationError(f"{key}={value}: expected {' or '.join(values)} bits")
+            if not values and (not value.isdecimal() or int(value) < 2):
+                raise QuantizationError(f"{key}={value}: expected a number of elements, at least 2")
             mode = replace(mode, **{key: int(value)})
         return mode
 
@@ -78,7 +88,7 @@ class QuantizationMode:
 
     def __str__(self) -> str:
         if self.name != "8da4w":
-            return self.name
+            return f"{self.name}:functions=8" if self.functions == 8 else self.name
         return f"{self.name}:group={self.group}" + (",embedding=4" if self.embedding == 4 else "")
 
     def why_not(self, module: nn.Module) -> str:
@@ -201,7 +211,8 @@ class _Calibration:
         """The module after quantization; in floats, with batch normalizations in convolutions; and what is left."""
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-        quantizer = XNNPACKQuantizer()
+        further = self.mode.functions == 8
+        quantizer = XNNPACKQuantizer(matrix_products=further, functions=further)
         dynamic = self.mode.name == "int8-dynamic"
         config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
         if self.mode.name == "int8-weights":

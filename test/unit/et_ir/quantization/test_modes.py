@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends import make_partitioner
 from et_ir.quantization import QuantizationError, QuantizationMode, quantize, quantize_to_accuracy
 from et_vm.runtime import Runtime
 
@@ -119,10 +120,11 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
         ("int8:group=4", "int8 has no option 'group'"),
         ("8da4w:group=1", "at least 2"),
         ("8da4w:size=32", "no option 'size'"),
+        ("int8:functions=4", "functions=4: expected 8 or 32 bits"),
         ("8da4w:embedding=2", "embedding=2: expected 4 or 8 bits"),
         (
             "int8-weights:embedding=4",
-            "int8-weights has no option 'embedding'; 8da4w has group=N and embedding=4",
+            "int8-weights has no option 'embedding'; 8da4w has group=N and embedding=4; int8 has functions=8",
         ),
         ("int8", "needs calibration data"),
     ],
@@ -184,9 +186,65 @@ def test_rounding_of_undefined_inputs_of_layers() -> None:
         quantize(module, (torch.ones(1, 32),), "8da4w", calibration=[(torch.ones(1, 31),)])
 
 
+class Block(nn.Module):
+    """Attention by two products and a softmax, normalizations, and an activation that is no bound."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.norm, self.q, self.k = nn.LayerNorm(16), nn.Linear(16, 16), nn.Linear(16, 16)
+        self.mlp = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(x)
+        weights = torch.softmax(torch.bmm(self.q(y), self.k(y).transpose(1, 2)) * 0.25, -1)
+        x = x + torch.bmm(weights, y)
+        return x + self.mlp(self.norm(x))
+
+
+def test_functions_in_8_bits() -> None:
+    """Nothing is left in floats; et-vm looks activations up, and native code reads and writes bytes alone."""
+    torch.manual_seed(0)
+    module = Block().eval()
+    batches = [(torch.randn(2, 5, 16),) for _ in range(6)]
+    plain = quantize(module, batches[0], "int8", calibration=batches)
+    assert {one.operator for one in plain.unquantized} == {
+        "aten.layer_norm.default",
+        "aten.bmm.default",
+        "aten.softmax.int",
+        "aten.gelu.default",
+    }
+    found = quantize(module, batches[0], "int8:functions=8", calibration=batches)
+    assert not found.unquantized
+    program = torch.export.export(found.module, batches[0])
+    calls = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert calls.count("quantized_decomposed.quantize_per_tensor.default") > 12
+    (softmax,) = (node for node in program.graph.nodes if str(node.target) == "aten.softmax.int")
+    assert next(iter(softmax.users)).args[1:3] == (1 / 256, -128)
+    x = torch.randn(2, 5, 16)
+    with torch.no_grad():
+        expected, floats = found.module(x), module(x)
+    assert (expected - floats).abs().max() < 0.1 * floats.abs().max()
+    step = float(
+        next(node.args[1] for node in reversed(program.graph.nodes) if "dequantize" in str(node.target))
+    )
+    config = ExecutorchBackendConfig(target="et-vm")
+    vm = to_edge(program).to_executorch(config)
+    assert "integer::lookup.out" in str(vm.module)
+    native = to_edge_transform_and_lower(program, partitioner=make_partitioner("native"))
+    assert [op.name for op in native.module.walk() if op.name.startswith(("edge.", "backend.call"))] == [
+        "backend.call"
+    ]
+    for file in (vm.buffer, native.to_executorch(config).buffer):
+        method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+        # A value next to the middle between two steps of any of the grids is rounded either way.
+        assert (torch.as_tensor(method.execute([x])[0]) - expected).abs().max() <= 2.01 * step
+
+
 def test_parsed_modes() -> None:
     assert str(QuantizationMode.parse("8da4w")) == "8da4w:group=32"
     assert str(QuantizationMode.parse("int8")) == "int8"
+    assert str(QuantizationMode.parse("int8:functions=8")) == "int8:functions=8"
     assert str(QuantizationMode.parse("8da4w:embedding=4,group=64")) == "8da4w:group=64,embedding=4"
 
 
