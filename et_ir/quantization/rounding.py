@@ -10,14 +10,14 @@ Generative Pre-trained Transformers", 2023), with scales searched for when a gro
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import torch
 
 __all__ = ["compensate", "search_scales"]
 
 _LIMITS: Final = (-8, 7)
-_QUOTIENTS: Final = torch.linspace(0.6, 1.15, 17).tolist()
+_QUOTIENTS: Final = [0.6 + 0.55 * step / 16 for step in range(17)]
 """Of the scale that a group's largest magnitude needs."""
 _REFINEMENTS: Final = 3
 _LEAST_SCALE: Final = torch.finfo(torch.float32).eps
@@ -73,9 +73,10 @@ def compensate(weight: torch.Tensor, group: int, moments: torch.Tensor) -> tuple
     moments = moments.clone()
     diagonal = moments.diagonal()
     diagonal += max(_DAMPING * float(diagonal.mean()), torch.finfo(torch.float64).tiny)
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(moments))
+    cholesky: Any = torch.linalg.cholesky
+    inverse = torch.cholesky_inverse(cholesky(moments))
     # Row c of this factor has how the error of column c is shared among those behind it.
-    factor = torch.linalg.cholesky(inverse, upper=True)
+    factor: torch.Tensor = cholesky(inverse, upper=True)
     integers = torch.empty(weight.shape, dtype=torch.int8)
     scales: list[torch.Tensor] = []
     for start in range(0, columns, group):
