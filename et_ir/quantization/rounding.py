@@ -73,10 +73,10 @@ def compensate(weight: torch.Tensor, group: int, moments: torch.Tensor) -> tuple
     moments = moments.clone()
     diagonal = moments.diagonal()
     diagonal += max(_DAMPING * float(diagonal.mean()), torch.finfo(torch.float64).tiny)
-    cholesky: Any = torch.linalg.cholesky
-    inverse = torch.cholesky_inverse(cholesky(moments))
+    linalg: Any = torch.linalg
+    inverse = torch.cholesky_inverse(linalg.cholesky(moments))
     # Row c of this factor has how the error of column c is shared among those behind it.
-    factor: torch.Tensor = cholesky(inverse, upper=True)
+    factor: Any = linalg.cholesky(inverse, upper=True)
     integers = torch.empty(weight.shape, dtype=torch.int8)
     scales: list[torch.Tensor] = []
     for start in range(0, columns, group):
@@ -90,7 +90,7 @@ def compensate(weight: torch.Tensor, group: int, moments: torch.Tensor) -> tuple
             at = start + column
             found = _rounded(block[:, column : column + 1], scale)
             integers[:, at] = found[:, 0].to(torch.int8)
-            error = (block[:, column : column + 1] - found * scale) / factor[at, at]
+            error: torch.Tensor = (block[:, column : column + 1] - found * scale) / factor[at, at]
             block[:, column + 1 :] -= error @ factor[at : at + 1, at + 1 : end]
             errors[:, column] = error[:, 0]
         remaining[:, end:] -= errors @ factor[start:end, end:]
