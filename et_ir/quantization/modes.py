@@ -20,6 +20,7 @@ from torch import nn
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
+from et_ir.frontend.sources import node_module_path
 from et_ir.quantization.config import get_symmetric_quantization_config
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
@@ -181,7 +182,11 @@ def _is_kept(name: str, patterns: Sequence[str]) -> bool:
 
 def _check_finite(batch: Inputs, number: int) -> None:
     for place, leaf in enumerate(pytree.tree_leaves(batch)):
-        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and not leaf.isfinite().all():
+        if not isinstance(leaf, torch.Tensor):
+            continue
+        if not leaf.numel():
+            raise QuantizationError(f"calibration data {number}, tensor {place}: no elements")
+        if leaf.is_floating_point() and not leaf.isfinite().all():
             raise QuantizationError(f"calibration data {number}, tensor {place}: NaN or infinity")
 
 
@@ -243,8 +248,10 @@ def _check_observed(prepared: GraphModule) -> None:
         observer = prepared.get_submodule(str(node.target))
         least: Any = getattr(observer, "min_val", None)
         if isinstance(least, torch.Tensor) and least.numel() and not least.isfinite().all():
+            readers = dict.fromkeys(filter(None, map(node_module_path, node.users)))
+            layers = ", ".join(f"'{one}'" for one in readers) or "the module"
             raise QuantizationError(
-                f"'{node.args[0]}' was never computed, or was not finite, while the module ran on the calibration data"
+                f"'{node.args[0]}', which {layers} reads, had no elements, or was not finite, in the calibration data"
             )
 
 

@@ -143,6 +143,25 @@ def test_calibration_data_that_cannot_be_used() -> None:
         quantize(module, (torch.ones(1, 3),), "int8", calibration=[(torch.ones(1, 4),)])
 
 
+class Chosen(nn.Module):
+    """A layer of the rows whose first number is positive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expert = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.expert(x[x[:, 0] > 0])
+
+
+def test_a_layer_that_saw_no_data() -> None:
+    x = torch.ones(2, 4)
+    with pytest.raises(QuantizationError, match="'expert' reads, had no elements"):
+        quantize(Chosen(), (x,), "int8", calibration=[(-x,)])
+    with pytest.raises(QuantizationError, match="calibration data 1, tensor 0: no elements"):
+        quantize(nn.Linear(4, 2), (x,), "int8", calibration=[(x,), (x[:0],)])
+
+
 def test_layers_that_make_infinities() -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     huge = torch.full((1, 3), 1e38)
