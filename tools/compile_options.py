@@ -158,9 +158,9 @@ def _parser(text: str, command: str) -> CommandParser:
     add(
         "--quantize",
         metavar="MODE",
-        help="quantize the module, and print a table of its layers: int8 (weights and activations), int8-dynamic "
-        "(scales of activations computed at run time), int8-weights, 8da4w[:group=N] (linear layers: weights of 4 bits "
-        "and activations of 8 bits with scales computed at run time)",
+        help="quantize the module, and print a table of its layers: int8[:functions=8] (weights and activations), "
+        "int8-dynamic (scales of activations computed at run time), int8-weights, 8da4w[:group=N,embedding=4] (linear "
+        "layers: weights of 4 bits and activations of 8 bits with scales computed at run time)",
     )
     add(
         "--quantized-io",

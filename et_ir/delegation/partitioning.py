@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.delegation.partitioner import Partitioner, Partitioners, all_partitioners
 from et_ir.delegation.regions import PartitionError, form_partitions
+from et_ir.delegation.restored_weights import merge_weights, separate_weights
 from et_ir.delegation.specs import PartitionResult
 from et_ir.delegation.tags import clear_tags
 from et_ir.delegation.why_not import DelegationReport
@@ -45,9 +46,11 @@ def partition_module(module: ModuleOp, partitioners: Partitioners) -> Delegation
     for name, method in methods.items():
         chosen = partitioners.get(name, ()) if isinstance(partitioners, Mapping) else partitioners
         refusals: dict[Operation, list[Diagnostic]] = {}
+        copies = separate_weights(method)
         for partitioner in [chosen] if isinstance(chosen, Partitioner) else chosen:
             for op, refusal in _partition(partitioner, method).refusals.items():
                 refusals.setdefault(op, []).append(refusal)
+        merge_weights(method, copies)
         _report(report, name, method, refusals)
     return report
 

@@ -32,8 +32,9 @@ def quantize_weights(
 ) -> QuantizedModule:
     """The same module, with rows of tables in 8 bits and linear layers as the mode says.
 
-    `8da4w`: weights in groups of 4 bits, activations in 8 bits with a scale for each row, computed at run time;
-    `int8-dynamic`: the same with a scale for each row of a weight, of 8 bits; `int8-weights`: weights alone. Raises
+    `8da4w`: weights in groups of 4 bits, with `embedding=4` those of tables too, activations in 8 bits with a scale for
+    each row, computed at run time; `int8-dynamic`: the same with a scale for each row of a weight, of 8 bits;
+    `int8-weights`: weights alone. Scales are those of the largest magnitudes, as torchao chooses them. Raises
     `QuantizationError` for another mode, and for a pattern of `keep_float` that no module's path matches.
     """
     from torchao.quantization.granularity import PerAxis, PerGroup
@@ -45,9 +46,12 @@ def quantize_weights(
 
     rows = IntxWeightOnlyConfig(torch.int8, PerAxis(0))
     if mode.name == "8da4w":
+        bits_4: Any = cast(Any, torch).int4
         linear: Any = Int8DynamicActivationIntxWeightConfig(
-            weight_dtype=cast(Any, torch).int4, weight_granularity=PerGroup(mode.group)
+            weight_dtype=bits_4, weight_granularity=PerGroup(mode.group)
         )
+        if mode.embedding == 4:
+            rows = IntxWeightOnlyConfig(bits_4, PerGroup(mode.group))
     elif mode.name == "int8-dynamic":
         linear = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int8, weight_granularity=PerAxis(0))
     elif mode.name == "int8-weights":
@@ -74,12 +78,12 @@ def quantize_weights(
             continue
         if _is_kept(name, keep_float):
             left.append(Unquantized(kind, name, "", "left in floats by configuration"))
-        elif isinstance(module, nn.Linear) and mode.name == "8da4w" and module.in_features % mode.group:
-            reason = f"groups of {mode.group} do not divide its {module.in_features} inputs"
+        elif reason := mode.why_not(module):
             left.append(Unquantized(kind, name, "", reason))
         else:
-            config = linear if isinstance(module, nn.Linear) else rows
-            bits = 4 if isinstance(module, nn.Linear) and mode.name == "8da4w" else 8
+            is_linear = isinstance(module, nn.Linear)
+            config = linear if is_linear else rows
+            bits = 4 if mode.name == "8da4w" and (is_linear or mode.embedding == 4) else 8
             layers.append(_quantized(name, module, config, bits))
             trim()
     return QuantizedModule(cast(nn.Module, unwrap_tensor_subclass(model)), tuple(left), tuple(layers))

@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 from torch.fx import Node
 from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec,
     QuantizationAnnotation,
     QuantizationSpecBase,
     SharedQuantizationSpec,
@@ -39,6 +40,24 @@ _RELUS: Final = frozenset({_aten.relu.default, _aten.relu_.default})
 _SUMS: Final = frozenset({_aten.add.Tensor, _aten.add_.Tensor})
 _PRODUCTS: Final = frozenset({_aten.mul.Tensor, _aten.mul_.Tensor})
 _MATRICES: Final = frozenset({_aten.matmul.default, _aten.bmm.default})
+_SOFTMAXES: Final = frozenset({_aten.softmax.int, _aten._softmax.default})
+_NORMALIZATIONS: Final = frozenset(
+    {_aten.layer_norm.default, _aten.group_norm.default, _aten.instance_norm.default, _aten.rms_norm.default}
+)
+_FUNCTIONS: Final = frozenset(
+    {
+        _aten.elu.default,
+        _aten.gelu.default,
+        _aten.hardsigmoid.default,
+        _aten.hardswish.default,
+        _aten.hardswish_.default,
+        _aten.leaky_relu.default,
+        _aten.sigmoid.default,
+        _aten.silu.default,
+        _aten.silu_.default,
+        _aten.tanh.default,
+    }
+)
 _POOLS: Final = frozenset({_aten.adaptive_avg_pool2d.default})
 
 SHARED: Final = frozenset(
@@ -176,6 +195,35 @@ def _pointwise(node: Node, config: QuantizationConfig) -> list[Node] | str:
     return _finish(_fused(node), dict.fromkeys(operands, config.input_activation), config)
 
 
+def _function(node: Node, config: QuantizationConfig) -> list[Node] | str:
+    """A function of one tensor with a result of its own range; what else it reads, as a weight, stays in floats."""
+    return _of_one(node, config, config.output_activation)
+
+
+def _softmax(node: Node, config: QuantizationConfig) -> list[Node] | str:
+    """Results are between 0 and 1 whatever comes in: a scale of 1/256, from the least integer."""
+    least = -128
+    part = FixedQParamsQuantizationSpec(
+        dtype=torch.int8,
+        scale=1 / 256,
+        zero_point=least,
+        quant_min=least,
+        quant_max=127,
+        qscheme=torch.per_tensor_affine,
+    )
+    return _of_one(node, config, part)
+
+
+def _of_one(node: Node, config: QuantizationConfig, output: QuantizationSpecBase | None) -> list[Node] | str:
+    if config.output_activation is None:
+        return []  # only layers are to be quantized
+    x = node.args[0]
+    if not isinstance(x, Node) or not _is_float(x) or not _is_float(node):
+        return "operands and results are not f32"
+    _annotate(node, {x: config.input_activation}, output)
+    return [node]
+
+
 def _concatenation(node: Node, config: QuantizationConfig) -> list[Node] | str:
     """All operands, and the result, have the scale of the first operand."""
     if config.output_activation is None:
@@ -231,6 +279,13 @@ ANNOTATORS: Final[dict[object, Annotator]] = {
 
 MATRIX_PRODUCTS: Final[dict[object, Annotator]] = dict.fromkeys(_MATRICES, _pointwise)
 """Products of two computed matrices, for targets that have kernels for these."""
+
+FUNCTIONS: Final[dict[object, Annotator]] = (
+    dict.fromkeys(_SOFTMAXES, _softmax)
+    | dict.fromkeys(_NORMALIZATIONS, _function)
+    | dict.fromkeys(_FUNCTIONS, _function)
+)
+"""Softmax, normalizations and pointwise functions, for targets whose kernels read and write 8 bits of these."""
 
 
 def share_with_producer(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Quantization of a module by a mode: `int8`, `int8-dynamic`, `int8-weights`, `8da4w:group=32`.
+"""Quantization of a module by a mode: `int8`, `int8:functions=8`, `int8-dynamic`, `int8-weights`, `8da4w:group=32`.
 
 The static and dynamic 8-bit modes are torchao's PT2E flow with the quantizer of this package; those of weights are
 torchao's `quantize_`. What comes out is a module to export.
@@ -20,15 +20,24 @@ from torch import nn
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
+from et_ir.frontend.sources import node_module_path
 from et_ir.quantization.config import get_symmetric_quantization_config
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
+from et_ir.quantization.rounding import compensate, search_scales
 
 __all__ = ["MODES", "QuantizationError", "QuantizationMode", "QuantizedModule", "quantize"]
 
 MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
 _GROUP: Final = 32
 """Elements that share a scale in 4 bits, unless the mode says otherwise."""
+
+_OPTIONS: Final = {
+    "int8": {"functions": ("8", "32")},
+    "8da4w": {"group": (), "embedding": ("4", "8")},
+}
+"""Options of modes, and their values; none stand for any number of elements."""
+_SHOWN: Final = {"8da4w": ("group=N", "embedding=4"), "int8": ("functions=8",)}
 
 Inputs = tuple[Any, ...]
 
@@ -45,23 +54,33 @@ class QuantizationMode:
     """One of `int8`, `int8-dynamic`, `int8-weights` and `8da4w`."""
     group: int = _GROUP
     """Neighbours in a row of a weight that share a scale, in `8da4w`."""
+    embedding: int = 8
+    """Bits of the rows of tables in `8da4w`: 8 with a scale for each row, or 4 with one for each group."""
+    functions: int = 32
+    """Bits of softmax, normalizations, functions and products of two computed matrices in `int8`: 32, floats, or 8."""
 
     @staticmethod
     def parse(text: str) -> QuantizationMode:
-        """`8da4w:group=64`. Raises `QuantizationError` for anything that is no mode."""
-        name, _, option = text.partition(":")
+        """`8da4w:group=64,embedding=4`. Raises `QuantizationError` for anything that is no mode."""
+        name, _, options = text.partition(":")
         if name not in MODES:
             raise QuantizationError(
                 f"'{name}' is no mode of quantization: expected one of {', '.join(MODES)}"
             )
-        if not option:
-            return QuantizationMode(name)
-        key, _, value = option.partition("=")
-        if name != "8da4w" or key != "group":
-            raise QuantizationError(f"the mode {name} has no option '{key}'; 8da4w has group=N")
-        if not value.isdecimal() or int(value) < 2:
-            raise QuantizationError(f"group={value}: expected a number of elements, at least 2")
-        return QuantizationMode(name, int(value))
+        mode = QuantizationMode(name)
+        known = _OPTIONS.get(name, {})
+        for option in filter(None, options.split(",")):
+            key, _, value = option.partition("=")
+            if key not in known:
+                has = "; ".join(f"{one} has {' and '.join(given)}" for one, given in _SHOWN.items())
+                raise QuantizationError(f"the mode {name} has no option '{key}'; {has}")
+            values = known[key]
+            if values and value not in values:
+                raise QuantizationError(f"{key}={value}: expected {' or '.join(values)} bits")
+            if not values and (not value.isdecimal() or int(value) < 2):
+                raise QuantizationError(f"{key}={value}: expected a number of elements, at least 2")
+            mode = replace(mode, **{key: int(value)})
+        return mode
 
     @property
     def needs_calibration(self) -> bool:
@@ -69,7 +88,18 @@ class QuantizationMode:
         return self.name == "int8"
 
     def __str__(self) -> str:
-        return f"{self.name}:group={self.group}" if self.name == "8da4w" else self.name
+        if self.name != "8da4w":
+            return f"{self.name}:functions=8" if self.functions == 8 else self.name
+        return f"{self.name}:group={self.group}" + (",embedding=4" if self.embedding == 4 else "")
+
+    def why_not(self, module: nn.Module) -> str:
+        """Why a linear layer or a table cannot be quantized; empty if it can be."""
+        width: Any = getattr(module, "in_features", None) or getattr(module, "embedding_dim", 0)
+        in_groups = self.name == "8da4w" and (isinstance(module, nn.Linear) or self.embedding == 4)
+        if in_groups and width % self.group:
+            what = "inputs" if isinstance(module, nn.Linear) else "columns"
+            return f"groups of {self.group} do not divide its {width} {what}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -97,8 +127,9 @@ def quantize(
     """A module with 8-bit or 4-bit numbers in place of floats, for `torch.export`.
 
     `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
-    scales of activations from, and layers are compared on. Modules whose path matches a pattern of `keep_float`, as
-    `head.*`, stay floats. The module itself is not changed. Raises `QuantizationError`.
+    scales of activations from, `8da4w` rounds weights of 4 bits for (without them, for the least error of the weights),
+    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats. The
+    module itself is not changed. Raises `QuantizationError`.
     """
     chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
     module = copy.deepcopy(module).eval()
@@ -113,11 +144,12 @@ def quantize(
     def exported(one: nn.Module) -> GraphModule:
         return torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes).module()
 
-    batches = batches or [inputs]
+    given, batches = batches, batches or [inputs]
     with _quiet(), torch.no_grad():
         made, plain, left = module, None, list[Unquantized]()
         if chosen.name != "int8":
-            made, left = _by_weights(copy.deepcopy(module), chosen, keep_float)
+            moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
+            made, left = _by_weights(copy.deepcopy(module), chosen, keep_float, moments)
         if chosen.name != "8da4w":
             run = _Calibration(chosen, keywords, batches, keep_float, exported)
             floats, plain, others = run.quantized(module)
@@ -150,7 +182,11 @@ def _is_kept(name: str, patterns: Sequence[str]) -> bool:
 
 def _check_finite(batch: Inputs, number: int) -> None:
     for place, leaf in enumerate(pytree.tree_leaves(batch)):
-        if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() and not leaf.isfinite().all():
+        if not isinstance(leaf, torch.Tensor):
+            continue
+        if not leaf.numel():
+            raise QuantizationError(f"calibration data {number}, tensor {place}: no elements")
+        if leaf.is_floating_point() and not leaf.isfinite().all():
             raise QuantizationError(f"calibration data {number}, tensor {place}: NaN or infinity")
 
 
@@ -180,7 +216,8 @@ class _Calibration:
         """The module after quantization; in floats, with batch normalizations in convolutions; and what is left."""
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-        quantizer = XNNPACKQuantizer()
+        further = self.mode.functions == 8
+        quantizer = XNNPACKQuantizer(matrix_products=further, functions=further)
         dynamic = self.mode.name == "int8-dynamic"
         config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
         if self.mode.name == "int8-weights":
@@ -211,15 +248,50 @@ def _check_observed(prepared: GraphModule) -> None:
         observer = prepared.get_submodule(str(node.target))
         least: Any = getattr(observer, "min_val", None)
         if isinstance(least, torch.Tensor) and least.numel() and not least.isfinite().all():
+            readers = dict.fromkeys(filter(None, map(node_module_path, node.users)))
+            layers = ", ".join(f"'{one}'" for one in readers) or "the module"
             raise QuantizationError(
-                f"'{node.args[0]}' was never computed, or was not finite, while the module ran on the calibration data"
+                f"'{node.args[0]}', which {layers} reads, had no elements, or was not finite, in the calibration data"
             )
 
 
+def _moments(module: nn.Module, batches: list[Inputs], kwargs: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """`inputs.T @ inputs` f64 of the linear layers that are called, by their paths; empty without batches."""
+    found: dict[str, torch.Tensor] = {}
+
+    def observer(name: str) -> Callable[..., None]:
+        def observe(_: nn.Module, arguments: Inputs, result: object) -> None:
+            x = arguments[0].reshape(-1, arguments[0].shape[-1]).double()
+            found[name] = found[name] + x.T @ x if name in found else x.T @ x
+
+        return observe
+
+    layers = cast("Iterable[tuple[str, nn.Module]]", module.named_modules())
+    hooks = [
+        one.register_forward_hook(observer(name))
+        for name, one in layers
+        if batches and isinstance(one, nn.Linear)
+    ]
+    try:
+        for number, batch in enumerate(batches):
+            try:
+                module(*batch, **kwargs)
+            except Exception as error:
+                first = str(error).strip().partition("\n")[0]
+                raise QuantizationError(f"calibration data {number}: the module fails: {first}") from error
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for name, moments in found.items():
+        if not moments.isfinite().all():
+            raise QuantizationError(f"calibration data: NaN or infinity in the inputs of '{name}'")
+    return found
+
+
 def _by_weights(
-    module: nn.Module, mode: QuantizationMode, keep_float: Sequence[str]
+    module: nn.Module, mode: QuantizationMode, keep_float: Sequence[str], moments: Mapping[str, torch.Tensor]
 ) -> tuple[nn.Module, list[Unquantized]]:
-    """Rows of tables in 8 bits and, where the mode says so, linear layers in groups of 4 bits."""
+    """Rows of tables in 8 or 4 bits and, where the mode says so, linear layers in groups of 4 bits."""
     from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.quant_api import (
         Int8DynamicActivationIntxWeightConfig,
@@ -235,11 +307,8 @@ def _by_weights(
     def is_quantized(kinds: tuple[type[nn.Module], ...], one: nn.Module, name: str) -> bool:
         if not isinstance(one, kinds):
             return False
-        reason = ""
-        if _is_kept(name, keep_float):
-            reason = "left in floats by configuration"
-        elif mode.name == "8da4w" and isinstance(one, nn.Linear) and one.in_features % mode.group:
-            reason = f"groups of {mode.group} do not divide its {one.in_features} inputs"
+        is_kept = _is_kept(name, keep_float)
+        reason = "left in floats by configuration" if is_kept else mode.why_not(one)
         if reason:
             left.append(Unquantized(type(one).__name__, name, "", reason))
         return not reason
@@ -247,11 +316,35 @@ def _by_weights(
     def chosen(*kinds: type[nn.Module]) -> Callable[[nn.Module, str], bool]:
         return lambda one, name: is_quantized(kinds, one, name)
 
+    bits_4: Any = cast(Any, torch).int4
+    weights = {name: one.weight.detach() for name, one in _tables_and_layers(module)}
     if mode.name == "8da4w":
         config = Int8DynamicActivationIntxWeightConfig(
-            weight_dtype=cast(Any, torch).int4, weight_granularity=PerGroup(mode.group)
+            weight_dtype=bits_4, weight_granularity=PerGroup(mode.group)
         )
         quantize_(module, config, chosen(nn.Linear))
-    # Rows of a table are looked up, not multiplied: 8 bits each with a scale.
-    quantize_(module, IntxWeightOnlyConfig(torch.int8, PerAxis(0)), chosen(nn.Embedding))
+    # Rows of a table are looked up, not multiplied: 8 bits each with a scale, unless the mode says otherwise.
+    rows = IntxWeightOnlyConfig(torch.int8, PerAxis(0))
+    if mode.embedding == 4:
+        rows = IntxWeightOnlyConfig(bits_4, PerGroup(mode.group))
+    quantize_(module, rows, chosen(nn.Embedding))
+    for name, one in _tables_and_layers(module):
+        made: Any = one.weight
+        if getattr(made, "target_dtype", None) is bits_4:
+            _improve(made, weights[name], mode.group, moments.get(name))
     return cast(nn.Module, unwrap_tensor_subclass(module)), left
+
+
+def _tables_and_layers(module: nn.Module) -> list[tuple[str, nn.Linear | nn.Embedding]]:
+    modules = cast("Iterable[tuple[str, nn.Module]]", module.named_modules())
+    return [(name, one) for name, one in modules if isinstance(one, nn.Linear | nn.Embedding)]
+
+
+def _improve(quantized: Any, weight: torch.Tensor, group: int, moments: torch.Tensor | None) -> None:
+    """Give torchao's tensor of 4 bits the scales and integers of a smaller error."""
+    if moments is None:
+        integers, scales = search_scales(weight, group)
+    else:
+        integers, scales = compensate(weight, group, moments)
+    quantized.qdata.copy_(integers)
+    quantized.scale.copy_(scales)

@@ -17,6 +17,7 @@ from et_ir.frontend.sources import node_module_path, parse_stack_trace
 from et_ir.frontend.torch_registry import as_operator, schema_of
 from et_ir.quantization.annotation import (
     ANNOTATORS,
+    FUNCTIONS,
     MATRIX_PRODUCTS,
     SHARED,
     is_annotated,
@@ -59,18 +60,20 @@ class XNNPACKQuantizer(Quantizer):
     """Annotates what XNNPACK has quantized kernels for, and says of every other operator why not.
 
     Configurations are for all operators, or those of an operator, a module type, or a module; the narrower one counts.
-    `None` leaves a module in floats. With `matrix_products`, products of two computed matrices are quantized, which
-    XNNPACK has no kernels for.
+    `None` leaves a module in floats. With `matrix_products`, products of two computed matrices are quantized, and with
+    `functions` softmax, normalizations, activations such as GELU, and other pointwise functions: other targets have
+    kernels for these that read and write 8 bits, XNNPACK has none.
     """
 
-    def __init__(self, *, matrix_products: bool = False) -> None:
+    def __init__(self, *, matrix_products: bool = False, functions: bool = False) -> None:
         super().__init__()
         self._global: QuantizationConfig | None = None
         self._operators: dict[object, QuantizationConfig | None] = {}
         self._types: dict[str, QuantizationConfig | None] = {}
         self._names: dict[str, QuantizationConfig | None] = {}
         self._filter: Callable[[Node], bool] | None = None
-        self._annotators = ANNOTATORS | MATRIX_PRODUCTS if matrix_products else ANNOTATORS
+        further = (MATRIX_PRODUCTS if matrix_products else {}) | (FUNCTIONS if functions else {})
+        self._annotators = ANNOTATORS | further
         self.unquantized: list[Unquantized] = []
         """The operators on f32 that the last call of `annotate` left, in their order."""
 

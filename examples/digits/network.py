@@ -18,6 +18,8 @@ from torch import Tensor, nn
 SEED = 0
 EPOCHS = 12
 BATCH = 32
+SMOOTHING = 0.1
+"""Of labels: the part of each that all classes share (Szegedy et al. 2016), as 1437 digits are soon learnt by heart."""
 
 
 class Digits(NamedTuple):
@@ -86,7 +88,9 @@ def train(digits: Digits) -> DigitsNet:
         for _ in range(EPOCHS):
             for batch in torch.randperm(len(digits.train_labels)).split(BATCH):
                 logits = network(digits.train_images[batch])
-                loss = nn.functional.cross_entropy(logits, digits.train_labels[batch])
+                loss = nn.functional.cross_entropy(
+                    logits, digits.train_labels[batch], label_smoothing=SMOOTHING
+                )
                 optimiser.zero_grad()
                 loss.backward()
                 optimiser.step()

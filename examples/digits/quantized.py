@@ -82,7 +82,9 @@ def _with_training(module: nn.Module) -> ExportedProgram:
         for _ in range(EPOCHS):
             for batch in torch.randperm(len(data.train_labels)).split(network.BATCH):
                 loss = nn.functional.cross_entropy(
-                    prepared(data.train_images[batch]), data.train_labels[batch]
+                    prepared(data.train_images[batch]),
+                    data.train_labels[batch],
+                    label_smoothing=network.SMOOTHING,
                 )
                 optimiser.zero_grad()
                 loss.backward()

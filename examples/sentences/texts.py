@@ -1,4 +1,4 @@
-"""Sentences from books and speeches that everybody may quote, and questions to ask of them."""
+"""Sentences from books and speeches that everybody may quote, questions about them, and others to calibrate with."""
 
 from __future__ import annotations
 
@@ -78,4 +78,38 @@ QUESTIONS = (
     ("Rule out what cannot be, and you are left with the answer.", "When you have eliminated"),
     ("A pirates' drinking song.", "Fifteen men"),
     ("Most of the planet's surface is ocean.", "The sea is everything"),
+)
+
+# What weights of 4 bits are rounded for: none of these is in the library or asked of it.
+CALIBRATION = (
+    "The sky above the port was grey, and the wind came from the north.",
+    "How do I reset the password of my account?",
+    "A quick brown fox jumps over the lazy dog.",
+    "The committee will meet on Tuesday to discuss the budget for next year.",
+    "Water boils at a lower temperature on high mountains.",
+    "She opened the letter with trembling hands and began to read.",
+    "Which train goes to the airport on Sundays?",
+    "The patient was given antibiotics for an infection of the lung.",
+    "Prices of wheat and maize rose sharply after the drought.",
+    "Our cat sleeps on the warm roof of the car all afternoon.",
+    "The orchestra played a symphony by a young composer.",
+    "Mix the flour with butter and sugar, then bake it for forty minutes.",
+    "The court decided that the contract was void.",
+    "Bees tell each other where flowers are by dancing.",
+    "He has scored two goals in the last three matches.",
+    "Install the package, restart the server, and check the log for errors.",
+    "The moon is about a quarter of a million miles away.",
+    "Children learn languages faster than adults do.",
+    "The old bridge was closed because its pillars had cracked.",
+    "Send me the report by Friday, please.",
+    "Light travels in straight lines unless something bends it.",
+    "Two armies met on a plain outside the city.",
+    "My grandmother grew roses and tomatoes in a tiny garden.",
+    "The company sold its factory and moved its office to the capital.",
+    "Volcanoes throw ash high into the air.",
+    "Can you recommend a good book about the history of Rome?",
+    "The thief escaped through the window before the police arrived.",
+    "Add the numbers in the first column and divide by their count.",
+    "A heavy snowfall stopped all traffic in the valley.",
+    "The painter used blue and gold for the robes of the saint.",
 )

@@ -304,6 +304,13 @@ class Translation:
             type = ValueType(XNNDatatype.qint32, PerTensorQuant(float(scales), 0))
         return self.graph.constant(type, integers.shape, array_blob(bias.name_hint or "bias", integers))
 
+    def equal_weights(self, count: int, weight: float, like: SSAValue) -> int:
+        """A row of equal numbers, to multiply rows of a value with: where these are integers, ones of this scale."""
+        if not self.computes_integers:
+            return self.constant(np.full((1, count), weight, dtype=np.float32), like)
+        type = ValueType(XNNDatatype.qint8, PerTensorQuant(weight, 0))
+        return self.graph.constant(type, (1, count), array_blob("ones", np.ones((1, count), np.int8)))
+
     def scalar(self, number: float, like: SSAValue) -> int:
         """A constant of one element, of the type of another value."""
         return self.constant(np.asarray(number, dtype=np.float32), like)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
@@ -54,7 +53,7 @@ def _mean(t: Translation, op: SchemaOp) -> None:
         # A product with a row of equal weights: there is no node that reduces a dimension of any tensor.
         count = shape_of(x)[dims[0]]
         weight = 1.0 if op.name.endswith("sum.dim_IntList") else 1.0 / count
-        filter_id = t.constant(np.full((1, count), weight, dtype=np.float32), x)
+        filter_id = t.equal_weights(count, weight, x)
         node = XNNFullyConnected(input1_id=source, filter_id=filter_id, bias_id=NO_VALUE, output_id=made)
         t.node(node, op)
     if not keep:

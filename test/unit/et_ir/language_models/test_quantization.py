@@ -53,6 +53,14 @@ def test_same_as_torchao(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isnan(head.output_sqnr)
 
 
+def test_tables_of_4_bits() -> None:
+    model = random_model(ATTENTION["llama"]())
+    found = quantize_weights(model, QuantizationMode.parse("8da4w:group=16,embedding=4"))
+    layers = {one.name: one for one in found.layers}
+    assert layers["model.embed_tokens"].bytes_after == 64 * 32 // 2 + 64 * 2 * 4
+    assert 15 < layers["model.embed_tokens"].weight_sqnr < 60
+
+
 def test_layers_left_in_floats() -> None:
     found = quantize_weights(
         random_model(ATTENTION["llama"]()), QuantizationMode.parse("8da4w:group=64"), ["lm_head"]

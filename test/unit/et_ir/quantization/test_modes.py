@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends import make_partitioner
 from et_ir.quantization import QuantizationError, QuantizationMode, quantize, quantize_to_accuracy
 from et_vm.runtime import Runtime
 
-MODES = ("int8", "int8-dynamic", "int8-weights", "8da4w:group=16")
+MODES = ("int8", "int8-dynamic", "int8-weights", "8da4w:group=16", "8da4w:group=16,embedding=4")
 
 
 class Classifier(nn.Module):
@@ -76,6 +77,8 @@ def test_bytes_of_layers() -> None:
     }
     found = sizes("8da4w:group=16")
     assert found["body.0"] == (12288, 12288)
+    assert found["table"] == (6400, 1600 + 50 * 5)
+    assert sizes("8da4w:group=16,embedding=4")["table"] == (6400, 50 * (16 + 2 * (4 + 1)))
     # Half a byte each; an f32 scale and a zero point for each group.
     assert found["head.0"][1] in range(256 + 32 * 4, 256 + 32 * 5 + 1)
 
@@ -106,6 +109,8 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
         "head.0: Linear: groups of 12 do not divide its 32 inputs",
         "head.2: Linear: groups of 12 do not divide its 16 inputs",
     ]
+    found = quantize(Classifier(), (ids(),), "8da4w:group=12,embedding=4")
+    assert "table: Embedding: groups of 12 do not divide its 32 columns" in map(str, found.unquantized)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +120,12 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
         ("int8:group=4", "int8 has no option 'group'"),
         ("8da4w:group=1", "at least 2"),
         ("8da4w:size=32", "no option 'size'"),
+        ("int8:functions=4", "functions=4: expected 8 or 32 bits"),
+        ("8da4w:embedding=2", "embedding=2: expected 4 or 8 bits"),
+        (
+            "int8-weights:embedding=4",
+            "int8-weights has no option 'embedding'; 8da4w has group=N and embedding=4; int8 has functions=8",
+        ),
         ("int8", "needs calibration data"),
     ],
 )
@@ -132,6 +143,25 @@ def test_calibration_data_that_cannot_be_used() -> None:
         quantize(module, (torch.ones(1, 3),), "int8", calibration=[(torch.ones(1, 4),)])
 
 
+class Chosen(nn.Module):
+    """A layer of the rows whose first number is positive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expert = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.expert(x[x[:, 0] > 0])
+
+
+def test_a_layer_that_saw_no_data() -> None:
+    x = torch.ones(2, 4)
+    with pytest.raises(QuantizationError, match="'expert' reads, had no elements"):
+        quantize(Chosen(), (x,), "int8", calibration=[(-x,)])
+    with pytest.raises(QuantizationError, match="calibration data 1, tensor 0: no elements"):
+        quantize(nn.Linear(4, 2), (x,), "int8", calibration=[(x,), (x[:0],)])
+
+
 def test_layers_that_make_infinities() -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     huge = torch.full((1, 3), 1e38)
@@ -141,9 +171,100 @@ def test_layers_that_make_infinities() -> None:
         quantize(module, (torch.ones(1, 3),), "int8", calibration=[(huge,)])
 
 
+def test_weights_of_4_bits_are_rounded_for_the_calibration_data() -> None:
+    """Of inputs that lie near a plane, layers compute less noise; a layer that none reaches is as without data."""
+
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.used, self.idle = nn.Linear(32, 64), nn.Linear(32, 64)
+
+        def forward(self, x: torch.Tensor, branch: bool = False) -> torch.Tensor:
+            return self.idle(x) if branch else self.used(x)
+
+    module = Two()
+    plane = torch.randn(4, 32)
+    batches = [(torch.randn(8, 4) @ plane,) for _ in range(8)]
+    held_out = torch.randn(8, 4) @ plane
+    noise: list[float] = []
+    for data in ((), batches):
+        found = quantize(module, (held_out,), "8da4w", calibration=data).module
+        with torch.no_grad():
+            noise.append(float((found(held_out) - module(held_out)).square().mean()))
+    assert noise[1] < 0.5 * noise[0]
+
+
+def test_rounding_of_undefined_inputs_of_layers() -> None:
+    module = nn.Sequential(nn.Linear(32, 32), nn.Linear(32, 32))
+    with torch.no_grad():
+        module[0].weight.fill_(10.0)
+    with pytest.raises(QuantizationError, match="NaN or infinity in the inputs of '1'"):
+        quantize(module, (torch.ones(1, 32),), "8da4w", calibration=[(torch.full((1, 32), 3e38),)])
+    with pytest.raises(QuantizationError, match="calibration data 0: the module fails"):
+        quantize(module, (torch.ones(1, 32),), "8da4w", calibration=[(torch.ones(1, 31),)])
+
+
+class Block(nn.Module):
+    """Attention by two products and a softmax, normalizations, and an activation that is no bound."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.norm, self.q, self.k = nn.LayerNorm(16), nn.Linear(16, 16), nn.Linear(16, 16)
+        self.mlp = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(x)
+        weights = torch.softmax(torch.bmm(self.q(y), self.k(y).transpose(1, 2)) * 0.25, -1)
+        x = x + torch.bmm(weights, y)
+        return x + self.mlp(self.norm(x))
+
+
+def test_functions_in_8_bits() -> None:
+    """Nothing is left in floats; et-vm looks activations up, and native code reads and writes bytes alone."""
+    torch.manual_seed(0)
+    module = Block().eval()
+    batches = [(torch.randn(2, 5, 16),) for _ in range(6)]
+    plain = quantize(module, batches[0], "int8", calibration=batches)
+    assert {one.operator for one in plain.unquantized} == {
+        "aten.layer_norm.default",
+        "aten.bmm.default",
+        "aten.softmax.int",
+        "aten.gelu.default",
+    }
+    found = quantize(module, batches[0], "int8:functions=8", calibration=batches)
+    assert not found.unquantized
+    program = torch.export.export(found.module, batches[0])
+    calls = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert calls.count("quantized_decomposed.quantize_per_tensor.default") > 12
+    (softmax,) = (node for node in program.graph.nodes if str(node.target) == "aten.softmax.int")
+    assert next(iter(softmax.users)).args[1:3] == (1 / 256, -128)
+    x = torch.randn(2, 5, 16)
+    with torch.no_grad():
+        expected, floats = found.module(x), module(x)
+    assert (expected - floats).abs().max() < 0.1 * floats.abs().max()
+    step = float(
+        next(node.args[1] for node in reversed(program.graph.nodes) if "dequantize" in str(node.target))
+    )
+    config = ExecutorchBackendConfig(target="et-vm")
+    vm = to_edge(program).to_executorch(config)
+    assert "integer::lookup.out" in str(vm.module)
+    native = to_edge_transform_and_lower(program, partitioner=make_partitioner("native"))
+    assert [op.name for op in native.module.walk() if op.name.startswith(("edge.", "backend.call"))] == [
+        "backend.call"
+    ]
+    for file in (vm.buffer, native.to_executorch(config).buffer):
+        method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+        # A value next to the middle between two steps of any of the grids is rounded either way.
+        assert (torch.as_tensor(method.execute([x])[0]) - expected).abs().max() <= 2.01 * step
+
+
 def test_parsed_modes() -> None:
     assert str(QuantizationMode.parse("8da4w")) == "8da4w:group=32"
     assert str(QuantizationMode.parse("int8")) == "int8"
+    assert str(QuantizationMode.parse("int8:functions=8")) == "int8:functions=8"
+    assert str(QuantizationMode.parse("8da4w:embedding=4,group=64")) == "8da4w:group=64,embedding=4"
 
 
 def search(loss: float) -> Any:

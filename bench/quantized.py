@@ -1,0 +1,272 @@
+"""Example models in each mode of quantization: results on each runtime beside eager's, sizes, and times.
+
+    python -m bench.quantized [--models …] [--modes …]      results and sizes
+    python -m bench.quantized --times [--threads N]         times beside stock's files and onnxruntime's
+
+The first table has by how much results differ at most from those of torch's converted graph in eager, in steps of the
+output's grid: its scale where the mode has one for the output, else the 255th part of the output's range. "et-vm" and
+"stock" run kernels (stock with its quantized library), the columns of XNNPACK and native what their partitioners take.
+"bytes" is the file for et-vm to that in floats.
+
+Times are the least processor time of an inference, all candidates in turns in one process: of native code, and of our
+file and stock's for XNNPACK on the stock runtime, of a graph that torchao has quantized, static for images and with
+scales computed at run time for BERT; and of onnxruntime's quantization of the model, where `onnxruntime` and `onnx` are
+installed. Goals: native at most 0.9 of the fastest of the others, XNNPACK at most 1.05 of stock's in time and bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from bench.measure import print_table, progress, set_threads, verdict
+
+MODELS = ("mobilenet_v2", "resnet18", "vit", "lstm")
+MODES = ("int8", "int8-dynamic", "int8-weights", "8da4w")
+TIMED = ("mobilenet_v2", "resnet18", "bert")
+NATIVE_GOAL = 0.9
+XNNPACK_GOAL = 1.05
+
+
+def made(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """An example model in eval mode, and its inputs."""
+    from bench.subjects import subject
+    from examples.models.recurrent import lstm
+
+    if name == "lstm":
+        return lstm()
+    found = subject(name)
+    return found.module.eval(), found.arguments
+
+
+def batches(inputs: tuple[Any, ...], count: int) -> list[tuple[Any, ...]]:
+    """Random inputs like the given ones; integers are those given."""
+    import torch
+
+    torch.manual_seed(0)
+    return [
+        tuple(torch.randn_like(one) if one.is_floating_point() else one for one in inputs)
+        for _ in range(count)
+    ]
+
+
+# -- results
+
+
+def files(program: Any) -> dict[str, bytes]:
+    """The files of a quantized program by what runs them."""
+    from bench.subjects import compile_for_vm, compile_for_xnnpack, compile_native
+    from et_ir import ExecutorchBackendConfig, to_edge
+
+    stock = ExecutorchBackendConfig(target="stock-1.5-quantized")
+    return {
+        "et-vm": compile_for_vm(program),
+        "stock": to_edge(program).to_executorch(stock).buffer,
+        "xnnpack": compile_for_xnnpack(program),
+        "native": compile_native(program),
+    }
+
+
+def step_of(program: Any, expected: Any) -> float:
+    """The step of the output's grid: the scale that restores it, or a part of its range."""
+    (output,) = program.graph.find_nodes(op="output")
+    last = output.args[0][0]
+    if "dequantize_per_tensor" in str(last.target) and isinstance(last.args[1], float):
+        return last.args[1]
+    return float(expected.max() - expected.min()) / 255
+
+
+def results_row(name: str, mode: str) -> list[str]:
+    """A row of the first table."""
+    import torch
+    from executorch.runtime import Runtime as StockRuntime
+
+    from bench.subjects import compile_for_vm
+    from et_ir.quantization import quantize
+    from et_vm.runtime import Runtime
+
+    module, inputs = made(name)
+    quantized = quantize(module, inputs, mode, calibration=batches(inputs, 4)).module
+    program = torch.export.export(quantized, inputs)
+    found = files(program)
+    runs: dict[str, Callable[[Any], Any]] = {}
+    for label, file in found.items():
+        method = Runtime().load_program(file, allow_native=label == "native").load_method("forward")
+        if label != "stock":
+            runs["xnnpack, et-vm" if label == "xnnpack" else label] = method.execute
+        if label in ("stock", "xnnpack"):
+            theirs: Any = StockRuntime.get().load_program(file).load_method("forward")
+            runs["xnnpack, stock" if label == "xnnpack" else label] = theirs.execute
+    worst = dict.fromkeys(runs, 0.0)
+    for batch in batches(inputs, 7)[4:]:
+        with torch.no_grad():
+            expected: Any = program.module()(*batch)
+        expected = expected[0] if isinstance(expected, tuple) else expected
+        step = step_of(program, expected)
+        for label, run in runs.items():
+            difference = (torch.as_tensor(run(list(batch))[0]) - expected).abs().max()
+            worst[label] = max(worst[label], float(difference) / step)
+    floats = len(compile_for_vm(torch.export.export(module, inputs)))
+    order = ("et-vm", "stock", "xnnpack, et-vm", "xnnpack, stock", "native")
+    cells = [f"{worst[label]:.2g}" for label in order]
+    return [name, mode, f"{len(found['et-vm']) / floats:.2f}", *cells]
+
+
+# -- times
+
+
+def with_onnxruntime(
+    module: Any, inputs: tuple[Any, ...], threads: int, *, dynamic: bool
+) -> Callable[[], object]:
+    """An inference of the model that onnxruntime has quantized, by channel and in QDQ form where static."""
+    import onnxruntime
+    import torch
+    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_dynamic, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    folder = Path(tempfile.mkdtemp())
+    exported: Any = torch.onnx.export(module, inputs, dynamo=True, verbose=False)
+    exported.save(folder / "model.onnx")
+    quant_pre_process(str(folder / "model.onnx"), str(folder / "prepared.onnx"))
+    names = [one.name for one in onnxruntime.InferenceSession(folder / "model.onnx").get_inputs()]
+
+    class Reader(CalibrationDataReader):
+        def __init__(self) -> None:
+            self._left = iter(batches(inputs, 4))
+
+        def get_next(self) -> dict[str, Any] | None:
+            batch = next(self._left, None)
+            return None if batch is None else {n: v.numpy() for n, v in zip(names, batch, strict=True)}
+
+    source, target = folder / "prepared.onnx", folder / "quantized.onnx"
+    if dynamic:
+        quantize_dynamic(source, target, per_channel=True, weight_type=QuantType.QInt8)
+    else:
+        quantize_static(source, target, Reader(), per_channel=True, weight_type=QuantType.QInt8)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(target, options, providers=["CPUExecutionProvider"])
+    arrays = {name: value.numpy() for name, value in zip(names, inputs, strict=True)}
+    return lambda: session.run(None, arrays)
+
+
+def times_row(name: str, threads: int, rounds: int) -> tuple[list[str], float]:
+    """A row of the table of times, and the ratio of native code's time to the fastest other one."""
+    import torch
+    from executorch.runtime import Runtime as StockRuntime
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    from bench.subjects import compile_for_xnnpack, compile_native, compile_stock_for_xnnpack
+    from et_ir.quantization import XNNPACKQuantizer, get_symmetric_quantization_config
+    from et_vm.runtime import Runtime
+
+    dynamic = name == "bert"
+    module, inputs = made(name)
+    config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
+    prepared = prepare_pt2e(
+        torch.export.export(module, inputs).module(), XNNPACKQuantizer().set_global(config)
+    )
+    for batch in batches(inputs, 4):
+        prepared(*batch)
+    program = torch.export.export(convert_pt2e(prepared), inputs)
+    ours, theirs = compile_for_xnnpack(program), compile_stock_for_xnnpack(program)
+    method = (
+        Runtime(threads=threads)
+        .load_program(compile_native(program), allow_native=True)
+        .load_method("forward")
+    )
+    stock = {
+        label: StockRuntime.get().load_program(file).load_method("forward")
+        for label, file in (("ours", ours), ("stock", theirs))
+    }
+    arguments = list(inputs)
+    runs: dict[str, Callable[[], object]] = {
+        "native": lambda: method.execute(arguments),
+        "ours": lambda: stock["ours"].execute(arguments),
+        "stock": lambda: stock["stock"].execute(arguments),
+    }
+    if find_spec("onnxruntime") is not None and find_spec("onnx") is not None:
+        runs["onnxruntime"] = with_onnxruntime(module, inputs, threads, dynamic=dynamic)
+    least = processor_times(runs, rounds)
+    fastest = min(least[rival] for rival in ("stock", "onnxruntime") if rival in least)
+    ratio = least["native"] / fastest
+    in_time, in_size = least["ours"] / least["stock"], len(ours) / len(theirs)
+    shown = [
+        f"{least[label] * 1e3:.2f} ms" if label in least else "none" for label in (*runs, "onnxruntime")[:4]
+    ]
+    return (
+        [
+            name,
+            *shown,
+            f"{ratio:.2f}",
+            verdict(ratio, NATIVE_GOAL),
+            f"{in_time:.2f}",
+            verdict(in_time, XNNPACK_GOAL),
+            f"{in_size:.2f}",
+            verdict(in_size, XNNPACK_GOAL),
+        ],
+        ratio,
+    )
+
+
+def processor_times(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """The least seconds of the processor that each takes in turns, after two turns that do not count."""
+    least = dict.fromkeys(runs, math.inf)
+    for number in range(rounds + 2):
+        for label, run in runs.items():
+            run()
+            start = time.process_time()
+            run()
+            if number >= 2:
+                least[label] = min(least[label], time.process_time() - start)
+    return least
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.quantized",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--models", nargs="*", help=f"of {', '.join(dict.fromkeys((*MODELS, *TIMED)))}")
+    parser.add_argument("--modes", nargs="*", default=MODES, help=f"of {', '.join(MODES)}; all unless given")
+    parser.add_argument("--times", action="store_true", help="times in the place of results")
+    parser.add_argument("--threads", type=int, default=1, help="of each runtime")
+    parser.add_argument("--repeat", type=int, default=30, help="rounds of inferences")
+    options = parser.parse_args()
+    set_threads(options.threads)
+
+    from bench.subjects import quiet
+
+    rows: list[list[str]] = []
+    if options.times:
+        ratios: list[float] = []
+        for name in progress(options.models or TIMED, "times"):
+            with quiet():
+                cells, ratio = times_row(name, options.threads, options.repeat)
+            rows.append(cells)
+            ratios.append(ratio)
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        rows.append(["geometric mean", *[""] * 4, f"{mean:.2f}", verdict(mean, NATIVE_GOAL), *[""] * 4])
+        head = ["model", "native", "XNNPACK", "stock's", "onnxruntime", "native", "goal"]
+        print_table([*head, "XNNPACK", "goal", "bytes", "goal"], rows)
+        return
+    import executorch.kernels.quantized  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers kernels)
+
+    for name in progress(options.models or MODELS, "models"):
+        for mode in options.modes:
+            with quiet():
+                rows.append(results_row(name, mode))
+    head = ["model", "mode", "bytes", "et-vm", "stock", "XNNPACK on et-vm", "XNNPACK on stock", "native"]
+    print_table(head, rows)
+
+
+if __name__ == "__main__":
+    main()
