@@ -16,9 +16,10 @@ _ALIASES: Final = {
     "__aeabi_memcpy": "memcpy",
     "__aeabi_memcpy4": "memcpy",
     "__aeabi_memcpy8": "memcpy",
-    "__aeabi_memmove": "memmove",
-    "__aeabi_memmove4": "memmove",
-    "__aeabi_memmove8": "memmove",
+    "__aeabi_memset4": "__aeabi_memset",
+    "__aeabi_memset8": "__aeabi_memset",
+    "__aeabi_memclr4": "__aeabi_memclr",
+    "__aeabi_memclr8": "__aeabi_memclr",
 }
 """Functions with another name, and the same arguments."""
 

@@ -13,7 +13,7 @@ from typing import Final
 
 __all__ = ["stack_bound"]
 
-_LABEL: Final = re.compile(r"^([A-Za-z_]\w*):")
+_LABEL: Final = re.compile(r"^([A-Za-z_][\w.$]*):")
 _REGISTERS: Final = re.compile(r"\.(v?save)\s*\{([^}]*)\}")
 _PAD: Final = re.compile(r"\.pad\s*#(\d+)")
 _TAKEN: Final = tuple(
@@ -80,7 +80,7 @@ def _function(name: str, text: str, others: set[str]) -> _Function:
         raise ValueError(f"the size of the frame of '{name}' is not known")
     # Directives between this function and the next name that one.
     instructions = re.sub(r"^\s*\..*$", "", text, flags=re.MULTILINE)
-    return _Function(frame, others & set(re.findall(r"[A-Za-z_]\w*", instructions)))
+    return _Function(frame, others & set(re.findall(r"[A-Za-z_][\w.$]*", instructions)))
 
 
 def _count(registers: str) -> int:

@@ -11,6 +11,13 @@
 // RUN: et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K'
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=10;ram:id=2' 2>&1 | filecheck %s --check-prefix=FLASH
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'ram:id=2' 2>&1 | filecheck %s --check-prefix=BANKS
+// RUN: et-compile -q %s --target riscv64gc --emit asm --pic | filecheck %s --check-prefix=PIC
+// RUN: not et-compile -q %s --target wasm32 --emit asm --pic 2>&1 | filecheck %s --check-prefix=WASM
+// RUN: not et-compile -q %s --emit edge --pic 2>&1 | filecheck %s --check-prefix=NO-OBJECT
+
+// PIC: .globl et_compile_freestanding_forward
+// WASM: --target wasm32: WebAssembly has no addresses of code, leave out --pic
+// NO-OBJECT: --pic is for objects: give a processor as --target
 
 // The program stops at the edge level.
 // PIPELINE: edge:

@@ -19,6 +19,7 @@ import unicorn
 from unicorn import arm64_const, arm_const, riscv_const, x86_const
 
 from et_ir.backends.freestanding.compiler import FreestandingObject
+from et_ir.backends.freestanding.interface import Interface, Tensor
 from et_schema.scalar_type import ScalarType
 
 FLASH, DATA, STACK, RETURN = 0x0800_0000, 0x2000_0000, 0x3000_0000, 0x0F00_0000
@@ -52,7 +53,7 @@ class Machine:
     arch: int
     mode: int
     model: int | None
-    arguments: tuple[int, int, int]
+    arguments: tuple[int, int, int, int]
     result: int
     stack: int
     link: int | None
@@ -66,7 +67,12 @@ def _cortex_m(model: int) -> Machine:
         unicorn.UC_ARCH_ARM,
         unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS,
         model,
-        (arm_const.UC_ARM_REG_R0, arm_const.UC_ARM_REG_R1, arm_const.UC_ARM_REG_R2),
+        (
+            arm_const.UC_ARM_REG_R0,
+            arm_const.UC_ARM_REG_R1,
+            arm_const.UC_ARM_REG_R2,
+            arm_const.UC_ARM_REG_R3,
+        ),
         arm_const.UC_ARM_REG_R0,
         arm_const.UC_ARM_REG_SP,
         arm_const.UC_ARM_REG_LR,
@@ -79,7 +85,12 @@ def _risc_v(mode: int, pointer: str) -> Machine:
         unicorn.UC_ARCH_RISCV,
         mode,
         None,
-        (riscv_const.UC_RISCV_REG_A0, riscv_const.UC_RISCV_REG_A1, riscv_const.UC_RISCV_REG_A2),
+        (
+            riscv_const.UC_RISCV_REG_A0,
+            riscv_const.UC_RISCV_REG_A1,
+            riscv_const.UC_RISCV_REG_A2,
+            riscv_const.UC_RISCV_REG_A3,
+        ),
         riscv_const.UC_RISCV_REG_A0,
         riscv_const.UC_RISCV_REG_SP,
         riscv_const.UC_RISCV_REG_RA,
@@ -98,7 +109,12 @@ MACHINES = {
         unicorn.UC_ARCH_ARM64,
         unicorn.UC_MODE_ARM,
         None,
-        (arm64_const.UC_ARM64_REG_X0, arm64_const.UC_ARM64_REG_X1, arm64_const.UC_ARM64_REG_X2),
+        (
+            arm64_const.UC_ARM64_REG_X0,
+            arm64_const.UC_ARM64_REG_X1,
+            arm64_const.UC_ARM64_REG_X2,
+            arm64_const.UC_ARM64_REG_X3,
+        ),
         arm64_const.UC_ARM64_REG_X0,
         arm64_const.UC_ARM64_REG_SP,
         arm64_const.UC_ARM64_REG_LR,
@@ -108,7 +124,12 @@ MACHINES = {
         unicorn.UC_ARCH_X86,
         unicorn.UC_MODE_64,
         None,
-        (x86_const.UC_X86_REG_RDI, x86_const.UC_X86_REG_RSI, x86_const.UC_X86_REG_RDX),
+        (
+            x86_const.UC_X86_REG_RDI,
+            x86_const.UC_X86_REG_RSI,
+            x86_const.UC_X86_REG_RDX,
+            x86_const.UC_X86_REG_RCX,
+        ),
         x86_const.UC_X86_REG_RAX,
         x86_const.UC_X86_REG_RSP,
         None,
@@ -126,15 +147,17 @@ class Run:
     instructions: int
     stack: int
     """Bytes of the stack that were used."""
+    state: bytes = b""
+    """The state of the program after the call."""
 
 
-def linked(folder: Path, made: FreestandingObject) -> Path:
-    """An executable of an object alone, at the address of the flash. Fails where it needs another symbol."""
+def linked(folder: Path, made: FreestandingObject, entry: str = "", base: int = FLASH) -> Path:
+    """An executable of an object alone, at an address. Fails where it needs another symbol."""
     script, code, image = folder / "link.ld", folder / "model.o", folder / "model.elf"
     code.write_bytes(made.code)
     script.write_text(
-        f"ENTRY({made.interface.function})\n"
-        f"SECTIONS {{ . = {FLASH}; .text : {{ *(.text*) }} .rodata : {{ *(.rodata*) }} .data : {{ *(.data*) }}\n"
+        f"ENTRY({entry or made.interface.function})\n"
+        f"SECTIONS {{ . = {base}; .text : {{ *(.text*) }} .rodata : {{ *(.rodata*) }} .data : {{ *(.data*) }}\n"
         ".bss : { *(.bss*) } /DISCARD/ : { *(.ARM.exidx*) *(.eh_frame*) *(.comment) } }\n"
     )
     linker = [sys.executable, "-m", "ziglang", "ld.lld"]
@@ -145,15 +168,51 @@ def linked(folder: Path, made: FreestandingObject) -> Path:
     return image
 
 
-def run(name: str, folder: Path, made: FreestandingObject, inputs: Sequence[np.ndarray]) -> Run:
-    """Call the function of an object. Fails where it reads or writes what is not its own."""
-    image = linked(folder, made)
+def run(
+    name: str,
+    folder: Path,
+    made: FreestandingObject,
+    inputs: Sequence[np.ndarray],
+    *,
+    method: Interface | None = None,
+    state: bytes = b"",
+    moved: int = 0,
+) -> Run:
+    """Call the function of a method, the first one unless given, `moved` bytes from where the object is linked to.
+
+    Fails where it reads or writes what is not its own.
+    """
+    method = made.interface if method is None else method
+    assert len(state) == method.state_bytes
+    image = linked(folder, made, method.function, FLASH - moved)
+    call = _Call(method.outputs, method.arena_bytes, inputs, state, structures=True)
+    return _twice(name, image, call, moved)
+
+
+def reset(name: str, folder: Path, made: FreestandingObject) -> bytes:
+    """The state of a program before its first call."""
+    image = linked(folder, made, made.functions[-1])
+    return _twice(name, image, _Call((), 0, (), b"\xff" * made.state_bytes, structures=False), 0).state
+
+
+@dataclass(frozen=True)
+class _Call:
+    outputs: Sequence[Tensor]
+    arena_bytes: int
+    inputs: Sequence[np.ndarray]
+    state: bytes
+    structures: bool
+    """Whether the function takes inputs, outputs and arena beside the state."""
+
+
+def _twice(name: str, image: Path, call: _Call, moved: int) -> Run:
     first, second = (
-        _run(MACHINES[name], name, image, made, inputs, at_end=at_end) for at_end in (False, True)
+        _run(MACHINES[name], name, image, call, moved, at_end=at_end) for at_end in (False, True)
     )
     for one, other in zip(first.outputs, second.outputs, strict=True):
         assert one.tobytes() == other.tobytes()
-    assert first.status == second.status
+    assert first.state == second.state
+    assert first.status == second.status or not call.structures  # the other function returns nothing
     return first
 
 
@@ -175,32 +234,29 @@ class _Memory:
         return at
 
 
-def _run(
-    machine: Machine,
-    name: str,
-    image: Path,
-    made: FreestandingObject,
-    inputs: Sequence[np.ndarray],
-    *,
-    at_end: bool,
-) -> Run:
+def _run(machine: Machine, name: str, image: Path, call: _Call, moved: int, *, at_end: bool) -> Run:
     engine = unicorn.Uc(machine.arch, machine.mode)
     if machine.model is not None:
         engine.ctl_set_cpu_model(machine.model)
-    entry = _load(engine, image)
+    entry = _load(engine, image, moved)
     _enable_floats(engine, name)
     memory = _Memory(engine, at_end=at_end)
-    interface = made.interface
-    outputs = [np.empty(one.shape, ELEMENTS[one.element]) for one in interface.outputs]
-    in_places = [memory.put(one.tobytes(), unicorn.UC_PROT_READ) for one in inputs]
+    outputs = [np.empty(one.shape, ELEMENTS[one.element]) for one in call.outputs]
+    in_places = [memory.put(one.tobytes(), unicorn.UC_PROT_READ) for one in call.inputs]
     both = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
     out_places = [memory.put(b"\xff" * one.nbytes, both) for one in outputs]
-    structures = [
-        memory.put(b"".join(struct.pack(machine.pointer, at) for at in places), unicorn.UC_PROT_READ)
-        for places in (in_places, out_places)
-    ]
-    # What it holds must not matter.
-    arena = memory.put(b"\xff" * interface.arena_bytes, both)
+    arguments: list[int] = []
+    if call.structures:
+        arguments = [
+            memory.put(b"".join(struct.pack(machine.pointer, at) for at in places), unicorn.UC_PROT_READ)
+            for places in (in_places, out_places)
+        ]
+    state = memory.put(call.state, both) if call.state else 0
+    if call.state:
+        arguments.append(state)
+    if call.structures:
+        # What it holds must not matter.
+        arguments.append(memory.put(b"\xff" * call.arena_bytes, both))
     engine.mem_map(STACK, STACK_BYTES, both)
     engine.mem_write(STACK, PATTERN * STACK_BYTES)
     engine.mem_map(RETURN, PAGE)
@@ -211,7 +267,7 @@ def _run(
     else:
         engine.reg_write(machine.link, RETURN | machine.thumb)
     engine.reg_write(machine.stack, top)
-    for register, value in zip(machine.arguments, (*structures, arena), strict=True):
+    for register, value in zip(machine.arguments, arguments, strict=False):
         engine.reg_write(register, value)
     executed = 0
 
@@ -236,11 +292,12 @@ def _run(
     ]
     stack = bytes(engine.mem_read(STACK, top - STACK))
     used = len(stack.lstrip(PATTERN))
-    return Run(engine.reg_read(machine.result) & 0xFFFF_FFFF, found, executed, used)
+    after = bytes(engine.mem_read(state, len(call.state))) if call.state else b""
+    return Run(engine.reg_read(machine.result) & 0xFFFF_FFFF, found, executed, used, after)
 
 
-def _load(engine: unicorn.Uc, image: Path) -> int:
-    """Write the segments of an executable into memory; its entry point."""
+def _load(engine: unicorn.Uc, image: Path, moved: int) -> int:
+    """Write the segments of an executable into memory, some bytes from their addresses; its entry point."""
     data = image.read_bytes()
     wide = data[4] == 2
     entry, start = struct.unpack_from("<QQ" if wide else "<II", data, 24)
@@ -254,8 +311,8 @@ def _load(engine: unicorn.Uc, image: Path) -> int:
             kind, offset, address, _, size, in_memory, flags, _ = struct.unpack_from("<8I", data, at)
         if kind == 1 and in_memory:
             assert not flags & 2, "the object has memory to write to"
-            engine.mem_write(address, data[offset : offset + size])
-    return entry & ~1
+            engine.mem_write(address + moved, data[offset : offset + size])
+    return (entry & ~1) + moved
 
 
 def _enable_floats(engine: unicorn.Uc, name: str) -> None:
