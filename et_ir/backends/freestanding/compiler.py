@@ -29,7 +29,7 @@ from et_ir.backends.freestanding.interface import (
     state_of,
 )
 from et_ir.backends.freestanding.object_file import PROGRAM_BITS, sections_of, undefined_symbols
-from et_ir.backends.freestanding.runtime import runtime_function
+from et_ir.backends.freestanding.runtime import missing_function, runtime_function, runtime_text
 from et_ir.backends.freestanding.schedule import Schedule, schedule_of
 from et_ir.backends.freestanding.sequential_loops import SequentialLoopsPass
 from et_ir.backends.freestanding.stack import stack_bound
@@ -306,23 +306,19 @@ def _optimized(
         if not missing:
             return machine, code
         for symbol in sorted(missing):
-            made = None if symbol in runtime else runtime_function(symbol, target.index_bits)
+            made = None if symbol in runtime else runtime_function(symbol, target)
             if made is None:
-                message = f"{target.name} needs a function '{symbol}', which there is not"
-                raise UnsupportedProgram("no freestanding object can be made", [Diagnostic(message)])
+                raise UnsupportedProgram(
+                    "no freestanding object can be made", [Diagnostic(missing_function(symbol, target))]
+                )
             runtime[symbol] = made
 
 
-def _linked(texts: Sequence[str], entry: str, runtime: Mapping[str, str], target: InstructionSet) -> Any:
+def _linked(texts: Sequence[str], entry: str, runtime: dict[str, str], target: InstructionSet) -> Any:
     binding = llvmlite("binding")
     first, *others = texts
     code = binding.parse_assembly(first)
-    names = ", ".join(f"ptr @{name}" for name in runtime)
-    used = (
-        f'@llvm.compiler.used = appending global [{len(runtime)} x ptr] [{names}], section "llvm.metadata"\n'
-    )
-    # Nothing in the module calls them before instructions are selected.
-    parts = [*others, entry, *(["".join([used, *runtime.values()])] if runtime else [])]
+    parts = [*others, entry, *([runtime_text(runtime)] if runtime else [])]
     layout = f'target datalayout = "{target_machine(target).target_data}"\n'
     for part in parts:
         text = part if "target triple" in part else f'{layout}target triple = "{target.triple}"\n{part}'

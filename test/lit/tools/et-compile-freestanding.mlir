@@ -35,7 +35,7 @@
 // OUTPUT: no output file: give -o FILE; its header is written beside it
 // LEVEL: --target cortex-m4 is a processor: expected --emit object, archive, c-header, asm, got edge
 // BACKEND: --target cortex-m4 has no delegates: leave out --backend
-// TARGET: --emit object needs a processor as --target: cortex-m4,
+// TARGET: --emit object needs a processor as --target: cortex-m0plus,
 
 // FLASH: --memory: code and constants need {{.*}} bytes: flash has 10 bytes left
 // BANKS: --memory: no bank 'flash' for code and constants, there are: ram

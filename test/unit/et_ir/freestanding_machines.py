@@ -7,14 +7,17 @@ page, and with buffers that end with one.
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 import unicorn
 from unicorn import arm64_const, arm_const, riscv_const, x86_const
 
@@ -60,6 +63,18 @@ class Machine:
     """None where the return address is on the stack."""
     pointer: str = "<I"
     thumb: bool = False
+    wide: Callable[[int], bool] | None = None
+    """Whether an instruction has four bytes, by its first two; None where lengths are not told by these."""
+
+    def instructions(self, code: bytes) -> int:
+        """The number of instructions of a block, or 1 where instructions are counted one by one."""
+        if self.wide is None:
+            return 1
+        at = count = 0
+        while at < len(code):
+            at += 4 if self.wide(int.from_bytes(code[at : at + 2], "little")) else 2
+            count += 1
+        return count
 
 
 def _cortex_m(model: int) -> Machine:
@@ -77,6 +92,7 @@ def _cortex_m(model: int) -> Machine:
         arm_const.UC_ARM_REG_SP,
         arm_const.UC_ARM_REG_LR,
         thumb=True,
+        wide=lambda half: half >= 0xE800,
     )
 
 
@@ -95,6 +111,7 @@ def _risc_v(mode: int, pointer: str) -> Machine:
         riscv_const.UC_RISCV_REG_SP,
         riscv_const.UC_RISCV_REG_RA,
         pointer,
+        wide=lambda half: half & 3 == 3,
     )
 
 
@@ -119,6 +136,7 @@ MACHINES = {
         arm64_const.UC_ARM64_REG_SP,
         arm64_const.UC_ARM64_REG_LR,
         "<Q",
+        wide=lambda half: True,
     ),
     "x86-64": Machine(
         unicorn.UC_ARCH_X86,
@@ -270,17 +288,20 @@ def _run(machine: Machine, name: str, image: Path, call: _Call, moved: int, *, a
     for register, value in zip(machine.arguments, arguments, strict=False):
         engine.reg_write(register, value)
     executed = 0
+    lengths: dict[tuple[int, int], int] = {}
 
-    def count(*_: object) -> None:
+    def count(_: object, at: int, size: int, *__: object) -> None:
         nonlocal executed
-        executed += 1
+        if (at, size) not in lengths:
+            lengths[at, size] = machine.instructions(bytes(engine.mem_read(at, size)))
+        executed += lengths[at, size]
 
     def refuse(_: object, kind: int, at: int, size: int, *__: object) -> bool:
         wrong.append(f"{ACCESSES[kind]} of {size} bytes at {at:#x}")
         return False
 
     wrong: list[str] = []
-    engine.hook_add(unicorn.UC_HOOK_CODE, count)
+    engine.hook_add(unicorn.UC_HOOK_BLOCK if machine.wide else unicorn.UC_HOOK_CODE, count)
     engine.hook_add(unicorn.UC_HOOK_MEM_INVALID, refuse)
     try:
         engine.emu_start(entry | machine.thumb, RETURN)
@@ -321,3 +342,89 @@ def _enable_floats(engine: unicorn.Uc, name: str) -> None:
         engine.reg_write(arm64_const.UC_ARM64_REG_CPACR_EL1, 3 << 20)
     if name.startswith("riscv"):
         engine.reg_write(riscv_const.UC_RISCV_REG_MSTATUS, 1 << 13)
+
+
+# -- processors that unicorn has not, by qemu
+
+
+@dataclass(frozen=True)
+class _Emulated:
+    """A processor of qemu: what runs an image, what it is compiled of, and how."""
+
+    emulator: tuple[str, ...]
+    driver: str
+    clang: tuple[str, ...]
+    package: str
+
+
+EMULATED = {
+    "cortex-m55": _Emulated(
+        (
+            *("qemu-system-arm", "-M", "mps3-an547", "-nographic", "-monitor", "none", "-serial", "none"),
+            *("-semihosting-config", "enable=on,target=native", "-kernel"),
+        ),
+        "freestanding_cortex_m55.c",
+        ("-target", "thumb-freestanding-eabihf", "-mcpu=cortex_m55"),
+        "qemu-system-arm",
+    ),
+    "riscv64gcv": _Emulated(
+        ("qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0"),
+        "freestanding_driver.c",
+        ("-target", "riscv64-freestanding", "-mcpu=generic_rv64+m+a+f+d+c+v"),
+        "qemu-user",
+    ),
+}
+DRIVER_STACK = 64
+"""Bytes of the stack that the programs around an object take between their mark and the call."""
+SCRIPT = """ENTRY(reset)
+SECTIONS {
+  . = 0; .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) } . = ALIGN(32); code_end = .;
+  . = 0x20000000; data_start = .;
+  .data : { *(.data*) } .bss (NOLOAD) : { *(.bss*) . += 0x8000; . = ALIGN(32); stack_top = .; } data_end = .;
+  . = 0x31000000; .far (NOLOAD) : { *(.far*) }
+  /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) *(.ARM.attributes) *(.comment) }
+}
+"""
+
+
+def run_emulated(name: str, folder: Path, made: FreestandingObject, inputs: Sequence[np.ndarray]) -> Run:
+    """Call the function of an object with one input and one output by qemu; instructions are not counted."""
+    machine = EMULATED[name]
+    if shutil.which(machine.emulator[0]) is None:
+        missing = f"{machine.package} is not installed: apt-get install -y $(cat .ci/packages.txt)"
+        assert "CI" not in os.environ, missing
+        pytest.skip(missing)
+    interface = made.interface
+    code, image, data = folder / "model.o", folder / "model.elf", folder / "input"
+    code.write_bytes(made.code)
+    data.write_bytes(b"".join(one.tobytes() for one in inputs))
+    (output,) = interface.outputs
+    sizes = {
+        "INPUT": f'"{data}"',
+        "INPUT_BYTES": str(data.stat().st_size),
+        "OUTPUT_BYTES": str(output.nbytes),
+        "ARENA_BYTES": str(interface.arena_bytes),
+        "FUNCTION": interface.function,
+    }
+    options = [*("-std=gnu11", "-O1", "-ffreestanding", "-nostdlib"), "-fno-sanitize=undefined"]
+    options += ["-fno-stack-protector", *(f"-D{key}={value}" for key, value in sizes.items())]
+    if name == "cortex-m55":
+        (folder / "link.ld").write_text(SCRIPT)
+        options += ["-T", str(folder / "link.ld"), "-Wl,--entry=reset"]
+    caches = {"ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"), "ZIG_LOCAL_CACHE_DIR": str(folder / "zig")}
+    driver = Path(__file__).with_name(machine.driver)
+    done = subprocess.run(
+        [sys.executable, "-m", "ziglang", "cc", *machine.clang, *options, driver, code, "-o", image],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **caches},
+    )
+    assert done.returncode == 0, done.stderr
+    ran = subprocess.run(
+        [*machine.emulator, image], input=data.read_bytes(), capture_output=True, check=False, timeout=120
+    )
+    assert ran.returncode == 0, (ran.returncode, ran.stderr)
+    found = np.frombuffer(ran.stdout[: output.nbytes], ELEMENTS[output.element]).reshape(output.shape)
+    (stack,) = struct.unpack("<I", ran.stdout[output.nbytes :])
+    return Run(0, [found], 0, stack)
