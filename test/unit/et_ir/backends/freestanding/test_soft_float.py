@@ -13,8 +13,6 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-from dev import soft_float
-
 SPECIAL = np.array(
     [
         *(0, 1, 2, 0x7FFFFF, 0x800000, 0x800001, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x4B000000, 0x4B7FFFFF),
@@ -178,7 +176,3 @@ def test_integers(library: ctypes.CDLL):
         ("__ashrdi3", (long.view(np.int64) >> wide.astype(np.int64)).view(np.uint64)),
     ):
         np.testing.assert_array_equal(computed(library, name, np.uint64, long, places), expected)
-
-
-def test_the_assembly_is_that_of_the_source(capsys: pytest.CaptureFixture[str]):
-    assert soft_float.main(["--check"]) == 0, capsys.readouterr().err
