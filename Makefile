@@ -151,6 +151,7 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.document_passes
 	$(BIN)/python -m dev.document_reference
 	$(BIN)/python -m dev.document_tables
+	$(BIN)/python -m dev.soft_float
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.
 $(VENV)/.made:

@@ -43,7 +43,10 @@ class Freestanding:
         from et_schema.files import atomic_writer
 
         assert self.target is not None
-        made = compile_freestanding(module, self.target, _name(args), kept)
+        try:
+            made = compile_freestanding(module, self.target, _name(args), kept, pic=args.pic)
+        except ValueError as error:
+            raise UsageError(f"--target {error}") from None
         if self.banks:
             try:
                 placed(made, self.banks)
@@ -77,7 +80,7 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
 
     Raises UsageError for what goes with a runtime, and for an object that has no file.
     """
-    if args.target in TARGETS and args.emit not in FREESTANDING_FORMS:
+    if args.target in TARGETS and args.emit not in FREESTANDING_FORMS and not args.pic:
         return Freestanding()
     from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
 
@@ -86,6 +89,8 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
         if args.emit in FREESTANDING_FORMS:
             names = ", ".join(FREESTANDING_TARGETS)
             raise UsageError(f"--emit {args.emit} needs a processor as --target: {names}")
+        if args.pic:
+            raise UsageError("--pic is for objects: give a processor as --target")
         return Freestanding()
     if args.emit == "pte":
         args.emit = "object"

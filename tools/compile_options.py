@@ -92,6 +92,11 @@ def _parser(text: str, command: str) -> CommandParser:
         "compile an object for: cortex-m4, aarch64, x86-64 (default: %(default)s)",
     )
     add(
+        "--pic",
+        action="store_true",
+        help="code and constants of an object for a processor may be at any address",
+    )
+    add(
         "-O",
         dest="level",
         default=DEFAULT,

@@ -1,4 +1,4 @@
-"""MobileNetV2 at width 1.0.
+"""MobileNetV2 at width 1.0, and at width 0.35 for images of 96 pixels.
 
 After Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", CVPR 2018, table 2.
 
@@ -32,6 +32,12 @@ def conv_bn(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups:
     ]
 
 
+def scaled(channels: int, width: float) -> int:
+    """`width` times some channels: a multiple of 8, that is not much fewer."""
+    made = max(8, int(channels * width + 4) // 8 * 8)
+    return made if made >= 0.9 * channels * width else made + 8
+
+
 class InvertedResidual(nn.Module):
     """Widen by 1×1, filter depthwise by 3×3, project by a linear 1×1; add the input where it fits."""
 
@@ -51,13 +57,14 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """Images `[N, 3, H, W]` f32 to logits `[N, classes]` f32."""
+    """Images `[N, 3, H, W]` f32 to logits `[N, classes]` f32. Channels are `width` times those of the paper."""
 
-    def __init__(self, classes: int = 1000) -> None:
+    def __init__(self, classes: int = 1000, width: float = 1.0) -> None:
         super().__init__()
-        channels = 32
+        channels = scaled(32, width)
         features: list[nn.Module] = [*conv_bn(3, channels, kernel=3, stride=2), nn.ReLU6()]
-        for expansion, outputs, repeats, first_stride in STAGES:
+        for expansion, whole, repeats, first_stride in STAGES:
+            outputs = scaled(whole, width)
             for repeat in range(repeats):
                 stride = first_stride if repeat == 0 else 1
                 features.append(InvertedResidual(channels, outputs, stride, expansion))
@@ -77,3 +84,10 @@ def mobilenet_v2() -> tuple[nn.Module, tuple[Tensor]]:
     with seeded(2):
         image = torch.randn(1, 3, 224, 224)
         return calibrate(initialise(MobileNetV2()), image), (image,)
+
+
+def mobilenet_v2_small() -> tuple[nn.Module, tuple[Tensor]]:
+    """The network at width 0.35 with seeded weights in eval mode, and one image `[1, 3, 96, 96]` f32."""
+    with seeded(2):
+        image = torch.randn(1, 3, 96, 96)
+        return calibrate(initialise(MobileNetV2(width=0.35)), image), (image,)

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from et_ir.backends.freestanding.archive import archive
-from et_ir.backends.freestanding.interface import Interface, interface_of
+from et_ir.backends.freestanding.entry import (
+    Program,
+    constant_text,
+    entry_text,
+    report_text,
+    reset_function,
+    reset_text,
+)
+from et_ir.backends.freestanding.header import header
+from et_ir.backends.freestanding.interface import (
+    Interface,
+    StateTensor,
+    interface_of,
+    state_bytes,
+    state_of,
+)
 from et_ir.backends.freestanding.object_file import PROGRAM_BITS, sections_of, undefined_symbols
-from et_ir.backends.freestanding.runtime import runtime_function
+from et_ir.backends.freestanding.runtime import missing_function, runtime_function, runtime_text
+from et_ir.backends.freestanding.schedule import Schedule, schedule_of
 from et_ir.backends.freestanding.sequential_loops import SequentialLoopsPass
 from et_ir.backends.freestanding.stack import stack_bound
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
@@ -23,15 +39,18 @@ from et_ir.backends.freestanding.whole_program import (
     WholeProgramPartitioner,
     whole_program,
 )
+from et_ir.backends.native.kernels.host import Packed
 from et_ir.backends.native.object_code import InstructionSet, llvm_text, llvmlite, target_machine
-from et_ir.backends.native.passes.convert_to_llvm import REPORT, ConvertToLlvmPass
-from et_ir.backends.native.passes.convert_to_loops import loops_of
+from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
+from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
 from et_ir.backends.native.passes.expand_math import ExpandMathPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.backends.native.pipeline import make_kernels
 from et_ir.data import Blob
-from et_ir.diagnostics import Diagnostic
+from et_ir.diagnostics import Diagnostic, diagnose
+from et_ir.dialects.program import Globals
+from et_ir.driver.stages import run_pipeline
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -48,7 +67,8 @@ ALIGNMENT: Final = 16
 class FreestandingObject:
     """A program as one relocatable object."""
 
-    interface: Interface
+    methods: tuple[Interface, ...]
+    state: tuple[StateTensor, ...]
     code: bytes
     """The object: ELF, or a module of WebAssembly."""
     assembly: str
@@ -57,21 +77,49 @@ class FreestandingObject:
     """What a call needs of the stack at most, without interrupts."""
 
     @property
+    def interface(self) -> Interface:
+        """That of the only method, or of the first."""
+        return self.methods[0]
+
+    @property
+    def functions(self) -> list[str]:
+        """The names that an object has for others."""
+        made = [one.function for one in self.methods]
+        return [*made, reset_function(self.interface.prefix)] if self.state else made
+
+    @property
     def archive(self) -> bytes:
         """The object as a library."""
-        return archive(f"{self.interface.prefix}.o", self.code, [self.interface.function])
+        return archive(f"{self.interface.prefix}.o", self.code, self.functions)
+
+    @property
+    def arena_bytes(self) -> int:
+        """Of the arena of any method."""
+        return max(one.arena_bytes for one in self.methods)
+
+    @property
+    def state_bytes(self) -> int:
+        """Of the structure with the state."""
+        return self.interface.state_bytes
 
     def summary(self) -> str:
         """Bytes of the program by the memory that they are in, as a table."""
-        tensors = {"inputs": self.interface.inputs, "outputs": self.interface.outputs}
         rows = [
             ("code", self.code_bytes),
             ("constants", self.constant_bytes),
-            ("arena", self.interface.arena_bytes),
+            ("arena", self.arena_bytes),
             ("stack", self.stack_bytes),
-            *((kind, sum(one.nbytes for one in of)) for kind, of in tensors.items()),
         ]
-        return "".join(f"{name:<12} {count:>12,} bytes\n" for name, count in rows)
+        if self.state:
+            rows.append(("state", self.state_bytes))
+        for method in self.methods:
+            of = "" if len(self.methods) == 1 else f" of {method.method}"
+            rows += [
+                (f"{kind}{of}", sum(one.nbytes for one in tensors))
+                for kind, tensors in (("inputs", method.inputs), ("outputs", method.outputs))
+            ]
+        width = max(12, *(len(name) for name, _ in rows))
+        return "".join(f"{name:<{width}} {count:>12,} bytes\n" for name, count in rows)
 
     @property
     def code_bytes(self) -> int:
@@ -96,8 +144,10 @@ def freestanding_passes(target: InstructionSet) -> list[ModulePass]:
     ]
 
 
-def compile_program(program: ExportedProgram, target: str, name: str) -> FreestandingObject:
-    """Compile an exported program with one method for a processor of `FREESTANDING_TARGETS`.
+def compile_program(
+    program: ExportedProgram | Mapping[str, ExportedProgram], target: str, name: str, *, pic: bool = False
+) -> FreestandingObject:
+    """Compile an exported program, or one for each method, for a processor of `FREESTANDING_TARGETS`.
 
     Raises `ValueError` for an unknown processor, and what `compile_freestanding` and
     `et_ir.driver.managers.to_edge` do.
@@ -113,113 +163,141 @@ def compile_program(program: ExportedProgram, target: str, name: str) -> Freesta
     config = EdgeCompileConfig(preserve_ops=tuple(kept.names))
     module = import_program(program)
     run_stages(module, edge_stages(config, [DecomposeRefusedPass(kept)]), config.observer)
-    return compile_freestanding(module, FREESTANDING_TARGETS[target], name, kept)
+    return compile_freestanding(module, FREESTANDING_TARGETS[target], name, kept, pic=pic)
 
 
 def compile_freestanding(
-    module: ModuleOp, target: InstructionSet, name: str, kept: KeptOperators | None = None
+    module: ModuleOp,
+    target: InstructionSet,
+    name: str,
+    kept: KeptOperators | None = None,
+    *,
+    pic: bool = False,
 ) -> FreestandingObject:
     """Compile a program at the edge level, which stays as it is; names in the object start with `name`.
 
-    Raises `UnsupportedProgram` for what an object cannot have, and ModuleNotFoundError without LLVM (llvmlite).
+    With `pic`, code and constants may be at any address, as long as they keep their distance.
+
+    Raises `UnsupportedProgram` for what an object cannot have, ValueError for `pic` where the linker places functions,
+    and ModuleNotFoundError without LLVM (llvmlite).
     """
+    if pic:
+        if target.triple.startswith("wasm"):
+            raise ValueError(f"{target.name}: WebAssembly has no addresses of code, leave out --pic")
+        target = replace(target, relocation="pic")
     program = whole_program(module, kept)
-    (method,) = (op for op in program.body.block.ops if isinstance(op, FuncOp))
-    context = Context()
-    # The transformed filters of Winograd's algorithms would be memory to write to.
-    make_kernels(context, program, bands=None, algorithm="direct")
-    loops = loops_of(program, target)
-    arena = 0
-    for function in loops.module.body.block.ops:
-        if isinstance(function, FuncOp) and function.sym_visibility is None:
-            arena = max(arena, plan_buffers(function, ALIGNMENT))
-    interface = interface_of(method, name, (arena, ALIGNMENT), loops.host.messages)
-    for one in freestanding_passes(target):
-        one.apply(context, loops.module)
-    text = llvm_text(loops.module, target)
-    entry = _entry(interface, method.sym_name.data, loops.host.constants, target)
-    machine, code = _optimized(text, entry, interface, target)
+    state = state_of(program)
+    symbols = Globals(program)
+    methods = [op for op in program.body.block.ops if isinstance(op, FuncOp)]
+    texts = [f'target triple = "{target.triple}"\n']
+    constants: dict[str, Blob] = {
+        f"sha256:{one.value.sha256}": one.value for one in state if one.value is not None
+    }
+    packed: Packed = {}
+    made: list[tuple[Interface, Schedule, dict[int, Program]]] = []
+    for method in methods:
+        schedule = schedule_of(method, symbols)
+        messages: list[str] = []
+        programs: dict[int, Program] = {}
+        for call in schedule.calls:
+            text, function, loops, scratch = _partition(call.program, len(texts), target, packed)
+            texts.append(text)
+            call.scratch.nbytes = scratch
+            keys = [key for key, _ in loops.host.constants]
+            constants.update(loops.host.constants)
+            programs[id(call)] = Program(function, keys, len(messages), len(loops.host.messages))
+            messages += loops.host.messages
+        constants.update(schedule.constants)
+        arena = schedule.plan(ALIGNMENT)
+        interface = interface_of(method, name, (arena, ALIGNMENT), state_bytes(state), messages)
+        made.append((interface, schedule, programs))
+    interfaces = [interface for interface, _, _ in made]
+    _check_names(interfaces, state, methods)
+    numbers = {key: number for number, key in enumerate(constants)}
+    entry = [report_text(target.index_bits)]
+    entry += [constant_text(numbers[key], blob, ALIGNMENT) for key, blob in constants.items()]
+    entry += [entry_text(*one, numbers, state, target.index_bits) for one in made]
+    exported = [one.function for one in interfaces]
+    if state:
+        exported.append(reset_function(interfaces[0].prefix))
+        entry.append(reset_text(exported[-1], state, numbers, target.index_bits))
+    machine, code = _optimized(texts, _without_repetitions("".join(entry)), exported, target)
     # Of copies: making code changes a module, and what is made of it next.
     assembly = machine.emit_assembly(code.clone())
     try:
-        stack = stack_bound(assembly, interface.function)
+        stack = max(stack_bound(assembly, one) for one in exported)
     except ValueError as error:
         raise UnsupportedProgram(
             "no freestanding object can be made", [Diagnostic(f"no bound of the stack: {error}")]
         ) from error
-    header = interface.header(f"{interface.function}, compiled for {target.name} by et-compile", stack)
-    return FreestandingObject(interface, machine.emit_object(code.clone()), assembly, header, stack)
+    comment = f"{', '.join(one.function for one in interfaces)}, compiled for {target.name} by et-compile"
+    text = header(comment, interfaces, state, stack)
+    return FreestandingObject(
+        tuple(interfaces), tuple(state), machine.emit_object(code.clone()), assembly, text, stack
+    )
 
 
-def _entry(
-    interface: Interface, method: str, constants: Sequence[tuple[str, Blob]], target: InstructionSet
-) -> str:
-    """The function that C calls and the constants, as LLVM assembly."""
-    index = f"i{target.index_bits}"
-    lines = [
-        f"define void @{REPORT}(ptr %status, {index} %number) alwaysinline {{",
-        f"  %next = add {index} %number, 1",
-        "  %before = load i32, ptr %status",
-        f"  %reported = {'add i32 %next, 0' if index == 'i32' else f'trunc {index} %next to i32'}",
-        "  %none = icmp eq i32 %before, 0",
-        "  %first = icmp slt i32 %reported, %before",
-        "  %better = or i1 %none, %first",
-        "  %least = select i1 %better, i32 %reported, i32 %before",
-        "  store i32 %least, ptr %status",
-        "  ret void",
-        "}",
-    ]
-    arguments = ["ptr %status"]
-    body: list[str] = []
-    for kind, tensors in (("inputs", interface.inputs), ("outputs", interface.outputs)):
-        for number in range(len(tensors)):
-            value = f"%{kind}{number}"
-            body += [
-                f"  {value}_at = getelementptr ptr, ptr %{kind}, i32 {number}",
-                f"  {value} = load ptr, ptr {value}_at",
-            ]
-            arguments.append(f"ptr {value}")
-    for number, (_, blob) in enumerate(constants):
-        data = bytes(blob.view())
-        text = _quoted(data)
-        lines.append(
-            f'@constant_{number} = internal unnamed_addr constant [{len(data)} x i8] c"{text}", align {ALIGNMENT}'
-        )
-        arguments.append(f"ptr @constant_{number}")
-    arguments.append("ptr %arena")
-    lines += [
-        f"declare void @{method}({', '.join(one.partition(' ')[0] for one in arguments)})",
-        f"define i32 @{interface.function}(ptr %inputs, ptr %outputs, ptr %arena) nounwind {{",
-        "  %status = alloca i32",
-        "  store i32 0, ptr %status",
-        *body,
-        f"  call void @{method}({', '.join(arguments)})",
-        "  %result = load i32, ptr %status",
-        "  ret i32 %result",
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
+def _partition(
+    program: ModuleOp, number: int, target: InstructionSet, packed: Packed
+) -> tuple[str, str, Loops, int]:
+    """A partition as LLVM assembly: the text, the name of its function, its loops, and bytes of its arena."""
+    context = Context()
+    function = f"partition_{number}"
+    for op in program.body.block.ops:
+        if isinstance(op, FuncOp):
+            op.sym_name = StringAttr(function)
+    run_pipeline(program, "canonicalize,narrow-selections,canonicalize,dce")
+    # The transformed filters of Winograd's algorithms would be memory to write to.
+    make_kernels(context, program, bands=None, algorithm="direct")
+    loops = loops_of(program, target, packed)
+    arena = 0
+    for op in loops.module.body.block.ops:
+        if isinstance(op, FuncOp) and op.sym_visibility is None:
+            arena = max(arena, plan_buffers(op, ALIGNMENT))
+    for one in freestanding_passes(target):
+        one.apply(context, loops.module)
+    return llvm_text(loops.module, target), function, loops, arena
 
 
-def _quoted(data: bytes) -> str:
-    """Bytes as LLVM's strings have them."""
-    return "".join(_ESCAPES[byte] for byte in data)
+def _check_names(
+    interfaces: Sequence[Interface], state: Sequence[StateTensor], methods: Sequence[FuncOp]
+) -> None:
+    """Raises `UnsupportedProgram` for functions of the same name."""
+    taken = {reset_function(interfaces[0].prefix)} if state else set[str]()
+    for interface, method in zip(interfaces, methods, strict=True):
+        if interface.function in taken:
+            message = f"a second function would be '{interface.function}'"
+            finding = diagnose(method, message, "give the method another name")
+            raise UnsupportedProgram("no freestanding object can be made", [finding])
+        taken.add(interface.function)
 
 
-_ESCAPES: Final = [f"\\{byte:02x}" for byte in range(256)]
+def _without_repetitions(text: str) -> str:
+    """Each declaration once."""
+    seen: set[str] = set()
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("declare ") and line in seen:
+            continue
+        seen.add(line)
+        lines.append(line)
+    return "\n".join(lines)
 
 
-def _optimized(text: str, entry: str, interface: Interface, target: InstructionSet) -> tuple[Any, Any]:
+def _optimized(
+    texts: Sequence[str], entry: str, exported: Sequence[str], target: InstructionSet
+) -> tuple[Any, Any]:
     """LLVM's code generator, and the module with all functions that its code calls."""
     machine = target_machine(target)
     runtime: dict[str, str] = {}
     while True:
-        code = _linked(text, entry, runtime, target)
+        code = _linked(texts, entry, runtime, target)
         for function in code.functions:
             if function.is_declaration:
                 continue
-            if function.name != interface.function:
+            if function.name not in exported:
                 function.linkage = "internal"
+            function.add_function_attribute("nounwind")
             function.add_function_attribute("noredzone")  # interrupts use the same stack
             if target.small:
                 function.add_function_attribute("optsize")
@@ -228,25 +306,23 @@ def _optimized(text: str, entry: str, interface: Interface, target: InstructionS
         if not missing:
             return machine, code
         for symbol in sorted(missing):
-            made = None if symbol in runtime else runtime_function(symbol, target.index_bits)
+            made = None if symbol in runtime else runtime_function(symbol, target)
             if made is None:
-                message = f"{target.name} needs a function '{symbol}', which there is not"
-                raise UnsupportedProgram("no freestanding object can be made", [Diagnostic(message)])
+                raise UnsupportedProgram(
+                    "no freestanding object can be made", [Diagnostic(missing_function(symbol, target))]
+                )
             runtime[symbol] = made
 
 
-def _linked(text: str, entry: str, runtime: Mapping[str, str], target: InstructionSet) -> Any:
+def _linked(texts: Sequence[str], entry: str, runtime: dict[str, str], target: InstructionSet) -> Any:
     binding = llvmlite("binding")
-    code = binding.parse_assembly(text)
-    names = ", ".join(f"ptr @{name}" for name in runtime)
-    used = (
-        f'@llvm.compiler.used = appending global [{len(runtime)} x ptr] [{names}], section "llvm.metadata"\n'
-    )
-    # Nothing in the module calls them before instructions are selected.
-    parts = [entry, "".join([used, *runtime.values()])] if runtime else [entry]
+    first, *others = texts
+    code = binding.parse_assembly(first)
+    parts = [*others, entry, *([runtime_text(runtime)] if runtime else [])]
     layout = f'target datalayout = "{target_machine(target).target_data}"\n'
     for part in parts:
-        code.link_in(binding.parse_assembly(f'{layout}target triple = "{target.triple}"\n{part}'))
+        text = part if "target triple" in part else f'{layout}target triple = "{target.triple}"\n{part}'
+        code.link_in(binding.parse_assembly(text))
     return code
 
 
@@ -257,6 +333,7 @@ def _run_passes(code: Any, machine: Any, target: InstructionSet) -> None:
     passes = binding.create_new_module_pass_manager()
     # Sizes are arguments of kernels; those of a kernel that is called once are known.
     passes.add_always_inliner_pass()
+    passes.add_merge_functions_pass()  # partitions share kernels
     passes.add_ipsccp_pass()
     passes.add_dead_arg_elimination_pass()
     passes.add_global_dead_code_eliminate_pass()

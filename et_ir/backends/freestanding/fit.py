@@ -24,7 +24,8 @@ def placed(made: FreestandingObject, banks: Sequence[Bank]) -> dict[str, str]:
     places: dict[str, str] = {}
     for what, nbytes in (
         ("code and constants", made.code_bytes + made.constant_bytes),
-        ("the arena", made.interface.arena_bytes),
+        ("the state", made.state_bytes),
+        ("the arena", made.arena_bytes),
         ("the stack", made.stack_bytes),
     ):
         candidates = [name for name in left if (name == FLASH) == (what == "code and constants")]

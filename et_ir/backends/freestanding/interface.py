@@ -1,4 +1,4 @@
-"""The C interface of a freestanding object: structures of pointers, sizes and constants."""
+"""The C interface of a freestanding object: names, shapes and types."""
 
 from __future__ import annotations
 
@@ -7,15 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
+from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.program import GlobalOp, LoadOp, StoreOp
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.planning import align_up
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["Interface", "Tensor", "interface_of"]
+__all__ = [
+    "C_TYPES",
+    "Interface",
+    "StateTensor",
+    "Tensor",
+    "c_name",
+    "interface_of",
+    "state_bytes",
+    "state_of",
+]
 
 C_TYPES: Final = {
     ScalarType.FLOAT: "float",
@@ -65,6 +78,19 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class StateTensor:
+    """A mutable buffer in the structure with the state."""
+
+    tensor: Tensor
+    symbol: str
+    """Its name in the program."""
+    offset: int
+    """Bytes from the start of the structure."""
+    value: Blob | None
+    """What it holds at first; None for zeros."""
+
+
+@dataclass(frozen=True)
 class Interface:
     """A function of an object, as C sees it."""
 
@@ -75,6 +101,8 @@ class Interface:
     outputs: Sequence[Tensor]
     arena_bytes: int
     arena_alignment: int
+    state_bytes: int
+    """Of the structure with the state of the program, which the caller has; 0 where there is none."""
     messages: Sequence[str]
     """Meanings of the results 1, 2, …"""
 
@@ -83,72 +111,8 @@ class Interface:
         """The name of the function."""
         return f"{self.prefix}_{self.method}"
 
-    def header(self, comment: str, stack_bytes: int) -> str:
-        """The C header; `comment` says what it is of, `stack_bytes` is what a call needs of the stack."""
-        upper = self.prefix.upper()
-        lines = [
-            f"/* {comment} */",
-            f"#ifndef {upper}_H",
-            f"#define {upper}_H",
-            "",
-            "#include <stdint.h>",
-            "",
-            "#ifdef __cplusplus",
-            'extern "C" {',
-            "#endif",
-            "",
-            f"#define {upper}_ARENA_BYTES {self.arena_bytes}",
-            f"#define {upper}_ARENA_ALIGNMENT {self.arena_alignment}",
-            f"#define {upper}_STACK_BYTES {stack_bytes}",
-            "",
-        ]
-        for kind, tensors in (("inputs", self.inputs), ("outputs", self.outputs)):
-            for one in tensors:
-                name = f"{upper}_{one.name.upper()}"
-                lines += [
-                    f"#define {name}_COUNT {one.count}",
-                    f"#define {name}_RANK {len(one.shape)}",
-                    f"#define {name}_SHAPE {{{', '.join(map(str, one.shape)) or '0'}}}",
-                ]
-                if one.dim_order != tuple(range(len(one.shape))):
-                    lines.append(f"#define {name}_DIM_ORDER {{{', '.join(map(str, one.dim_order))}}}")
-            lines += ["", f"typedef struct {self.prefix}_{kind} {{"]
-            const = "const " if kind == "inputs" else ""
-            for one in tensors:
-                shape = " × ".join(map(str, one.shape)) or "a number"
-                lines.append(f"  {const}{C_TYPES[one.element]} *{one.name}; /* {shape} */")
-            if not tensors:
-                lines.append("  char unused;")
-            lines += [f"}} {self.prefix}_{kind};", ""]
-        lines += [
-            "/* Computes the outputs from the inputs. `arena` is at a multiple of the alignment; what it holds",
-            "   before does not matter, and no call reads what another has left. Returns 0, or:",
-            *(f"   {number} — {_in_comment(text)}" for number, text in enumerate(self.messages, 1)),
-            "*/",
-            f"int {self.function}(const {self.prefix}_inputs *inputs, {self.prefix}_outputs *outputs, void *arena);",
-            "",
-            "#ifdef __cplusplus",
-            "}",
-            "#endif",
-            "",
-            "#endif",
-            "",
-        ]
-        if not self.messages:
-            place = lines.index(
-                "   before does not matter, and no call reads what another has left. Returns 0, or:"
-            )
-            lines[place : place + 2] = [
-                "   not matter, and no call reads what another has left. Returns 0. */"
-            ]
-        return "\n".join(lines)
 
-
-def _in_comment(text: str) -> str:
-    return text.replace("*/", "* /").replace("\n", " ")
-
-
-def _c_name(text: str) -> str:
+def c_name(text: str) -> str:
     """A name that C and C++ take, with the letters and digits of a text."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")
     if not name or name[0].isdigit():
@@ -156,7 +120,32 @@ def _c_name(text: str) -> str:
     return f"{name}_" if name in _KEYWORDS else name
 
 
-def interface_of(method: FuncOp, name: str, arena: tuple[int, int], messages: Sequence[str]) -> Interface:
+def state_of(module: ModuleOp) -> list[StateTensor]:
+    """The mutable buffers that methods of a program read or write, as fields of a structure in C, in their order."""
+    used = {op.symbol.string_value() for op in module.walk() if isinstance(op, LoadOp | StoreOp)}
+    made: list[StateTensor] = []
+    taken: set[str] = set()
+    end = 0
+    for op in module.body.block.ops:
+        if isinstance(op, GlobalOp) and op.key in used:
+            tensor = _tensor_of(op.type, op.key, taken)
+            offset = align_up(end, tensor.element.itemsize)
+            made.append(StateTensor(tensor, op.key, offset, None if op.value is None else op.value.blob))
+            end = offset + tensor.nbytes
+    return made
+
+
+def state_bytes(state: Sequence[StateTensor]) -> int:
+    """Bytes of the structure with the state: a multiple of the largest alignment of a field."""
+    if not state:
+        return 0
+    end = state[-1].offset + state[-1].tensor.nbytes
+    return align_up(end, max(one.tensor.element.itemsize for one in state))
+
+
+def interface_of(
+    method: FuncOp, name: str, arena: tuple[int, int], state_bytes: int, messages: Sequence[str]
+) -> Interface:
     """The interface of a method whose tensors have known sizes; `arena` is its size and alignment in bytes."""
     taken: set[str] = set()
     end = method.body.block.last_op
@@ -166,12 +155,17 @@ def interface_of(method: FuncOp, name: str, arena: tuple[int, int], messages: Se
         for number, value in enumerate(method.body.block.args)
     ]
     outputs = [_tensor(value, f"output{number}", taken) for number, value in enumerate(end.arguments)]
-    return Interface(_c_name(name), _c_name(method.sym_name.data), inputs, outputs, *arena, messages)
+    return Interface(
+        c_name(name), c_name(method.sym_name.data), inputs, outputs, *arena, state_bytes, messages
+    )
 
 
 def _tensor(value: SSAValue, name: str, taken: set[str]) -> Tensor:
-    type = tensor_type(value)
-    made = base = _c_name(name)
+    return _tensor_of(tensor_type(value), name, taken)
+
+
+def _tensor_of(type: TensorType[Attribute], name: str, taken: set[str]) -> Tensor:
+    made = base = c_name(name)
     number = 2
     while made in taken:
         made = f"{base}_{number}"

@@ -35,6 +35,39 @@ end:
   ret ptr %to
 }
 
+; n bytes of a value, as Arm's calling convention has it.
+define internal void @__aeabi_memset(ptr %to, %size %n, i32 %value) {
+entry:
+  %byte = trunc i32 %value to i8
+  %none = icmp eq %size %n, 0
+  br i1 %none, label %end, label %loop
+loop:
+  %i = phi %size [ 0, %entry ], [ %next, %loop ]
+  %target = getelementptr i8, ptr %to, %size %i
+  store volatile i8 %byte, ptr %target
+  %next = add %size %i, 1
+  %more = icmp ult %size %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+
+; n zeros.
+define internal void @__aeabi_memclr(ptr %to, %size %n) {
+entry:
+  %none = icmp eq %size %n, 0
+  br i1 %none, label %end, label %loop
+loop:
+  %i = phi %size [ 0, %entry ], [ %next, %loop ]
+  %target = getelementptr i8, ptr %to, %size %i
+  store volatile i8 0, ptr %target
+  %next = add %size %i, 1
+  %more = icmp ult %size %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+
 ; The whole number next to x, of two the even one: adding 2^23 rounds, as the sum has no digits beyond the point.
 define internal float @roundevenf(float %x) {
   %magnitude = call float @llvm.fabs.f32(float %x)

@@ -10,31 +10,101 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["runtime_function"]
+from et_ir.backends.native.object_code import InstructionSet
 
-_ALIASES: Final = {
+__all__ = ["missing_function", "runtime_function", "runtime_text"]
+
+_ARM: Final = {
     "__aeabi_memcpy": "memcpy",
     "__aeabi_memcpy4": "memcpy",
     "__aeabi_memcpy8": "memcpy",
-    "__aeabi_memmove": "memmove",
-    "__aeabi_memmove4": "memmove",
-    "__aeabi_memmove8": "memmove",
+    "__aeabi_memset4": "__aeabi_memset",
+    "__aeabi_memset8": "__aeabi_memset",
+    "__aeabi_memclr4": "__aeabi_memclr",
+    "__aeabi_memclr8": "__aeabi_memclr",
+    "__aeabi_fadd": "__addsf3",
+    "__aeabi_fsub": "__subsf3",
+    "__aeabi_fmul": "__mulsf3",
+    "__aeabi_fdiv": "__divsf3",
+    "__aeabi_fcmpun": "__unordsf2",
+    "__aeabi_f2iz": "__fixsfsi",
+    "__aeabi_f2uiz": "__fixunssfsi",
+    "__aeabi_f2lz": "__fixsfdi",
+    "__aeabi_i2f": "__floatsisf",
+    "__aeabi_ui2f": "__floatunsisf",
+    "__aeabi_l2f": "__floatdisf",
+    "__aeabi_ul2f": "__floatundisf",
+    "__aeabi_idiv": "__divsi3",
+    "__aeabi_uidiv": "__udivsi3",
+    "__aeabi_lmul": "__muldi3",
+    "__aeabi_llsl": "__ashldi3",
+    "__aeabi_llsr": "__lshrdi3",
+    "__aeabi_lasr": "__ashrdi3",
+}
+"""Arm's names of functions with the same arguments."""
+
+_ALIASES: Final = {
+    **_ARM,
+    # Equal is 0; numbers that have no order are neither less, nor equal, nor greater.
+    "__eqsf2": "__ltsf2",
+    "__nesf2": "__ltsf2",
+    "__lesf2": "__ltsf2",
+    "__gesf2": "__gtsf2",
 }
 """Functions with another name, and the same arguments."""
 
+_NAMES_FOR_ARM: Final = {ours: arm for arm, ours in _ARM.items() if arm[-1] not in "48"}
+_DOUBLE: Final = re.compile(
+    r"__aeabi_(?:c?d\w+|\w+2d)|__\w*df\w*|(?:floor|ceil|trunc|rint|round|roundeven|sqrt|fma)"
+)
+"""Functions of float64, which are in no object."""
 
-def runtime_function(name: str, index_bits: int) -> str | None:
-    """The definition of a function as LLVM assembly, for addresses of as many bits; None for an unknown one."""
-    text = _functions().get(_ALIASES.get(name, name))
+
+def runtime_function(name: str, target: InstructionSet) -> str | None:
+    """The definition of a function as LLVM assembly; None for an unknown one."""
+    source = _ALIASES.get(name, name)
+    text = _functions("runtime").get(source)
+    if text is None and target.soft_float:
+        text = _functions("soft_float").get(source)
     if text is None:
         return None
-    text = text.replace(f"@{_ALIASES.get(name, name)}(", f"@{name}(")
-    return text.replace("%size", f"i{index_bits}")
+    text = text.replace(f"@{source}(", f"@{name}(")
+    if name.startswith("__aeabi_"):
+        for ours, arm in _NAMES_FOR_ARM.items():
+            text = text.replace(f"@{ours}(", f"@{arm}(")
+    return text.replace("%size", f"i{target.index_bits}")
+
+
+def missing_function(name: str, target: InstructionSet) -> str:
+    """What to say of a function that is in no object."""
+    if _DOUBLE.fullmatch(name):
+        return f"{target.name} has no unit for float64, which an operator computes in ({name})"
+    return f"{target.name} needs a function '{name}', which there is not"
+
+
+def runtime_text(functions: dict[str, str]) -> str:
+    """A module of functions by name, which may call each other and others."""
+    text = "".join(functions.values())
+    called = re.findall(r"call (\w+) @(\w+)\(([^)]*)\)", text)
+    declared = {
+        f"declare {result} @{name}({', '.join(one.split()[0] for one in arguments.split(', '))})\n"
+        for result, name, arguments in called
+        if name not in functions
+    }
+    names = ", ".join(f"ptr @{name}" for name in functions)
+    # Nothing in the module calls them before instructions are selected.
+    used = f"@llvm.compiler.used = appending global [{len(functions)} x ptr] [{names}]"
+    return "".join([f'{used}, section "llvm.metadata"\n', *sorted(declared), text])
 
 
 @cache
-def _functions() -> dict[str, str]:
-    text = files("et_ir.backends.freestanding").joinpath("runtime.ll").read_text("utf-8")
-    found = re.findall(r"^define internal [^@]*@(\w+)\(.*?^}\n", text, flags=re.MULTILINE | re.DOTALL)
+def _functions(file: str) -> dict[str, str]:
+    text = files("et_ir.backends.freestanding").joinpath(f"{file}.ll").read_text("utf-8")
     parts = re.findall(r"^define internal .*?^}\n", text, flags=re.MULTILINE | re.DOTALL)
-    return dict(zip(found, parts, strict=True))
+    return {_name(part): part for part in parts}
+
+
+def _name(text: str) -> str:
+    found = re.match(r"define internal \w+ @(\w+)\(", text)
+    assert found is not None
+    return found[1]

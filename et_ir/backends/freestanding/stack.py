@@ -13,7 +13,7 @@ from typing import Final
 
 __all__ = ["stack_bound"]
 
-_LABEL: Final = re.compile(r"^([A-Za-z_]\w*):")
+_LABEL: Final = re.compile(r"^([A-Za-z_][\w.$]*):")
 _REGISTERS: Final = re.compile(r"\.(v?save)\s*\{([^}]*)\}")
 _PAD: Final = re.compile(r"\.pad\s*#(\d+)")
 _TAKEN: Final = tuple(
@@ -28,6 +28,8 @@ _TAKEN: Final = tuple(
 )
 _UNKNOWN: Final = re.compile(r"\bsub\s+sp, sp, (?:#\d+, lsl|[a-z])|\band[iq]?\s+(?:sp,|.*, %rsp)")
 """Frames whose size no instruction says by itself: of more than some kilobytes, or aligned further than the stack."""
+_VECTOR: Final = 64
+"""Bytes of a vector register of RISC-V at most, where some are kept on the stack."""
 _WORD: Final = 8
 """Bytes of a register or return address on the stack of x86."""
 
@@ -74,13 +76,46 @@ def _function(name: str, text: str, others: set[str]) -> _Function:
     )
     frame += sum(map(int, _PAD.findall(text)))
     frame += sum(int(size) for pattern in _TAKEN for size in pattern.findall(text))
+    vectors, text = _vectors(text)
+    frame += vectors * _VECTOR
     if "%rsp" in text or "retq" in text:
         frame += _WORD * (1 + len(re.findall(r"\bpushq\b", text)))
     if _UNKNOWN.search(text) and ".pad" not in text:
         raise ValueError(f"the size of the frame of '{name}' is not known")
     # Directives between this function and the next name that one.
     instructions = re.sub(r"^\s*\..*$", "", text, flags=re.MULTILINE)
-    return _Function(frame, others & set(re.findall(r"[A-Za-z_]\w*", instructions)))
+    return _Function(frame, others & set(re.findall(r"[A-Za-z_][\w.$]*", instructions)))
+
+
+def _vectors(text: str) -> tuple[int, str]:
+    """The vector registers of RISC-V that a function keeps on the stack, and its text without what takes their room.
+
+    Room is a multiple of the length of a register, which is computed in the instructions before.
+    """
+    registers: dict[str, int] = {}
+    """Multiples of the length, and numbers from `li`, by register."""
+    count = 0
+    kept: list[str] = []
+    for line in text.splitlines():
+        name, *operands = re.split(r"[\s,]+", line.strip()) or [""]
+        match name, operands:
+            case "csrr", [to, "vlenb"]:
+                registers[to] = 1
+            case "li", [to, number] if number.isdecimal():
+                registers[to] = int(number)
+            case "slli", [to, source, number] if source in registers:
+                registers[to] = registers[source] << int(number)
+            case (("add" | "sub" | "mul"), [to, one, other]) if one in registers and other in registers:
+                a, b = registers[one], registers[other]
+                registers[to] = a + b if name == "add" else a - b if name == "sub" else a * b
+            case "sub", ["sp", "sp", taken] if taken in registers:
+                count += registers[taken]
+                continue
+            case _:
+                if operands:
+                    registers.pop(operands[0], None)
+        kept.append(line)
+    return count, "\n".join(kept)
 
 
 def _count(registers: str) -> int:

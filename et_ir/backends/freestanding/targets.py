@@ -18,6 +18,7 @@ def _small(
     index_bits: int = 32,
     abi: str = "",
     dual_products: bool = False,
+    soft_float: bool = False,
 ) -> InstructionSet:
     """A processor without vectors."""
     return InstructionSet(
@@ -32,6 +33,7 @@ def _small(
         index_bits=index_bits,
         small=True,
         relocation="static",
+        soft_float=soft_float,
         abi=abi,
     )
 
@@ -39,15 +41,46 @@ def _small(
 FREESTANDING_TARGETS: Final = {
     one.name: one
     for one in (
+        _small("cortex-m0plus", "thumbv6m-none-unknown-eabi", "cortex-m0plus", soft_float=True),
         _small("cortex-m4", "thumbv7em-none-unknown-eabihf", "cortex-m4", dual_products=True),
         _small("cortex-m7", "thumbv7em-none-unknown-eabihf", "cortex-m7", dual_products=True),
         _small("cortex-m33", "thumbv8m.main-none-unknown-eabihf", "cortex-m33", dual_products=True),
+        InstructionSet(
+            "cortex-m55",
+            "thumbv8.1m.main-none-unknown-eabihf",
+            "cortex-m55",
+            "",
+            lanes=4,
+            registers=8,
+            cpu_flags=(),
+            index_bits=32,
+            relocation="static",
+        ),
+        _small(
+            "riscv32imac",
+            "riscv32-unknown-none-elf",
+            "generic-rv32",
+            "+m,+a,+c",
+            abi="ilp32",
+            soft_float=True,
+        ),
         _small(
             "riscv64gc",
             "riscv64-unknown-none-elf",
             "generic-rv64",
             "+m,+a,+f,+d,+c",
             index_bits=64,
+            abi="lp64d",
+        ),
+        InstructionSet(
+            "riscv64gcv",
+            "riscv64-unknown-none-elf",
+            "generic-rv64",
+            "+m,+a,+f,+d,+c,+v",
+            lanes=4,
+            registers=8,  # of 32: none is kept on the stack, where its size is not known
+            cpu_flags=(),
+            relocation="static",
             abi="lp64d",
         ),
         _small("wasm32", "wasm32-unknown-unknown", "mvp"),

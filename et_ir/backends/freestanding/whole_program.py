@@ -1,89 +1,92 @@
-"""Methods whose operators all have kernels: what a freestanding object is compiled of.
+"""Programs whose operators all have kernels: what a freestanding object is compiled of.
 
-The native partitioner decides what there are kernels for; here its partitions are put back into the method.
+The native partitioner decides what there are kernels for. What is between its partitions is control flow and state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.partitioner import NativePartitioner
+from et_ir.backends.native.partitioner import NativePartitioner, NativeSupport
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
-from et_ir.dialects.backend import PartitionOp
+from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
+from et_ir.dialects.program import LoadOp, StoreOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.driver.delegate import delegate_module
-from et_ir.driver.stages import run_pipeline
 
 if TYPE_CHECKING:
     from et_ir.driver.kept import KeptOperators
 
 __all__ = ["UnsupportedProgram", "WholeProgramPartitioner", "whole_program"]
 
+STEPS: Final = frozenset(one.name for one in (CondOp, LoadOp, MapOp, ScanOp, StoreOp, WhileOp))
+"""Ops between partitions, which become branches, loops and copies."""
+
 
 class UnsupportedProgram(PassReport):
     """A program that needs more than a freestanding object has."""
 
 
+class _Support(NativeSupport):
+    takes_updates = True
+
+
 class WholeProgramPartitioner(NativePartitioner):
-    """Takes all that there are kernels for, also where it only moves elements."""
+    """Takes all that there are kernels for, also where it only moves elements, and updates of state."""
+
+    def support(self, method: FuncOp) -> NativeSupport:
+        return _Support(method, frozenset(), frozenset())
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         return None
 
 
 def whole_program(module: ModuleOp, kept: KeptOperators | None = None) -> ModuleOp:
-    """A copy of a program at the edge level, where ops of `kept` operators without a kernel are decomposed.
+    """A copy of a program at the edge level whose methods are partitions, control flow, and uses of state.
 
-    Raises `UnsupportedProgram` for operators without a kernel, sizes that are known at run time only, inputs that
-    are numbers, state, control flow, and several methods.
+    Ops of `kept` operators without a kernel are decomposed. Raises `UnsupportedProgram` for operators without a
+    kernel, and for sizes and numbers that are known at run time only.
     """
     made = module.clone()
     report = delegate_module(made, WholeProgramPartitioner(), kept=kept, compile=False)
-    left_out = [replace(one, message="needs a runtime") for one in report.left_out]
+    left_out = [
+        replace(one, message="needs a runtime") for one in report.left_out if one.subject not in STEPS
+    ]
     UnsupportedProgram.raise_if("no freestanding object can be made", left_out)
     methods = [op for op in made.body.block.ops if isinstance(op, FuncOp)]
-    findings = [diagnose(one, "several methods", "compile one at a time") for one in methods[1:]]
-    for method in methods:
-        for op in list(method.body.block.ops):
-            if isinstance(op, PartitionOp):
-                _inline(op)
-        findings += _findings(method)
+    findings = [finding for method in methods for finding in _findings(method)]
     UnsupportedProgram.raise_if("no freestanding object can be made", findings)
-    run_pipeline(made, "canonicalize,narrow-selections,canonicalize,dce")
     return made
-
-
-def _inline(op: PartitionOp) -> None:
-    """The ops of a partition in its place."""
-    block, body = op.parent, op.body.block
-    assert block is not None
-    for argument, value in zip(body.args, op.inputs, strict=True):
-        argument.replace_all_uses_with(value)
-    end = body.last_op
-    assert end is not None
-    for inner in list(body.ops):
-        if inner is not end:
-            inner.detach()
-            block.insert_op_before(inner, op)
-    for result, value in zip(op.results, end.operands, strict=True):
-        result.replace_all_uses_with(value)
-    block.erase_op(op)
 
 
 def _findings(method: FuncOp) -> list[Diagnostic]:
     """What of a method is beyond an object."""
     found: list[Diagnostic] = []
     for number, argument in enumerate(method.body.block.args):
-        if not is_tensor(argument.type):
-            message = f"input {number} is a number, not a tensor"
-            found.append(diagnose(method, message, "export it as a constant"))
-        elif not tensor_type(argument).has_static_shape():
-            message = f"input {number} has sizes that are known at run time only: {argument.type}"
-            found.append(diagnose(method, message, "export it without dynamic shapes"))
+        found += _unknown(method, f"input {number}", argument)
+    end = method.body.block.last_op
+    assert isinstance(end, ReturnOp)
+    for number, value in enumerate(end.arguments):
+        found += _unknown(method, f"output {number}", value)
+    for op in method.walk():
+        if isinstance(op, ControlOp):
+            carried = (*op.operands, *(one for region in op.regions for one in region.block.args))
+            found += [one for value in (*carried, *op.results) for one in _unknown(op, "a value", value)]
+        if isinstance(op, YieldOp):
+            found += [one for value in op.values for one in _unknown(op, "a value", value)]
     return found
+
+
+def _unknown(op: Operation, what: str, value: SSAValue) -> list[Diagnostic]:
+    if not is_tensor(value.type):
+        return [diagnose(op, f"{what} is a number, not a tensor", "export it as a constant or a tensor")]
+    if not tensor_type(value).has_static_shape():
+        message = f"{what} has sizes that are known at run time only: {value.type}"
+        return [diagnose(op, message, "export it without dynamic shapes")]
+    return []

@@ -56,6 +56,8 @@ class InstructionSet:
     """Whether code is to be small: register tiles have one row."""
     relocation: str = "pic"
     """LLVM's name of the relocation model."""
+    soft_float: bool = False
+    """Whether floats are computed by functions, as there is no unit for them."""
     abi: str = ""
     """LLVM's name of the calling convention where it is not that of the triple."""
 

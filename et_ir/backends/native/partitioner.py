@@ -50,7 +50,7 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-__all__ = ["BACKEND", "KEPT", "NativePartitioner"]
+__all__ = ["BACKEND", "KEPT", "NativePartitioner", "NativeSupport"]
 
 KEPT: Final = (
     "adaptive_max_pool2d",
@@ -96,6 +96,9 @@ DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 class NativeSupport(OperatorSupport):
     """Ops of tensors of fixed sizes that there is a rule for."""
 
+    takes_updates = False
+    """Whether updates of state are taken, which the kernels of a program do in place."""
+
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
         self._ranges = method_ranges(method)
         self._only, self._without = only, without
@@ -118,7 +121,7 @@ class NativeSupport(OperatorSupport):
         name = operator_name(op)
         if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
             return Diagnostic("left out by the user", name)
-        if updates_state(op):
+        if not self.takes_updates and updates_state(op):
             return Diagnostic("state is updated in place", name)
         if name == "embedding" and isinstance(op.operands[0].owner, DEQUANTIZE):
             # A kernel of the program restores the rows that are found; here the whole table would be an input.
@@ -203,7 +206,7 @@ class NativePartitioner(CapabilityPartitioner):
 
     takes_numbers = True
 
-    def support(self, method: FuncOp) -> OperatorSupport:
+    def support(self, method: FuncOp) -> NativeSupport:
         return NativeSupport(method, self._only, self._without)
 
     def ops_to_not_decompose(

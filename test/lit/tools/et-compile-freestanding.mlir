@@ -11,6 +11,13 @@
 // RUN: et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K'
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=10;ram:id=2' 2>&1 | filecheck %s --check-prefix=FLASH
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'ram:id=2' 2>&1 | filecheck %s --check-prefix=BANKS
+// RUN: et-compile -q %s --target riscv64gc --emit asm --pic | filecheck %s --check-prefix=PIC
+// RUN: not et-compile -q %s --target wasm32 --emit asm --pic 2>&1 | filecheck %s --check-prefix=WASM
+// RUN: not et-compile -q %s --emit edge --pic 2>&1 | filecheck %s --check-prefix=NO-OBJECT
+
+// PIC: .globl et_compile_freestanding_forward
+// WASM: --target wasm32: WebAssembly has no addresses of code, leave out --pic
+// NO-OBJECT: --pic is for objects: give a processor as --target
 
 // The program stops at the edge level.
 // PIPELINE: edge:
@@ -28,7 +35,7 @@
 // OUTPUT: no output file: give -o FILE; its header is written beside it
 // LEVEL: --target cortex-m4 is a processor: expected --emit object, archive, c-header, asm, got edge
 // BACKEND: --target cortex-m4 has no delegates: leave out --backend
-// TARGET: --emit object needs a processor as --target: cortex-m4,
+// TARGET: --emit object needs a processor as --target: cortex-m0plus,
 
 // FLASH: --memory: code and constants need {{.*}} bytes: flash has 10 bytes left
 // BANKS: --memory: no bank 'flash' for code and constants, there are: ram

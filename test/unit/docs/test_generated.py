@@ -17,6 +17,7 @@ QUICK = (
     "dev.document_passes",
     "dev.document_reference",
     "dev.document_tables",
+    "dev.soft_float",
 )
 ELSEWHERE = {
     "dev.dtype_probe": "test/conformance/test_edge_dtypes.py",

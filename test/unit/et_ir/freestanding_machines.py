@@ -7,18 +7,22 @@ page, and with buffers that end with one.
 
 from __future__ import annotations
 
+import os
+import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 import unicorn
 from unicorn import arm64_const, arm_const, riscv_const, x86_const
 
 from et_ir.backends.freestanding.compiler import FreestandingObject
+from et_ir.backends.freestanding.interface import Interface, Tensor
 from et_schema.scalar_type import ScalarType
 
 FLASH, DATA, STACK, RETURN = 0x0800_0000, 0x2000_0000, 0x3000_0000, 0x0F00_0000
@@ -52,13 +56,25 @@ class Machine:
     arch: int
     mode: int
     model: int | None
-    arguments: tuple[int, int, int]
+    arguments: tuple[int, int, int, int]
     result: int
     stack: int
     link: int | None
     """None where the return address is on the stack."""
     pointer: str = "<I"
     thumb: bool = False
+    wide: Callable[[int], bool] | None = None
+    """Whether an instruction has four bytes, by its first two; None where lengths are not told by these."""
+
+    def instructions(self, code: bytes) -> int:
+        """The number of instructions of a block, or 1 where instructions are counted one by one."""
+        if self.wide is None:
+            return 1
+        at = count = 0
+        while at < len(code):
+            at += 4 if self.wide(int.from_bytes(code[at : at + 2], "little")) else 2
+            count += 1
+        return count
 
 
 def _cortex_m(model: int) -> Machine:
@@ -66,11 +82,17 @@ def _cortex_m(model: int) -> Machine:
         unicorn.UC_ARCH_ARM,
         unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS,
         model,
-        (arm_const.UC_ARM_REG_R0, arm_const.UC_ARM_REG_R1, arm_const.UC_ARM_REG_R2),
+        (
+            arm_const.UC_ARM_REG_R0,
+            arm_const.UC_ARM_REG_R1,
+            arm_const.UC_ARM_REG_R2,
+            arm_const.UC_ARM_REG_R3,
+        ),
         arm_const.UC_ARM_REG_R0,
         arm_const.UC_ARM_REG_SP,
         arm_const.UC_ARM_REG_LR,
         thumb=True,
+        wide=lambda half: half >= 0xE800,
     )
 
 
@@ -79,11 +101,17 @@ def _risc_v(mode: int, pointer: str) -> Machine:
         unicorn.UC_ARCH_RISCV,
         mode,
         None,
-        (riscv_const.UC_RISCV_REG_A0, riscv_const.UC_RISCV_REG_A1, riscv_const.UC_RISCV_REG_A2),
+        (
+            riscv_const.UC_RISCV_REG_A0,
+            riscv_const.UC_RISCV_REG_A1,
+            riscv_const.UC_RISCV_REG_A2,
+            riscv_const.UC_RISCV_REG_A3,
+        ),
         riscv_const.UC_RISCV_REG_A0,
         riscv_const.UC_RISCV_REG_SP,
         riscv_const.UC_RISCV_REG_RA,
         pointer,
+        wide=lambda half: half & 3 == 3,
     )
 
 
@@ -98,17 +126,28 @@ MACHINES = {
         unicorn.UC_ARCH_ARM64,
         unicorn.UC_MODE_ARM,
         None,
-        (arm64_const.UC_ARM64_REG_X0, arm64_const.UC_ARM64_REG_X1, arm64_const.UC_ARM64_REG_X2),
+        (
+            arm64_const.UC_ARM64_REG_X0,
+            arm64_const.UC_ARM64_REG_X1,
+            arm64_const.UC_ARM64_REG_X2,
+            arm64_const.UC_ARM64_REG_X3,
+        ),
         arm64_const.UC_ARM64_REG_X0,
         arm64_const.UC_ARM64_REG_SP,
         arm64_const.UC_ARM64_REG_LR,
         "<Q",
+        wide=lambda half: True,
     ),
     "x86-64": Machine(
         unicorn.UC_ARCH_X86,
         unicorn.UC_MODE_64,
         None,
-        (x86_const.UC_X86_REG_RDI, x86_const.UC_X86_REG_RSI, x86_const.UC_X86_REG_RDX),
+        (
+            x86_const.UC_X86_REG_RDI,
+            x86_const.UC_X86_REG_RSI,
+            x86_const.UC_X86_REG_RDX,
+            x86_const.UC_X86_REG_RCX,
+        ),
         x86_const.UC_X86_REG_RAX,
         x86_const.UC_X86_REG_RSP,
         None,
@@ -126,15 +165,17 @@ class Run:
     instructions: int
     stack: int
     """Bytes of the stack that were used."""
+    state: bytes = b""
+    """The state of the program after the call."""
 
 
-def linked(folder: Path, made: FreestandingObject) -> Path:
-    """An executable of an object alone, at the address of the flash. Fails where it needs another symbol."""
+def linked(folder: Path, made: FreestandingObject, entry: str = "", base: int = FLASH) -> Path:
+    """An executable of an object alone, at an address. Fails where it needs another symbol."""
     script, code, image = folder / "link.ld", folder / "model.o", folder / "model.elf"
     code.write_bytes(made.code)
     script.write_text(
-        f"ENTRY({made.interface.function})\n"
-        f"SECTIONS {{ . = {FLASH}; .text : {{ *(.text*) }} .rodata : {{ *(.rodata*) }} .data : {{ *(.data*) }}\n"
+        f"ENTRY({entry or made.interface.function})\n"
+        f"SECTIONS {{ . = {base}; .text : {{ *(.text*) }} .rodata : {{ *(.rodata*) }} .data : {{ *(.data*) }}\n"
         ".bss : { *(.bss*) } /DISCARD/ : { *(.ARM.exidx*) *(.eh_frame*) *(.comment) } }\n"
     )
     linker = [sys.executable, "-m", "ziglang", "ld.lld"]
@@ -145,15 +186,51 @@ def linked(folder: Path, made: FreestandingObject) -> Path:
     return image
 
 
-def run(name: str, folder: Path, made: FreestandingObject, inputs: Sequence[np.ndarray]) -> Run:
-    """Call the function of an object. Fails where it reads or writes what is not its own."""
-    image = linked(folder, made)
+def run(
+    name: str,
+    folder: Path,
+    made: FreestandingObject,
+    inputs: Sequence[np.ndarray],
+    *,
+    method: Interface | None = None,
+    state: bytes = b"",
+    moved: int = 0,
+) -> Run:
+    """Call the function of a method, the first one unless given, `moved` bytes from where the object is linked to.
+
+    Fails where it reads or writes what is not its own.
+    """
+    method = made.interface if method is None else method
+    assert len(state) == method.state_bytes
+    image = linked(folder, made, method.function, FLASH - moved)
+    call = _Call(method.outputs, method.arena_bytes, inputs, state, structures=True)
+    return _twice(name, image, call, moved)
+
+
+def reset(name: str, folder: Path, made: FreestandingObject) -> bytes:
+    """The state of a program before its first call."""
+    image = linked(folder, made, made.functions[-1])
+    return _twice(name, image, _Call((), 0, (), b"\xff" * made.state_bytes, structures=False), 0).state
+
+
+@dataclass(frozen=True)
+class _Call:
+    outputs: Sequence[Tensor]
+    arena_bytes: int
+    inputs: Sequence[np.ndarray]
+    state: bytes
+    structures: bool
+    """Whether the function takes inputs, outputs and arena beside the state."""
+
+
+def _twice(name: str, image: Path, call: _Call, moved: int) -> Run:
     first, second = (
-        _run(MACHINES[name], name, image, made, inputs, at_end=at_end) for at_end in (False, True)
+        _run(MACHINES[name], name, image, call, moved, at_end=at_end) for at_end in (False, True)
     )
     for one, other in zip(first.outputs, second.outputs, strict=True):
         assert one.tobytes() == other.tobytes()
-    assert first.status == second.status
+    assert first.state == second.state
+    assert first.status == second.status or not call.structures  # the other function returns nothing
     return first
 
 
@@ -175,32 +252,29 @@ class _Memory:
         return at
 
 
-def _run(
-    machine: Machine,
-    name: str,
-    image: Path,
-    made: FreestandingObject,
-    inputs: Sequence[np.ndarray],
-    *,
-    at_end: bool,
-) -> Run:
+def _run(machine: Machine, name: str, image: Path, call: _Call, moved: int, *, at_end: bool) -> Run:
     engine = unicorn.Uc(machine.arch, machine.mode)
     if machine.model is not None:
         engine.ctl_set_cpu_model(machine.model)
-    entry = _load(engine, image)
+    entry = _load(engine, image, moved)
     _enable_floats(engine, name)
     memory = _Memory(engine, at_end=at_end)
-    interface = made.interface
-    outputs = [np.empty(one.shape, ELEMENTS[one.element]) for one in interface.outputs]
-    in_places = [memory.put(one.tobytes(), unicorn.UC_PROT_READ) for one in inputs]
+    outputs = [np.empty(one.shape, ELEMENTS[one.element]) for one in call.outputs]
+    in_places = [memory.put(one.tobytes(), unicorn.UC_PROT_READ) for one in call.inputs]
     both = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE
     out_places = [memory.put(b"\xff" * one.nbytes, both) for one in outputs]
-    structures = [
-        memory.put(b"".join(struct.pack(machine.pointer, at) for at in places), unicorn.UC_PROT_READ)
-        for places in (in_places, out_places)
-    ]
-    # What it holds must not matter.
-    arena = memory.put(b"\xff" * interface.arena_bytes, both)
+    arguments: list[int] = []
+    if call.structures:
+        arguments = [
+            memory.put(b"".join(struct.pack(machine.pointer, at) for at in places), unicorn.UC_PROT_READ)
+            for places in (in_places, out_places)
+        ]
+    state = memory.put(call.state, both) if call.state else 0
+    if call.state:
+        arguments.append(state)
+    if call.structures:
+        # What it holds must not matter.
+        arguments.append(memory.put(b"\xff" * call.arena_bytes, both))
     engine.mem_map(STACK, STACK_BYTES, both)
     engine.mem_write(STACK, PATTERN * STACK_BYTES)
     engine.mem_map(RETURN, PAGE)
@@ -211,20 +285,23 @@ def _run(
     else:
         engine.reg_write(machine.link, RETURN | machine.thumb)
     engine.reg_write(machine.stack, top)
-    for register, value in zip(machine.arguments, (*structures, arena), strict=True):
+    for register, value in zip(machine.arguments, arguments, strict=False):
         engine.reg_write(register, value)
     executed = 0
+    lengths: dict[tuple[int, int], int] = {}
 
-    def count(*_: object) -> None:
+    def count(_: object, at: int, size: int, *__: object) -> None:
         nonlocal executed
-        executed += 1
+        if (at, size) not in lengths:
+            lengths[at, size] = machine.instructions(bytes(engine.mem_read(at, size)))
+        executed += lengths[at, size]
 
     def refuse(_: object, kind: int, at: int, size: int, *__: object) -> bool:
         wrong.append(f"{ACCESSES[kind]} of {size} bytes at {at:#x}")
         return False
 
     wrong: list[str] = []
-    engine.hook_add(unicorn.UC_HOOK_CODE, count)
+    engine.hook_add(unicorn.UC_HOOK_BLOCK if machine.wide else unicorn.UC_HOOK_CODE, count)
     engine.hook_add(unicorn.UC_HOOK_MEM_INVALID, refuse)
     try:
         engine.emu_start(entry | machine.thumb, RETURN)
@@ -236,11 +313,12 @@ def _run(
     ]
     stack = bytes(engine.mem_read(STACK, top - STACK))
     used = len(stack.lstrip(PATTERN))
-    return Run(engine.reg_read(machine.result) & 0xFFFF_FFFF, found, executed, used)
+    after = bytes(engine.mem_read(state, len(call.state))) if call.state else b""
+    return Run(engine.reg_read(machine.result) & 0xFFFF_FFFF, found, executed, used, after)
 
 
-def _load(engine: unicorn.Uc, image: Path) -> int:
-    """Write the segments of an executable into memory; its entry point."""
+def _load(engine: unicorn.Uc, image: Path, moved: int) -> int:
+    """Write the segments of an executable into memory, some bytes from their addresses; its entry point."""
     data = image.read_bytes()
     wide = data[4] == 2
     entry, start = struct.unpack_from("<QQ" if wide else "<II", data, 24)
@@ -254,8 +332,8 @@ def _load(engine: unicorn.Uc, image: Path) -> int:
             kind, offset, address, _, size, in_memory, flags, _ = struct.unpack_from("<8I", data, at)
         if kind == 1 and in_memory:
             assert not flags & 2, "the object has memory to write to"
-            engine.mem_write(address, data[offset : offset + size])
-    return entry & ~1
+            engine.mem_write(address + moved, data[offset : offset + size])
+    return (entry & ~1) + moved
 
 
 def _enable_floats(engine: unicorn.Uc, name: str) -> None:
@@ -264,3 +342,89 @@ def _enable_floats(engine: unicorn.Uc, name: str) -> None:
         engine.reg_write(arm64_const.UC_ARM64_REG_CPACR_EL1, 3 << 20)
     if name.startswith("riscv"):
         engine.reg_write(riscv_const.UC_RISCV_REG_MSTATUS, 1 << 13)
+
+
+# -- processors that unicorn has not, by qemu
+
+
+@dataclass(frozen=True)
+class _Emulated:
+    """A processor of qemu: what runs an image, what it is compiled of, and how."""
+
+    emulator: tuple[str, ...]
+    driver: str
+    clang: tuple[str, ...]
+    package: str
+
+
+EMULATED = {
+    "cortex-m55": _Emulated(
+        (
+            *("qemu-system-arm", "-M", "mps3-an547", "-nographic", "-monitor", "none", "-serial", "none"),
+            *("-semihosting-config", "enable=on,target=native", "-kernel"),
+        ),
+        "freestanding_cortex_m55.c",
+        ("-target", "thumb-freestanding-eabihf", "-mcpu=cortex_m55"),
+        "qemu-system-arm",
+    ),
+    "riscv64gcv": _Emulated(
+        ("qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0"),
+        "freestanding_driver.c",
+        ("-target", "riscv64-freestanding", "-mcpu=generic_rv64+m+a+f+d+c+v"),
+        "qemu-user",
+    ),
+}
+DRIVER_STACK = 64
+"""Bytes of the stack that the programs around an object take between their mark and the call."""
+SCRIPT = """ENTRY(reset)
+SECTIONS {
+  . = 0; .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) } . = ALIGN(32); code_end = .;
+  . = 0x20000000; data_start = .;
+  .data : { *(.data*) } .bss (NOLOAD) : { *(.bss*) . += 0x8000; . = ALIGN(32); stack_top = .; } data_end = .;
+  . = 0x31000000; .far (NOLOAD) : { *(.far*) }
+  /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) *(.ARM.attributes) *(.comment) }
+}
+"""
+
+
+def run_emulated(name: str, folder: Path, made: FreestandingObject, inputs: Sequence[np.ndarray]) -> Run:
+    """Call the function of an object with one input and one output by qemu; instructions are not counted."""
+    machine = EMULATED[name]
+    if shutil.which(machine.emulator[0]) is None:
+        missing = f"{machine.package} is not installed: apt-get install -y $(cat .ci/packages.txt)"
+        assert "CI" not in os.environ, missing
+        pytest.skip(missing)
+    interface = made.interface
+    code, image, data = folder / "model.o", folder / "model.elf", folder / "input"
+    code.write_bytes(made.code)
+    data.write_bytes(b"".join(one.tobytes() for one in inputs))
+    (output,) = interface.outputs
+    sizes = {
+        "INPUT": f'"{data}"',
+        "INPUT_BYTES": str(data.stat().st_size),
+        "OUTPUT_BYTES": str(output.nbytes),
+        "ARENA_BYTES": str(interface.arena_bytes),
+        "FUNCTION": interface.function,
+    }
+    options = [*("-std=gnu11", "-O1", "-ffreestanding", "-nostdlib"), "-fno-sanitize=undefined"]
+    options += ["-fno-stack-protector", *(f"-D{key}={value}" for key, value in sizes.items())]
+    if name == "cortex-m55":
+        (folder / "link.ld").write_text(SCRIPT)
+        options += ["-T", str(folder / "link.ld"), "-Wl,--entry=reset"]
+    caches = {"ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"), "ZIG_LOCAL_CACHE_DIR": str(folder / "zig")}
+    driver = Path(__file__).with_name(machine.driver)
+    done = subprocess.run(
+        [sys.executable, "-m", "ziglang", "cc", *machine.clang, *options, driver, code, "-o", image],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **caches},
+    )
+    assert done.returncode == 0, done.stderr
+    ran = subprocess.run(
+        [*machine.emulator, image], input=data.read_bytes(), capture_output=True, check=False, timeout=120
+    )
+    assert ran.returncode == 0, (ran.returncode, ran.stderr)
+    found = np.frombuffer(ran.stdout[: output.nbytes], ELEMENTS[output.element]).reshape(output.shape)
+    (stack,) = struct.unpack("<I", ran.stdout[output.nbytes :])
+    return Run(0, [found], 0, stack)

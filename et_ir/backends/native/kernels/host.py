@@ -129,7 +129,12 @@ class Host:
     @property
     def tile_pixels(self) -> int:
         """Pixels of a register tile, of 16 channels each: these take more registers where vectors are shorter."""
-        return 1 if self.small else 8 if self.lanes == 16 else 3
+        return 1 if self.small or self.few else 8 if self.lanes == 16 else 3
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few vector registers that tiles are two rows by two vectors."""
+        return 0 < self.registers <= 8
 
     @property
     def step(self) -> int:
@@ -138,6 +143,8 @@ class Host:
 
     def panel(self, whole: int, *, bytes: bool = False) -> int:
         """Columns of a panel of constants, of which large code has `whole`; `bytes` are multiplied in fours."""
+        if self.few:
+            return 2 * self.lanes
         return whole if not self.small else 2 if bytes else 4
 
     # -- sizes

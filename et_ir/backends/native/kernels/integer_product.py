@@ -75,7 +75,7 @@ def integer_product_kernel(host: Host, kernel: KernelOp) -> None:
 
 def integer_tile_rows(rows: int, host: Host) -> int:
     """Rows of a register tile: fewer where bytes are widened in registers."""
-    return tile_rows(rows, host) if host.lanes == PANEL or host.small else min(rows, 4)
+    return tile_rows(rows, host) if host.lanes == PANEL or host.small or host.few else min(rows, 4)
 
 
 def packed_bytes(host: Host, weights: Array, padded: int) -> Operand:

@@ -90,6 +90,6 @@ def panel_columns(host: Host) -> int:
 
 def tile_rows(rows: int, host: Host) -> int:
     """Rows of a register tile: of those that the registers hold, the one that computes the fewest rows twice."""
-    most = 14 if host.lanes == PANEL else 2 if host.small else 6
+    most = 14 if host.lanes == PANEL else 2 if host.small or host.few else 6
     # Below four rows the latency of additions shows; loads of the right matrix weigh a row.
     return min(range(1, min(most, rows) + 1), key=lambda tile: (-(-rows // tile) * (max(tile, 4) + 1), -tile))

@@ -61,12 +61,23 @@ def expected() -> np.ndarray:
     return np.array(Runtime().load_program(file).load_method("forward").execute([image().numpy()])[0])
 
 
-@pytest.mark.parametrize("target", [name for name in FREESTANDING_TARGETS if name in MACHINES])
+@pytest.mark.parametrize(
+    "target",
+    [name for name, one in FREESTANDING_TARGETS.items() if name in MACHINES and not one.soft_float],
+)
 def test_emulated(target: str, tmp_path: Path):
     """Nothing is touched but inputs, outputs, constants, arena and stack."""
     found = machines.run(target, tmp_path, compiled(target), [image().numpy()])
     assert found.status == 0
     assert 0 < found.stack <= compiled(target).stack_bytes
+    np.testing.assert_allclose(found.outputs[0], expected(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", machines.EMULATED)
+def test_vectors(target: str, tmp_path: Path):
+    """Helium and RISC-V's vectors."""
+    found = machines.run_emulated(target, tmp_path, compiled(target), [image().numpy()])
+    assert 0 < found.stack <= compiled(target).stack_bytes + machines.DRIVER_STACK
     np.testing.assert_allclose(found.outputs[0], expected(), rtol=0, atol=1e-5)
 
 

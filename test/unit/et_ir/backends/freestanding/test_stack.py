@@ -40,6 +40,21 @@ outer:
 \tret
 """
 
+VECTORS = """
+\t.type\touter,@function
+outer:
+\taddi\tsp, sp, -16
+\tcsrr\ta2, vlenb
+\tslli\ta3, a2, 3
+\tsub\ta2, a3, a2
+\tsub\tsp, sp, a2
+\tcsrr\ta1, vlenb
+\tli\ta0, 6
+\tmul\ta1, a1, a0
+\tadd\tsp, sp, a1
+\tret
+"""
+
 X86 = """
 \t.type\touter,@function
 outer:
@@ -51,8 +66,8 @@ outer:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [(ARM, 8 + 12 + 32 + 8), (RISC_V, 64), (X86, 8 + 8 + 24)],
-    ids=["arm", "riscv", "x86"],
+    [(ARM, 8 + 12 + 32 + 8), (RISC_V, 64), (X86, 8 + 8 + 24), (VECTORS, 16 + 7 * 64)],
+    ids=["arm", "riscv", "x86", "vectors"],
 )
 def test_bound(text: str, expected: int):
     assert stack_bound(text, "outer") == expected

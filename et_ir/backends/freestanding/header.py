@@ -1,0 +1,105 @@
+"""The C header of a freestanding object: structures of pointers, sizes and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from et_ir.backends.freestanding.interface import C_TYPES, Interface, StateTensor, Tensor
+
+__all__ = ["header"]
+
+
+def header(comment: str, methods: Sequence[Interface], state: Sequence[StateTensor], stack_bytes: int) -> str:
+    """The header of a program; `comment` says what it is of, `stack_bytes` is what a call needs of the stack.
+
+    Names start with that of the program, and with that of the method where there are several.
+    """
+    prefix = methods[0].prefix
+    upper = prefix.upper()
+    lines = [
+        f"/* {comment} */",
+        f"#ifndef {upper}_H",
+        f"#define {upper}_H",
+        "",
+        "#include <stdint.h>",
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        f"#define {upper}_ARENA_BYTES {max(one.arena_bytes for one in methods)}",
+        f"#define {upper}_ARENA_ALIGNMENT {methods[0].arena_alignment}",
+        f"#define {upper}_STACK_BYTES {stack_bytes}",
+        "",
+    ]
+    if state:
+        lines += _state(prefix, state)
+    for one in methods:
+        names = prefix if len(methods) == 1 else one.function
+        lines += [*_structures(names, one), *_function(names, one)]
+    lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
+    return "\n".join(lines)
+
+
+def _state(prefix: str, state: Sequence[StateTensor]) -> list[str]:
+    lines = ["/* What methods keep from one call to the next. */", f"typedef struct {prefix}_state {{"]
+    lines += [f"  {_field(one.tensor)}" for one in state]
+    lines += [
+        f"}} {prefix}_state;",
+        "",
+        "/* Sets the state to what it is before the first call. */",
+        f"void {prefix}_reset_state({prefix}_state *state);",
+        "",
+    ]
+    return lines
+
+
+def _field(tensor: Tensor) -> str:
+    return f"{C_TYPES[tensor.element]} {tensor.name}[{tensor.count}]; /* {_shape(tensor)} */"
+
+
+def _shape(tensor: Tensor) -> str:
+    return " × ".join(map(str, tensor.shape)) or "a number"
+
+
+def _structures(names: str, method: Interface) -> list[str]:
+    """Sizes and structures of inputs and outputs."""
+    lines: list[str] = []
+    for kind, tensors in (("inputs", method.inputs), ("outputs", method.outputs)):
+        for one in tensors:
+            name = f"{names.upper()}_{one.name.upper()}"
+            lines += [
+                f"#define {name}_COUNT {one.count}",
+                f"#define {name}_RANK {len(one.shape)}",
+                f"#define {name}_SHAPE {{{', '.join(map(str, one.shape)) or '0'}}}",
+            ]
+            if one.dim_order != tuple(range(len(one.shape))):
+                lines.append(f"#define {name}_DIM_ORDER {{{', '.join(map(str, one.dim_order))}}}")
+        lines += ["", f"typedef struct {names}_{kind} {{"]
+        const = "const " if kind == "inputs" else ""
+        lines += [f"  {const}{C_TYPES[one.element]} *{one.name}; /* {_shape(one)} */" for one in tensors]
+        if not tensors:
+            lines.append("  char unused;")
+        lines += [f"}} {names}_{kind};", ""]
+    return lines
+
+
+def _function(names: str, method: Interface) -> list[str]:
+    text = (
+        "/* Computes the outputs from the inputs. `arena` is at a multiple of the alignment; what it holds\n"
+        "   before does not matter, and no call reads what another has left in it. Returns 0"
+    )
+    if method.messages:
+        lines = [f"{text}, or:"]
+        lines += [f"   {number} — {_in_comment(text)}" for number, text in enumerate(method.messages, 1)]
+        lines.append("*/")
+    else:
+        lines = [f"{text}. */"]
+    state = f"{method.prefix}_state *state, " if method.state_bytes else ""
+    start = f"int {method.function}("
+    arguments = f"const {names}_inputs *inputs, {names}_outputs *outputs, {state}void *arena"
+    return [*lines, f"{start}{arguments});", ""]
+
+
+def _in_comment(text: str) -> str:
+    return text.replace("*/", "* /").replace("\n", " ")

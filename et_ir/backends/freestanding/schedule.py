@@ -1,0 +1,420 @@
+"""Steps of a method: calls of partitions, copies, branches and loops, and the places of the tensors between them.
+
+Tensors that partitions give each other are in one arena with what a partition needs for itself. The times of a buffer
+are numbers of steps in the order of the text; one that a loop reads and that is older than the loop lives to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+
+from et_ir.analysis.bounds import SizeBounds
+from et_ir.data import Blob
+from et_ir.delegation.dependences import is_copied, is_statement
+from et_ir.delegation.subprogram import subprogram
+from et_ir.dialects.backend import PartitionOp
+from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
+from et_ir.dialects.executorch.layout import scalar_type
+from et_ir.dialects.program import GetOp, Globals, LoadOp, StoreOp
+from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.planning import Buffer, plan_best
+
+__all__ = [
+    "Arena",
+    "Branch",
+    "Call",
+    "Constant",
+    "Copy",
+    "Given",
+    "Loop",
+    "Place",
+    "Repeat",
+    "Schedule",
+    "Slice",
+    "State",
+    "Step",
+    "schedule_of",
+    "tensor_bytes",
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input or output, which the caller has."""
+
+    kind: str
+    """`inputs` or `outputs`."""
+    number: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant of the program as it is there."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class State:
+    """A mutable buffer, by the name of its symbol."""
+
+    symbol: str
+
+
+@dataclass(eq=False)
+class Arena:
+    """A buffer in the arena, between its first and its last step."""
+
+    nbytes: int
+    first: int = -1
+    last: int = -1
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What iteration `i` of a loop reads or writes of a tensor: `nbytes` from `i * nbytes` on."""
+
+    whole: Place
+    loop: Repeat
+    nbytes: int
+
+
+Place: TypeAlias = Given | Constant | State | Arena | Slice
+
+
+@dataclass
+class Call:
+    """Computation of a partition."""
+
+    program: ModuleOp
+    """Its ops, in a method of their own."""
+    inputs: list[Place]
+    outputs: list[Place]
+    scratch: Arena
+    """What it needs for itself; its size is known when the partition is compiled."""
+
+
+@dataclass
+class Copy:
+    """Copy of a tensor."""
+
+    source: Place
+    target: Place
+    nbytes: int
+
+
+@dataclass
+class Branch:
+    """One of two lists of steps, by a boolean."""
+
+    predicate: Place
+    then: list[Step]
+    otherwise: list[Step]
+
+
+@dataclass
+class Loop:
+    """Steps while the boolean that `condition` computes is true."""
+
+    condition: list[Step]
+    predicate: Place
+    body: list[Step]
+
+
+@dataclass(eq=False)
+class Repeat:
+    """Steps, `count` times."""
+
+    count: int
+    body: list[Step] = field(default_factory=list["Step"])
+
+
+Step: TypeAlias = Call | Copy | Branch | Loop | Repeat
+
+
+@dataclass
+class Schedule:
+    """A method as steps."""
+
+    method: FuncOp
+    steps: list[Step]
+    calls: list[Call]
+    buffers: list[Arena]
+    constants: dict[str, Blob]
+    """Constants that are read as they are in the program."""
+
+    def plan(self, alignment: int) -> int:
+        """Place the buffers at multiples of `alignment` bytes; returns the bytes of the arena."""
+        used = [one for one in self.buffers if one.nbytes and one.first >= 0]
+        plan = plan_best([Buffer(one.nbytes, one.first, one.last, alignment) for one in used])
+        for one, offset in zip(used, plan.layout.offsets, strict=True):
+            one.offset = offset
+        return plan.layout.size
+
+
+def tensor_bytes(value: SSAValue) -> int:
+    """Bytes of a tensor of known sizes."""
+    type = tensor_type(value)
+    count = scalar_type(type.element_type).itemsize
+    for size in type.get_shape():
+        count *= size
+    return count
+
+
+def schedule_of(method: FuncOp, symbols: Globals) -> Schedule:
+    """The steps of a method whose ops are partitions, control flow, and reads and writes of state."""
+    return _Scheduler(method, symbols).schedule()
+
+
+class _Scheduler:
+    def __init__(self, method: FuncOp, symbols: Globals):
+        self._symbols = symbols
+        self._bounds = SizeBounds(method.body.block)
+        self._now = 0
+        self._steps: list[Step] = []
+        self._places: dict[SSAValue, Place] = {}
+        self._made = Schedule(method, self._steps, [], [], {})
+
+    def schedule(self) -> Schedule:
+        block = self._made.method.body.block
+        for number, argument in enumerate(block.args):
+            self._places[argument] = Given("inputs", number)
+        self._block(block)
+        end = block.last_op
+        assert isinstance(end, ReturnOp)
+        for number, value in enumerate(end.arguments):
+            self._copy(value, Given("outputs", number))
+        return self._made
+
+    # -- steps
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            match op:
+                case PartitionOp():
+                    self._call(op)
+                case LoadOp():
+                    self._load(op)
+                case StoreOp():
+                    self._copy(op.value, State(op.symbol.string_value()))
+                case CondOp():
+                    self._cond(op)
+                case WhileOp():
+                    self._while(op)
+                case MapOp():
+                    self._repeat(op, [], op.sequences, [], op.outputs)
+                case ScanOp():
+                    self._repeat(op, op.inits, op.sequences, op.carried, op.stacked)
+                case YieldOp() | ReturnOp():
+                    pass
+                case _ if is_copied(op) or is_statement(op):
+                    pass
+                case _:
+                    raise AssertionError(f"'{op.name}' is in no partition")
+
+    def _call(self, op: PartitionOp) -> None:
+        inputs = [self._place(value) for value in op.inputs]
+        outputs = [self._destination(value) for value in op.outputs]
+        call = Call(subprogram(op, self._symbols, self._bounds), inputs, outputs, self._buffer(0))
+        self._made.calls.append(call)
+        self._add(call, *inputs, *outputs, call.scratch)
+
+    def _load(self, op: LoadOp) -> None:
+        symbol = op.symbol.string_value()
+        if not _is_replaced(op, symbol):
+            self._places[op.result] = State(symbol)
+            return
+        place = self._places[op.result] = self._buffer(tensor_bytes(op.result))
+        self._add(Copy(State(symbol), place, place.nbytes), place)
+
+    def _cond(self, op: CondOp) -> None:
+        predicate = self._place(op.predicate)
+        for result in op.outputs:
+            self._destination(result)
+        step = Branch(predicate, [], [])
+        self._add(step, predicate)
+        for region, steps in ((op.then_region, step.then), (op.else_region, step.otherwise)):
+            self._within(steps, region)
+            with_results = zip(op.yielded(region), op.outputs, strict=True)
+            self._into(steps, [(value, self._places[result]) for value, result in with_results])
+
+    def _while(self, op: WhileOp) -> None:
+        carried = self._carried(op.inits, op.outputs)
+        start = self._now
+        step = Loop([], carried[0], [])
+        self._add(step)
+        for region, steps in ((op.condition, step.condition), (op.body, step.body)):
+            self._places.update(zip(region.block.args, carried, strict=True))
+            self._within(steps, region)
+            if region is op.condition:
+                step.predicate = self._place(op.yielded(region)[0])
+                self._touch(step.predicate)
+        self._next(step.body, op.yielded(op.body), carried)
+        self._end(start)
+
+    def _repeat(
+        self,
+        op: MapOp | ScanOp,
+        inits: Sequence[SSAValue],
+        sequences: Sequence[SSAValue],
+        results: Sequence[SSAValue],
+        stacked: Sequence[OpResult],
+    ) -> None:
+        carried = self._carried(inits, results)
+        wholes = [self._place(value) for value in sequences]
+        stacks = [self._destination(value) for value in stacked]
+        for one in (*wholes, *stacks):
+            self._touch(one)
+        start = self._now
+        (count, *_), *_ = (tensor_type(value).get_shape() for value in sequences)
+        step = Repeat(count)
+        self._add(step)
+        arguments = op.body.block.args
+        self._places.update(zip(arguments, carried, strict=False))
+        for argument, whole in zip(arguments[len(carried) :], wholes, strict=True):
+            self._places[argument] = Slice(whole, step, tensor_bytes(argument))
+        self._within(step.body, op.body)
+        yielded = op.yielded(op.body)
+        items = [
+            (value, Slice(stack, step, tensor_bytes(value)))
+            for value, stack in zip(yielded[len(carried) :], stacks, strict=True)
+        ]
+        self._into(step.body, items)
+        self._next(step.body, yielded[: len(carried)], carried)
+        self._end(start)
+
+    def _carried(self, inits: Sequence[SSAValue], results: Sequence[SSAValue]) -> list[Arena]:
+        """Buffers of what a loop carries, with what it starts with; they hold the results in the end."""
+        carried = [self._buffer(tensor_bytes(value)) for value in inits]
+        for value, place in zip(inits, carried, strict=True):
+            self._copy(value, place)
+        self._places.update(zip(results, carried, strict=True))
+        return carried
+
+    def _next(self, steps: list[Step], values: Sequence[SSAValue], carried: Sequence[Arena]) -> None:
+        """What a loop carries into the next iteration; of what it carries itself, copies are made before."""
+        outer, self._steps = self._steps, steps
+        sources: list[Place] = []
+        for value, place in zip(values, carried, strict=True):
+            source = self._place(value)
+            if source is not place and any(source is one for one in carried):
+                kept = self._buffer(place.nbytes)
+                self._add(Copy(source, kept, place.nbytes), source, kept)
+                source = kept
+            sources.append(source)
+        for source, place in zip(sources, carried, strict=True):
+            self._move(source, place, place.nbytes)
+        self._steps = outer
+
+    def _within(self, steps: list[Step], region: Region) -> None:
+        outer, self._steps = self._steps, steps
+        self._block(region.block)
+        self._steps = outer
+
+    def _into(self, steps: list[Step], values: Sequence[tuple[SSAValue, Place]]) -> None:
+        outer, self._steps = self._steps, steps
+        for value, place in values:
+            self._copy(value, place)
+        self._steps = outer
+
+    def _copy(self, value: SSAValue, target: Place) -> None:
+        self._move(self._place(value), target, tensor_bytes(value))
+
+    def _move(self, source: Place, target: Place, nbytes: int) -> None:
+        if source is not target and source != target:
+            self._add(Copy(source, target, nbytes), source, target)
+        else:
+            self._touch(target)
+
+    def _add(self, step: Step, *places: Place) -> None:
+        self._steps.append(step)
+        self._now += 1
+        for one in places:
+            self._touch(one)
+
+    # -- places
+
+    def _place(self, value: SSAValue) -> Place:
+        if value not in self._places:
+            op = value.owner
+            assert isinstance(op, GetOp)
+            symbol = self._symbols[op.symbol.string_value()]
+            blob = (
+                Blob.of(symbol.key, bytes(tensor_bytes(value))) if symbol.value is None else symbol.value.blob
+            )
+            key = f"sha256:{blob.sha256}"
+            self._made.constants[key] = blob
+            self._places[value] = Constant(key)
+        return self._places[value]
+
+    def _destination(self, value: OpResult) -> Place:
+        """Where a value is written: where it is wanted in the end, if it can be there from the start."""
+        place: Place | None = None
+        for use in value.uses:
+            user, index = use.operation, use.index
+            if isinstance(user, ReturnOp):
+                place = Given("outputs", index)
+            elif isinstance(user, YieldOp) and user.parent is value.owner.parent:
+                around = user.parent_op()
+                if isinstance(around, CondOp):
+                    place = self._places[around.outputs[index]]
+        if place is None:
+            place = self._buffer(tensor_bytes(value))
+        self._places[value] = place
+        return place
+
+    def _buffer(self, nbytes: int) -> Arena:
+        made = Arena(nbytes)
+        self._made.buffers.append(made)
+        return made
+
+    def _touch(self, place: Place) -> None:
+        if isinstance(place, Slice):
+            self._touch(place.whole)
+        if isinstance(place, Arena):
+            place.first = self._now if place.first < 0 else place.first
+            place.last = self._now
+
+    def _end(self, start: int) -> None:
+        """The end of a loop: what is older and used in it is needed in all of its iterations."""
+        self._now += 1
+        for one in self._made.buffers:
+            if 0 <= one.first <= start < one.last:
+                one.last = self._now
+
+
+def _is_replaced(op: LoadOp, symbol: str) -> bool:
+    """Whether state may have another value while what was read of it is still needed."""
+    block = op.parent
+    assert block is not None
+    users = {_within(block, use.operation) for use in op.result.uses}
+    at: Operation | None = op.next_op
+    replaced = False
+    while at is not None and users:
+        if at in users:
+            users.discard(at)
+            if replaced or (isinstance(at, ControlOp) and _stores(at, symbol)):
+                return True
+        replaced = replaced or _stores(at, symbol)
+        at = at.next_op
+    return False
+
+
+def _within(block: Block, op: Operation) -> Operation:
+    """The op of a block that an op is, or is in."""
+    while op.parent is not block:
+        above = op.parent_op()
+        assert above is not None
+        op = above
+    return op
+
+
+def _stores(op: Operation, symbol: str) -> bool:
+    return any(isinstance(one, StoreOp) and one.symbol.string_value() == symbol for one in op.walk())
