@@ -43,7 +43,9 @@ def linked(code: Path) -> bytes:
 def page(module: bytes, arena_bytes: int) -> str:
     """The text of the page for a module whose function needs an arena of some bytes."""
     text = TEMPLATE.read_text("utf-8")
-    return text.replace("{{MODULE}}", base64.b64encode(module).decode()).replace("{{ARENA}}", str(arena_bytes))
+    return text.replace("{{MODULE}}", base64.b64encode(module).decode()).replace(
+        "{{ARENA}}", str(arena_bytes)
+    )
 
 
 def arena_bytes(header: Path) -> int:

@@ -42,6 +42,9 @@ static et_error grid_of(const et_call *call, uint32_t at, et_grid *grid) {
 #endif
 
 #if defined ET_KERNEL_INTEGER_LINEAR || defined ET_KERNEL_INTEGER_CONVOLUTION
+/* Products of a number with its zero point and a weight, which are at most 255 * 128, whose sum fits 32 bits. */
+#define MOST_PRODUCTS 65793
+
 typedef struct et_layer {
   const et_tensor *input, *weight, *scales, *bias;
   double input_scale;
@@ -120,9 +123,9 @@ et_error et_integer_linear(const et_call *call) {
     et_coefficients numbers = coefficients_of(&layer, k);
     for (size_t row = 0; row < rows; row++) {
       const int8_t *from = (const int8_t *)input->data + row * (size_t)columns;
+      const int8_t *other = matrix + (size_t)k * f[0];
       int64_t sum = 0;
-      for (int32_t i = 0; i < columns; i++)
-        sum += (int64_t)((from[i] - layer.zero_point) * matrix[(size_t)k * f[0] + (size_t)i * f[1]]);
+      for (int32_t i = 0; i < columns; i++, other += f[1]) sum += (int64_t)((from[i] - layer.zero_point) * *other);
       ((int8_t *)out->data)[row * (size_t)filters + (size_t)k] = result_of(&layer, &numbers, sum);
     }
   }
@@ -147,6 +150,8 @@ et_error et_integer_convolution(const et_call *call) {
   const int8_t *from = (const int8_t *)input->data, *filters = (const int8_t *)weight->data;
   int32_t channels = weight->sizes[1], per_group = (int32_t)(weight->sizes[0] / groups);
   size_t down = (size_t)w.dilation[0] * x[2], across = (size_t)w.dilation[1] * x[3];
+  int32_t zero_point = layer.zero_point;
+  if (channels > MOST_PRODUCTS) return ET_ERROR_NOT_SUPPORTED;
   for (int32_t n = 0; n < input->sizes[0]; n++)
     for (int32_t k = 0; k < weight->sizes[0]; k++) {
       et_coefficients numbers = coefficients_of(&layer, k);
@@ -161,12 +166,13 @@ et_error et_integer_convolution(const et_call *call) {
           size_t column = (size_t)(j * w.stride[1] - w.padding[1] + left * w.dilation[1]);
           size_t start = (size_t)n * x[0] + (size_t)(k / per_group * channels) * x[1] + row * x[2] + column * x[3];
           size_t filter = (size_t)k * f[0] + (size_t)top * f[2] + (size_t)left * f[3];
-          for (int32_t c = 0; c < channels; c++)
-            for (int32_t u = top; u < bottom; u++) {
-              size_t one = start + (size_t)c * x[1] + (size_t)(u - top) * down;
-              size_t other = filter + (size_t)c * f[1] + (size_t)(u - top) * f[2];
-              for (int32_t v = left; v < right; v++, one += across, other += f[3])
-                sum += (int64_t)((from[one] - layer.zero_point) * filters[other]);
+          for (int32_t u = top; u < bottom; u++, start += down, filter += f[2])
+            for (int32_t v = left; v < right; v++) {
+              const int8_t *one = from + start + (size_t)(v - left) * across, *other = filters + filter + (size_t)(v - left) * f[3];
+              /* Channels are more than taps, and their part of the sum fits 32 bits. */
+              int32_t part = 0;
+              for (int32_t c = 0; c < channels; c++, one += x[1], other += f[1]) part += (*one - zero_point) * *other;
+              sum += part;
             }
           ((int8_t *)out->data)[(size_t)n * z[0] + (size_t)k * z[1] + (size_t)i * z[2] + (size_t)j * z[3]] =
               result_of(&layer, &numbers, sum);

@@ -61,11 +61,15 @@ void et_image_strides(const et_tensor *image, size_t *strides) {
 }
 
 void et_taps(const et_window *w, uint32_t dim, int32_t place, int32_t *first, int32_t *end) {
-  int64_t start = place * w->stride[dim] - w->padding[dim], step = w->dilation[dim];
-  *first = start < 0 ? (int32_t)((-start + step - 1) / step) : 0;
-  int64_t room = w->in[dim] - start;
-  int64_t taps = room <= 0 ? 0 : (room + step - 1) / step;
-  *end = taps < w->kernel[dim] ? (int32_t)taps : w->kernel[dim];
+  int64_t start = place * w->stride[dim] - w->padding[dim], step = w->dilation[dim], room = w->in[dim] - start;
+  int64_t skipped = start < 0 ? -start : 0, taps = room < 0 ? 0 : room;
+  /* Divisions of 64 bits take long on small processors. */
+  if (step != 1) {
+    skipped = (skipped + step - 1) / step;
+    taps = (taps + step - 1) / step;
+  }
+  *first = (int32_t)(skipped < w->kernel[dim] ? skipped : w->kernel[dim]);
+  *end = (int32_t)(taps < w->kernel[dim] ? taps : w->kernel[dim]);
 }
 
 et_error et_convolved(const et_call *call, const et_tensor *input, const et_tensor *weight, uint32_t at, int64_t groups, et_tensor *out, et_window *window) {
