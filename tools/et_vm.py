@@ -464,7 +464,11 @@ def _parser() -> CommandParser:
         "build", "write a runtime for microcontrollers", BUILD, "--target NAME --ops FILE… -o FOLDER"
     )
     build.add_argument(
-        "--target", required=True, metavar="NAME", help=f"processor: {', '.join(BUILD_TARGETS)}"
+        "--target",
+        required=True,
+        choices=BUILD_TARGETS,
+        metavar="NAME",
+        help=f"processor: {', '.join(BUILD_TARGETS)}",
     )
     build.add_argument(
         "--ops",

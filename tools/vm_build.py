@@ -18,12 +18,10 @@ def build_runtime(args: argparse.Namespace) -> None:
     """Write the sources, and the library where there is a compiler. Raises BadFile, UsageError, ExecutorchError."""
     from et_schema.errors import ExecutorchError
     from et_schema.files import atomic_writer
-    from et_vm.micro.compilers import TARGETS, compile_archive, compiler_of
+    from et_vm.micro.compilers import compile_archive, compiler_of
     from et_vm.micro.selection import Selection, selected_of_programs, selected_of_yaml
     from et_vm.micro.sources import runtime_sources
 
-    if args.target not in TARGETS:
-        raise UsageError(f"--target: unknown target {args.target!r}: expected one of {', '.join(TARGETS)}")
     check_output_folder(args.output)
     selection, users = Selection(), dict[str, list[str]]()
     programs = [file for file in args.ops if not file.endswith(SELECTIONS)]

@@ -72,7 +72,7 @@ static et_error bind_tensor(const et_method *m, uint32_t index, et_tensor *tenso
     tensor->constant = true;
   } else if (is_listed(p, m->plan, ET_EXECUTION_PLAN_INPUTS, index) ||
              (is_listed(p, m->plan, ET_EXECUTION_PLAN_OUTPUTS, index) && !is_aliased(p, m->plan, index))) {
-    tensor->data = take(p, (size_t)layout.bytes, 16);
+    tensor->data = layout.bytes == 0 ? (uint8_t *)(uintptr_t)p->file : take(p, (size_t)layout.bytes, 16);
     if (tensor->data == NULL) FAIL(ET_ERROR_MEMORY_ALLOCATION_FAILED, "memory of the method", index);
     et_fill(tensor->data, 0, (size_t)layout.bytes);
   }
@@ -427,7 +427,10 @@ et_error et_method_load(et_method *method, const et_program *program, uint32_t i
     FAIL(ET_ERROR_MEMORY_ALLOCATION_FAILED, "memory of the method", m->count);
   for (uint32_t i = 1; i < arena_count; i++) {
     uint64_t size = et_u64(p, sizes + 8 * i);
-    arenas[i] = size > SIZE_MAX / 2 ? NULL : p->platform->allocate(p->platform->user, i, (size_t)size, 16);
+    arenas[i] = NULL;
+    if (size <= SIZE_MAX / 2 && size != 0) arenas[i] = p->platform->allocate(p->platform->user, i, (size_t)size, 16);
+    /* What is empty may be anywhere. */
+    if (size == 0) arenas[i] = (uint8_t *)(uintptr_t)p->file;
     if (arenas[i] == NULL) FAIL(ET_ERROR_MEMORY_ALLOCATION_FAILED, "arena", i);
     et_fill(arenas[i], 0, (size_t)size);
   }
