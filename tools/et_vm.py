@@ -13,6 +13,7 @@ examples:
   et-vm diff a.pte b.pte                             differences between two programs
   et-vm compare model.pte model.py:net               gaps between its values and those of the module
   et-vm ops model.pte                                operators used, for a selective build
+  et-vm build --target cortex-m4 --ops model.pte -o build/    a runtime for microcontrollers
   et-vm bundle model.pte --input x.npy -o model.bpte add a test case to a program
   et-vm verify model.bpte                            run bundled test cases
   et-vm validate model.pte                           silent if the file is valid
@@ -32,6 +33,7 @@ from et_tools.vm_kernels import LOAD
 __all__ = ["main"]
 
 KERNEL_LIBRARIES = ("portable", "aten")
+BUILD_TARGETS = ("cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33", "riscv32imac", "wasm32", "host")
 
 
 RUN = """et-vm run: execute a method.
@@ -122,6 +124,15 @@ examples:
   et-vm ops a.pte b.pte                             one runtime for several programs
 """
 
+BUILD = """et-vm build: write a runtime for microcontrollers, with the kernels that some programs use.
+
+examples:
+  et-vm build --target cortex-m4 --ops model.pte -o build/            sources in C, and libet_micro.a
+  et-vm build --target cortex-m4 --ops a.pte b.pte -o build/          one runtime for several programs
+  et-vm build --target cortex-m4 --ops selected_operators.yaml -o build/    operators listed by et-vm ops, or gen_oplist
+  et-vm build --target cortex-m4 --cc 'arm-none-eabi-gcc -mcpu=cortex-m4' --ops model.pte -o build/    another compiler
+"""
+
 BUNDLE = """et-vm bundle: write a program with a test case (.bpte), for et-vm verify and for ExecuTorch's runtime.
 
 examples:
@@ -195,7 +206,7 @@ def _tolerance(text: str) -> float:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "et-vm",
-        "et-vm {run,generate,debug,profile,info,report,diff,compare,ops,bundle,verify,validate} [options] FILE",
+        "et-vm {run,generate,debug,profile,info,report,diff,compare,ops,build,bundle,verify,validate} [options] FILE",
         __doc__ or "",
     )
     parser.add_version()
@@ -469,6 +480,30 @@ def _parser() -> CommandParser:
     )
     ops.add_argument("--json", action="store_true", help="print JSON")
 
+    build = verb(
+        "build", "write a runtime for microcontrollers", BUILD, "--target NAME --ops FILE… -o FOLDER"
+    )
+    build.add_argument(
+        "--target",
+        required=True,
+        choices=BUILD_TARGETS,
+        metavar="NAME",
+        help=f"processor: {', '.join(BUILD_TARGETS)}",
+    )
+    build.add_argument(
+        "--ops",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        help="programs (.pte), or lists of operators (.yaml)",
+    )
+    build.add_argument("-o", "--output", required=True, metavar="FOLDER", help="output folder")
+    build.add_argument(
+        "--cc",
+        metavar="COMMAND",
+        help="C compiler with its options for the target (default: that of ziglang)",
+    )
+
     bundle = verb("bundle", "add a test case to a program", BUNDLE)
     bundle.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="output file (.bpte); '-' is standard output"
@@ -560,6 +595,10 @@ def run(arguments: list[str]) -> int:
                 from et_tools.vm_ops import print_operators
 
                 print_operators(args)
+            case "build":
+                from et_tools.vm_build import build_runtime
+
+                build_runtime(args)
             case "bundle":
                 from et_tools.vm_bundle import bundle_file
 
@@ -596,7 +635,7 @@ def run(arguments: list[str]) -> int:
                 return validate_file(args)
     except ExecutorchError as error:
         print_traceback(error)
-        bad = BadFile(args.file, error)
+        bad = BadFile(args.ops[0] if args.verb == "build" else args.file, error)
     except BadFile as error:
         print_traceback(error)
         bad = error

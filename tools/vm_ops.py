@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from et_tools.output import check_output, write_stdout
 from et_tools.vm_files import open_programs
 
 if TYPE_CHECKING:
-    from et_schema.program import ExecutionPlan
+    from et_vm.micro.keys import KernelKey
     from et_vm.program import Program
 
 
@@ -37,8 +37,10 @@ def print_operators(args: argparse.Namespace) -> None:
 
 def selection(programs: Sequence[tuple[str, Program]]) -> dict[str, Any]:
     """The contents of the file for some programs and their names."""
+    from et_vm.micro.keys import kernel_key
+
     users: dict[str, list[str]] = {}
-    keys: dict[str, set[str]] = {}
+    keys: dict[str, set[KernelKey]] = {}
     for file, program in programs:
         for index, plan in enumerate(program.pte.program.execution_plan):
             for instruction in program.instructions(index):
@@ -46,11 +48,28 @@ def selection(programs: Sequence[tuple[str, Program]]) -> dict[str, Any]:
                     files = users.setdefault(instruction.name, [])
                     if file not in files:
                         files.append(file)
-                    keys.setdefault(instruction.name, set()).add(_kernel_key(plan, instruction.args))
+                    keys.setdefault(instruction.name, set()).add(kernel_key(plan, instruction.args))
+    return _contents(keys, users)
+
+
+def operators_text(keys: Mapping[str, Collection[KernelKey] | None], users: Mapping[str, list[str]]) -> str:
+    """The file for operators with their kernel keys (None: all) and the files that they are of."""
+    return "".join(_yaml(_contents(keys, users)))
+
+
+def _contents(
+    keys: Mapping[str, Collection[KernelKey] | None], users: Mapping[str, list[str]]
+) -> dict[str, Any]:
+    from et_vm.micro.keys import key_text
+
+    texts = {
+        name: ["default"] if chosen is None else sorted(map(key_text, chosen))
+        for name, chosen in keys.items()
+    }
     return {
         "build_features": [],
         "custom_classes": [],
-        "et_kernel_metadata": {name: sorted(keys[name]) for name in sorted(keys)},
+        "et_kernel_metadata": {name: texts[name] for name in sorted(texts)},
         "include_all_non_op_selectives": False,
         "include_all_operators": False,
         "kernel_metadata": {},
@@ -64,21 +83,6 @@ def selection(programs: Sequence[tuple[str, Program]]) -> dict[str, Any]:
             for name in sorted(users)
         },
     }
-
-
-def _kernel_key(plan: ExecutionPlan, args: Sequence[int]) -> str:
-    from et_schema.program import OptionalTensorList, Tensor, TensorList
-
-    parts: list[str] = []
-    for register in args:
-        table = plan.values[register].val
-        if isinstance(table, TensorList | OptionalTensorList):
-            tensors = (plan.values[item].val for item in table.items if item >= 0)
-            table = next((tensor for tensor in tensors if isinstance(tensor, Tensor)), None)
-        if isinstance(table, Tensor):
-            parts.append(f"{int(table.scalar_type)};{','.join(map(str, table.dim_order))}")
-    # As the stock tool writes it: without any tensor the slash is cut off.
-    return f"v1/{'|'.join(parts)}" if parts else "v1"
 
 
 def _yaml(value: dict[str, Any], indent: str = "") -> Iterator[str]:

@@ -14,7 +14,7 @@ from et_schema.scalar_type import ScalarType
 from et_vm.values import INT64_MAX, MAX_RANK, addresses, element_count
 
 # The element types that programs hold. numpy has no complex numbers of half precision.
-_HELD_TYPES = frozenset(ScalarType) - {
+HELD_TYPES = frozenset(ScalarType) - {
     ScalarType.COMPLEXHALF,
     ScalarType.BITS1X8,
     ScalarType.BITS2X4,
@@ -91,7 +91,7 @@ def verify_tensor(
     def report(message: str, field: str, code: Error = Error.InvalidProgram) -> None:
         problems.add(InvalidFile(message, code=code, where=f"{where}.{field}"))
 
-    if table.scalar_type not in _HELD_TYPES:
+    if table.scalar_type not in HELD_TYPES:
         report(f"element type {table.scalar_type.name}", "scalar_type")
     if table.storage_offset:
         report(

@@ -33,6 +33,8 @@ from et_schema.pte import serialize_pte
 from et_schema.scalar_type import ScalarType
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
+from et_vm.micro.selection import selected_of_programs, selected_of_yaml
+from et_vm.program import Program as LoadedProgram
 
 FROZEN = Path(__file__).parents[1] / "unit" / "et_schema" / "frozen" / "stock-1.4.1.pte"
 
@@ -102,3 +104,14 @@ def test_the_same_selection(source: Path | None, tmp_path: Path) -> None:
     output = tmp_path / "ours.yaml"
     assert main(["ops", str(path), "-o", str(output)]) == ExitCode.OK
     assert yaml.safe_load(output.read_text()) == stock(path, tmp_path)
+
+
+@pytest.mark.parametrize("source", [None, FROZEN], ids=["arguments", "frozen"])
+def test_lists_of_the_stock_tool_are_read(source: Path | None, tmp_path: Path) -> None:
+    """As input of `et-vm build`, they say what the program does."""
+    path = source or tmp_path / "arguments.pte"
+    if source is None:
+        path.write_bytes(all_kinds_of_arguments())
+    gen_oplist(tmp_path / "stock.yaml", model_file_path=str(path))
+    listed = selected_of_yaml((tmp_path / "stock.yaml").read_text())
+    assert listed.keys == selected_of_programs([LoadedProgram.load(path)]).keys

@@ -69,6 +69,7 @@ COMMANDS = (
             "diff",
             "compare",
             "ops",
+            "build",
             "bundle",
             "verify",
             "validate",

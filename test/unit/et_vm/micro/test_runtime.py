@@ -1,0 +1,144 @@
+"""The runtime in C on this machine: values of et_vm, state, sizes known when it runs, limits and events."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from micro_programs import arrays, digits, quantized_digits, runtime_for
+from vm_programs import BOUND, Build
+
+from et_schema.errors import Error, ExecutorchError
+from et_vm.devtools.etdump import ETDumpTracer
+from et_vm.devtools.inspector import Inspector
+from et_vm.program import Program
+from et_vm.tracer import RecordingTracer
+
+
+def both(folder: Path, file: bytes):
+    """A method of a program on et_vm, and on the runtime in C."""
+    return Program.load(file).load_method("forward"), runtime_for(folder, file).load(file).load_method(
+        "forward"
+    )
+
+
+def test_digits_of_integers(tmp_path):
+    reference, method = both(tmp_path, quantized_digits())
+    for image in arrays(20):
+        assert np.array_equal(method.execute([image])[0], reference.execute([image])[0])
+
+
+@pytest.mark.parametrize("target", ["stock-1.5", "et-vm"])
+def test_digits_of_floats(tmp_path, target):
+    reference, method = both(tmp_path, digits(target))
+    for image in arrays(5):
+        np.testing.assert_allclose(
+            method.execute([image])[0], reference.execute([image])[0], rtol=1e-5, atol=1e-5
+        )
+
+
+def counter() -> Build:
+    """Adds its input to state as often as its first dimension says."""
+    build = Build()
+    x, total = build.tensor(3, 2, dynamism=BOUND), build.state(np.zeros((1, 2), np.float32), name="total")
+    part, one, zero = build.tensor(1, 2), build.scalar(1), build.scalar(0)
+    rows, at, after, more, alpha = (build.scalar(value) for value in (None, 0, None, None, 1))
+    build.call("aten::sym_size.int", x, zero, rows)
+    start = build.call("executorch_prim::add.Scalar", at, one, after)
+    build.call("aten::slice_copy.Tensor_out", x, zero, at, after, one, part, part)
+    build.call("aten::add.out", total, part, alpha, total, total)
+    build.move(after, at)
+    build.call("executorch_prim::ge.Scalar", at, rows, more)
+    build.jump_false(more, start)
+    build.inputs(x)
+    build.outputs(total, at)
+    return build
+
+
+def test_loop_state_and_sizes(tmp_path):
+    reference, method = both(tmp_path, counter().file())
+    for rows in (3, 1, 2):
+        x = np.arange(2 * rows, dtype=np.float32).reshape(rows, 2)
+        expected, count = reference.execute([x])
+        total, found = method.execute([x])
+        assert (found, count) == (rows, rows)
+        assert np.array_equal(total, expected)
+    with pytest.raises(ExecutorchError) as caught:
+        method.execute([np.ones((4, 2), np.float32)])
+    assert caught.value.code == Error.NotSupported
+
+
+def test_endless_loop(tmp_path):
+    build = Build()
+    x, no = build.tensor(2), build.scalar(False)
+    build.call("aten::relu.out", x, x, x)
+    build.jump_false(build.scalar(None), 0)
+    build.call("aten::relu.out", x, x, x)
+    build.inputs(x)
+    build.outputs(x)
+    # The condition is computed, so that loading cannot know it.
+    plan = build.plan
+    start = plan.chains[0].instructions.pop(1)
+    build.call("executorch_prim::eq.Scalar", build.scalar(1), build.scalar(2), no)
+    start.instr_args.cond_value_index = no
+    plan.chains[0].instructions.append(start)
+    file = build.file()
+    method = runtime_for(tmp_path, file).load(file).load_method("forward", instruction_limit=100)
+    with pytest.raises(ExecutorchError) as caught:
+        method.execute([np.ones(2, np.float32)])
+    assert caught.value.code == Error.InvalidProgram
+    assert "number of instructions" in caught.value.message
+
+
+def test_another_type_than_selected(tmp_path):
+    """A program that is received later, with an operator that is there for other element types."""
+
+    def adding(dtype: type) -> bytes:
+        build = Build()
+        x = build.constant(np.ones(2, dtype))
+        out = build.tensor(2, dtype=build[x].scalar_type)
+        build.call("aten::add.out", x, x, build.scalar(1), out, out)
+        build.outputs(out)
+        return build.file()
+
+    library = runtime_for(tmp_path, adding(np.float32))
+    assert library.load(adding(np.float32)).load_method().execute([])[0].tolist() == [2, 2]
+    with pytest.raises(ExecutorchError) as caught:
+        library.load(adding(np.int64)).load_method()
+    assert caught.value.code == Error.OperatorMissing
+    assert "element types" in caught.value.message
+
+
+def test_memory_that_is_too_small(tmp_path):
+    file = quantized_digits()
+    library = runtime_for(tmp_path, file)
+    with pytest.raises(ExecutorchError) as caught:
+        library.load(file, memory_limit=1_000).load_method()
+    assert caught.value.code == Error.MemoryAllocationFailed
+
+
+def test_events(tmp_path):
+    file = quantized_digits()
+    reference = RecordingTracer()
+    method = Program.load(file).load_method("forward", tracer=reference)
+    image = next(arrays(1))
+    method.execute([image])
+    own = RecordingTracer()
+    program = runtime_for(tmp_path, file).load(file)
+    program.trace(own)
+    program.load_method().execute([image])
+    expected = [(event.index, event.opcode, event.name) for event in reference.instructions]
+    assert [(event.index, event.opcode, event.name) for event in own.instructions] == expected
+    assert all(event.end >= event.start for event in own.instructions)
+
+
+def test_etdump(tmp_path):
+    file = quantized_digits()
+    program = runtime_for(tmp_path, file).load(file)
+    tracer = ETDumpTracer(Program.load(file))
+    program.trace(tracer)
+    program.load_method().execute([next(arrays(1))])
+    path = tmp_path / "run.etdp"
+    tracer.write(path, tmp_path / "unused")
+    names = [event.name for block in Inspector(str(path)).event_blocks for event in block.events]
+    assert names.count("OPERATOR_CALL") == len(Program.load(file).instructions(0))
+    assert "Method::execute" in names

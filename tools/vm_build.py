@@ -1,0 +1,71 @@
+"""`et-vm build`: the runtime for microcontrollers, with the kernels that programs use."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from et_tools.exit_codes import UsageError
+from et_tools.output import check_output_folder, write_file
+from et_tools.vm_files import BadFile, open_programs
+from et_tools.vm_ops import operators_text
+
+SELECTIONS = (".yaml", ".yml", ".json")
+
+
+def build_runtime(args: argparse.Namespace) -> None:
+    """Write the sources, and the library where there is a compiler. Raises BadFile, UsageError, ExecutorchError."""
+    from et_schema.errors import ExecutorchError
+    from et_schema.files import atomic_writer
+    from et_vm.micro.compilers import compile_archive, compiler_of
+    from et_vm.micro.selection import Selection, selected_of_programs, selected_of_yaml
+    from et_vm.micro.sources import runtime_sources
+
+    check_output_folder(args.output)
+    selection, users = Selection(), dict[str, list[str]]()
+    programs = [file for file in args.ops if not file.endswith(SELECTIONS)]
+    for file, program in zip(programs, open_programs(programs), strict=True):
+        _add(selection, users, selected_of_programs([program]), file)
+    for file in args.ops:
+        if file in programs:
+            continue
+        try:
+            text = Path(file).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}"
+            ) from error
+        try:
+            _add(selection, users, selected_of_yaml(text), file)
+        except ExecutorchError as error:
+            raise BadFile(file, error) from error
+    sources = runtime_sources(selection)
+    command = compiler_of(args.target, args.cc)
+    folder = Path(args.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in sources.items():
+        write_file(str(folder / name), content)
+    write_file(str(folder / "selected_operators.yaml"), operators_text(selection.keys, users))
+    if command is None:
+        print(f"{folder}: sources only, there is no compiler (pip install ziglang, or --cc)")
+        return
+    with TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        for name, content in sources.items():
+            (work / name).write_text(content)
+        archive = compile_archive(
+            work, [name for name in sources if name.endswith(".c")], command, args.target
+        )
+        with atomic_writer(folder / archive.name) as stream:
+            stream.write(archive.read_bytes())
+
+
+def _add(selection: object, users: dict[str, list[str]], more: object, file: str) -> None:
+    from et_vm.micro.selection import Selection
+
+    assert isinstance(selection, Selection)
+    assert isinstance(more, Selection)
+    selection.update(more)
+    for operator in more.keys:
+        users.setdefault(operator, []).append(file)
