@@ -304,6 +304,12 @@ def _parser(text: str, command: str) -> CommandParser:
         help="most tokens of hf:FOLDER in one call; longer prompts take several calls (default: 128)",
     )
     add(
+        "--image-size",
+        type=_image_size,
+        metavar="HxW",
+        help="pixels of the images of hf:FOLDER, which are scaled to them (default: those of the model)",
+    )
+    add(
         "--all-logits",
         action="store_true",
         help="have hf:FOLDER return the logits behind each token of a call, not behind the last alone",
@@ -345,6 +351,13 @@ def _parser(text: str, command: str) -> CommandParser:
     add("-q", "--quiet", action="store_true", help="do not print progress")
     parser.add_version()
     return parser
+
+
+def _image_size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: expected HEIGHTxWIDTH in pixels, as 224x224")
+    return int(found[1]), int(found[2])
 
 
 def _bound(text: str) -> float:
@@ -391,6 +404,7 @@ def _check(args: argparse.Namespace) -> None:
         for option, value in (
             ("--max-len", args.max_len),
             ("--max-prefill", args.max_prefill),
+            ("--image-size", args.image_size),
             ("--all-logits", args.all_logits),
             ("--quantize-cache", args.quantize_cache),
         ):

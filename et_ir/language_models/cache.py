@@ -96,15 +96,18 @@ class AttentionCache(CacheLayerMixin):
         self.at = positions % self.places if self.is_ring else positions
         self.first = positions[0]
 
-    def mask(self, positions: Tensor) -> Tensor:
-        """The places that each token attends to after the call has written its own, `[1, 1, tokens, places]` bool."""
+    def mask(self, positions: Tensor, *, sees_call: bool = False) -> Tensor:
+        """The places that each token attends to after the call has written its own, `[1, 1, tokens, places]` bool.
+
+        With `sees_call`, tokens attend to all of the call, and not to those before them alone.
+        """
         held = torch.arange(self.places)
         asked = positions[:, None]
         if self.is_ring:
             # The latest position that was written to each place, negative where none was.
             last = positions[-1]
             held = last - (last - held) % self.places
-        seen = held <= asked
+        seen = held <= (positions[-1:, None].expand_as(asked) if sees_call else asked)
         if self.is_ring:
             seen = seen & (held >= 0)
         if self.window is not None and self.kind == _CHUNKED:

@@ -67,9 +67,11 @@ class CachedDecoder(nn.Module):
         self._takes_kept = "logits_to_keep" in taken
         self._adds_masks = config._attn_implementation != "sdpa"
         self._dtype = model.dtype
+        self.sees_call = False
+        """Whether the tokens of a call see one another, and not those before them alone."""
         before = _loose_tensors(model)
         with torch.no_grad():
-            self(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+            self(*self.example(1))
         kept = [name for name, value in _loose_tensors(model).items() if before.get(name) is not value]
         if kept:
             raise LanguageModelError(
@@ -77,22 +79,34 @@ class CachedDecoder(nn.Module):
             )
         self.cache.register()
 
+    def example(self, tokens: int) -> tuple[Tensor, ...]:
+        """Inputs of a call."""
+        return torch.zeros(1, tokens, dtype=torch.int64), torch.arange(tokens)
+
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Logits, after the cache has been extended."""
+        return self.called({"input_ids": tokens}, positions, positions[None])
+
+    def called(self, inputs: dict[str, Tensor], positions: Tensor, rotary: Tensor) -> Tensor:
+        """Logits behind `inputs` by the names of the model, at `positions` of the cache.
+
+        `rotary` are positions as the model takes them.
+        """
         cache = self.cache.start(positions)
-        options: dict[str, Any] = {self._cache_name: cache}
+        options: dict[str, Any] = {self._cache_name: cache, **inputs}
         if self._takes_positions:
-            options["position_ids"] = positions[None]
+            options["position_ids"] = rotary
         if self._takes_kept and not self.all_logits:
             options["logits_to_keep"] = 1
-        found: Tensor = self.model(
-            input_ids=tokens, attention_mask=self._masks(positions), use_cache=True, **options
-        ).logits
+        found: Tensor = self.model(attention_mask=self._masks(positions), use_cache=True, **options).logits
         return found if self.all_logits else found[:, -1]
 
     def _masks(self, positions: Tensor) -> Any:
         """A mask, or one for each kind of attention where there are several."""
-        masks = {kind: one.mask(positions) for kind, one in self.cache.attentions().items()}
+        masks = {
+            kind: one.mask(positions, sees_call=self.sees_call)
+            for kind, one in self.cache.attentions().items()
+        }
         if self._adds_masks:
             least = torch.finfo(self._dtype).min
             masks = {kind: torch.where(seen, 0.0, least) for kind, seen in masks.items()}
@@ -149,12 +163,12 @@ class DecoderPrograms:
 def export_decoder(decoder: CachedDecoder, sizes: Sizes) -> DecoderPrograms:
     """Export the methods of a decoder. Raises what `torch.export` does."""
     note = ""
-    one = torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    one = decoder.example(1)
     if sizes.chunk > 1 and decoder.cache.is_recurrent:
         note = "its recurrent layers take one token at a time"
     elif sizes.chunk > 1:
         example = min(_EXAMPLE, sizes.chunk)
-        several = torch.zeros(1, example, dtype=torch.int64), torch.arange(example)
+        several = decoder.example(example)
         length = Dim("tokens", min=1, max=sizes.chunk)
         try:
             forward = torch.export.export(decoder, several, dynamic_shapes=({1: length}, {0: length}))
