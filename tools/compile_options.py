@@ -319,6 +319,11 @@ def _parser(text: str, command: str) -> CommandParser:
         action="store_true",
         help="keep keys and values of hf:FOLDER in 8 bits, with a scale for each position of each head",
     )
+    add(
+        "--custom-sdpa",
+        action="store_true",
+        help="have hf:FOLDER attend by llama::custom_sdpa, an operator of ExecuTorch's runners of language models",
+    )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
     add(
@@ -407,6 +412,7 @@ def _check(args: argparse.Namespace) -> None:
             ("--image-size", args.image_size),
             ("--all-logits", args.all_logits),
             ("--quantize-cache", args.quantize_cache),
+            ("--custom-sdpa", args.custom_sdpa),
         ):
             if value:
                 raise UsageError(f"{option} applies to hf:FOLDER only; {args.model} is none")
@@ -459,6 +465,8 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     from et_tools.vm_kernels import load_files, published_operators
 
     names = [name.strip() for given in args.extra_operators for name in given.split(",")]
+    if args.custom_sdpa:
+        names.append("llama::custom_sdpa.out")
     for name in names:
         if re.fullmatch(r"\w+::\w+(\.\w+)?", name) is None:
             raise UsageError(f"--extra-operators {name}: expected operator names such as 'mylib::foo.out'")
