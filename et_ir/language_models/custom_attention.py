@@ -1,4 +1,4 @@
-"""Attention over caches by the operator `llama::custom_sdpa`, which ExecuTorch's runners of language models have.
+"""Attention over caches by `llama::custom_sdpa`, for ExecuTorch's runners of language models.
 
 Caches are `[1, places, groups, size]`, as the operator takes them, so that nothing is transposed. A layer that attends
 to all positions reads those before the end of the call only; one with a window reads its ring by a mask.

@@ -1,4 +1,4 @@
-"""Images from files, by the library Pillow, scaled as a model expects them."""
+"""Images from files, by Pillow, scaled as a model expects them."""
 
 from __future__ import annotations
 
