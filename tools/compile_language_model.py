@@ -48,9 +48,15 @@ def export_language_model(
         folder = ModelFolder(Path(args.model.removeprefix(PREFIX)))
         model = folder.load()
         sizes = _sizes(args, model, Sizes)
-        export = _encoder_decoder if folder.is_encoder_decoder else _decoder
+        if args.image_size is not None and not folder.has_images:
+            raise UsageError("--image-size: the model takes no images")
+        constants: dict[str, Any] = {}
         try:
-            programs, chunk, note = export(args, model, sizes, quantize)
+            if folder.has_images:
+                programs, chunk, note, constants = _vision_model(args, model, sizes, quantize)
+            else:
+                export = _encoder_decoder if folder.is_encoder_decoder else _decoder
+                programs, chunk, note = export(args, model, sizes, quantize)
         except (LanguageModelError, ProgramError, UsageError):
             raise
         except (
@@ -65,19 +71,65 @@ def export_language_model(
         print_message("et-compile", f"prompts are taken one token at a time: {note}", "warning")
     if args.emit == "pte" and args.output not in (None, "-"):
         folder.copy_tokenizer(Path(args.output).with_suffix(TOKENIZER_SUFFIX))
-    return programs, metadata(model, context=sizes.context, chunk=chunk)
+    if args.custom_sdpa:
+        constants["use_sdpa_with_kv_cache"] = True
+    return programs, metadata(model, context=sizes.context, chunk=chunk) | constants
+
+
+def _cache_options(args: argparse.Namespace) -> dict[str, bool]:
+    if args.custom_sdpa and args.quantize_cache:
+        raise UsageError("--custom-sdpa takes keys and values in floats: leave out --quantize-cache")
+    return {
+        "all_logits": args.all_logits,
+        "quantize_cache": args.quantize_cache,
+        "custom_attention": args.custom_sdpa,
+    }
 
 
 def _decoder(args: argparse.Namespace, model: Any, sizes: Sizes, quantize: Quantize | None) -> Exported:
     from et_ir.language_models import CachedDecoder, check_decoder, export_decoder
+    from et_ir.targets.lookup import find_target
 
-    decoder = CachedDecoder(model, sizes, all_logits=args.all_logits, quantize_cache=args.quantize_cache)
+    decoder = CachedDecoder(model, sizes, **_cache_options(args))
     check_decoder(model, decoder)
     if quantize is not None:
         quantize(decoder.model)
     with quiet_torch():
-        found = export_decoder(decoder, sizes)
+        # A runner that finds `decode` uses it, with the state of that method alone.
+        found = export_decoder(decoder, sizes, shares_state=find_target(args.target).vm_kernels is not None)
     return found.programs, found.chunk, found.note
+
+
+def _vision_model(
+    args: argparse.Namespace, model: Any, sizes: Sizes, quantize: Quantize | None
+) -> tuple[dict[str, ExportedProgram], int, str, dict[str, Any]]:
+    from et_ir.language_models import (
+        CachedEmbeddingDecoder,
+        TokenEmbedding,
+        VisionEncoder,
+        check_vision_model,
+        export_vision_model,
+        image_metadata,
+        image_size,
+        least_chunk,
+    )
+    from et_ir.language_models import Sizes as Bounds
+
+    encoder = VisionEncoder(model, args.image_size or image_size(model.config))
+    if args.max_prefill is None:
+        sizes = Bounds(sizes.context, min(max(sizes.chunk, least_chunk(encoder)), sizes.context))
+    embedding = TokenEmbedding(model)
+    if args.custom_sdpa:
+        raise UsageError("--custom-sdpa does not apply to models of images")
+    decoder = CachedEmbeddingDecoder(
+        model, sizes, all_logits=args.all_logits, quantize_cache=args.quantize_cache
+    )
+    check_vision_model(encoder, embedding, decoder, sizes)
+    if quantize is not None:
+        quantize(model)
+    with quiet_torch():
+        programs = export_vision_model(encoder, embedding, decoder, sizes)
+    return programs, sizes.chunk, "", image_metadata(encoder, decoder)
 
 
 def _encoder_decoder(
@@ -93,7 +145,11 @@ def _encoder_decoder(
     )
     from et_ir.language_models.encoder_decoder import example_source
 
-    for option, is_given in (("--all-logits", args.all_logits), ("--quantize-cache", args.quantize_cache)):
+    for option, is_given in (
+        ("--all-logits", args.all_logits),
+        ("--quantize-cache", args.quantize_cache),
+        ("--custom-sdpa", args.custom_sdpa),
+    ):
         if is_given:
             raise UsageError(f"{option} does not apply to encoder-decoders")
     encoder = Encoder(model)

@@ -309,6 +309,12 @@ def _parser(text: str, command: str) -> CommandParser:
         help="most tokens of hf:FOLDER in one call; longer prompts take several calls (default: 128)",
     )
     add(
+        "--image-size",
+        type=_image_size,
+        metavar="HxW",
+        help="pixels of the images of hf:FOLDER, which are scaled to them (default: those of the model)",
+    )
+    add(
         "--all-logits",
         action="store_true",
         help="have hf:FOLDER return the logits behind each token of a call, not behind the last alone",
@@ -317,6 +323,11 @@ def _parser(text: str, command: str) -> CommandParser:
         "--quantize-cache",
         action="store_true",
         help="keep keys and values of hf:FOLDER in 8 bits, with a scale for each position of each head",
+    )
+    add(
+        "--custom-sdpa",
+        action="store_true",
+        help="have hf:FOLDER attend by llama::custom_sdpa, an operator of ExecuTorch's runners of language models",
     )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
@@ -355,6 +366,13 @@ def _parser(text: str, command: str) -> CommandParser:
     add("-q", "--quiet", action="store_true", help="do not print progress")
     parser.add_version()
     return parser
+
+
+def _image_size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: expected HEIGHTxWIDTH in pixels, as 224x224")
+    return int(found[1]), int(found[2])
 
 
 def _bound(text: str) -> float:
@@ -403,8 +421,10 @@ def _check(args: argparse.Namespace) -> None:
         for option, value in (
             ("--max-len", args.max_len),
             ("--max-prefill", args.max_prefill),
+            ("--image-size", args.image_size),
             ("--all-logits", args.all_logits),
             ("--quantize-cache", args.quantize_cache),
+            ("--custom-sdpa", args.custom_sdpa),
         ):
             if value:
                 raise UsageError(f"{option} applies to hf:FOLDER only; {args.model} is none")
@@ -458,6 +478,8 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     from et_tools.vm_kernels import load_files, published_operators
 
     names = [name.strip() for given in args.extra_operators for name in given.split(",")]
+    if args.custom_sdpa:
+        names.append("llama::custom_sdpa.out")
     for name in names:
         if re.fullmatch(r"\w+::\w+(\.\w+)?", name) is None:
             raise UsageError(f"--extra-operators {name}: expected operator names such as 'mylib::foo.out'")

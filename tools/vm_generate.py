@@ -13,6 +13,8 @@ from et_tools.messages import print_message
 from et_tools.output import check_output
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from et_vm.llm import Constraint, Draft, GenerationConfig, Stats, TextLLMRunner
 
 __all__ = ["generate_text"]
@@ -50,7 +52,7 @@ def generate_text(args: argparse.Namespace) -> None:
         _chat(runner, config, args, draft)
     else:
         prompt = sys.stdin.read() if args.prompt == "-" else args.prompt or ""
-        _generate(runner, prompt, config, args, draft)
+        _generate(runner, prompt, config, args, draft, args.image)
     if args.save_session is not None:
         runner.session.save(args.save_session)
 
@@ -106,11 +108,12 @@ def _generate(
     config: GenerationConfig,
     args: argparse.Namespace,
     draft: Draft | None,
+    images: Sequence[str] = (),
 ) -> str:
     """Generate, print and return what follows a prompt."""
     found: list[Stats] = []
     give = None if args.json else _print_piece
-    text = runner.generate(prompt, config, give, found.append, draft)
+    text = runner.generate(prompt, config, give, found.append, draft, images)
     (stats,) = found
     if args.json:
         record: dict[str, Any] = {"prompt": prompt, "text": text}
@@ -145,6 +148,7 @@ def _chat(
     config = replace(config, echo=False)
     messages: list[dict[str, str]] = []
     shown = ""
+    images: Sequence[str] = args.image
     for line in sys.stdin:
         if not line.strip():
             continue
@@ -155,11 +159,12 @@ def _chat(
             runner.reset()
             shown = ""
         try:
-            answer = _generate(runner, prompt.removeprefix(shown), config, args, draft)
+            answer = _generate(runner, prompt.removeprefix(shown), config, args, draft, images)
         except InputError as error:
             if not args.quiet:
                 print_message("et-vm", f"the conversation ends here: {error.message}", "warning")
             return
+        images = ()
         shown = prompt + answer
         messages.append({"role": "assistant", "content": answer})
 

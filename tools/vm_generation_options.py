@@ -32,6 +32,13 @@ def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> N
         help="tokenizer.json, or its folder (default: FILE with the suffix .tokenizer)",
     )
     add("--prompt", metavar="TEXT", help="the text to continue; '-' is standard input")
+    add(
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="an image, read where the prompt has the token that stands for one, or before it; repeatable",
+    )
     add("--chat", action="store_true", help="hold a conversation, by the chat template of the tokenizer")
     add("--max-new-tokens", type=positive_number, metavar="N", help="default: as many as the context holds")
     add(

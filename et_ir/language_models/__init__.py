@@ -25,21 +25,39 @@ from et_ir.language_models.errors import LanguageModelError
 from et_ir.language_models.folder import ModelFolder
 from et_ir.language_models.metadata import metadata
 from et_ir.language_models.quantization import quantize_weights
+from et_ir.language_models.vision import (
+    CachedEmbeddingDecoder,
+    TokenEmbedding,
+    VisionEncoder,
+    check_vision_model,
+    export_vision_model,
+    image_metadata,
+    image_size,
+    least_chunk,
+)
 
 __all__ = [
     "AttentionCache",
     "CacheBuffers",
     "CachedDecoder",
+    "CachedEmbeddingDecoder",
     "CachedTextDecoder",
     "DecoderPrograms",
     "Encoder",
     "LanguageModelError",
     "ModelFolder",
     "Sizes",
+    "TokenEmbedding",
+    "VisionEncoder",
     "check_decoder",
     "check_encoder_decoder",
+    "check_vision_model",
     "export_decoder",
     "export_encoder_decoder",
+    "export_vision_model",
+    "image_metadata",
+    "image_size",
+    "least_chunk",
     "metadata",
     "quantize_weights",
 ]

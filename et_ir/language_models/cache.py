@@ -56,6 +56,10 @@ class AttentionCache(CacheLayerMixin):
         """Where the tokens of this call go, `[tokens]` i64."""
         self.first: Tensor | int = 0
         """The position of the first of them."""
+        self.begin: Any = 0
+        """The same as a number, where `is_by_place`."""
+        self.is_by_place = False
+        """Whether keys and values are `[1, places, heads, size]` in memory."""
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         """Allocate for keys and values of these sizes."""
@@ -63,7 +67,8 @@ class AttentionCache(CacheLayerMixin):
         for name, like in (("keys", key_states), ("values", value_states)):
             batch, heads, _, size = like.shape
             dtype = torch.int8 if self.is_quantized else like.dtype
-            setattr(self, name, torch.zeros(batch, heads, self.places, size, dtype=dtype))
+            sizes = (self.places, heads) if self.is_by_place else (heads, self.places)
+            setattr(self, name, torch.zeros(batch, *sizes, size, dtype=dtype))
             if self.is_quantized:
                 setattr(self, f"{name}_scales", torch.zeros(batch, heads, self.places, 1, dtype=like.dtype))
         self.is_initialized = True
@@ -83,6 +88,8 @@ class AttentionCache(CacheLayerMixin):
     def _written(self, name: str, new: Tensor) -> Tensor:
         assert self.at is not None
         stored: Tensor = getattr(self, name)
+        if self.is_by_place:
+            return stored.index_copy_(1, self.at, new.transpose(1, 2)).transpose(1, 2)
         if not self.is_quantized:
             return stored.index_copy_(2, self.at, new)
         scales: Tensor = getattr(self, f"{name}_scales")
@@ -91,20 +98,25 @@ class AttentionCache(CacheLayerMixin):
         scales.index_copy_(2, self.at, scale)
         return stored.to(new.dtype) * scales
 
-    def start(self, positions: Tensor) -> None:
-        """Begin a call with tokens at `positions` `[tokens]` i64, one after the other."""
+    def start(self, positions: Tensor, begin: Any = 0) -> None:
+        """Begin a call with tokens at `positions` `[tokens]` i64, one after the other, from `begin` on."""
         self.at = positions % self.places if self.is_ring else positions
         self.first = positions[0]
+        if self.is_by_place and self.window is None:
+            self.begin = begin
 
-    def mask(self, positions: Tensor) -> Tensor:
-        """The places that each token attends to after the call has written its own, `[1, 1, tokens, places]` bool."""
+    def mask(self, positions: Tensor, *, sees_call: bool = False) -> Tensor:
+        """The places that each token attends to after the call has written its own, `[1, 1, tokens, places]` bool.
+
+        With `sees_call`, tokens attend to all of the call, and not to those before them alone.
+        """
         held = torch.arange(self.places)
         asked = positions[:, None]
         if self.is_ring:
             # The latest position that was written to each place, negative where none was.
             last = positions[-1]
             held = last - (last - held) % self.places
-        seen = held <= asked
+        seen = held <= (positions[-1:, None].expand_as(asked) if sees_call else asked)
         if self.is_ring:
             seen = seen & (held >= 0)
         if self.window is not None and self.kind == _CHUNKED:
@@ -142,6 +154,7 @@ class CacheBuffers(nn.Module):
             for kind, option in zip(kinds, options, strict=True)
         ]
         self._cache: Any = Cache(layers=made)
+        self._context = context
         self._places: list[tuple[Any, str, int | None, str]] = []
 
     @property
@@ -181,9 +194,15 @@ class CacheBuffers(nn.Module):
                 setattr(layer, name, getattr(self, label))
             else:
                 getattr(layer, name)[index] = getattr(self, label)
+        begin: Any = 0
+        if any(isinstance(layer, AttentionCache) and layer.is_by_place for layer in self.layers):
+            begin = positions[0].item()
+            check: Any = getattr(torch, "_check")  # noqa: B009 (what torch.export documents for such numbers)
+            check(begin >= 0)
+            check(begin + positions.shape[0] <= self._context)
         for layer in self.layers:
             if isinstance(layer, AttentionCache):
-                layer.start(positions)
+                layer.start(positions, begin)
             elif isinstance(layer, LinearAttentionCacheLayerMixin) and self._places:
                 # A state of zeros is what there is before the first token.
                 layer.has_previous_state = dict.fromkeys(layer.has_previous_state, True)

@@ -13,6 +13,8 @@ from torch._dynamo.exc import UserError
 from torch.export import Dim, ExportedProgram
 
 from et_ir.language_models.cache import CacheBuffers
+from et_ir.language_models.custom_attention import NAME as CUSTOM_ATTENTION
+from et_ir.language_models.custom_attention import use_custom_attention
 from et_ir.language_models.errors import LanguageModelError
 
 __all__ = ["CachedDecoder", "DecoderPrograms", "Sizes", "check_decoder", "export_decoder"]
@@ -48,28 +50,39 @@ class CachedDecoder(nn.Module):
     each, `[1, T, vocabulary]`, if `all_logits`.
 
     Positions follow one another, from where the call before ended or from any position before: what the cache holds
-    of later ones is not seen. `quantize_cache` keeps keys and values in 8 bits. Raises `LanguageModelError` for a model
-    that has no such form.
+    of later ones is not seen. `quantize_cache` keeps keys and values in 8 bits. With `custom_attention` layers attend
+    by `llama::custom_sdpa`. Raises `LanguageModelError` for a model that has no such form.
     """
 
     def __init__(
-        self, model: Any, sizes: Sizes, *, all_logits: bool = False, quantize_cache: bool = False
+        self,
+        model: Any,
+        sizes: Sizes,
+        *,
+        all_logits: bool = False,
+        quantize_cache: bool = False,
+        custom_attention: bool = False,
     ) -> None:
         super().__init__()
         self.model = model
         self.all_logits = all_logits
         config = model.config.get_text_config(decoder=True)
         self.quantize_cache = quantize_cache
+        self.custom_attention = custom_attention
         self.cache = CacheBuffers(config, sizes.context, sizes.chunk, is_quantized=quantize_cache)
         taken = inspect.signature(model.forward).parameters
         self._cache_name = "cache_params" if "cache_params" in taken else "past_key_values"
         self._takes_positions = "position_ids" in taken
         self._takes_kept = "logits_to_keep" in taken
+        if custom_attention:
+            use_custom_attention(model, self.cache.layers)
         self._adds_masks = config._attn_implementation != "sdpa"
         self._dtype = model.dtype
+        self.sees_call = False
+        """Whether the tokens of a call see one another, and not those before them alone."""
         before = _loose_tensors(model)
         with torch.no_grad():
-            self(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64))
+            self(*self.example(1))
         kept = [name for name, value in _loose_tensors(model).items() if before.get(name) is not value]
         if kept:
             raise LanguageModelError(
@@ -77,22 +90,34 @@ class CachedDecoder(nn.Module):
             )
         self.cache.register()
 
+    def example(self, tokens: int) -> tuple[Tensor, ...]:
+        """Inputs of a call."""
+        return torch.zeros(1, tokens, dtype=torch.int64), torch.arange(tokens)
+
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Logits, after the cache has been extended."""
+        return self.called({"input_ids": tokens}, positions, positions[None])
+
+    def called(self, inputs: dict[str, Tensor], positions: Tensor, rotary: Tensor) -> Tensor:
+        """Logits behind `inputs` by the names of the model, at `positions` of the cache.
+
+        `rotary` are positions as the model takes them.
+        """
         cache = self.cache.start(positions)
-        options: dict[str, Any] = {self._cache_name: cache}
+        options: dict[str, Any] = {self._cache_name: cache, **inputs}
         if self._takes_positions:
-            options["position_ids"] = positions[None]
+            options["position_ids"] = rotary
         if self._takes_kept and not self.all_logits:
             options["logits_to_keep"] = 1
-        found: Tensor = self.model(
-            input_ids=tokens, attention_mask=self._masks(positions), use_cache=True, **options
-        ).logits
+        found: Tensor = self.model(attention_mask=self._masks(positions), use_cache=True, **options).logits
         return found if self.all_logits else found[:, -1]
 
     def _masks(self, positions: Tensor) -> Any:
         """A mask, or one for each kind of attention where there are several."""
-        masks = {kind: one.mask(positions) for kind, one in self.cache.attentions().items()}
+        masks = {
+            kind: one.mask(positions, sees_call=self.sees_call)
+            for kind, one in self.cache.attentions().items()
+        }
         if self._adds_masks:
             least = torch.finfo(self._dtype).min
             masks = {kind: torch.where(seen, 0.0, least) for kind, seen in masks.items()}
@@ -118,7 +143,11 @@ def check_decoder(model: Any, decoder: CachedDecoder) -> None:
     tokens = torch.arange(1, 2 * _EXAMPLE + 1)[None] * 7919 % vocabulary
     steps = [1] * (2 * _EXAMPLE) if decoder.cache.is_recurrent else [_EXAMPLE, _EXAMPLE - 1, 1]
     with torch.no_grad():
+        if decoder.custom_attention:  # which is over the cache
+            model.set_attn_implementation("sdpa")
         wanted = model(input_ids=tokens, use_cache=False).logits[:, -1]
+        if decoder.custom_attention:
+            model.set_attn_implementation(CUSTOM_ATTENTION)
         positions = torch.arange(tokens.shape[1])
         parts: Any = cast(Any, positions).split(steps)
         found: Any = [decoder(tokens[:, part], part) for part in parts][-1]
@@ -146,15 +175,18 @@ class DecoderPrograms:
     """Why `forward` takes one token at a time, where it does and more were asked for."""
 
 
-def export_decoder(decoder: CachedDecoder, sizes: Sizes) -> DecoderPrograms:
-    """Export the methods of a decoder. Raises what `torch.export` does."""
+def export_decoder(decoder: CachedDecoder, sizes: Sizes, *, shares_state: bool = True) -> DecoderPrograms:
+    """Export the methods of a decoder: `forward` alone for a runtime whose methods do not share state.
+
+    Raises what `torch.export` does.
+    """
     note = ""
-    one = torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    one = decoder.example(1)
     if sizes.chunk > 1 and decoder.cache.is_recurrent:
         note = "its recurrent layers take one token at a time"
     elif sizes.chunk > 1:
         example = min(_EXAMPLE, sizes.chunk)
-        several = torch.zeros(1, example, dtype=torch.int64), torch.arange(example)
+        several = decoder.example(example)
         length = Dim("tokens", min=1, max=sizes.chunk)
         try:
             forward = torch.export.export(decoder, several, dynamic_shapes=({1: length}, {0: length}))
@@ -162,7 +194,8 @@ def export_decoder(decoder: CachedDecoder, sizes: Sizes) -> DecoderPrograms:
             first = str(error).strip().partition("\n")[0]
             note = f"its code depends on the number of tokens ({first})"
         else:
-            return DecoderPrograms(
-                {"forward": forward, "decode": torch.export.export(decoder, one)}, sizes.chunk
-            )
+            programs = {"forward": forward}
+            if shares_state:
+                programs["decode"] = torch.export.export(decoder, one)
+            return DecoderPrograms(programs, sizes.chunk)
     return DecoderPrograms({"forward": torch.export.export(decoder, one)}, 1, note)

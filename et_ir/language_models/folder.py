@@ -26,8 +26,10 @@ TOKENIZER_FILES: Final = (
     "tokenizer.model",
     "vocab.json",
     "merges.txt",
+    "preprocessor_config.json",
+    "processor_config.json",
 )
-"""What a tokenizer is made of; a folder has some of these."""
+"""What a tokenizer is made of, and how images are scaled; a folder has some of these."""
 
 
 class ModelFolder:
@@ -71,8 +73,17 @@ class ModelFolder:
         """Whether the model has an encoder beside its decoder."""
         return bool(self.config.get("is_encoder_decoder", False))
 
+    @property
+    def has_images(self) -> bool:
+        """Whether the model reads images and text."""
+        from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES as NAMES
+
+        return "vision_config" in self.config and self.config.get("model_type") in NAMES
+
     def _auto_class(self, transformers: Any) -> Any:
         """The class of transformers that chooses by configuration."""
+        if self.has_images:
+            return transformers.AutoModelForImageTextToText
         if not self.is_encoder_decoder:
             return transformers.AutoModelForCausalLM
         from transformers.models.auto.modeling_auto import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES

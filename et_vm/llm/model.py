@@ -10,7 +10,7 @@ from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
 from et_vm.runtime import Program
 
-__all__ = ["LanguageModel", "Step"]
+__all__ = ["Images", "LanguageModel", "Step"]
 
 _EDGES: Final = 1 << 20
 """Bytes at the beginning and the end of a file that tell it from others."""
@@ -31,8 +31,26 @@ class Step:
     """Whether logits are of each token, not of the last."""
     vocabulary: int
     """Logits of a token."""
-    takes_source: bool = False
-    """Whether a call takes hidden states of an encoder between tokens and positions."""
+    width: int = 0
+    """The size of embeddings, which a call takes instead of token ids; 0 for ids."""
+    takes_places: bool = False
+    """Whether a call takes times, rows and columns behind positions."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """What a model reads of images."""
+
+    height: int
+    width: int
+    tokens: int
+    """Embeddings of an image."""
+    token_id: int
+    """The id that stands for an image in a prompt."""
+    grid: tuple[int, int]
+    """Rows and columns of the embeddings, for models whose positions depend on them."""
+    is_prompt_block: bool | None
+    """Whether the tokens of a prompt see one another; False: those of an image; None: neither."""
 
 
 class LanguageModel:
@@ -44,6 +62,10 @@ class LanguageModel:
 
     An encoder-decoder has the methods `encoder`, from token ids `[1, S]` i64 to hidden states, and `text_decoder`,
     which takes them between tokens and positions.
+
+    A model of images has `vision_encoder`, from an image `[1, 3, height, width]` f32 to embeddings, `token_embedding`,
+    and `text_decoder`, which takes embeddings `[1, T, width]` f32 in the place of tokens, and maybe times, rows and
+    columns `[3, T]` i64 behind positions; `block_decoder` is the same for tokens that see one another.
     """
 
     def __init__(self, program: Program) -> None:
@@ -52,11 +74,15 @@ class LanguageModel:
         names = program.method_names
         self.encoder = "encoder" if {"encoder", "text_decoder"} <= names else None
         """The method that reads sources; `None` for a model that continues texts."""
+        self.embedding = "token_embedding" if {"token_embedding", "text_decoder"} <= names else None
+        """The method that embeds tokens; `None` for a model that takes their ids."""
         many = "prefill" if "prefill" in names else "forward"
         one = "decode" if "decode" in names else many
         if self.encoder is not None:
             many = one = "text_decoder"
             self._check_encoder(self.encoder)
+        elif self.embedding is not None:
+            many = one = "text_decoder"
         self.prefill_step = self._step(many)
         self.decode_step = self._step(one)
         vocabulary = self._constant("get_vocab_size", None)
@@ -73,6 +99,43 @@ class LanguageModel:
         ends = cast("list[Any]", last if isinstance(last, list) else [last])
         self.eos_ids = frozenset(int(one) for one in ends)
         """The ids that end a text."""
+        self.block_step = self._step("block_decoder") if self._is_method("block_decoder") else None
+        """The form of calls whose tokens see one another."""
+        self.images = self._images() if self._is_method("vision_encoder") else None
+        """What the model reads of images; `None` for a model of text."""
+
+    def _is_method(self, name: str) -> bool:
+        return self.embedding is not None and name in self.program.method_names
+
+    def _images(self) -> Images:
+        meta = self.program.metadata("vision_encoder")
+        kinds = [meta.input_tag(at) for at in range(meta.num_inputs())], meta.num_outputs()
+        if kinds != (["Tensor"], 1) or meta.output_tag(0) != "Tensor":
+            raise self._refusal(
+                f"'vision_encoder' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs"
+            )
+        pixels, found = meta.input_tensor_meta(0), meta.output_tensor_meta(0)
+        good = (
+            pixels.dtype() is found.dtype() is ScalarType.FLOAT
+            and pixels.sizes()[:2] == (1, 3)
+            and len(pixels.sizes()) == 4
+            and len(found.sizes()) == 3
+            and found.sizes()[::2] == (1, self.prefill_step.width)
+        )
+        if not good:
+            raise self._refusal(f"'vision_encoder' takes {pixels!r} and gives {found!r}")
+        token = self._constant("get_image_token_id", None)
+        if token is None:
+            raise self._refusal("it does not say by 'get_image_token_id' which token stands for an image")
+        tokens = found.sizes()[1]
+        grid: Any = self._constant("get_image_grid", [1, tokens])
+        if grid[0] * grid[1] != tokens:
+            raise self._refusal(
+                f"{grid[0]} rows and {grid[1]} columns are not the {tokens} embeddings of an image"
+            )
+        block = bool(self._constant("get_is_prompt_block", False)) if self.block_step is not None else None
+        height, width = pixels.sizes()[2:]
+        return Images(height, width, tokens, int(token), (int(grid[0]), int(grid[1])), block)
 
     def _step(self, name: str) -> Step:
         """The form of a method's calls."""
@@ -80,9 +143,10 @@ class LanguageModel:
             raise self._refusal(f"it has no method '{name}'")
         meta = self.program.metadata(name)
         last = 1 if self.encoder is None else 2
-        if meta.num_inputs() != last + 1 or meta.num_outputs() != 1:
+        takes_places = self.embedding is not None and meta.num_inputs() == last + 2
+        if meta.num_inputs() != last + 1 + takes_places or meta.num_outputs() != 1:
             raise self._refusal(f"'{name}' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs")
-        tags = (*(meta.input_tag(at) for at in range(last + 1)), meta.output_tag(0))
+        tags = (*(meta.input_tag(at) for at in range(meta.num_inputs())), meta.output_tag(0))
         if set(tags) != {"Tensor"}:
             raise self._refusal(f"inputs and output of '{name}' are {', '.join(tags)}")
         tokens, positions, logits = (
@@ -90,24 +154,33 @@ class LanguageModel:
             meta.input_tensor_meta(last),
             meta.output_tensor_meta(0),
         )
+        taken = (ScalarType.LONG, 2) if self.embedding is None else (ScalarType.FLOAT, 3)
         good = (
-            tokens.dtype() is ScalarType.LONG
+            (tokens.dtype(), len(tokens.sizes())) == taken
             and positions.dtype() is ScalarType.LONG
             and logits.dtype() is ScalarType.FLOAT
-            and len(tokens.sizes()) == 2
             and tokens.sizes()[0] == 1
             and len(positions.sizes()) == 1
             and positions.sizes()[0] in (1, tokens.sizes()[1])
             and len(logits.sizes()) in (2, 3)
             and logits.sizes()[0] == 1
         )
+        if takes_places:
+            places = meta.input_tensor_meta(last + 1)
+            good &= places.dtype() is ScalarType.LONG and places.sizes() == (3, tokens.sizes()[1])
         if not good:
             raise self._refusal(f"'{name}' takes {tokens!r} and {positions!r} and gives {logits!r}")
         longest = tokens.sizes()[1]
-        gives_all = len(logits.sizes()) == 3 and (longest == 1 or logits.sizes()[1] == longest)
-        by_first = positions.sizes()[0] == 1 < longest
-        is_fixed = not tokens.is_dynamic()
-        return Step(name, longest, is_fixed, by_first, gives_all, logits.sizes()[-1], last == 2)
+        return Step(
+            name,
+            longest,
+            is_fixed=not tokens.is_dynamic(),
+            by_first=positions.sizes()[0] == 1 < longest,
+            gives_all=len(logits.sizes()) == 3 and (longest == 1 or logits.sizes()[1] == longest),
+            vocabulary=logits.sizes()[-1],
+            width=0 if self.embedding is None else tokens.sizes()[2],
+            takes_places=takes_places,
+        )
 
     def _check_encoder(self, name: str) -> None:
         meta = self.program.metadata(name)

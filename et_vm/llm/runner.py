@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from et_schema.errors import InputError
 from et_vm.llm.constraint import Constraint
+from et_vm.llm.images import read_image
 from et_vm.llm.model import LanguageModel
 from et_vm.llm.sampling import Sampler
 from et_vm.llm.session import Session
@@ -107,10 +110,13 @@ class TextLLMRunner:
         token_callback: Callable[[str], object] | None = None,
         stats_callback: Callable[[Stats], object] | None = None,
         draft: Draft | None = None,
+        images: Sequence[str | os.PathLike[str] | Array] = (),
     ) -> str:
         """Read a prompt, generate what follows it, and return that; `token_callback` gets the pieces as they come.
 
         An empty prompt goes on from the text so far. To an encoder-decoder the prompt is the source of a new text.
+        `images` are files, or arrays `[1, 3, height, width]` f32 that are scaled already; each is read where the prompt
+        has the token that stands for one, or all before the prompt, if it has none.
 
         With a `draft`, a smaller model of the same vocabulary, greedy text is the same, in fewer calls of this one.
         Raises InputError, with nothing changed, for a prompt that does not fit into the context.
@@ -118,13 +124,17 @@ class TextLLMRunner:
         config = config or GenerationConfig()
         if draft is not None and self.model.encoder is not None:
             raise InputError("drafts are for models that continue texts, not for encoder-decoders")
+        if draft is not None and images:
+            raise InputError("drafts are for texts without images")
         give = token_callback if token_callback is not None and not config.warming else _nothing
         stats = Stats(inference_start_ms=_now())
         sampler = Sampler(config.temperature, config.top_p, config.top_k, config.seed)
-        ids = self._ids(prompt, config)
+        ids = self._ids(prompt, config, len(images))
         self._stopped = False
-        logits = self._read(ids)
-        stats.num_prompt_tokens, stats.prompt_eval_end_ms = len(ids), _now()
+        before = len(self.session.tokens)
+        logits = self._read(ids, self._pixels(images))
+        read = len(ids) if self.model.encoder is not None else len(self.session.tokens) - before
+        stats.num_prompt_tokens, stats.prompt_eval_end_ms = read, _now()
         if config.echo:
             give(prompt)
         left = config.resolve_max_new_tokens(self.model.context, len(self.session.tokens))
@@ -145,7 +155,16 @@ class TextLLMRunner:
             stats_callback(stats)
         return "".join(pieces)
 
-    def _read(self, ids: list[int]) -> Array:
+    def _pixels(self, images: Sequence[str | os.PathLike[str] | Array]) -> list[Array]:
+        read = self.model.images
+        if read is None:
+            if images:
+                raise InputError("the model reads no images", hint="leave them out")
+            return []
+        folder, size = self.tokenizer.file.parent, (read.height, read.width)
+        return [one if isinstance(one, np.ndarray) else read_image(one, size, folder) for one in images]
+
+    def _read(self, ids: list[int], images: Sequence[Array] = ()) -> Array:
         """The logits of what follows a prompt: the source of a new text, or the text so far with it."""
         session, model = self.session, self.model
         if model.encoder is not None and ids:
@@ -156,7 +175,7 @@ class TextLLMRunner:
                 )
             session.encode(ids)
             return session.feed([model.bos_id])
-        return session.logits if session.logits is not None and not ids else session.feed(ids)
+        return session.logits if session.logits is not None and not ids else session.feed(ids, images)
 
     def _tokens(
         self,
@@ -190,11 +209,14 @@ class TextLLMRunner:
     def _is_stopped(self) -> bool:
         return self._stopped
 
-    def _ids(self, prompt: str, config: GenerationConfig) -> list[int]:
+    def _ids(self, prompt: str, config: GenerationConfig, images: int = 0) -> list[int]:
         if self.model.encoder is not None:
             return self.tokenizer.encode(prompt) if prompt or self.session.logits is None else []
         ids = self.tokenizer.encode(prompt) if not self.session.tokens else self.tokenizer.encode_rest(prompt)
         model = self.model
+        if images and model.images is not None and model.images.token_id not in ids:
+            behind = 1 if ids[:1] == [model.bos_id] else 0
+            ids = [*ids[:behind], *[model.images.token_id] * images, *ids[behind:]]
         if model.bos_id is not None and not self.session.tokens:
             begun = 0
             while begun < len(ids) and ids[begun] == model.bos_id:

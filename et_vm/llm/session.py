@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -32,8 +32,13 @@ class Session:
         self._program = model.program.instance()
         self._methods = {
             step.method: self._program.load_method(step.method)
-            for step in (model.prefill_step, model.decode_step)
+            for step in (model.prefill_step, model.decode_step, model.block_step)
+            if step is not None
         }
+        self._embed, self._see = (
+            None if name is None else self._program.load_method(name)
+            for name in (model.embedding, None if model.images is None else "vision_encoder")
+        )
         self._encoder = None if model.encoder is None else self._program.load_method(model.encoder)
         self._source: Array | None = None
         """Hidden states of what an encoder has read."""
@@ -75,20 +80,22 @@ class Session:
         self.reset()
         self._source = np.array(hidden)
 
-    def feed(self, ids: Sequence[int]) -> Array:
+    def feed(self, ids: Sequence[int], images: Sequence[Array] = ()) -> Array:
         """Add tokens to the text; the logits `[V]` float32 of what follows them.
 
-        Raises InputError, with nothing changed, for no tokens, for an id that the vocabulary lacks, for more tokens
-        than the context has left, and where an encoder has read nothing yet.
+        The n-th of `images`, `[1, 3, height, width]` f32, is read for the n-th token that stands for an image; in the
+        text there is one such token for each of its embeddings. Raises InputError, with nothing changed, for no tokens,
+        for an id that the vocabulary lacks, for more tokens than the context has left, for images of other number or
+        sizes, and where an encoder has read nothing yet.
         """
-        return self._fed(ids)[-1]
+        return self._fed(ids, images)[-1]
 
     def feed_all(self, ids: Sequence[int]) -> Array:
-        """The same, with the logits behind each of the tokens, `[len(ids), V]`.
+        """The same of text alone, with the logits behind each of the tokens, `[len(ids), V]`.
 
         Raises ExecutorchError(NotSupported) for several tokens and a program that gives logits of the last only.
         """
-        found = self._fed(ids)
+        found = self._fed(ids, ())
         if len(found) != len(ids):
             raise ExecutorchError(
                 Error.NotSupported,
@@ -101,44 +108,129 @@ class Session:
     def _check_ids(self, ids: Sequence[int]) -> None:
         if not ids:
             raise InputError("no tokens", hint="give at least one, as the id that texts begin with")
-        vocabulary = self.model.vocabulary
-        wrong = [token for token in ids if not 0 <= token < vocabulary]
+        vocabulary, images = self.model.vocabulary, self.model.images
+        stands = None if images is None else images.token_id
+        wrong = [token for token in ids if not 0 <= token < vocabulary and token != stands]
         if wrong:
             raise InputError(
                 f"token id {wrong[0]}: the vocabulary has {vocabulary} ids",
                 hint="the tokenizer is of another model",
             )
 
-    def _fed(self, ids: Sequence[int]) -> Array:
-        model = self.model
-        self._check_ids(ids)
+    def _fed(self, given: Sequence[int], images: Sequence[Array]) -> Array:
+        self._check_ids(given)
         if self._encoder is not None and self._source is None:
             raise InputError("the encoder has read nothing", hint="encode a source first")
+        ids = self._with_images(given, images)
         if len(ids) > self.room:
             raise InputError(
-                f"{len(ids)} tokens after {len(self._tokens)} do not fit into the context of {model.context}",
+                f"{len(ids)} tokens after {len(self._tokens)} do not fit into the context of {self.model.context}",
                 hint="shorten the prompt, or compile with a larger --max-len",
             )
-        rows: list[Array] = []
-        first = 0
-        while first < len(ids):
-            step = model.decode_step if len(ids) - first == 1 else model.prefill_step
-            # A call of a fixed size takes that many tokens, or its last ones singly.
-            many = min(step.longest, model.chunk, len(ids) - first)
-            if step.is_fixed and many < step.longest:
-                step, many = model.decode_step, 1
-            rows.append(self._call(step, ids[first : first + many], len(self._tokens) + first))
-            first += many
+        calls = list(self._calls(ids))
+        inputs = np.array([ids], np.int64) if self._embed is None else self._embedded(ids, images)
+        rows = [
+            self._call(step, inputs[:, first:last], len(self._tokens) + first, ids)
+            for step, first, last in calls
+        ]
         self._tokens += ids
         self.logits = rows[-1][-1]
         return np.concatenate(rows) if len(rows) > 1 else rows[0]
 
-    def _call(self, step: Step, ids: Sequence[int], position: int) -> Array:
-        tokens = np.array([ids], np.int64)
-        positions = np.arange(position, position + (1 if step.by_first else len(ids)), dtype=np.int64)
-        given = [tokens, positions] if self._source is None else [tokens, self._source, positions]
+    def _with_images(self, ids: Sequence[int], images: Sequence[Array]) -> list[int]:
+        """The ids, with one for each embedding of an image."""
+        read = self.model.images
+        if read is None:
+            if images:
+                raise InputError("the model reads no images")
+            return list(ids)
+        count = sum(token == read.token_id for token in ids)
+        if count != len(images):
+            raise InputError(f"{len(images)} images: the prompt has {count} tokens that stand for one")
+        for one in images:
+            if one.shape != (1, 3, read.height, read.width):
+                expected = [1, 3, read.height, read.width]
+                raise InputError(f"an image of the sizes {list(one.shape)}: expected {expected}")
+        return [one for token in ids for one in [token] * (read.tokens if token == read.token_id else 1)]
+
+    def _calls(self, ids: Sequence[int]) -> Iterator[tuple[Step, int, int]]:
+        """The calls that read new tokens: their form, and the tokens from the first to before the last."""
+        model, block = self.model, self.model.block_step
+        images = model.images if block is not None else None
+        first = 0
+        if block is not None and images is not None and images.is_prompt_block and not self._tokens:
+            if len(ids) > block.longest:
+                raise InputError(
+                    f"a prompt of {len(ids)} tokens that see one another: a call takes {block.longest}",
+                    hint="shorten it, or compile with a larger --max-prefill",
+                )
+            yield block, 0, len(ids)
+            return
+        while first < len(ids):
+            end = len(ids)
+            if block is not None and images is not None and not images.is_prompt_block:
+                if ids[first] == images.token_id:
+                    yield block, first, first + images.tokens
+                    first += images.tokens
+                    continue
+                end = next((at for at in range(first, end) if ids[at] == images.token_id), end)
+            step = model.decode_step if end - first == 1 else model.prefill_step
+            # A call of a fixed size takes that many tokens, or its last ones singly.
+            many = min(step.longest, model.chunk, end - first)
+            if step.is_fixed and many < step.longest:
+                step, many = model.decode_step, 1
+            yield step, first, first + many
+            first += many
+
+    def _embedded(self, ids: Sequence[int], images: Sequence[Array]) -> Array:
+        """Embeddings `[1, len(ids), width]` of tokens and images."""
+        assert self._embed is not None
+        model, read = self.model, self.model.images
+        longest = model.program.metadata(self._embed.name).input_tensor_meta(0).sizes()[1]
+        found = np.empty((1, len(ids), model.prefill_step.width), np.float32)
+        waiting = iter(images)
+        first = 0
+        while first < len(ids):
+            if read is not None and ids[first] == read.token_id:
+                assert self._see is not None
+                last = first + read.tokens
+                (part,) = self._see.execute([next(waiting)])
+            else:
+                last = first + 1
+                while last < min(len(ids), first + longest) and (read is None or ids[last] != read.token_id):
+                    last += 1
+                (part,) = self._embed.execute([np.array([ids[first:last]], np.int64)])
+            found[:, first:last] = part
+            first = last
+        return found
+
+    def _call(self, step: Step, inputs: Array, position: int, ids: Sequence[int]) -> Array:
+        count = inputs.shape[1]
+        positions = np.arange(position, position + (1 if step.by_first else count), dtype=np.int64)
+        given = [inputs, positions] if self._source is None else [inputs, self._source, positions]
+        if step.takes_places:
+            given.append(self._places(ids)[:, position : position + count])
         (logits,) = self._methods[step.method].execute(given)
         found: Array = np.asarray(logits, np.float32).reshape(-1, step.vocabulary)
+        return found
+
+    def _places(self, ids: Sequence[int]) -> Array:
+        """Times, rows and columns `[3, T]` i64 of the text with new tokens.
+
+        What follows an image is behind the longer side of its grid. After Wang et al. 2024 (Qwen2-VL), section 2.1.
+        """
+        tokens = np.array([*self._tokens, *ids], np.int64)
+        read = self.model.images
+        if read is None:
+            return np.broadcast_to(np.arange(len(tokens)), (3, len(tokens)))
+        rows, columns = read.grid
+        (seen,) = np.nonzero(tokens == read.token_id)
+        inside = np.arange(len(seen)) % read.tokens
+        steps = np.ones_like(tokens)
+        steps[seen] = np.where(inside == read.tokens - 1, max(rows, columns), 0)
+        found = np.tile(np.cumsum(steps) - steps, (3, 1))
+        found[1, seen] += inside // columns
+        found[2, seen] += inside % columns
         return found
 
     def rewind(self, length: int) -> None:
@@ -152,6 +244,9 @@ class Session:
             raise InputError(f"length {length}: the text has {len(self._tokens)} tokens")
         if not back:
             return
+        read = self.model.images
+        if read is not None and sum(one == read.token_id for one in self._tokens[:length]) % read.tokens:
+            raise InputError(f"length {length}: that is inside an image")
         if back >= self.model.chunk:
             raise ExecutorchError(
                 Error.NotSupported,

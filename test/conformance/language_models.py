@@ -201,3 +201,71 @@ def random_encoder_decoder(family: str) -> Any:
     torch.manual_seed(0)
     with warnings.catch_warnings(action="ignore"):
         return ENCODER_DECODERS[family]().eval()
+
+
+_SIGHT: Final[dict[str, Any]] = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "image_size": 24,
+    "patch_size": 8,
+}
+_SPATIAL: Final = _GROUPED | {"rope_parameters": {"rope_type": "default", "mrope_section": [1, 1, 2]}}
+_IMAGE: Final = VOCABULARY - 1
+"""The token id that stands for an image."""
+
+VISION: Final[dict[str, Callable[[], Any]]] = {
+    "gemma3": lambda: hf.Gemma3Config(
+        text_config=hf.Gemma3TextConfig(**_HEADS, **_WINDOW, **_MIXED),
+        vision_config=hf.SiglipVisionConfig(**_SIGHT | {"image_size": 16}),
+        mm_tokens_per_image=4,
+        image_token_id=_IMAGE,
+    ),
+    "idefics3": lambda: hf.Idefics3Config(
+        text_config=hf.LlamaConfig(**_GROUPED),
+        vision_config=_SIGHT | {"image_size": 32},
+        scale_factor=2,
+        image_token_id=_IMAGE,
+    ),
+    "llava": lambda: hf.LlavaConfig(
+        text_config=hf.LlamaConfig(**_GROUPED),
+        vision_config=hf.CLIPVisionConfig(**_SIGHT, projection_dim=32),
+        image_token_id=_IMAGE,
+        vision_feature_layer=-2,
+    ),
+    "paligemma": lambda: hf.PaliGemmaConfig(
+        text_config=hf.GemmaConfig(**_HEADS),
+        vision_config=hf.SiglipVisionConfig(**_SIGHT, projection_dim=32),
+        projection_dim=32,
+        image_token_id=_IMAGE,
+    ),
+    "qwen2_vl": lambda: hf.Qwen2VLConfig(
+        text_config=_SPATIAL,
+        vision_config={
+            "depth": 2,
+            "embed_dim": 32,
+            "hidden_size": 32,
+            "num_heads": 4,
+            "mlp_ratio": 2,
+            "patch_size": 4,
+            "spatial_merge_size": 2,
+            "temporal_patch_size": 2,
+        },
+        image_token_id=_IMAGE,
+    ),
+    "smolvlm": lambda: hf.SmolVLMConfig(
+        text_config=hf.LlamaConfig(**_GROUPED),
+        vision_config=_SIGHT | {"image_size": 32},
+        scale_factor=2,
+        image_token_id=_IMAGE,
+    ),
+}
+"""Models of images and text."""
+
+
+def random_vision_model(family: str) -> Any:
+    """A model of images and text of random weights in evaluation mode."""
+    torch.manual_seed(0)
+    with warnings.catch_warnings(action="ignore"):
+        return hf.AutoModelForImageTextToText.from_config(VISION[family](), attn_implementation="sdpa").eval()

@@ -26,8 +26,8 @@ def model(workplace: Path) -> Path:
 
 @pytest.mark.usefixtures("model")
 def test_prompt_and_steps(command: Command) -> None:
-    ran = command("et-compile", "hf:llama", "-o", "m.pte", "--max-len", "32", "--max-prefill", "8", "-q")
-    assert ran == (0, "", "")
+    line = ("et-compile", "hf:llama", "-o", "m.pte", "--max-len", "32", "--max-prefill", "8", "-q")
+    assert command(*line, "--target", "et-vm") == (0, "", "")
     assert Path("m.tokenizer/tokenizer.json").read_text() == "{}"
     program = Runtime().load_program("m.pte")
     constants = {
@@ -85,6 +85,9 @@ def test_one_token_at_a_time(command: Command) -> None:
         (["hf:llama", "--quantize", "int8-weights", "--calibrate", "x.npz"], 2, "does not apply"),
         (["relu.mlir", "--max-len", "8"], 2, "--max-len applies to hf:FOLDER only"),
         (["relu.mlir", "--quantize-cache"], 2, "--quantize-cache applies to hf:FOLDER only"),
+        (["relu.mlir", "--custom-sdpa"], 2, "--custom-sdpa applies to hf:FOLDER only"),
+        (["hf:llama", "--custom-sdpa", "--quantize-cache"], 2, "leave out --quantize-cache"),
+        (["hf:llama", "--image-size", "8x8"], 2, "--image-size: the model takes no images"),
         (["relu.mlir", "--all-logits"], 2, "--all-logits applies to hf:FOLDER only"),
     ],
 )

@@ -1,0 +1,82 @@
+"""Images from files, by Pillow, scaled as a model expects them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+
+from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.values import Array
+
+__all__ = ["read_image"]
+
+_FILES: Final = ("preprocessor_config.json", "processor_config.json")
+_BICUBIC: Final = 3
+_INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
+
+
+def read_image(path: str | os.PathLike[str], size: tuple[int, int], folder: Path) -> Array:
+    """An image of `size` (height, width) as `[1, 3, height, width]` f32.
+
+    `preprocessor_config.json` in `folder` says how numbers from 0 to 255 are scaled and normalized. Images of other
+    sizes are stretched, or cropped at the middle where it says `do_center_crop`. Raises ExecutorchError: NotSupported
+    if Pillow is not installed, AccessFailed for a file that cannot be read; InputError for one that is no image, and a
+    folder without such a configuration.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ExecutorchError(
+            Error.NotSupported, "the package pillow is not installed", hint=_INSTALL
+        ) from None
+    config = _configuration(folder)
+    try:
+        with Image.open(path) as opened:
+            image = opened.convert("RGB")
+    except Image.UnidentifiedImageError:
+        raise InputError("not an image, or of an unknown format", where=os.fspath(path)) from None
+    except Image.DecompressionBombError as error:
+        raise InputError(str(error), where=os.fspath(path)) from None
+    except OSError as error:
+        raise ExecutorchError(
+            Error.AccessFailed, f"no image: {error.strerror or error}", where=os.fspath(path)
+        ) from None
+    height, width = size
+    resample = Image.Resampling(int(config.get("resample", _BICUBIC)))
+    if config.get("do_center_crop"):
+        factor = max(height / image.height, width / image.width)
+        wide, high = max(width, round(image.width * factor)), max(height, round(image.height * factor))
+        left, top = (wide - width) // 2, (high - height) // 2
+        image = image.resize((wide, high), resample).crop((left, top, left + width, top + height))
+    else:
+        image = image.resize((width, height), resample)
+    pixels: Array = np.asarray(image, np.float32)
+    if config.get("do_rescale", True):
+        pixels = pixels * np.float32(config.get("rescale_factor", 1 / 255))
+    if config.get("do_normalize", True) and "image_mean" in config:
+        mean, deviation = (np.array(config[name], np.float32) for name in ("image_mean", "image_std"))
+        pixels = (pixels - mean) / deviation
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
+
+
+def _configuration(folder: Path) -> dict[str, Any]:
+    for name in _FILES:
+        path = folder / name
+        if not path.is_file():
+            continue
+        try:
+            found: Any = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise InputError(f"not a configuration of images: {error}", where=str(path)) from None
+        if isinstance(found, dict):
+            whole = cast("dict[str, Any]", found)
+            return cast("dict[str, Any]", whole.get("image_processor", whole))
+    raise InputError(
+        f"no {_FILES[0]}, which says how images are scaled",
+        where=str(folder),
+        hint="copy it from the folder of the model",
+    )

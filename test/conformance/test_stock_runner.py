@@ -1,0 +1,120 @@
+"""ExecuTorch's own runner of language models on our files, whose methods do not share state there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import torch
+from language_models import ATTENTION, VOCABULARY, random_model
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.language_models import CachedDecoder, LanguageModelError, Sizes, check_decoder, export_decoder
+from et_ir.language_models.custom_attention import custom_sdpa
+from et_schema.pte import read_pte
+from et_vm.llm import GenerationConfig, TextLLMRunner
+from et_vm.runtime import Runtime
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm" / "llm"))
+
+from language_model import model as random_llama
+from language_model import tokenizer
+
+RUN: Final = """
+import json, sys
+import executorch.extension.pybindings.portable_lib
+from executorch.extension.llm.custom_ops import custom_ops
+from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
+program, tokenizer = sys.argv[1:]
+pieces = []
+config = GenerationConfig(temperature=0.0, max_new_tokens=12, echo=False, num_bos=1)
+TextLLMRunner(program, tokenizer).generate("the import", config, token_callback=pieces.append)
+print(json.dumps("".join(pieces)))
+"""
+TOKENS: Final = torch.randint(0, VOCABULARY, (1, 20), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small Llama that writes ASCII, and its tokenizer."""
+    path = tmp_path_factory.mktemp("runner") / "llama"
+    made = tokenizer(path)
+    model = random_llama()
+    for token in range(model.config.vocab_size):
+        if len(made.decode([token])) == 0 or not made.decode([token]).isascii():
+            model.lm_head.weight.data[token] = 0
+    model.save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize("options", [(), ("--custom-sdpa",)], ids=["plain", "custom_sdpa"])
+def test_text_by_the_stock_runner(folder: Path, options: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "model.pte"
+    command = Path(sys.executable).parent / "et-compile"
+    sizes = ("--max-len", "48", "--max-prefill", "8", "-q")
+    subprocess.run([command, f"hf:{folder}", "-o", path, *sizes, *options], check=True)
+    program = Runtime().load_program(path)
+    assert "decode" not in program.method_names
+    (plan,) = (
+        one for one in read_pte(memoryview(path.read_bytes())).program.execution_plan if one.name == "forward"
+    )
+    assert any(one.name == "llama::custom_sdpa" for one in plan.operators) is bool(options)
+    runner = TextLLMRunner(path, tmp_path / "model.tokenizer")
+    text = runner.generate("the import", GenerationConfig(temperature=0.0, max_new_tokens=12))
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN, path, folder / "tokenizer.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1]) == text
+
+
+@pytest.mark.parametrize("scale", [None, 0.3])
+@pytest.mark.parametrize("start", [0, 4])
+def test_formula(start: int, scale: float | None) -> None:
+    """What stands in for the operator where ExecuTorch is not installed."""
+    with warnings.catch_warnings(action="ignore"):
+        importlib.import_module("executorch.extension.llm.custom_ops.custom_ops")
+    generator = torch.Generator().manual_seed(0)
+    query = torch.randn(1, 3, 4, 8, generator=generator)
+    key, value = torch.randn(2, 1, 10, 2, 8, generator=generator)
+    mask = torch.randn(3, 10, generator=generator)
+    for rest in ((start, None, 0.0, True, scale), (0, mask, 0.0, False, scale)):
+        wanted = torch.ops.llama.custom_sdpa(query, key, value, *rest)
+        torch.testing.assert_close(custom_sdpa(query, key, value, *rest), wanted)
+
+
+@pytest.mark.parametrize("family", ["gemma3", "mistral"])
+def test_custom_attention(family: str) -> None:
+    """Prompts in two calls, and steps, with full and sliding attention; the cache is written, and read, in place."""
+    model = random_model(ATTENTION[family]())
+    with torch.no_grad():
+        expected = model(TOKENS, use_cache=False).logits[0]
+    sizes = Sizes(context=40, chunk=12)
+    decoder = CachedDecoder(model, sizes, custom_attention=True)
+    check_decoder(model, decoder)
+    found = export_decoder(decoder, sizes)
+    config = ExecutorchBackendConfig(target="et-vm")
+    program = Runtime().load_program(to_edge(found.programs).to_executorch(config).buffer, poison=True)
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    for first, last in ((0, 5), (5, 12), *((at, at + 1) for at in range(12, 20))):
+        method: Any = forward if last - first > 1 else decode
+        (logits,) = method.execute([TOKENS[:, first:last], torch.arange(first, last)])
+        torch.testing.assert_close(torch.as_tensor(logits)[0], expected[last - 1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("family", "message"), [("gemma2", "does not support"), ("deepseek_v3", "keys and values of one size")]
+)
+def test_attention_that_it_is_not(family: str, message: str) -> None:
+    model = random_model(ATTENTION[family]())
+    with pytest.raises(LanguageModelError, match=message):
+        CachedDecoder(model, Sizes(context=40, chunk=12), custom_attention=True)
