@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 BACKENDS: Final[dict[str, str]] = {
+    "coreml": "et_ir.backends.coreml.partitioner:BACKEND",
     "ethos-u": "et_ir.backends.ethos_u.partitioner:BACKEND",
     "native": "et_ir.backends.native.partitioner:BACKEND",
     "nested": "et_ir.backends.nested:BACKEND",
