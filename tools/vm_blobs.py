@@ -80,6 +80,17 @@ def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Executor
         yield error
 
 
+def _vgf(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_schema.errors import InvalidFile
+    from et_schema.vgf import read_vgf
+
+    del kernels
+    try:
+        read_vgf(blob)
+    except InvalidFile as error:
+        yield error
+
+
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
     from et_schema.errors import InvalidFile
@@ -121,5 +132,6 @@ _CHECKS: Final[dict[str, _Check]] = {
     "NativeBackend": _native,
     "NestedProgramBackend": _nested,
     "TOSABackend": _tosa,
+    "VgfBackend": _vgf,
     "XnnpackBackend": _xnnpack,
 }
