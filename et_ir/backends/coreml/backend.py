@@ -39,9 +39,12 @@ class CoreMLBackend(BackendDetails):
         floats = MilTypeName.FLOAT16 if half else MilTypeName.FLOAT32
         translation = Translation(edge_program, method, floats)
         program = translation.program({name: rule.lower for name, rule in RULES.items()}, _METADATA)
-        mapping = DelegateMappingBuilder()
+        mapping, seen = DelegateMappingBuilder(), {name for name, _ in program.inputs}
         for op, made in translation.made:
-            mapping.insert_delegate_mapping_entry(op, made[0].name)
+            # What an op returns may be its operand, where nothing is to be computed.
+            if made[0].name not in seen:
+                mapping.insert_delegate_mapping_entry(op, made[0].name)
+                seen.add(made[0].name)
         blob = serialize_coreml(program)
         read_coreml(blob)
         return PreprocessResult(blob, mapping.get_delegate_mapping())
