@@ -122,7 +122,7 @@ test-newest: $(NEWEST)/.made
 
 $(NEWEST)/.made: pyproject.toml
 	$(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,ethos-u,openvino,scipy,test]'
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,ethos-u,openvino,vgf,scipy,test]'
 	touch $@
 
 # Arm's tools for TOSA need an older numpy, so they have an environment of their own. Tests that need them are skipped
@@ -168,7 +168,7 @@ $(VENV)/.story: $(VENV)/.made pyproject.toml constraints.txt
 	touch $@ $(VENV)/.demo
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,ethos-u,openvino,scipy,test,stock,examples,sentences]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,ethos-u,openvino,vgf,scipy,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo $(VENV)/.story
 
 clean:

@@ -179,6 +179,7 @@ class Backend(ABC):
 
 
 BACKENDS: Final[dict[str, str]] = {
+    "CoreMLBackend": "et_vm.backends.coreml.backend:CoremlRuntime",
     "NativeBackend": "et_vm.backends.native.backend:NativeBackend",
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
     "OpenvinoBackend": "et_vm.backends.openvino:OpenvinoBackend",

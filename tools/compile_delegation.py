@@ -30,6 +30,12 @@ class Delegation:
         self._args = args
         self._kept: KeptOperators | None = None
         self._delegate: DelegatePass | None = None
+        if args.backend:
+            from et_ir.delegation.backends_by_name import split_backends
+
+            args.backend = [one for text in args.backend for one in split_backends(text)]
+        if args.choose == "fastest" and len(args.backend) < 2:
+            raise UsageError("--choose fastest needs several backends, as in --backend native,openvino")
         if args.tune and not any(text.partition(":")[0] == "native" for text in args.backend):
             raise UsageError("--tune needs --backend native")
         if args.why_not_delegated and not args.backend:
@@ -53,7 +59,7 @@ class Delegation:
             self._kept = KeptOperators.of(partitioners)
         except ValueError as error:
             raise UsageError(f"--backend: {error}") from None
-        self._delegate = DelegatePass(partitioners, self._kept, backends)
+        self._delegate = DelegatePass(partitioners, self._kept, backends, args.choose)
 
     @property
     def kept(self) -> KeptOperators | None:

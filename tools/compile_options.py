@@ -197,7 +197,14 @@ def _parser(text: str, command: str) -> CommandParser:
         action="append",
         default=[],
         metavar="NAME[:key=value,…]",
-        help="delegate to this backend what it supports; several backends are tried in the order given",
+        help="delegate to this backend what it supports; several (native,openvino) are tried in the order given",
+    )
+    add(
+        "--choose",
+        choices=("first", "fastest"),
+        default="first",
+        help="of several backends that take a partition, the first, or the fastest on this machine, which runs the "
+        "compiled code (times are kept in the cache folder)",
     )
     add(
         "--tune",

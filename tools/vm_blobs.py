@@ -46,6 +46,17 @@ def _xnnpack(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
         yield error
 
 
+def _coreml(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_schema.coreml import read_coreml
+    from et_schema.errors import InvalidFile
+
+    del kernels
+    try:
+        read_coreml(blob)
+    except InvalidFile as error:
+        yield error
+
+
 def _ethos_u(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     from et_schema.errors import InvalidFile
     from et_schema.vela import read_vela
@@ -65,6 +76,17 @@ def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Executor
     del kernels
     try:
         TosaProgram(read_tosa(blob))
+    except InvalidFile as error:
+        yield error
+
+
+def _vgf(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    from et_schema.errors import InvalidFile
+    from et_schema.vgf import read_vgf
+
+    del kernels
+    try:
+        read_vgf(blob)
     except InvalidFile as error:
         yield error
 
@@ -105,9 +127,11 @@ def _nested(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
 
 
 _CHECKS: Final[dict[str, _Check]] = {
+    "CoreMLBackend": _coreml,
     "EthosUBackend": _ethos_u,
     "NativeBackend": _native,
     "NestedProgramBackend": _nested,
     "TOSABackend": _tosa,
+    "VgfBackend": _vgf,
     "XnnpackBackend": _xnnpack,
 }

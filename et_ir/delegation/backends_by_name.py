@@ -27,14 +27,17 @@ __all__ = [
     "make_partitioner",
     "parse_backend",
     "register_backend",
+    "split_backends",
 ]
 
 BACKENDS: Final[dict[str, str]] = {
+    "coreml": "et_ir.backends.coreml.partitioner:BACKEND",
     "ethos-u": "et_ir.backends.ethos_u.partitioner:BACKEND",
     "native": "et_ir.backends.native.partitioner:BACKEND",
     "nested": "et_ir.backends.nested:BACKEND",
     "openvino": "et_ir.backends.openvino.partitioner:BACKEND",
     "tosa": "et_ir.backends.tosa.partitioner:BACKEND",
+    "vgf": "et_ir.backends.vgf.partitioner:BACKEND",
     "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
 }
 """Built-in backends of the compiler: `module:attribute` of each, which is a `Backend`."""
@@ -107,6 +110,21 @@ def details_of(backend_id: str) -> type[BackendDetails]:
         ids.append(backend.details.backend_id)
     there = ", ".join(ids) or "none"
     raise MissingBackend(f"no backend has the id '{backend_id}'; ids are: {there}")
+
+
+def split_backends(text: str) -> list[str]:
+    """Several backends in one text, as `native,openvino:device=CPU,tosa`: a part without `=` begins another one, as
+    does one with a name in front of its first option.
+    """
+    found: list[str] = []
+    for part in text.split(","):
+        name, colon, _ = part.partition(":")
+        begins = "=" not in part or (colon and "=" not in name)
+        if begins or not found:
+            found.append(part)
+        else:
+            found[-1] += f",{part}"
+    return found
 
 
 def parse_backend(text: str) -> tuple[Backend, dict[str, str]]:

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from et_ir.delegation.backends_by_name import details_of
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.lowering import lower_partitions
-from et_ir.delegation.partitioner import Partitioners
+from et_ir.delegation.partitioner import Partitioners, all_partitioners
 from et_ir.delegation.partitioning import partition_module
 from et_ir.delegation.why_not import DelegationReport
 from et_ir.driver.kept import KeptOperators
@@ -36,11 +36,13 @@ class DelegatePass(PythonPass):
     kept: KeptOperators | None = None
     backends: Sequence[str] = ()
     """The partitioners as `et-compile --backend` takes them: `NAME[:key=value,…]`."""
+    choose: str = "first"
+    """Which of several backends gets a partition: the `first` that takes it, or the `fastest` here."""
     reports: list[DelegationReport] = field(default_factory=list[DelegationReport], compare=False)
     """Reports of delegated and remaining ops, one for each application."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.reports.append(delegate_module(op, self.partitioners, kept=self.kept))
+        self.reports.append(delegate_module(op, self.partitioners, kept=self.kept, choose=self.choose))
 
     def standard_passes(self) -> Sequence[ModulePass]:
         from et_ir.passes.backend.lower_partitions import LowerPartitionsPass
@@ -56,11 +58,13 @@ def delegate_module(
     details_of: Callable[[str], type[BackendDetails]] = details_of,
     kept: KeptOperators | None = None,
     compile: bool = True,
+    choose: str = "first",
 ) -> DelegationReport:
     """Delegate what backends take of a module at the edge level, which then is at the backend level.
 
     Of the operators that are `kept` for backends, those ops that no partition takes are decomposed, and partitioners
-    are asked again. Without `compile`, partitions stay regions.
+    are asked again. Without `compile`, partitions stay regions. With `choose="fastest"`, each goes to the fastest of
+    the backends that take all of it (`et_ir.driver.fastest`).
 
     Raises what `partition_module` and `lower_partitions` raise; the module is as it was then.
     """
@@ -74,6 +78,14 @@ def delegate_module(
         _lower_again(work)
     else:
         raise AssertionError(f"operators that are kept come down to each other, {_ROUNDS} times")
+    if choose == "fastest":
+        from et_ir.driver.fastest import choose_fastest
+
+        chosen = choose_fastest(trial, list(all_partitioners(partitioners)), delegate_module)
+        report.partitions = [
+            (method, chosen.get(number, backend), ops)
+            for number, (method, backend, ops) in enumerate(report.partitions)
+        ]
     if compile:
         lower_partitions(trial, details_of)
     block = module.body.block

@@ -5,6 +5,7 @@
     python -m property --first 1234 --count 1            one program, with all that is checked of any
     python -m property --first 1234 --count 1 --print    the program
     python -m property --native --count 2000             each as machine code, too
+    python -m property --backend tosa --count 500        each with what a backend takes delegated to it
 
 Each program is compiled and run by the VM; by their seeds some are also compiled again, run with torch's kernels and by
 the stock runtime, compiled with random parts delegated or to machine code, exported by torch, or verified after each
@@ -30,16 +31,24 @@ EVERY: Final = {
     "aten": 4,
     "stock": 10,
     "native": 4,
+    "backend": 10,
     "exported": 25,
 }
 """Of how many programs one has which further check."""
+
+BACKENDS: Final = ("tosa", "coreml")
+"""The backends that programs with that check take turns with."""
 
 LIMIT: Final = 5
 """A run with more failures ends: making each small takes its time."""
 
 
-def checks_of(seed: int, stock: Any, *, everything: bool, native: bool = False) -> Any:
-    """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed."""
+def checks_of(
+    seed: int, stock: Any, *, everything: bool, native: bool = False, backend: str | None = None
+) -> Any:
+    """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed, and what
+    `backend` takes is delegated to it.
+    """
     from et_ir.backends.native.object_code import INSTRUCTION_SETS
     from et_vm.backends.native.cpu import cpu_features
     from property.check import Checks
@@ -54,6 +63,8 @@ def checks_of(seed: int, stock: Any, *, everything: bool, native: bool = False) 
         delegated=seed if wanted["delegated"] else None,
         stock=stock if wanted["stock"] else None,
         native=sets[seed // EVERY["native"] % len(sets)] if wanted["native"] else None,
+        backend=backend
+        or (BACKENDS[seed // EVERY["backend"] % len(BACKENDS)] if wanted["backend"] else None),
         exported=wanted["exported"],
     )
 
@@ -68,7 +79,15 @@ def show(seed: int) -> None:
     print(HEADER, python(program), mlir(program), sep="\n\n")
 
 
-def run(seeds: range, *, state: Path | None, save: Path | None, quiet: bool, native: bool) -> int:
+def run(
+    seeds: range,
+    *,
+    state: Path | None,
+    save: Path | None,
+    quiet: bool,
+    native: bool,
+    backend: str | None = None,
+) -> int:
     """Check the programs of some seeds; returns the exit code."""
     from stock import StockRuntime
 
@@ -81,7 +100,7 @@ def run(seeds: range, *, state: Path | None, save: Path | None, quiet: bool, nat
     started = shown = time.monotonic()
     with StockRuntime() as stock:
         for seed in seeds:
-            checks = checks_of(seed, stock, everything=len(seeds) == 1, native=native)
+            checks = checks_of(seed, stock, everything=len(seeds) == 1, native=native, backend=backend)
             program = generate(seed)
             try:
                 outcomes[check(program, checks)] += 1
@@ -123,6 +142,9 @@ def main() -> int:
     )
     parser.add_argument("--save", type=Path, metavar="DIR", help="where the reports of failures go")
     parser.add_argument("--native", action="store_true", help="compile each program to machine code, too")
+    parser.add_argument(
+        "--backend", metavar="NAME[:key=value,…]", help="delegate what it takes of each program"
+    )
     parser.add_argument("--print", action="store_true", help="print the programs instead")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     args = parser.parse_args()
@@ -136,7 +158,9 @@ def main() -> int:
         for seed in seeds:
             show(seed)
         return 0
-    return run(seeds, state=args.state, save=args.save, quiet=args.quiet, native=args.native)
+    return run(
+        seeds, state=args.state, save=args.save, quiet=args.quiet, native=args.native, backend=args.backend
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ from et_schema.pte import read_pte
 from et_tools.reading import compiler_context
 from et_vm.runtime import Runtime
 from property.build import build
-from property.delegated import compile_delegated, compile_native
+from property.delegated import compile_delegated, compile_for, compile_native
 from property.eager import Run, Unsteady, draw_inputs, eager_runs, model
 from property.programs import Extent, Program
 from property.source import python
@@ -83,6 +83,8 @@ class Checks:
     """The seed by which parts of it are delegated, to run in programs of their own; None for none."""
     native: str | None = None
     """The instruction set for which what the native backend takes of it is compiled; None for none."""
+    backend: str | None = None
+    """The backend that gets what it takes of it, as `--backend` names it; None for none."""
     exported: bool = False
     """Whether it is exported by torch, too, and what that gives compiled and run."""
 
@@ -119,6 +121,11 @@ def check(program: Program, checks: Checks) -> str:
         for threads in (1, 2):
             with _stage(f"native, run with {threads} threads, poisoned"):
                 _run(program, runs, data, "portable", poison=True, reset=False, threads=threads)
+    if checks.backend is not None:
+        with _stage(f"backend {checks.backend}"):
+            data = compile_for(build(program), checks.backend)
+        with _stage(f"backend {checks.backend}, run poisoned"):
+            _run(program, runs, data, "portable", poison=True, reset=False)
     outcome = "with n" if program.sizes else "fixed sizes"
     if not checks.exported:
         return outcome

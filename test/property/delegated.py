@@ -1,4 +1,4 @@
-"""Programs of which random parts are delegated, or all that the native backend takes: they compute the same."""
+"""Programs of which random parts are delegated, or all that a backend takes: they compute the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.backends import Diagnostic, OperatorSupport, delegate_module, partition_module
+from et_ir.backends import Diagnostic, OperatorSupport, delegate_module, make_partitioner, partition_module
 from et_ir.backends.native import NativePartitioner
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.dialects.control import ControlOp
@@ -27,7 +27,7 @@ from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import write
 from et_ir.verification import verify_module
 
-__all__ = ["compile_delegated", "compile_native"]
+__all__ = ["compile_delegated", "compile_for", "compile_native"]
 
 
 class _Some(OperatorSupport):
@@ -99,6 +99,13 @@ def compile_native(module: ModuleOp, instruction_set: str) -> bytes:
     """Lower a module of the aten level, which changes, with what the native backend takes as machine code."""
     run_passes(module, [*aten_passes(), *core_aten_passes(), *edge_passes()])
     delegate_module(module, [NativePartitioner(instruction_sets=[instruction_set])])
+    return _file(module)
+
+
+def compile_for(module: ModuleOp, backend: str) -> bytes:
+    """Lower a module of the aten level, which changes, with what a backend takes, as `--backend` names it."""
+    run_passes(module, [*aten_passes(), *core_aten_passes(), *edge_passes()])
+    delegate_module(module, [make_partitioner(backend)])
     return _file(module)
 
 

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import json
 import logging
-import math
-import os
 import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from io import StringIO
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.printer import Printer
 
 from et_ir.analysis.choices import explained
+from et_ir.analysis.time_cache import TimeCache, Times, processor_digest, source_digest
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet
 from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS, has_choice, set_seconds
 from et_ir.backends.native.pipeline import observed
@@ -41,9 +38,6 @@ __all__ = ["TuningFailed", "add_times", "cache_file", "sets_here", "time_kernels
 _LOG: Final = logging.getLogger(__name__)
 _LIMIT: Final = 600
 """Seconds after which the process that takes times is ended."""
-
-Times = dict[str, float]
-"""Seconds by form of the kernel."""
 
 
 class TuningFailed(Exception):
@@ -64,15 +58,15 @@ def add_times(
     """
     kernels = _with_choice(module)
     keys = [_key(kernel) for kernel in kernels]
-    known = _read()
+    known = _CACHE.read()
     if any(key not in known for key in keys):
         try:
             taken = _least(keys, _times(program, partitioners, details, len(keys)))
         except TuningFailed as error:
             _LOG.warning("native backend: no tuning, algorithms are chosen by the cost model: %s", error)
             return
-        known = {**_read(), **taken}
-        _write(known)
+        known = {**_CACHE.read(), **taken}
+        _CACHE.write(known)
     for kernel, key in zip(kernels, keys, strict=True):
         set_seconds(kernel, known[key])
 
@@ -170,10 +164,16 @@ def time_kernels(programs: Sequence[bytes]) -> list[dict[int, float]]:
 # -- the cache
 
 
+def _is_entry(times: Mapping[str, float]) -> bool:
+    return set(times) == set(ALGORITHMS.values())
+
+
+_CACHE: Final = TimeCache("native-tuning.json", "native backend: the tuning cache", _is_entry)
+
+
 def cache_file() -> Path:
     """The file with the times: in `$XDG_CACHE_HOME`, or `~/.cache`."""
-    folder = os.environ.get("XDG_CACHE_HOME")
-    return (Path(folder) if folder else Path.home() / ".cache") / "executorch-ir" / "native-tuning.json"
+    return _CACHE.path
 
 
 def _key(kernel: KernelOp) -> str:
@@ -192,69 +192,8 @@ def _place() -> str:
 
 def _compiler() -> str:
     """A hash of the backend's modules, and the version of LLVM."""
-    digest = sha256(version("llvmlite").encode())
-
-    def add(folder: Traversable) -> None:
-        for one in sorted(folder.iterdir(), key=lambda one: one.name):
-            if one.is_dir():
-                add(one)
-            elif one.name.endswith((".py", ".ll")):
-                digest.update(one.read_bytes())
-
-    add(files("et_ir.backends.native"))
-    return digest.hexdigest()
+    return source_digest("et_ir.backends.native", version("llvmlite"))
 
 
 def _processor() -> str:
-    """The model and the features of the first processor, as Linux tells them."""
-    names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
-    try:
-        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
-    except OSError:
-        text = ""
-    lines = [line for line in text.split("\n\n")[0].splitlines() if line.partition("\t")[0] in names]
-    return sha256("\n".join([platform.machine(), *lines]).encode()).hexdigest()
-
-
-def _read() -> dict[str, Times]:
-    """The times that are kept; none where the file is damaged."""
-    path = cache_file()
-    try:
-        kept = json.loads(path.read_bytes())
-        if not _is_cache(kept):
-            raise ValueError("it does not map kernels to times")
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as error:
-        _LOG.warning("native backend: the tuning cache %s is ignored: %s", path, error)
-        return {}
-    return cast("dict[str, Times]", kept)
-
-
-def _is_cache(kept: object) -> bool:
-    if not isinstance(kept, dict):
-        return False
-    for times in cast("dict[str, object]", kept).values():
-        if not isinstance(times, dict) or set(cast("dict[str, object]", times)) != set(ALGORITHMS.values()):
-            return False
-        for seconds in cast("dict[str, object]", times).values():
-            if not isinstance(seconds, float) or not 0 < seconds < math.inf:
-                return False
-    return True
-
-
-def _write(times: dict[str, Times]) -> None:
-    """Replace the file at once: readers see the old one or the new one."""
-    path = cache_file()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as stream:
-            try:
-                json.dump(times, stream, indent=1, sort_keys=True)
-                stream.close()
-                os.replace(stream.name, path)
-            except BaseException:
-                os.unlink(stream.name)
-                raise
-    except OSError as error:
-        _LOG.warning("native backend: the tuning cache %s is not written: %s", path, error)
+    return processor_digest()

@@ -14,7 +14,8 @@ from et_ir.backends.openvino.blob import (
     OpenvinoBackend,
     require_openvino,
 )
-from et_ir.backends.openvino.support import OpenvinoSupport
+from et_ir.backends.openvino.rules import RULES
+from et_ir.backends.operator_rules import RuleSupport
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
@@ -75,7 +76,7 @@ class OpenvinoPartitioner(CapabilityPartitioner):
         self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return ChosenByUser(OpenvinoSupport(), self._only, self._without)
+        return ChosenByUser(RuleSupport(RULES, "OpenVINO"), self._only, self._without)
 
     def ops_to_not_decompose(
         self,

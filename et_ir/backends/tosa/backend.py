@@ -22,7 +22,7 @@ from et_ir.driver.stages import run_pipeline
 from et_schema.tosa import BACKEND as BACKEND_ID
 from et_schema.tosa import read_tosa, serialize_tosa
 
-__all__ = ["SPECIFICATION_SPEC", "TOSABackend", "compile_specs", "observed"]
+__all__ = ["OUTPUT_FORMAT_SPEC", "SPECIFICATION_SPEC", "TOSABackend", "compile_specs", "observed"]
 
 SPECIFICATION_SPEC: Final = "tosa_spec"
 """The compile spec with the specification of the target."""

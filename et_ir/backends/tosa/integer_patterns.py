@@ -7,8 +7,8 @@ from collections.abc import Callable
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from et_ir.analysis.integer_operations import last_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
-from et_ir.backends.xnnpack.integers import last_of
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["integer_patterns", "separate_dequantizes"]

@@ -15,13 +15,13 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.activation_bounds import activation_bounds
+from et_ir.analysis.integer_operations import integer_operations, last_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, dequantized, quantization_of
 from et_ir.backends.tosa.legalizer import CannotLegalize, Legalizer
 from et_ir.backends.tosa.rules import RULES
 from et_ir.backends.tosa.rules.convolution import as_image, as_result, convolved, filters_of
 from et_ir.backends.tosa.rules.rule import axes
-from et_ir.backends.xnnpack.activations import activation_bounds
-from et_ir.backends.xnnpack.integers import integer_operations, last_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor

@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.integer_operations import last_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.tosa.integers import Integers
 from et_ir.backends.tosa.legalizer import Legalizer
 from et_ir.backends.tosa.passes.legalize_to_tosa import results_of
 from et_ir.backends.tosa.specification import TosaSpecification
-from et_ir.backends.xnnpack.integers import last_of
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.program import GetOp, Globals

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import f16, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.backends.xnnpack.integers import is_quantized_constant
+from et_ir.analysis.integer_operations import is_quantized_constant
 from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals

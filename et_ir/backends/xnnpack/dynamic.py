@@ -25,8 +25,8 @@ import numpy as np
 from xdsl.dialects.builtin import f32, i8, i64
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from et_ir.analysis.integer_operations import Quantizations, is_quantized_constant
 from et_ir.analysis.quantization import Granularity, Quantization, dequantized
-from et_ir.backends.xnnpack.integers import Quantizations, is_quantized_constant
 from et_ir.delegation.graphs import Graph, Value
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp

@@ -13,10 +13,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.analysis.integer_operations import integer_operations, is_one_scale, is_quantized_constant
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, quantization_of
 from et_ir.backends.xnnpack.constants import DATATYPES, is_constant
 from et_ir.backends.xnnpack.dynamic import dynamic_layers
-from et_ir.backends.xnnpack.integers import integer_operations, is_one_scale, is_quantized_constant
 from et_ir.backends.xnnpack.rules import RULES
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic

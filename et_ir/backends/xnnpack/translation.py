@@ -16,7 +16,14 @@ from xdsl.dialects.builtin import ModuleOp, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.analysis.integer_operations import (
+    integer_operations,
+    is_quantized_constant,
+    last_of,
+    restored_constant,
+)
 from et_ir.analysis.quantization import (
     DEQUANTIZE,
     QUANTIZE,
@@ -26,16 +33,9 @@ from et_ir.analysis.quantization import (
     quantization_of,
 )
 from et_ir.backends.orders import Order, in_order, step, straight
-from et_ir.backends.xnnpack.activations import activation_bounds
 from et_ir.backends.xnnpack.constants import DATATYPES, PLACES, Array, array_blob, constant_array, is_constant
 from et_ir.backends.xnnpack.dynamic import dynamic_layers, is_4_bits
 from et_ir.backends.xnnpack.graph import GraphBuilder, ValueType
-from et_ir.backends.xnnpack.integers import (
-    integer_operations,
-    is_quantized_constant,
-    last_of,
-    restored_constant,
-)
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp

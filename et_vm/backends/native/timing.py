@@ -13,12 +13,10 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from et_schema.errors import ExecutorchError
-from et_schema.scalar_type import numpy_dtype
+from et_vm.backends.timing import random_inputs
 from et_vm.runtime import Runtime
 from et_vm.tracer import RecordingTracer
 
@@ -42,19 +40,7 @@ def kernel_times(files: Sequence[bytes]) -> list[dict[int, float]]:
         Runtime(threads=1).load_program(file, allow_native=True, tracer=tracer).load_method("forward")
         for tracer, file in programs
     ]
-    meta = methods[0].metadata
-    random = np.random.default_rng(0)
-    inputs: list[Any] = []
-    for slot in range(meta.num_inputs()):
-        if meta.input_tag(slot) != "Tensor":
-            inputs.append(meta.input_value(slot))
-            continue
-        info = meta.input_tensor_meta(slot)
-        dtype = numpy_dtype(info.dtype())
-        value = np.zeros(info.sizes(), dtype)
-        if dtype.kind == "f":
-            value[...] = random.standard_normal(info.sizes())
-        inputs.append(value)
+    inputs = random_inputs(methods[0].metadata)
     least: list[dict[int, float]] = [{} for _ in files]
     end = time.monotonic() + SECONDS
     for turn in range(1 + ROUNDS):

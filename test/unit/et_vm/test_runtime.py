@@ -37,6 +37,7 @@ def test_one_per_process():
 
 def test_registries(runtime):
     assert runtime.backend_registry.registered_backend_names == [
+        "CoreMLBackend",
         "NativeBackend",
         "NestedProgramBackend",
         "OpenvinoBackend",

@@ -6,8 +6,9 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.openvino.rules.rule import Rule, is_constant, numbers
+from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation, shape_of
+from et_ir.backends.operator_rules import is_constant, numbers
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from xdsl.dialects.builtin import i1
 
-from et_ir.backends.openvino.rules.rule import Rule, axis
+from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation, shape_of
+from et_ir.backends.operator_rules import axis
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 

@@ -9,8 +9,9 @@ import numpy as np
 from xdsl.dialects.builtin import f32, i1, i8, i32
 from xdsl.ir import Attribute
 
-from et_ir.backends.openvino.rules.rule import Rule, axis
+from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation, shape_of
+from et_ir.backends.operator_rules import axis
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8

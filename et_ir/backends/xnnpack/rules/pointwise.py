@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from xdsl.dialects.builtin import f16
 
-from et_ir.backends.xnnpack.activations import activation_bounds
+from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.backends.xnnpack.rules.rule import Rule
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.diagnostics import Diagnostic

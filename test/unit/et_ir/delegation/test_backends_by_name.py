@@ -56,25 +56,25 @@ def test_found_by_name_and_id():
     register_backend(demo)
     assert find_backend("demo") is demo
     assert details_of("Demo") is Demo
-    assert backend_names() == ["demo", "ethos-u", "native", "nested", "openvino", "tosa", "xnnpack"]
+    assert backend_names() == ["coreml", "demo", "ethos-u", "native", "nested", "openvino", "tosa", "vgf", "xnnpack"]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
 
 
 def test_missing():
     with pytest.raises(
         MissingBackend,
-        match=r"unknown backend 'nestd'; backends are: ethos-u, native, nested, .*, did you mean 'nested'",
+        match=r"unknown backend 'nestd'; backends are: coreml, ethos-u, native, nested, .*, did you mean 'nested'",
     ) as caught:
         find_backend("nestd")
     assert caught.value.exit_code == 4
     with pytest.raises(
         MissingBackend,
-        match="backends are: ethos-u, native, nested, openvino, tosa, xnnpack, did you mean 'nested'",
+        match="backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, xnnpack, did you mean 'nested'",
     ):
         find_backend("NESTED")
     with pytest.raises(
         MissingBackend,
-        match="no backend has the id 'Npu'; ids are: EthosUBackend, NativeBackend, NestedProgramBackend",
+        match="no backend has the id 'Npu'; ids are: CoreMLBackend, EthosUBackend, NativeBackend, NestedProgramBackend",
     ):
         details_of("Npu")
 
@@ -119,12 +119,14 @@ def test_installed(monkeypatch):
     assert find_backend("demo").details.backend_id == "Demo"
     assert backend_names() == [
         "broken",
+        "coreml",
         "demo",
         "ethos-u",
         "native",
         "nested",
         "openvino",
         "tosa",
+        "vgf",
         "wrong",
         "xnnpack",
     ]

@@ -1,4 +1,4 @@
-"""Operations that XNNPACK computes in integers: those between dequantized operands and a quantized result.
+"""Operations that backends compute in integers: those between dequantized operands and a quantized result.
 
 The operations that quantize and dequantize around them become the type of values of the graph, and no nodes.
 """
@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.quantization import QUANTIZE, Granularity, Quantization, dequantized
-from et_ir.backends.xnnpack.activations import activation_bounds
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor

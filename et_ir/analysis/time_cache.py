@@ -1,0 +1,111 @@
+"""Cache of times that were measured on this machine."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final, cast
+
+__all__ = ["TimeCache", "Times", "processor_digest", "source_digest"]
+
+_LOG: Final = logging.getLogger(__name__)
+
+Times = dict[str, float]
+"""Seconds by form."""
+
+
+class TimeCache:
+    """A file of times by key, in `$XDG_CACHE_HOME`, or `~/.cache`.
+
+    Entries are made by `is_entry`, which says whether the names of forms are what they have to be.
+    """
+
+    def __init__(self, name: str, purpose: str, is_entry: Callable[[Mapping[str, float]], bool]) -> None:
+        """`purpose` begins the warnings about a file that cannot be used: whose, and what it is."""
+        self._name = name
+        self._purpose = purpose
+        self._is_entry = is_entry
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        folder = os.environ.get("XDG_CACHE_HOME")
+        return (Path(folder) if folder else Path.home() / ".cache") / "executorch-ir" / self._name
+
+    def read(self) -> dict[str, Times]:
+        """The times that are kept; none where the file is damaged."""
+        path = self.path
+        try:
+            kept = json.loads(path.read_bytes())
+            if not self._is_cache(kept):
+                raise ValueError("it does not map kernels to times")
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            _LOG.warning("%s %s is ignored: %s", self._purpose, path, error)
+            return {}
+        return cast("dict[str, Times]", kept)
+
+    def _is_cache(self, kept: object) -> bool:
+        if not isinstance(kept, dict):
+            return False
+        for times in cast("dict[str, object]", kept).values():
+            if not isinstance(times, dict):
+                return False
+            for seconds in cast("dict[str, object]", times).values():
+                if not isinstance(seconds, float) or not 0 < seconds < math.inf:
+                    return False
+            if not self._is_entry(cast("dict[str, float]", times)):
+                return False
+        return True
+
+    def write(self, times: Mapping[str, Times]) -> None:
+        """Replace the file at once: readers see the old one or the new one."""
+        path = self.path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as stream:
+                try:
+                    json.dump(times, stream, indent=1, sort_keys=True)
+                    stream.close()
+                    os.replace(stream.name, path)
+                except BaseException:
+                    os.unlink(stream.name)
+                    raise
+        except OSError as error:
+            _LOG.warning("%s %s is not written: %s", self._purpose, path, error)
+
+
+def source_digest(package: str, version: str = "") -> str:
+    """A hash of the modules of a package, and of the version of what they call."""
+    digest = sha256(version.encode())
+
+    def add(folder: Traversable) -> None:
+        for one in sorted(folder.iterdir(), key=lambda one: one.name):
+            if one.is_dir():
+                add(one)
+            elif one.name.endswith((".py", ".ll")):
+                digest.update(one.read_bytes())
+
+    add(files(package))
+    return digest.hexdigest()
+
+
+def processor_digest() -> str:
+    """A hash of the model and the features of the first processor, as Linux tells them."""
+    names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
+    except OSError:
+        text = ""
+    lines = [line for line in text.split("\n\n")[0].splitlines() if line.partition("\t")[0] in names]
+    return sha256("\n".join([platform.machine(), *lines]).encode()).hexdigest()

@@ -1,0 +1,33 @@
+"""From a partition to a VGF file, by way of TOSA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from et_ir.backends.tosa.backend import TOSABackend
+from et_ir.backends.vgf.converter import convert_tosa
+from et_ir.delegation.details import BackendDetails, PreprocessResult
+from et_ir.delegation.specs import CompileSpec
+from et_schema.vgf import BACKEND, read_vgf
+
+__all__ = ["FLAGS_SPEC", "VgfBackend"]
+
+FLAGS_SPEC = "compile_flags"
+"""The compile spec with the arguments of the converter, separated by spaces."""
+
+
+class VgfBackend(BackendDetails):
+    """Has partitions converted. Its own identifiers are the numbers of the operators of TOSA."""
+
+    backend_id = BACKEND
+
+    @classmethod
+    def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
+        flags = next((spec.value.decode() for spec in compile_specs if spec.key == FLAGS_SPEC), "")
+        tosa = TOSABackend.preprocess(edge_program, compile_specs)
+        assert isinstance(tosa.processed_bytes, bytes)
+        blob = convert_tosa(tosa.processed_bytes, flags.split())
+        read_vgf(memoryview(blob))
+        return PreprocessResult(blob, tosa.debug_handle_map, alignment=16)

@@ -1,0 +1,103 @@
+"""The backend that evaluates ML programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from et_schema.coreml import BACKEND, read_coreml
+from et_schema.errors import Error, ExecutorchError
+from et_schema.mil import MilType
+from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
+from et_vm.backends.coreml.program import CoremlProgram, Step
+from et_vm.backends.coreml.sites import DTYPES
+from et_vm.values import Array, Tensor
+from et_vm.work import WorkMeter
+
+if TYPE_CHECKING:
+    from et_schema.program import CompileSpec
+
+__all__ = ["CoremlRuntime"]
+
+
+class _Loaded(NamedTuple):
+    program: CoremlProgram
+    meter: WorkMeter | None
+
+
+class CoremlRuntime(Backend):
+    """Evaluates each program with numpy kernels. Events are of operations, by the names of their values.
+
+    Arguments are converted as ExecuTorch's runtime does: integers of 64 bits to 32, bools to floats, and back.
+    """
+
+    backend_id = BACKEND
+
+    def init(
+        self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
+    ) -> Handle:
+        """Raises InvalidFile(DelegateInvalidCompatibility) for a program that makes no sense or is not supported."""
+        del compile_specs
+        return _Loaded(CoremlProgram(read_coreml(processed)), context.meter)
+
+    def memory_report(self, handle: Handle) -> Mapping[str, int]:
+        assert isinstance(handle, _Loaded)
+        return {"steps": len(handle.program.steps)}
+
+    def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
+        assert isinstance(handle, _Loaded)
+        program = handle.program
+        count = len(program.inputs)
+        if len(args) != count + len(program.outputs):
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"{len(args)} arguments, expected {count} inputs and {len(program.outputs)} outputs",
+            )
+        arrays = [
+            _array(arg, type, f"argument {number}")
+            for number, (arg, (_, type)) in enumerate(
+                zip(args, [*program.inputs, *program.outputs], strict=True)
+            )
+        ]
+        if handle.meter is not None:
+            handle.meter.spend(program.work)
+        inputs = [
+            _converted(array, type, f"input {number}")
+            for number, (array, (_, type)) in enumerate(zip(arrays, program.inputs, strict=False))
+        ]
+        observe = None if context.tracer is None else _observer(context)
+        for array, made in zip(arrays[count:], program.run(inputs, observe), strict=True):
+            np.copyto(array, made, casting="unsafe")
+
+
+def _array(arg: object, type: MilType, what: str) -> Array:
+    """The elements of an argument; one without dimensions has one element. Raises ExecutorchError for another shape."""
+    if not isinstance(arg, Tensor):
+        raise ExecutorchError(Error.InvalidArgument, f"{what} is no tensor")
+    array = np.atleast_1d(arg.array)
+    if array.shape != type.shape:
+        raise ExecutorchError(
+            Error.InvalidArgument, f"{what} has the sizes {list(array.shape)}, expected {list(type.shape)}"
+        )
+    return array
+
+
+def _converted(array: Array, type: MilType, what: str) -> Array:
+    made = array.astype(DTYPES[type.name])
+    if array.dtype.kind == "i" and not np.array_equal(made, array):
+        raise ExecutorchError(
+            Error.InvalidArgument, f"{what} has integers that {type.name.name.lower()} does not hold"
+        )
+    return np.ascontiguousarray(made)
+
+
+def _observer(context: BackendExecuteContext) -> Callable[[Step, Callable[[], Any]], Any]:
+    def observe(step: Step, run: Callable[[], Any]) -> Any:
+        start = context.platform.ticks()
+        made = run()
+        context.log(step.op.outputs[0][0], step.op.type, start, context.platform.ticks())
+        return made
+
+    return observe

@@ -1,0 +1,295 @@
+"""Kernels of operations of elements, reductions and normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, cast
+
+import numpy as np
+
+from et_vm.backends.coreml.sites import Maker, Prepared, Site
+from et_vm.kernels.portable.special.error_function import erf, temporaries_of_erf
+from et_vm.values import Array
+
+__all__ = ["MAKERS"]
+
+_CASTS: Final = {"bool": np.bool_, "fp16": np.float16, "fp32": np.float32, "int32": np.int32}
+
+
+def _wide(function: Callable[..., Any], *arrays: Array) -> Array:
+    """A function of floats that half precision computes in float32."""
+    dtype = arrays[0].dtype
+    if dtype != np.float16:
+        return np.asarray(function(*arrays))
+    return np.asarray(function(*(one.astype(np.float32) for one in arrays))).astype(dtype)
+
+
+def _unary(function: Callable[[Array], Any]) -> Maker:
+    return lambda site: site.unary(lambda x: _wide(function, x))
+
+
+def _binary(function: Callable[[Array, Array], Any]) -> Maker:
+    return lambda site: site.binary(function)
+
+
+def _with(function: Callable[..., Any], **defaults: float) -> Maker:
+    """A function of an operand and of constant numbers, each with its default."""
+
+    def make(site: Site) -> Prepared:
+        numbers = [np.float32(site.number(name, default)) for name, default in defaults.items()]
+
+        def kernel(x: Array) -> Array:
+            return function(x, *numbers)
+
+        return site.unary(partial(_wide, kernel))
+
+    return make
+
+
+def _erf(x: Array) -> Array:
+    source = np.ascontiguousarray(x)
+    out = np.empty_like(source)
+    for function, arguments in erf(source, out, [np.empty_like(source) for _ in temporaries_of_erf(x.dtype)]):
+        function(*arguments)
+    return out
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, x.dtype.type(0))
+
+
+def _relu6(x: Array) -> Array:
+    return np.clip(x, np.float32(0), np.float32(6))
+
+
+def _silu(x: Array) -> Array:
+    return x * _sigmoid(x)
+
+
+def _log(x: Array, epsilon: float) -> Array:
+    return np.log(x + epsilon)
+
+
+def _inverse(x: Array, epsilon: float) -> Array:
+    return 1 / (x + epsilon)
+
+
+def _rsqrt(x: Array, epsilon: float) -> Array:
+    return 1 / np.sqrt(x + epsilon)
+
+
+def _thresholded_relu(x: Array, alpha: float) -> Array:
+    return np.where(x >= alpha, x, np.float32(0))
+
+
+def _sigmoid_hard(x: Array, alpha: float, beta: float) -> Array:
+    return np.clip(x * alpha + beta, np.float32(0), np.float32(1))
+
+
+def _leaky_relu(x: Array, alpha: float) -> Array:
+    return np.where(x >= 0, x, x * alpha)
+
+
+def _elu(x: Array, alpha: float) -> Array:
+    return np.where(x >= 0, x, np.expm1(x) * alpha)
+
+
+_HALF_ROOT: Final = np.float32(2**-0.5)
+_TANH_FACTOR: Final = np.float32((2 / np.pi) ** 0.5)
+
+
+def _gelu(site: Site) -> Prepared:
+    mode = site.text("mode", "EXACT")
+    half, one = np.float32(0.5), np.float32(1)
+
+    def exact(x: Array) -> Array:
+        return half * x * (one + _erf(x * _HALF_ROOT))
+
+    def tanh(x: Array) -> Array:
+        return half * x * (one + np.tanh(_TANH_FACTOR * (x + np.float32(0.044715) * x**3)))
+
+    found = {"EXACT": exact, "TANH_APPROXIMATION": tanh}.get(mode)
+    if found is None:
+        raise ValueError(f"the mode {mode!r} is not supported")
+    return site.unary(lambda x: _wide(found, x))
+
+
+def _cast(site: Site) -> Prepared:
+    name = site.text("dtype")
+    if name not in _CASTS:
+        raise ValueError(f"the dtype {name!r} is not supported")
+    dtype = _CASTS[name]
+    return site.unary(lambda x: x.astype(dtype))
+
+
+def _select(site: Site) -> Prepared:
+    return site.prepare(np.where, "cond", "a", "b")
+
+
+def _reduction(function: Callable[..., Any]) -> Maker:
+    def make(site: Site) -> Prepared:
+        axes, keeps = site.axes(), bool(site.number("keep_dims", 0.0))
+        return site.unary(partial(_wide, partial(function, axis=axes, keepdims=keeps)))
+
+    return make
+
+
+def _log_sum_exp(x: Array, axis: Any, keepdims: bool) -> Array:
+    top = np.max(x, axis=axis, keepdims=True)
+    made = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return made if keepdims else np.squeeze(made, axis)
+
+
+def _product(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _sum(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def _place(function: Callable[..., Any]) -> Maker:
+    def make(site: Site) -> Prepared:
+        axis, keeps = site.axis(default=-1), bool(site.number("keep_dims", 0.0))
+        return site.unary(lambda x: function(x, axis=axis, keepdims=keeps).astype(np.int32))
+
+    return make
+
+
+def _softmax(site: Site) -> Prepared:
+    axis = site.axis(default=-1)
+
+    def kernel(x: Array) -> Array:
+        made = np.exp(x - np.max(x, axis=axis, keepdims=True))
+        made /= np.sum(made, axis=axis, keepdims=True)
+        return made
+
+    return site.unary(lambda x: _wide(kernel, x))
+
+
+def _cumsum(site: Site) -> Prepared:
+    axis = site.axis(default=0)
+    if site.number("exclusive", 0.0) or site.number("reverse", 0.0):
+        raise ValueError("exclusive or reverse sums are not supported")
+
+    def kernel(x: Array) -> Array:
+        return np.cumsum(x, axis, dtype=x.dtype)
+
+    return site.unary(partial(_wide, kernel))
+
+
+def _layer_norm(site: Site) -> Prepared:
+    axes, eps = site.axes(), np.float32(site.number("epsilon", 1e-5))
+    with_gamma, with_beta = site.has("gamma"), site.has("beta")
+
+    def kernel(x: Array, *weights: Array) -> Array:
+        made = x - np.mean(x, axis=axes, keepdims=True)
+        made /= np.sqrt(np.mean(np.square(made), axis=axes, keepdims=True) + eps)
+        if with_gamma:
+            made = made * weights[0]
+        return made + weights[-1] if with_beta else made
+
+    return site.prepare(partial(_wide, kernel), "x", "gamma", "beta")
+
+
+def _batch_norm(site: Site) -> Prepared:
+    eps = np.float32(site.number("epsilon", 1e-5))
+    sizes = (1, -1, *[1] * (len(site.shape("x")) - 2))
+    with_gamma, with_beta = site.has("gamma"), site.has("beta")
+
+    def kernel(x: Array, *weights: Array) -> Array:
+        mean, variance, *affine = (one.reshape(sizes) for one in weights)
+        made = (x - mean) / np.sqrt(variance + eps)
+        if with_gamma:
+            made = made * affine[0]
+        return made + affine[-1] if with_beta else made
+
+    return site.prepare(partial(_wide, kernel), "x", "mean", "variance", "gamma", "beta")
+
+
+def _floor_div(x: Array, y: Array) -> Array:
+    return np.floor_divide(x, y)
+
+
+MAKERS: Final[dict[str, Maker]] = {
+    **{
+        name: _unary(cast("Callable[[Array], Any]", function))
+        for name, function in {
+            "abs": np.abs,
+            "acos": np.arccos,
+            "asin": np.arcsin,
+            "atan": np.arctan,
+            "atanh": np.arctanh,
+            "ceil": np.ceil,
+            "cos": np.cos,
+            "cosh": np.cosh,
+            "erf": _erf,
+            "exp": np.exp,
+            "floor": np.floor,
+            "relu": _relu,
+            "round": np.rint,
+            "sigmoid": _sigmoid,
+            "sign": np.sign,
+            "silu": _silu,
+            "sin": np.sin,
+            "sinh": np.sinh,
+            "sqrt": np.sqrt,
+            "square": np.square,
+            "tan": np.tan,
+            "tanh": np.tanh,
+        }.items()
+    },
+    **{
+        name: _binary(function)
+        for name, function in {
+            "add": np.add,
+            "equal": np.equal,
+            "floor_div": _floor_div,
+            "greater": np.greater,
+            "greater_equal": np.greater_equal,
+            "less": np.less,
+            "less_equal": np.less_equal,
+            "logical_and": np.logical_and,
+            "logical_or": np.logical_or,
+            "logical_xor": np.logical_xor,
+            "maximum": np.maximum,
+            "minimum": np.minimum,
+            "mul": np.multiply,
+            "not_equal": np.not_equal,
+            "pow": np.power,
+            "real_div": np.divide,
+            "sub": np.subtract,
+        }.items()
+    },
+    "cast": _cast,
+    "clip": _with(np.clip, alpha=-np.inf, beta=np.inf),
+    "elu": _with(_elu, alpha=1.0),
+    "gelu": _gelu,
+    "identity": lambda site: site.prepare(np.array, "x"),
+    "leaky_relu": _with(_leaky_relu, alpha=0.01),
+    "log": _with(_log, epsilon=1e-45),
+    "inverse": _with(_inverse, epsilon=1e-4),
+    "logical_not": lambda site: site.prepare(np.logical_not, "x"),
+    "relu6": _unary(_relu6),
+    "rsqrt": _with(_rsqrt, epsilon=1e-12),
+    "select": _select,
+    "thresholded_relu": _with(_thresholded_relu, alpha=1.0),
+    "sigmoid_hard": _with(_sigmoid_hard, alpha=0.2, beta=0.5),
+    "reduce_argmax": _place(np.argmax),
+    "reduce_argmin": _place(np.argmin),
+    "reduce_log_sum_exp": _reduction(_log_sum_exp),
+    "reduce_max": _reduction(np.max),
+    "reduce_mean": _reduction(np.mean),
+    "reduce_min": _reduction(np.min),
+    "reduce_prod": _reduction(_product),
+    "reduce_sum": _reduction(_sum),
+    "softmax": _softmax,
+    "cumsum": _cumsum,
+    "layer_norm": _layer_norm,
+    "batch_norm": _batch_norm,
+}

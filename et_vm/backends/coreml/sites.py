@@ -1,0 +1,155 @@
+"""Operations of a loaded program, as kernels are prepared for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from et_schema.mil import MilOperation, MilType, MilTypeName, MilValue
+from et_vm.values import Array
+
+__all__ = ["DTYPES", "Kernel", "Maker", "Prepared", "Site", "array_of"]
+
+DTYPES = {
+    MilTypeName.BOOL: np.dtype(np.bool_),
+    MilTypeName.FLOAT16: np.dtype(np.float16),
+    MilTypeName.FLOAT32: np.dtype(np.float32),
+    MilTypeName.INT8: np.dtype(np.int8),
+    MilTypeName.INT32: np.dtype(np.int32),
+    MilTypeName.UINT8: np.dtype(np.uint8),
+}
+"""Numpy dtypes of element types."""
+
+Kernel: TypeAlias = Callable[..., Any]
+"""Takes the arrays of the operands, and returns that of the output, or a list of those of several."""
+
+
+class Prepared(NamedTuple):
+    """A kernel and the names of its operands."""
+
+    kernel: Kernel
+    operands: tuple[str, ...]
+
+
+Maker: TypeAlias = "Callable[[Site], Prepared]"
+"""Prepares the kernel of an operation. Raises ValueError for one that it does not support."""
+
+
+class Site:
+    """One operation of a program: its parameters and the types of its operands.
+
+    Each parameter has to be asked for: those that nobody asks for are refused by `check`.
+    """
+
+    def __init__(
+        self, op: MilOperation, types: Mapping[str, MilType], constants: Mapping[str, MilValue]
+    ) -> None:
+        self.op = op
+        self._types = types
+        self._constants = constants
+        self._left = set(op.inputs)
+
+    @property
+    def output(self) -> MilType:
+        """The type of the first output."""
+        return self.op.outputs[0][1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The numpy dtype of the first output."""
+        return DTYPES[self.output.name]
+
+    def has(self, parameter: str) -> bool:
+        """Whether the operation has the parameter."""
+        return parameter in self.op.inputs
+
+    def shape(self, parameter: str) -> tuple[int, ...]:
+        """The sizes of an operand."""
+        return self._types[self._name(parameter)].shape
+
+    def prepare(self, kernel: Kernel, *parameters: str) -> Prepared:
+        """The kernel with operands, of which those that the operation does not have are left out."""
+        return Prepared(kernel, tuple(self._name(one) for one in parameters if self.has(one)))
+
+    def unary(self, kernel: Callable[[Array], Any], parameter: str = "x") -> Prepared:
+        """The kernel of one operand."""
+        return self.prepare(kernel, parameter)
+
+    def binary(self, kernel: Callable[[Array, Array], Any], first: str = "x", second: str = "y") -> Prepared:
+        """The kernel of two operands."""
+        return self.prepare(kernel, first, second)
+
+    def list(self, parameter: str) -> tuple[str, ...]:
+        """The names of an operand that is a list."""
+        self._left.discard(parameter)
+        if parameter not in self.op.inputs:
+            raise ValueError(f"the parameter {parameter!r} is missing")
+        return self.op.inputs[parameter]
+
+    def array(self, parameter: str) -> Array:
+        """The elements of a constant."""
+        found = self._constants.get(self._name(parameter))
+        if found is None or found.strings:
+            raise ValueError(f"the parameter {parameter!r} is no constant of numbers")
+        return array_of(found)
+
+    def number(self, parameter: str, default: float | None = None) -> Any:
+        """A constant number; the default where the operation does not have the parameter."""
+        if not self.has(parameter) and default is not None:
+            return default
+        found = self.array(parameter)
+        if found.size != 1:
+            raise ValueError(f"the parameter {parameter!r} is no number")
+        return found.reshape(-1)[0].item()
+
+    def integers(self, parameter: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """A constant vector of integers."""
+        if not self.has(parameter) and default is not None:
+            return default
+        return tuple(int(one) for one in self.array(parameter).reshape(-1))
+
+    def text(self, parameter: str, default: str | None = None) -> str:
+        """A constant text."""
+        if not self.has(parameter) and default is not None:
+            return default
+        found = self._constants.get(self._name(parameter))
+        if found is None or len(found.strings) != 1:
+            raise ValueError(f"the parameter {parameter!r} is no constant text")
+        return found.strings[0]
+
+    def axis(self, parameter: str = "axis", of: str = "x", default: int | None = None) -> int:
+        """A constant dimension of an operand, counted from the front."""
+        return self._axis(int(self.number(parameter, default)), len(self.shape(of)))
+
+    def axes(self, parameter: str = "axes", of: str = "x") -> tuple[int, ...]:
+        """Constant dimensions of an operand, all where the operation does not have the parameter."""
+        rank = len(self.shape(of))
+        return tuple(self._axis(dim, rank) for dim in self.integers(parameter, tuple(range(rank))))
+
+    def expect(self, shape: tuple[int, ...]) -> None:
+        """Raises ValueError if the output has other sizes: before a kernel makes more than that."""
+        if shape != self.output.shape:
+            raise ValueError(f"the output is {self.output}, and its sizes would be {list(shape)}")
+
+    def check(self) -> None:
+        """Raises ValueError for parameters that were not asked for."""
+        if self._left:
+            raise ValueError(f"the parameter {sorted(self._left)[0]!r} is not supported")
+
+    def _name(self, parameter: str) -> str:
+        names = self.list(parameter)
+        if len(names) != 1:
+            raise ValueError(f"the parameter {parameter!r} is a list")
+        return names[0]
+
+    def _axis(self, dim: int, rank: int) -> int:
+        if not -rank <= dim < rank:
+            raise ValueError(f"there is no dimension {dim} of {rank}")
+        return dim % rank
+
+
+def array_of(value: MilValue) -> Array:
+    """The elements of a constant, which are not copied."""
+    return np.frombuffer(value.data, DTYPES[value.type.name]).reshape(value.type.shape)

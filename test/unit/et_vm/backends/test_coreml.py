@@ -1,0 +1,123 @@
+"""Evaluation of ML programs: results by hand, and what is refused."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+
+from et_schema.coreml import CoremlModel
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
+from et_vm.backends.coreml.program import CoremlProgram
+
+F32, I32, BOOL = MilTypeName.FLOAT32, MilTypeName.INT32, MilTypeName.BOOL
+
+
+def program(type: str, inputs: dict[str, MilType], output: MilType, **constants: Any) -> CoremlProgram:
+    """A program of one operation, loaded."""
+    operations: list[MilOperation] = []
+    for name, value in constants.items():
+        if isinstance(value, str):
+            made = MilValue(MilType(MilTypeName.STRING), strings=(value,))
+        else:
+            array = np.array(value)
+            kind = {"b": BOOL, "i": I32, "f": F32}[array.dtype.kind]
+            size = {BOOL: np.bool_, I32: np.int32, F32: np.float32}[kind]
+            made = MilValue(MilType(kind, array.shape), array.astype(size).tobytes())
+        operations.append(MilOperation("const", {}, ((name, made.type),), made))
+    bound = {name: (name,) for name in (*inputs, *constants)}
+    operations.append(MilOperation(type, bound, (("y", output),)))
+    made_program = MilProgram(tuple(inputs.items()), ("y",), tuple(operations))
+    return CoremlProgram(CoremlModel(made_program, tuple(inputs), ("y",), ""))
+
+
+def vector(*numbers: float) -> np.ndarray[Any, Any]:
+    return np.array(numbers, np.float32)
+
+
+VECTOR = MilType(F32, (3,))
+
+
+@pytest.mark.parametrize(
+    ("type", "constants", "expected"),
+    [
+        ("log", {"epsilon": 1.0}, np.log1p(vector(0, 1, 3))),
+        ("inverse", {"epsilon": 1.0}, vector(1, 0.5, 0.25)),
+        ("thresholded_relu", {"alpha": 1.0}, vector(0, 1, 3)),
+        ("sigmoid_hard", {"alpha": 0.25, "beta": 0.5}, vector(0.5, 0.75, 1)),
+        ("clip", {"alpha": 0.5, "beta": 2.0}, vector(0.5, 1, 2)),
+        ("reverse", {"axes": [0]}, vector(3, 1, 0)),
+        ("cumsum", {"axis": 0}, vector(0, 1, 4)),
+        ("slice_by_index", {"begin": [-1], "end": [-9], "stride": [-1], "end_mask": [True]}, vector(3, 1, 0)),
+    ],
+)
+def test_operations_of_a_vector(type: str, constants: dict[str, Any], expected: Any) -> None:
+    (made,) = program(type, {"x": VECTOR}, VECTOR, **constants).run([vector(0, 1, 3)])
+    np.testing.assert_allclose(made, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("type", "constants", "message"),
+    [
+        ("no_such_thing", {}, "the operation is not supported"),
+        ("relu", {"alpha": 1.0}, "the parameter 'alpha' is not supported"),
+        ("gelu", {"mode": "LINEAR"}, "the mode 'LINEAR' is not supported"),
+        ("gelu", {"mode": 3}, "'mode' is no constant text"),
+        ("tile", {"reps": [1 << 40]}, "its sizes would be"),
+        ("tile", {"reps": [2, 2]}, "2 repetitions for 1 dimensions"),
+        ("pad", {"pad": [1, 1 << 30], "mode": "constant"}, "its sizes would be"),
+        ("pad", {"pad": [1, 1], "mode": "reflect"}, "other than a constant"),
+        ("softmax", {"axis": 3}, "no dimension 3 of 1"),
+        ("softmax", {"axis": [0, 0]}, "'axis' is no number"),
+        ("reshape", {"shape": [4]}, "the output is"),
+        ("cast", {"dtype": "complex"}, "dtype 'complex'"),
+        ("max_pool", {"kernel_sizes": [2], "pad_type": "custom"}, "windows of 1 dimensions"),
+    ],
+)
+def test_operations_that_are_refused(type: str, constants: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidFile, match=message) as caught:
+        program(type, {"x": VECTOR}, VECTOR, **constants)
+    assert caught.value.code is Error.DelegateInvalidCompatibility
+    assert caught.value.where is not None
+    assert caught.value.where.startswith("main.operations[")
+
+
+def test_indices_out_of_range() -> None:
+    loaded = program(
+        "gather", {"x": VECTOR, "indices": MilType(I32, (2,))}, MilType(F32, (2,)), axis=0, batch_dims=0
+    )
+    (made,) = loaded.run([vector(1, 2, 3), np.array([2, -3], np.int32)])
+    np.testing.assert_array_equal(made, vector(3, 1))
+    with pytest.raises(ExecutorchError, match="gather: an index is not from -3 to 2"):
+        loaded.run([vector(1, 2, 3), np.array([2, 3], np.int32)])
+
+
+def test_a_result_of_another_type_than_the_program_says() -> None:
+    loaded = program("equal", {"x": VECTOR, "y": VECTOR}, VECTOR)
+    with pytest.raises(ExecutorchError, match=r"equal: y is bool\[3\], not float32\[3\]"):
+        loaded.run([vector(1, 2, 3)] * 2)
+    loaded = program("add", {"x": VECTOR, "y": MilType(F32, (2,))}, VECTOR)
+    with pytest.raises(ExecutorchError, match="add: operands could not be broadcast"):
+        loaded.run([vector(1, 2, 3), vector(1, 2)])
+
+
+def test_work_is_counted() -> None:
+    small = program("relu", {"x": VECTOR}, VECTOR)
+    weights = np.zeros((64, 3), np.float32)
+    large = program("linear", {"x": MilType(F32, (5, 3))}, MilType(F32, (5, 64)), weight=weights)
+    assert small.work == 6
+    assert large.work == 5 * 64 * 3
+
+
+def test_an_array_of_a_weight_file_is_not_copied() -> None:
+    data = struct.pack("<3f", 1, 2, 3)
+    value = MilValue(VECTOR, memoryview(data))
+    operations = (
+        MilOperation("const", {}, (("w", VECTOR),), value),
+        MilOperation("identity", {"x": ("w",)}, (("y", VECTOR),)),
+    )
+    model = CoremlModel(MilProgram((), ("y",), operations), (), ("y",), "")
+    np.testing.assert_array_equal(CoremlProgram(model).run([])[0], vector(1, 2, 3))
