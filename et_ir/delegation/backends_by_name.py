@@ -35,6 +35,7 @@ BACKENDS: Final[dict[str, str]] = {
     "nested": "et_ir.backends.nested:BACKEND",
     "openvino": "et_ir.backends.openvino.partitioner:BACKEND",
     "tosa": "et_ir.backends.tosa.partitioner:BACKEND",
+    "vulkan": "et_ir.backends.vulkan.partitioner:BACKEND",
     "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
 }
 """Built-in backends of the compiler: `module:attribute` of each, which is a `Backend`."""

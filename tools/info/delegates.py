@@ -21,6 +21,7 @@ DECODERS = "et_vm.delegate_decoders"
 OWN_DECODERS = {
     "EthosUBackend": "et_tools.info.ethos_u_lines:ethos_u_lines",
     "NativeBackend": "et_tools.info.native_lines:native_lines",
+    "SpirvBackend": "et_tools.info.vulkan_lines:vulkan_lines",
     "TOSABackend": "et_tools.info.tosa_lines:tosa_lines",
     "XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines",
 }

@@ -40,6 +40,7 @@ def test_registries(runtime):
         "NativeBackend",
         "NestedProgramBackend",
         "OpenvinoBackend",
+        "SpirvBackend",
         "TOSABackend",
         "XnnpackBackend",
     ]

@@ -56,7 +56,7 @@ def test_found_by_name_and_id():
     register_backend(demo)
     assert find_backend("demo") is demo
     assert details_of("Demo") is Demo
-    assert backend_names() == ["demo", "ethos-u", "native", "nested", "openvino", "tosa", "xnnpack"]
+    assert backend_names() == ["demo", "ethos-u", "native", "nested", "openvino", "tosa", "vulkan", "xnnpack"]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
 
 
@@ -69,7 +69,7 @@ def test_missing():
     assert caught.value.exit_code == 4
     with pytest.raises(
         MissingBackend,
-        match="backends are: ethos-u, native, nested, openvino, tosa, xnnpack, did you mean 'nested'",
+        match="backends are: ethos-u, native, nested, openvino, tosa, vulkan, xnnpack, did you mean 'nested'",
     ):
         find_backend("NESTED")
     with pytest.raises(
@@ -125,6 +125,7 @@ def test_installed(monkeypatch):
         "nested",
         "openvino",
         "tosa",
+        "vulkan",
         "wrong",
         "xnnpack",
     ]
