@@ -41,6 +41,7 @@ from et_ir.dialects.executorch import Executorch
 from et_ir.dialects.native import Native
 from et_ir.dialects.program import Program
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.spirv import Spirv
 from et_ir.dialects.tosa import Tosa, TosaOp
 from et_ir.dialects.xnnpack import NodeOp, Xnnpack
 from et_ir.dialects.xnnpack.nodes import NODE_OPS
@@ -51,7 +52,7 @@ from et_schema.xnnpack_nodes import roles_of
 __all__ = ["DIALECTS", "FAMILIES", "dialect_page", "operators_page"]
 
 DIALECTS = {
-    dialect.name: dialect for dialect in (Program, Control, Backend, Executorch, Xnnpack, Native, Tosa)
+    dialect.name: dialect for dialect in (Program, Control, Backend, Executorch, Xnnpack, Native, Spirv, Tosa)
 }
 """Dialects whose operations are written by hand. Those of `aten` and `edge` are made from operator records."""
 

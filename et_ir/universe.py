@@ -30,6 +30,7 @@ DIALECTS: Final = {
     "executorch": "et_ir.dialects.executorch:Executorch",
     "native": "et_ir.dialects.native:Native",
     "program": "et_ir.dialects.program:Program",
+    "spirv": "et_ir.dialects.spirv:Spirv",
     "tosa": "et_ir.dialects.tosa:Tosa",
     "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
 }

@@ -183,6 +183,7 @@ BACKENDS: Final[dict[str, str]] = {
     "NativeBackend": "et_vm.backends.native.backend:NativeBackend",
     "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
     "OpenvinoBackend": "et_vm.backends.openvino:OpenvinoBackend",
+    "SpirvBackend": "et_vm.backends.vulkan.backend:SpirvBackend",
     "TOSABackend": "et_vm.backends.tosa.backend:TosaRuntime",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }

@@ -1,4 +1,4 @@
-"""Text of the partitions of a backend, for `et-compile --emit loops|vector|llvm|asm|tosa`."""
+"""Text of the partitions of a backend, for `et-compile --emit loops|vector|llvm|asm|tosa|spirv`."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ class MachineCode:
             with observed_tosa(self._legalized):
                 yield
             return
+        if self.level == "spirv":
+            from et_ir.backends.vulkan.pipeline import observed as observed_shaders
+
+            with observed_shaders(self._printed):
+                yield
+            return
         from et_ir.backends.native.pipeline import observed
 
         with observed(self._reached):
@@ -50,12 +56,16 @@ class MachineCode:
         from xdsl.context import Context
 
         from et_ir.backends.tosa.passes.inline_tosa_constants import InlineTosaConstantsPass
-        from et_ir.text import print_module
 
         shown = module.clone()
         InlineTosaConstantsPass().apply(Context(), shown)
+        self._printed(shown)
+
+    def _printed(self, module: ModuleOp) -> None:
+        from et_ir.text import print_module
+
         text = io.StringIO()
-        print_module(shown, text)
+        print_module(module, text)
         self.texts.append(text.getvalue())
 
     def _reached(self, level: str, target: InstructionSet, module: ModuleOp) -> None:
@@ -88,7 +98,7 @@ class MachineCode:
 
 def backends_of(level: str | None) -> tuple[str, ...]:
     """The backends whose partitions reach a level."""
-    return ("tosa", "ethos-u") if level == "tosa" else ("native",)
+    return {"tosa": ("tosa", "ethos-u"), "spirv": ("vulkan",)}.get(level or "", ("native",))
 
 
 def chosen_machine_code(args: argparse.Namespace) -> MachineCode:

@@ -36,7 +36,7 @@ EXAMPLES = "inputs"
 
 LEVELS = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 """Levels at which a compilation can stop, in order."""
-MACHINE_LEVELS = ("loops", "vector", "llvm", "asm", "tosa")
+MACHINE_LEVELS = ("loops", "vector", "llvm", "asm", "tosa", "spirv")
 """Levels of the partitions of a backend, which is what `--emit` prints there."""
 FREESTANDING_FORMS = ("object", "archive", "c-header")
 """What `--emit` writes of a program for a processor without a runtime, beside `asm`."""
@@ -82,7 +82,8 @@ def _parser(text: str, command: str) -> CommandParser:
         choices=emitted,
         default="pte",
         help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native, tosa of "
-        "--backend tosa or ethos-u; object, archive, c-header and asm of a --target that is a processor",
+        "--backend tosa or ethos-u, spirv of --backend vulkan; object, archive, c-header and asm of a --target that "
+        "is a processor",
     )
     add(
         "--target",

@@ -91,6 +91,18 @@ def _vgf(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Executorc
         yield error
 
 
+def _vulkan(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    """Tables, and that shaders are whole; what these compute is for a driver to say."""
+    from et_schema.errors import InvalidFile
+    from et_schema.vulkan import read_vulkan
+
+    del kernels
+    try:
+        read_vulkan(blob)
+    except InvalidFile as error:
+        yield error
+
+
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
     from et_schema.errors import InvalidFile
@@ -131,6 +143,7 @@ _CHECKS: Final[dict[str, _Check]] = {
     "EthosUBackend": _ethos_u,
     "NativeBackend": _native,
     "NestedProgramBackend": _nested,
+    "SpirvBackend": _vulkan,
     "TOSABackend": _tosa,
     "VgfBackend": _vgf,
     "XnnpackBackend": _xnnpack,

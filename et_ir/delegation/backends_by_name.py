@@ -38,6 +38,7 @@ BACKENDS: Final[dict[str, str]] = {
     "openvino": "et_ir.backends.openvino.partitioner:BACKEND",
     "tosa": "et_ir.backends.tosa.partitioner:BACKEND",
     "vgf": "et_ir.backends.vgf.partitioner:BACKEND",
+    "vulkan": "et_ir.backends.vulkan.partitioner:BACKEND",
     "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
 }
 """Built-in backends of the compiler: `module:attribute` of each, which is a `Backend`."""

@@ -38,6 +38,8 @@ PASSES: Final[dict[str, str]] = {
     "lower-vectors": "et_ir.backends.native.passes.lower_vectors:LowerVectorsPass",
     "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
     "sequential-loops": "et_ir.backends.freestanding.sequential_loops:SequentialLoopsPass",
+    "split-parallel-loops": "et_ir.backends.vulkan.passes.split_parallel_loops:SplitParallelLoopsPass",
+    "convert-to-spirv": "et_ir.backends.vulkan.passes.convert_to_spirv:ConvertToSpirvPass",
     "convert-to-llvm": "et_ir.backends.native.passes.convert_to_llvm:ConvertToLlvmPass",
     "cse": "common.cse:CsePass",
     "dce": "common.dce:DcePass",

@@ -22,6 +22,7 @@ OWN_DECODERS = {
     "CoreMLBackend": "et_tools.info.coreml_lines:coreml_lines",
     "EthosUBackend": "et_tools.info.ethos_u_lines:ethos_u_lines",
     "NativeBackend": "et_tools.info.native_lines:native_lines",
+    "SpirvBackend": "et_tools.info.vulkan_lines:vulkan_lines",
     "TOSABackend": "et_tools.info.tosa_lines:tosa_lines",
     "VgfBackend": "et_tools.info.vgf_lines:vgf_lines",
     "XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines",

@@ -70,9 +70,19 @@ class Loop:
 class LoopBuilder:
     """Appends ops to a block; constants go to its function's entry, once each."""
 
-    def __init__(self, entry: Block, message: Callable[[str], int] | None = None, *, small: bool = False):
-        """`message` numbers the messages of reports; `small` is for code of few instructions, without vectors."""
+    def __init__(
+        self,
+        entry: Block,
+        message: Callable[[str], int] | None = None,
+        *,
+        small: bool = False,
+        fine: bool = False,
+    ):
+        """`message` numbers the messages of reports; `small` is for code of few instructions, without vectors, `fine`
+        for parallel loops of many short iterations.
+        """
         self.small = small
+        self.fine = fine
         self._block = entry
         self._message = message
         self.active: SSAValue | None = None
@@ -280,6 +290,20 @@ class LoopBuilder:
         self._block.add_op(scf.ReduceOp())
         self._block = outside
         self.add_op(scf.ParallelOp(bounds[:1], bounds[1:2], bounds[2:], Region(body)))
+
+    @contextmanager
+    def each(self, sizes: Sequence[Index]) -> Generator[list[Index]]:
+        """A parallel loop with an iteration for each place of some dimensions, the last of which is innermost."""
+        total: Index = 1
+        for size in sizes:
+            total = self.mul(total, size)
+        with self.parallel(total) as number:
+            rest: Index = number
+            place: list[Index] = []
+            for size in reversed(sizes[1:]):
+                place.insert(0, self.remainder(rest, size))
+                rest = self.quotient(rest, size)
+            yield [rest, *place]
 
     @contextmanager
     def part(self, end: Index, most: int) -> Generator[tuple[SSAValue, SSAValue, SSAValue]]:

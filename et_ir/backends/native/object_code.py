@@ -54,6 +54,8 @@ class InstructionSet:
     """Bits of sizes and places, which are those of an address."""
     small: bool = False
     """Whether code is to be small: register tiles have one row."""
+    fine: bool = False
+    """Whether parallel loops are to have many short iterations, for processors that run thousands at a time."""
     relocation: str = "pic"
     """LLVM's name of the relocation model."""
     soft_float: bool = False

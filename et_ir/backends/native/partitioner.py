@@ -50,7 +50,7 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-__all__ = ["BACKEND", "KEPT", "NativePartitioner", "NativeSupport"]
+__all__ = ["BACKEND", "KEPT", "NativePartitioner", "NativeSupport", "is_kept"]
 
 KEPT: Final = (
     "adaptive_max_pool2d",
@@ -212,7 +212,7 @@ class NativePartitioner(CapabilityPartitioner):
     def ops_to_not_decompose(
         self,
     ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], _is_kept
+        return [name for name in KEPT if name not in self._without], is_kept
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         if all(isinstance(op, SchemaOp) and is_view(op) for op in ops):
@@ -258,7 +258,7 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
     return None
 
 
-def _is_kept(op: Operation) -> bool:
+def is_kept(op: Operation) -> bool:
     """Whether there is one kernel for an operator of `KEPT`.
 
     A linear layer needs a constant matrix; pools make no indices.

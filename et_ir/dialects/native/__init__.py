@@ -8,6 +8,7 @@ comparison and selection of vectors, a prefetch, and a barrier between threads.
 from xdsl.ir import Dialect
 
 from et_ir.dialects.native.ops import (
+    KERNEL,
     SECONDS,
     BarrierOp,
     CompareOp,
@@ -26,6 +27,7 @@ from et_ir.dialects.native.ops import (
 )
 
 __all__ = [
+    "KERNEL",
     "SECONDS",
     "BarrierOp",
     "CompareOp",

@@ -50,6 +50,7 @@ from et_ir.dialects.native.types import memref_type, vector_of, vector_type
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
 __all__ = [
+    "KERNEL",
     "SECONDS",
     "BarrierOp",
     "CompareOp",
@@ -69,6 +70,9 @@ __all__ = [
 
 SECONDS: Final = discardable("native.seconds", DictionaryAttr)
 """Measured times of a kernel on one thread, by form: `choose-algorithms` takes them in place of its estimates."""
+
+KERNEL: Final = discardable("native.kernel_number", IntegerAttr)
+"""The number of the kernel that a call is a part of, in the order of the partition."""
 
 PREDICATES: Final = (
     "oeq",

@@ -50,6 +50,15 @@ TYPES = {
     "native.compare": {"a": "vector<16xf32>", "b": "vector<16xf32>"},
     "native.prefetch": {"w": "memref<?x?xf32>", "i": "index", "k": "index"},
     "native.convert": {"a": "vector<16xi64>"},
+    "spirv.access_chain": {"id": '!spirv.ptr<"Input", vector<3xi32>>', "zero": "i32"},
+    "spirv.atomic_minimum": {"p": '!spirv.ptr<"StorageBuffer", i32>', "0": "i32"},
+    "spirv.dispatch": dict.fromkeys(("x", "y"), "memref<16xf32>"),
+    "spirv.extended": {"0": "f32"},
+    "spirv.instruction": {"0": "f32", "1": "f32"},
+    "spirv.load": {"p": '!spirv.ptr<"StorageBuffer", f32>'},
+    "spirv.loop_branch": {"c": "i1"},
+    "spirv.selection_branch": {"c": "i1"},
+    "spirv.store": {"p": '!spirv.ptr<"StorageBuffer", f32>', "0": "f32"},
     "native.select": {"m": "vector<16xi1>", "a": "vector<16xf32>", "b": "vector<16xf32>"},
 }
 """Types of the values that an example uses and does not define, where they are not the default."""

@@ -41,6 +41,7 @@ def test_registries(runtime):
         "NativeBackend",
         "NestedProgramBackend",
         "OpenvinoBackend",
+        "SpirvBackend",
         "TOSABackend",
         "XnnpackBackend",
     ]

@@ -12,7 +12,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host, Operand
-from et_ir.backends.native.kernels.padding import copy_row, fill_row
+from et_ir.backends.native.kernels.padding import copy_inside, copy_row, fill_row
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
 from et_ir.backends.orders import in_order
@@ -68,6 +68,9 @@ def pad_buffer(host: Host, source: SSAValue, target: SSAValue, pads: Sequence[Pa
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, y = buffers
+        if b.fine:
+            _build_each(b, [*outer, row], value, x, y)
+            return
         with b.parallel(b.dim(y, 0)) as number:
             rest: Index = number
             at: list[Index] = []
@@ -97,6 +100,17 @@ def pad_buffer(host: Host, source: SSAValue, target: SSAValue, pads: Sequence[Pa
                     fill_row(b, y, number, 0, b.dim(y, 1), value, lanes)
 
     host.call("pad", operands, build)
+
+
+def _build_each(b: LoopBuilder, pads: Sequence[Pad], value: float, x: SSAValue, y: SSAValue) -> None:
+    """An iteration for each element of the result."""
+    with b.each([*(pad.padded for pad in pads[:-1]), b.dim(y, 1)]) as place:
+        number: Index = 0
+        for at, pad in zip(place[:-1], pads[:-1], strict=True):
+            number = b.add(b.mul(number, pad.padded), at)
+        source = [b.sub(at, pad.before) for at, pad in zip(place, pads, strict=True)]
+        bounds = [(at, pad.size) for at, pad in zip(source, pads, strict=True)]
+        copy_inside(b, x, source, bounds, y, [number, place[-1]], value)
 
 
 def _merged(pads: Sequence[Pad]) -> list[Pad]:

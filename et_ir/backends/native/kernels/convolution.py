@@ -33,6 +33,7 @@ from et_ir.backends.native.kernels.product import (
     column_groups,
     in_panels,
     packed_operand,
+    shared_tiles,
 )
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
@@ -104,7 +105,8 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
     if window.is_point:
         tile = tile_rows(rows, host)
-        sizes = in_panels(Sizes(1, rows, channels, columns, tile, panel_columns(host)), panel)
+        whole = Sizes(1, rows, channels, columns, tile, panel_columns(host), fine=host.fine)
+        sizes = in_panels(whole, panel)
         left = Operand(image, [rows, channels])
 
         def build_point(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -158,6 +160,19 @@ def _build(
             epilogue.store(b, total, y, [b.add(first, left), column], mask)
 
     rows = window.batch * window.out_height
+    if b.fine:
+        tiles = -(-window.out_width // tile)
+
+        def one_tile(place: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+            row = b.quotient(place, tiles)
+            number = b.mul(b.quotient(row, window.out_height), shape.planes)
+            top = b.mul(b.remainder(row, window.out_height), window.step_y)
+            left = b.min(b.mul(b.remainder(place, tiles), tile), window.out_width - tile)
+            total = _accumulate(b, shape, x, w, [number, top, b.mul(left, step)], column, width)
+            epilogue.store(b, total, y, [b.add(b.mul(row, window.out_width), left), column], mask)
+
+        shared_tiles(b, sizes, b.dim(y, 1), rows * tiles, one_tile)
+        return
     if shape.rows_outside:
         with b.parallel(rows) as row:
             column_groups(b, sizes, b.dim(y, 1), lambda column, width, mask: pixels(row, column, width, mask))

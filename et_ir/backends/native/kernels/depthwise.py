@@ -45,6 +45,9 @@ def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, w, *others, y = buffers
         epilogue.bind(others)
+        if b.fine:
+            _build_each(b, window, epilogue, x, w, y)
+            return
         with b.parallel(window.batch * window.out_height) as row:
             number = b.quotient(row, window.out_height)
             first = b.mul(number, window.in_height)
@@ -58,6 +61,29 @@ def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
             )
 
     host.call("depthwise", [image, packed, *epilogue.operands(host), result], build)
+
+
+def _build_each(
+    b: LoopBuilder, window: Window, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+) -> None:
+    """An iteration for each element of the result."""
+    one = vector_of(1)
+    with b.each([window.batch * window.out_height, window.out_width, b.dim(y, 1)]) as (row, place, channel):
+        first = b.mul(b.quotient(row, window.out_height), window.in_height)
+        top = b.sub(b.mul(b.remainder(row, window.out_height), window.step_y), window.border_y)
+        left = b.sub(b.mul(place, window.step_x), window.border_x)
+        lines = b.steps_within(top, window.height, window.apart_y, window.in_height)
+        columns = b.steps_within(left, window.width, window.apart_x, window.in_width)
+        with b.for_(*lines, 1, [b.splat(0.0, one)]) as outer:
+            line = b.add(first, b.add(top, b.mul(outer.index, window.apart_y)))
+            with b.for_(*columns, 1, [outer.args[0]]) as inner:
+                column = b.add(left, b.mul(inner.index, window.apart_x))
+                value = b.load(x, [line, column, channel], one)
+                weight = b.load(w, [outer.index, inner.index, channel], one)
+                inner.next = [b.value(vector.FMAOp(value, weight, inner.args[0]))]
+            outer.next = [inner.results[0]]
+        pixel = b.add(b.mul(row, window.out_width), place)
+        epilogue.store_row(b, outer.results[0], y, [pixel, channel], None)
 
 
 def filter_operand(host: Host, filters: Array) -> Operand:

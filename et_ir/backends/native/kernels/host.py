@@ -90,10 +90,13 @@ class Host:
         packed: Packed,
         *,
         small: bool = False,
+        fine: bool = False,
     ):
         """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
         self.small = small
         """Whether code is to be small, as for machines without vectors: tiles have one row or pixel."""
+        self.fine = fine
+        """Whether parallel loops are to have many short iterations."""
         self.symbols = Globals(module)
         self.lanes = lanes
         """Elements of a vector register."""
@@ -280,7 +283,7 @@ class Host:
     def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
         """The name of a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
-        builder = LoopBuilder(block, self.message, small=self.small)
+        builder = LoopBuilder(block, self.message, small=self.small, fine=self.fine)
         build(builder, block.args)
         builder.add_op(ReturnOp())
         code = _code(block)

@@ -126,6 +126,10 @@ def _copy(host: Host, one: _Copy, source: SSAValue, target: SSAValue, dim: int, 
         x, y, *given = buffers
         found = iter(given)
         first, count, to = (place if isinstance(place, int) else next(found) for place in places)
+        if b.fine:
+            with b.each([b.dim(y, 0), count]) as (row, place):
+                b.set_element(b.element(x, [row, b.add(place, first)]), y, [row, b.add(place, to)])
+            return
         width = lanes * VECTORS
         whole = b.multiple_below(count, width)
         with b.parallel(b.dim(y, 0)) as row:

@@ -10,7 +10,7 @@ from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.windows import Window
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 
-__all__ = ["copy_row", "fill_row", "padded"]
+__all__ = ["copy_inside", "copy_row", "fill_row", "padded"]
 
 VECTORS = 4
 
@@ -29,6 +29,14 @@ def padded(host: Host, image: SSAValue, window: Window, channels: int, border: f
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, y = buffers
         inner = b.dim(x, 2)
+        if b.fine:
+            with b.each([b.dim(y, 0), b.dim(y, 1)]) as (row, column):
+                line = b.sub(b.remainder(row, height), window.border_y)
+                place = b.sub(column, before)
+                bounds = [(line, window.in_height), (place, inner)]
+                here = [b.quotient(row, height), line, place]
+                copy_inside(b, x, here, bounds, y, [row, column], border)
+            return
         with b.parallel(b.dim(y, 0)) as row:
             number = b.quotient(row, height)
             line = b.sub(b.remainder(row, height), window.border_y)
@@ -41,6 +49,27 @@ def padded(host: Host, image: SSAValue, window: Window, channels: int, border: f
 
     host.call("pad", [source, result], build)
     return target
+
+
+def copy_inside(
+    b: LoopBuilder,
+    x: SSAValue,
+    source: Sequence[Index],
+    bounds: Sequence[tuple[Index, Index]],
+    y: SSAValue,
+    target: Sequence[Index],
+    border: float,
+) -> None:
+    """Copy an element if each place of `bounds` is from 0 on and below its size, else write the border."""
+    inside: SSAValue | None = None
+    for place, size in bounds:
+        for bound in (b.at_least(place, 0), b.below(place, size)):
+            inside = bound if inside is None else b.both(inside, bound)
+    assert inside is not None
+    with b.if_(inside) as otherwise:
+        b.set_element(b.element(x, source), y, target)
+        with otherwise():
+            b.set_element(b.number(border, b.element_type(y)), y, target)
 
 
 def fill_row(

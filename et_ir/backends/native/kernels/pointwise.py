@@ -125,6 +125,10 @@ def build_pointwise(
             with otherwise():
                 tile(place, b.mask(left, width))
 
+    if b.fine:
+        with b.each(sizes) as each:
+            tile(each, None)
+        return
     if rank == 1:
         with b.parallel(sizes[0], width) as place:
             guarded([place])

@@ -57,24 +57,52 @@ class _Pool:
     def build(self) -> None:
         b, window = self.b, self.window
         channels = b.dim(self.y, 1)
+        if b.fine:
+            with b.each([window.batch * window.out_height, window.out_width, channels]) as (row, place, at):
+                line = b.remainder(row, window.out_height)
+                rows = self._span(
+                    line, window.step_y, window.border_y, window.height, window.apart_y, window.in_height
+                )
+                self._pixel(row, line, rows, place, lambda visit: visit(at))
+            return
         with b.parallel(window.batch * window.out_height) as row:
-            number = b.quotient(row, window.out_height)
             line = b.remainder(row, window.out_height)
             rows = self._span(
                 line, window.step_y, window.border_y, window.height, window.apart_y, window.in_height
             )
             with b.for_(0, window.out_width) as loop:
-                columns = self._span(
-                    loop.index, window.step_x, window.border_x, window.width, window.apart_x, window.in_width
-                )
-                pixel = b.add(b.mul(row, window.out_width), loop.index)
-                divisor = self._divisor(line, loop.index, rows, columns) if self.is_average else None
-                with b.for_(0, channels, self.lanes) as inner:
-                    mask = b.mask(b.sub(channels, inner.index), self.lanes)
-                    total = self._under(number, rows, columns, inner.index, mask)
-                    if divisor is not None:
-                        total = div(b, total, b.broadcast(divisor, vector_of(self.lanes)))
-                    self.epilogue.store_row(b, total, self.y, [pixel, inner.index], mask)
+
+                def all_channels(visit: Callable[[Index], None]) -> None:
+                    with b.for_(0, channels, self.lanes) as inner:
+                        visit(inner.index)
+
+                self._pixel(row, line, rows, loop.index, all_channels)
+
+    def _pixel(
+        self,
+        row: Index,
+        line: Index,
+        rows: tuple[Index, Index],
+        place: Index,
+        channels: Callable[[Callable[[Index], None]], None],
+    ) -> None:
+        """A pixel of the result, for those channels that what is passed is called with."""
+        b, window = self.b, self.window
+        number = b.quotient(row, window.out_height)
+        columns = self._span(
+            place, window.step_x, window.border_x, window.width, window.apart_x, window.in_width
+        )
+        pixel = b.add(b.mul(row, window.out_width), place)
+        divisor = self._divisor(line, place, rows, columns) if self.is_average else None
+
+        def visit(channel: Index) -> None:
+            mask = b.mask(b.sub(b.dim(self.y, 1), channel), self.lanes)
+            total = self._under(number, rows, columns, channel, mask)
+            if divisor is not None:
+                total = div(b, total, b.broadcast(divisor, vector_of(self.lanes)))
+            self.epilogue.store_row(b, total, self.y, [pixel, channel], mask)
+
+        channels(visit)
 
     def _span(
         self, place: Index, step: int, border: int, count: int, apart: int, size: int

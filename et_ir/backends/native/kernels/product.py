@@ -72,11 +72,14 @@ class Sizes:
     """Rows that there may be at most, where their number is not known."""
     panel: int = PANEL
     """Columns of a panel of the right matrix, if it is packed."""
+    fine: bool = False
+    """Whether tiles are shared, however many rows there are."""
 
     @property
     def many_rows(self) -> bool:
         """Whether threads share blocks of rows, and not the columns."""
-        return (self.rows if isinstance(self.rows, int) else self.most_rows) >= 2 * BLOCK_ROWS
+        rows = self.rows if isinstance(self.rows, int) else self.most_rows
+        return not self.fine and rows >= 2 * BLOCK_ROWS
 
 
 class _Anchor:
@@ -104,7 +107,7 @@ class _Anchor:
         inner = shape_of(self.left)[-1]
         most = host.most(rows)
         tile = tile_rows(most, host)
-        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most)
+        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most, fine=host.fine)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product and its bias, scaled."""
@@ -196,6 +199,18 @@ def build_product(
     count = b.dim(x, 0)
     if sizes.batch != 1:
         each = b.quotient(count, b.dim(w, 0))
+        if b.fine and isinstance(sizes.columns, int):
+            tile = sizes.tile_rows
+            tiles = b.quotient(b.add(each, tile - 1), tile)
+
+            def one_tile(place: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+                number = b.quotient(place, tiles)
+                first = b.add(b.mul(number, each), b.mul(b.remainder(place, tiles), tile))
+                end = b.min(b.add(first, tile), b.mul(b.add(number, 1), each))
+                rows(first, end, column, width, mask, number)
+
+            shared_tiles(b, sizes, b.dim(y, 1), b.mul(b.dim(w, 0), tiles), one_tile)
+            return
         with b.parallel(b.dim(w, 0)) as number:
             start = b.mul(number, each)
             column_groups(

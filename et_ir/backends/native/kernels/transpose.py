@@ -33,7 +33,7 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     made = [sizes[dim] for dim in permutation]
     last = len(sizes) - 1
     moves = permutation[-1] != last
-    in_blocks = moves and type.element_type == f32
+    in_blocks = moves and type.element_type == f32 and not host.fine
     # Blocks at the ends of the innermost dimensions are of sizes that the code knows.
     inner = [permutation[-1], last] if in_blocks else []
     operands = [
@@ -43,7 +43,9 @@ def transpose_kernel(host: Host, kernel: KernelOp) -> None:
     lanes = host.lanes
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        if in_blocks:
+        if b.fine:
+            _build_each(b, permutation, *buffers)
+        elif in_blocks:
             _build_blocks(b, permutation, lanes, *buffers)
         elif moves:
             _build_elements(b, permutation, *buffers)
@@ -90,6 +92,13 @@ def _build_rows(b: LoopBuilder, permutation: Sequence[int], lanes: int, x: SSAVa
             move(loop.index, None, width)
         with b.for_(whole, sizes[-1], lanes) as loop:
             move(loop.index, b.mask(b.sub(sizes[-1], loop.index), lanes), lanes)
+
+
+def _build_each(b: LoopBuilder, permutation: Sequence[int], x: SSAValue, y: SSAValue) -> None:
+    """An iteration for each element of the result."""
+    with b.each([b.dim(y, dim) for dim in range(len(permutation))]) as there:
+        here = [there[permutation.index(dim)] for dim in range(len(permutation))]
+        b.set_element(b.element(x, here), y, there)
 
 
 def _build_elements(b: LoopBuilder, permutation: Sequence[int], x: SSAValue, y: SSAValue) -> None:

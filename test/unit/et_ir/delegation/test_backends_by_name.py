@@ -56,7 +56,18 @@ def test_found_by_name_and_id():
     register_backend(demo)
     assert find_backend("demo") is demo
     assert details_of("Demo") is Demo
-    assert backend_names() == ["coreml", "demo", "ethos-u", "native", "nested", "openvino", "tosa", "vgf", "xnnpack"]
+    assert backend_names() == [
+        "coreml",
+        "demo",
+        "ethos-u",
+        "native",
+        "nested",
+        "openvino",
+        "tosa",
+        "vgf",
+        "vulkan",
+        "xnnpack",
+    ]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
 
 
@@ -69,7 +80,7 @@ def test_missing():
     assert caught.value.exit_code == 4
     with pytest.raises(
         MissingBackend,
-        match="backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, xnnpack, did you mean 'nested'",
+        match="backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, vulkan, xnnpack, did you mean 'nested'",
     ):
         find_backend("NESTED")
     with pytest.raises(
@@ -127,6 +138,7 @@ def test_installed(monkeypatch):
         "openvino",
         "tosa",
         "vgf",
+        "vulkan",
         "wrong",
         "xnnpack",
     ]

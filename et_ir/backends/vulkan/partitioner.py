@@ -1,0 +1,80 @@
+"""Partitioner of the Vulkan backend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from et_ir.backends.native.forms import is_view
+from et_ir.backends.native.partitioner import KEPT, NativeSupport, is_kept
+from et_ir.backends.vulkan.backend import SpirvBackend
+from et_ir.delegation.backends_by_name import Backend
+from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.support import OperatorSupport
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+__all__ = ["BACKEND", "VulkanPartitioner"]
+
+
+class VulkanSupport(OperatorSupport):
+    """Ops of tensors of known sizes that the native backend has loops for."""
+
+    def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
+        self._native = NativeSupport(method, only, without)
+
+    def refusal(self, op: Operation) -> Diagnostic | None:
+        found = self._native.refusal(op)
+        if found is not None or not isinstance(op, SchemaOp):
+            return found
+        for value in (*op.operands, *op.results):
+            if not is_tensor(value.type):
+                return Diagnostic("an argument is known only at run time", str(value.type))
+            if not value.type.has_static_shape():
+                return Diagnostic("dynamic size", str(value.type))
+        return None
+
+
+class VulkanPartitioner(CapabilityPartitioner):
+    """Takes what there are shaders for. With `only`, no other operators; without those of `without`."""
+
+    def __init__(self, *, only: Sequence[str] = (), without: Sequence[str] = (), min_ops: int = 1):
+        super().__init__(DelegationSpec(SpirvBackend.backend_id))
+        self.min_ops = min_ops
+        self._only, self._without = operators(only), operators(without)
+
+    def support(self, method: FuncOp) -> OperatorSupport:
+        return VulkanSupport(method, self._only, self._without)
+
+    def ops_to_not_decompose(
+        self,
+    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
+        return [name for name in KEPT if name not in self._without], is_kept
+
+    def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
+        if all(isinstance(op, SchemaOp) and is_view(op) for op in ops):
+            return Diagnostic("the partition computes nothing", "it only moves elements")
+        return super().refuse_partition(ops)
+
+
+def _partitioner(options: Mapping[str, str]) -> VulkanPartitioner:
+    check_options(options, ("only", "without", "min"))
+    return VulkanPartitioner(
+        only=operators_option(options, "only"),
+        without=operators_option(options, "without"),
+        min_ops=number_option(options, "min", 1),
+    )
+
+
+BACKEND: Final = Backend("vulkan", SpirvBackend, _partitioner)
+"""The backend of compute shaders."""

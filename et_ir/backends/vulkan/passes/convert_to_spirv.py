@@ -1,0 +1,977 @@
+"""Conversion of kernels to compute shaders, and of their calls to dispatches.
+
+An iteration of a kernel's parallel loop becomes an invocation. Structured control flow stays structured: loops and
+branches become blocks with merge instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Final, TypeAlias, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, math, memref, scf, vector
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    VectorType,
+    i1,
+    i32,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.backends.native.elements import width_of
+from et_ir.diagnostics import PassReport, diagnose
+from et_ir.dialects.native import CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
+from et_ir.dialects.native.types import memref_type
+from et_ir.dialects.spirv import (
+    AccessChainOp,
+    ArrayType,
+    AtomicMinimumOp,
+    BranchOp,
+    ConstantOp,
+    DispatchOp,
+    EntryPointOp,
+    ExtendedOp,
+    InstructionOp,
+    LoadOp,
+    LoopBranchOp,
+    PointerType,
+    RuntimeArrayType,
+    SelectionBranchOp,
+    ShaderOp,
+    StoreOp,
+    StructType,
+    VariableOp,
+)
+from et_ir.dialects.spirv import ReturnOp as SpirvReturnOp
+from et_schema.spirv import LOCAL_SIZE, BuiltIn, Capability, Extended, Op, StorageClass
+from et_schema.vulkan import ROW
+
+__all__ = ["MAX_LOCAL_BYTES", "ConvertToSpirvPass"]
+
+MAX_LOCAL_BYTES: Final = 16 * 1024
+"""Bytes of arrays that an invocation may have for itself."""
+
+MOST_STEPS: Final = 2**31 - 1
+"""The number of iterations where there is no smaller bound."""
+
+_Index: TypeAlias = int | SSAValue
+
+
+@dataclass(frozen=True)
+class ConvertToSpirvPass(ModulePass):
+    """Make a shader of each kernel, and a dispatch of each call.
+
+    A buffer of a kernel is bound to the descriptor of its place among the buffers; its sizes, and other numbers, are
+    pushed in the order of the arguments. A kernel that reports has one more buffer, at the end, whose first word is the
+    least number reported. Indices have 32 bits. Vectors have one element: `lower-vectors{lanes=1}`.
+
+    Before:
+
+    ```mlir
+    func.func private @relu(%x: memref<?xf32>, %y: memref<?xf32>) {
+      %n = memref.dim %y, %c0 : memref<?xf32>
+      scf.parallel (%i) = (%c0) to (%n) step (%c1) { ... }
+    }
+    func.call @relu(%a, %b) : (memref<?xf32>, memref<?xf32>) -> ()
+    ```
+
+    After:
+
+    ```mlir
+    spirv.shader "relu" ["Shader"] {
+      %x = spirv.variable binding 0 read_only : ...
+      spirv.entry_point 64 { ... }
+    }
+    spirv.dispatch "relu"(%a, %b) words [16, 16] invocations 16 : memref<16xf32>, memref<16xf32>
+    ```
+    """
+
+    name = "convert-to-spirv"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
+        kernels = {one.sym_name.data: one for one in functions if one.sym_visibility is not None}
+        for function in functions:
+            if function.sym_visibility is None:
+                _dispatches(function, kernels)
+        for function in kernels.values():
+            op.body.block.insert_op_before(_Conversion(function).shader(), function)
+        for function in kernels.values():
+            op.body.block.erase_op(function)
+
+
+def _refused(op: Operation, text: str, fix: str) -> PassReport:
+    return PassReport("kernels cannot be converted to shaders", [diagnose(op, text, fix)])
+
+
+# -- calls
+
+
+def _dispatches(function: FuncOp, kernels: Mapping[str, FuncOp]) -> None:
+    """Replace the calls in the function of a partition."""
+    block = function.body.block
+    for call in list(block.ops):
+        if not isinstance(call, CallOp):
+            continue
+        kernel = kernels.get(call.callee.string_value())
+        if kernel is None:
+            raise _refused(call, f"'{call.callee.string_value()}' is no kernel", "call a private function")
+        buffers: list[SSAValue] = []
+        words: list[int] = []
+        sizes: dict[SSAValue, list[int]] = {}
+        numbers: dict[SSAValue, int] = {}
+        for value, argument in zip(call.arguments, kernel.body.block.args, strict=True):
+            if isinstance(value.type, MemRefType):
+                buffers.append(value)
+                known = _sizes_of(value)
+                sizes[argument] = known
+                words += [
+                    size
+                    for size, told in zip(known, memref_type(argument).get_shape(), strict=True)
+                    if told < 0
+                ]
+            else:
+                numbers[argument] = _known(value, {}, {})
+                words.append(numbers[argument])
+        count = _iterations(kernel, sizes, numbers)
+        if count:
+            steps = _most_steps(kernel, sizes, numbers)
+            made = DispatchOp(kernel.sym_name.data, buffers, words, count, steps)
+            made.attributes.update(call.attributes)
+            block.insert_op_before(made, call)
+        call.detach()
+        call.erase()
+
+
+def _sizes_of(buffer: SSAValue) -> list[int]:
+    """The sizes of a buffer in the function of a partition."""
+    shape = memref_type(buffer).get_shape()
+    owner = buffer.owner
+    if all(size >= 0 for size in shape):
+        return list(shape)
+    assert isinstance(owner, memref.ReinterpretCastOp | memref.ViewOp)
+    given = iter(owner.sizes)
+    return [size if size >= 0 else _known(next(given), {}, {}) for size in shape]
+
+
+def _iterations(kernel: FuncOp, sizes: Mapping[SSAValue, Sequence[int]], numbers: dict[SSAValue, int]) -> int:
+    """How often the parallel loop of a kernel is run in a call."""
+    loop = _loop_of(kernel)
+    start, end, step = (
+        _known(bounds[0], sizes, numbers) for bounds in (loop.lowerBound, loop.upperBound, loop.step)
+    )
+    return max(0, -(-(end - start) // step))
+
+
+def _loop_of(kernel: FuncOp) -> scf.ParallelOp:
+    loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ParallelOp)]
+    if len(loops) != 1 or len(loops[0].lowerBound) != 1:
+        raise _refused(
+            kernel,
+            f"'{kernel.sym_name.data}' has {len(loops)} parallel loops, not one of one dimension",
+            "run split-parallel-loops",
+        )
+    return loops[0]
+
+
+def _most_steps(kernel: FuncOp, sizes: Mapping[SSAValue, Sequence[int]], numbers: dict[SSAValue, int]) -> int:
+    """An upper bound of the iterations of all sequential loops that an invocation runs through."""
+    loop = _loop_of(kernel)
+    start, end = (_known(bounds[0], sizes, numbers) for bounds in (loop.lowerBound, loop.upperBound))
+    spans = _Spans(sizes, numbers, {loop.body.block.args[0]: (start, max(start, end - 1))})
+    return _steps(loop.body.block, spans)
+
+
+def _steps(block: Block, spans: _Spans) -> int:
+    total = 0
+    for op in block.ops:
+        if isinstance(op, scf.ForOp):
+            (first, _), (_, end), (step, _) = (spans.of(value) for value in (op.lb, op.ub, op.step))
+            count = max(0, -(-spans.most_between(op.lb, op.ub) // max(step, 1)))
+            spans.known[op.body.block.args[0]] = (first, max(first, end - 1))
+            total += count * (1 + _steps(op.body.block, spans))
+        else:
+            total += sum(_steps(inner, spans) for region in op.regions for inner in region.blocks)
+    return min(total, MOST_STEPS)
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """The least and the greatest number that indices may be, in a call."""
+
+    sizes: Mapping[SSAValue, Sequence[int]]
+    numbers: dict[SSAValue, int]
+    known: dict[SSAValue, tuple[int, int]]
+
+    def of(self, value: SSAValue) -> tuple[int, int]:
+        """The span of an index."""
+        found = self.known.get(value)
+        if found is None:
+            found = self.known[value] = self._computed(value)
+        return found
+
+    def most_between(self, start: SSAValue, end: SSAValue) -> int:
+        """The greatest difference of two indices, of which the second may be computed of the first."""
+        found = self.of(end)[1] - self.of(start)[0]
+        owner = end.owner
+        if end is start:
+            return 0
+        if isinstance(start.owner, arith.AddiOp):
+            for one, other in ((start.owner.lhs, start.owner.rhs), (start.owner.rhs, start.owner.lhs)):
+                found = min(found, self.most_between(one, end) - self.of(other)[0])
+        if isinstance(owner, arith.MinSIOp):
+            found = min(found, *(self.most_between(start, operand) for operand in owner.operands))
+        if isinstance(owner, arith.AddiOp):
+            for one, other in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)):
+                found = min(found, self.most_between(start, one) + self.of(other)[1])
+        return found
+
+    def _computed(self, value: SSAValue) -> tuple[int, int]:
+        owner = value.owner
+        if value in self.numbers:
+            return self.numbers[value], self.numbers[value]
+        if isinstance(owner, arith.ConstantOp | memref.DimOp) and isinstance(value.type, IndexType):
+            number = _known(value, self.sizes, self.numbers)
+            return number, number
+        if isinstance(owner, arith.SelectOp):
+            spans = self.of(owner.lhs), self.of(owner.rhs)
+            return min(low for low, _ in spans), max(high for _, high in spans)
+        apply = _ARITHMETIC.get(type(owner)) if isinstance(owner, Operation) else None
+        if apply is None or not isinstance(owner, Operation):
+            return -MOST_STEPS, MOST_STEPS
+        (a, b), (c, d) = (self.of(operand) for operand in owner.operands)
+        if isinstance(owner, arith.RemUIOp):
+            return 0, max(0, d - 1)
+        if isinstance(owner, arith.DivUIOp):
+            a, b, c, d = max(a, 0), max(b, 0), max(c, 1), max(d, 1)
+        ends = [apply(x, y) for x in (a, b) for y in (c, d)]
+        if isinstance(owner, arith.SubiOp):
+            return min(ends), max(min(ends), self.most_between(owner.rhs, owner.lhs))
+        return min(ends), max(ends)
+
+
+_ARITHMETIC: Final[dict[type[Operation], Callable[[int, int], int]]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.DivUIOp: lambda a, b: a // b,
+    arith.RemUIOp: lambda a, b: a % b,
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
+}
+"""Index arithmetic on numbers that are not negative."""
+
+
+def _known(value: SSAValue, sizes: Mapping[SSAValue, Sequence[int]], numbers: dict[SSAValue, int]) -> int:
+    """The number that an index is, given the sizes of buffers and other indices."""
+    if value in numbers:
+        return numbers[value]
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    if isinstance(owner, memref.DimOp) and owner.source in sizes:
+        return sizes[owner.source][_known(owner.index, sizes, numbers)]
+    if isinstance(owner, memref.DimOp):
+        return _sizes_of(owner.source)[_known(owner.index, sizes, numbers)]
+    if isinstance(owner, Operation) and type(owner) in _ARITHMETIC:
+        a, b = (_known(operand, sizes, numbers) for operand in owner.operands)
+        numbers[value] = _ARITHMETIC[type(owner)](a, b)
+        return numbers[value]
+    place = owner if isinstance(owner, Operation) else cast("Operation", owner.parent_op())
+    raise _refused(place, "an index is not known when the program is compiled", "use fixed sizes")
+
+
+# -- shaders
+
+_BINARY: Final[dict[type[Operation], Op]] = {
+    arith.AddiOp: Op.IAdd,
+    arith.SubiOp: Op.ISub,
+    arith.MuliOp: Op.IMul,
+    arith.DivUIOp: Op.UDiv,
+    arith.DivSIOp: Op.SDiv,
+    arith.RemUIOp: Op.UMod,
+    arith.RemSIOp: Op.SRem,
+    arith.AndIOp: Op.BitwiseAnd,
+    arith.OrIOp: Op.BitwiseOr,
+    arith.XOrIOp: Op.BitwiseXor,
+    arith.ShLIOp: Op.ShiftLeftLogical,
+    arith.ShRUIOp: Op.ShiftRightLogical,
+    arith.ShRSIOp: Op.ShiftRightArithmetic,
+    arith.AddfOp: Op.FAdd,
+    arith.SubfOp: Op.FSub,
+    arith.MulfOp: Op.FMul,
+    arith.DivfOp: Op.FDiv,
+}
+
+_LOGICAL: Final[dict[type[Operation], Op]] = {
+    arith.AndIOp: Op.LogicalAnd,
+    arith.OrIOp: Op.LogicalOr,
+    arith.XOrIOp: Op.LogicalNotEqual,
+    arith.AddiOp: Op.LogicalNotEqual,
+    arith.MuliOp: Op.LogicalAnd,
+}
+"""The same for bits, whose sum has no carry."""
+
+_EXTENDED: Final[dict[type[Operation], Extended]] = {
+    arith.MinSIOp: Extended.SMin,
+    arith.MaxSIOp: Extended.SMax,
+    arith.MinUIOp: Extended.UMin,
+    arith.MaxUIOp: Extended.UMax,
+    math.AbsFOp: Extended.FAbs,
+    math.CeilOp: Extended.Ceil,
+    math.FloorOp: Extended.Floor,
+    math.SqrtOp: Extended.Sqrt,
+    math.TruncOp: Extended.Trunc,
+    math.RoundEvenOp: Extended.RoundEven,
+    math.FmaOp: Extended.Fma,
+    vector.FMAOp: Extended.Fma,
+}
+
+_EXTREMA: Final[dict[type[Operation], tuple[Op, bool]]] = {
+    arith.MaximumfOp: (Op.FOrdGreaterThan, True),
+    arith.MinimumfOp: (Op.FOrdLessThan, True),
+    arith.MaxnumfOp: (Op.FOrdGreaterThan, False),
+    arith.MinnumfOp: (Op.FOrdLessThan, False),
+}
+"""The comparison for which the first operand is taken, and whether a NaN is taken before a number."""
+
+_FLOAT_PREDICATES: Final = {
+    "oeq": Op.FOrdEqual,
+    "ogt": Op.FOrdGreaterThan,
+    "oge": Op.FOrdGreaterThanEqual,
+    "olt": Op.FOrdLessThan,
+    "ole": Op.FOrdLessThanEqual,
+    "one": Op.FOrdNotEqual,
+    "ueq": Op.FUnordEqual,
+    "ugt": Op.FUnordGreaterThan,
+    "uge": Op.FUnordGreaterThanEqual,
+    "ult": Op.FUnordLessThan,
+    "ule": Op.FUnordLessThanEqual,
+    "une": Op.FUnordNotEqual,
+}
+
+_INTEGER_PREDICATES: Final = {
+    "eq": Op.IEqual,
+    "ne": Op.INotEqual,
+    "slt": Op.SLessThan,
+    "sle": Op.SLessThanEqual,
+    "sgt": Op.SGreaterThan,
+    "sge": Op.SGreaterThanEqual,
+    "ult": Op.ULessThan,
+    "ule": Op.ULessThanEqual,
+    "ugt": Op.UGreaterThan,
+    "uge": Op.UGreaterThanEqual,
+}
+_ARITH_PREDICATES: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+"""By the numbers of `arith.cmpi`."""
+
+_CONVERSIONS: Final = {
+    "sext": Op.SConvert,
+    "zext": Op.UConvert,
+    "trunc": Op.UConvert,
+    "sitofp": Op.ConvertSToF,
+    "uitofp": Op.ConvertUToF,
+}
+
+_WIDTHS: Final = {8: Capability.Int8, 16: Capability.Int16, 64: Capability.Int64}
+_STORED: Final = {8: Capability.StorageBuffer8BitAccess, 16: Capability.StorageBuffer16BitAccess}
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    """A buffer: the variable that it is in, the place of its first element there, its sizes."""
+
+    variable: SSAValue
+    start: _Index
+    sizes: Sequence[_Index]
+    element: Attribute
+
+
+class _Conversion:
+    """Makes the shader of one kernel."""
+
+    def __init__(self, function: FuncOp):
+        self._function = function
+        self._head = Block()
+        self._region = Region()
+        self._block = Block()
+        self._values: dict[SSAValue, SSAValue] = {}
+        self._buffers: dict[SSAValue, _Buffer] = {}
+        self._constants: dict[Attribute, SSAValue] = {}
+        self._locals: list[VariableOp] = []
+        self._local_bytes = 0
+        self._types: set[Attribute] = set()
+        self._stored: set[Attribute] = set()
+        self._status: VariableOp | None = None
+
+    def shader(self) -> ShaderOp:
+        """The shader."""
+        self._region.add_block(self._block)
+        entry = self._block
+        self._arguments()
+        loop = _loop_of(self._function)
+        for op in self._function.body.block.ops:
+            if op is loop:
+                self._invocation(loop)
+            elif not isinstance(op, ReturnOp):
+                self._op(op)
+        self._add(SpirvReturnOp())
+        for local in reversed(self._locals):
+            first = entry.first_op
+            assert first is not None
+            entry.insert_op_before(local, first)
+        self._head.add_op(EntryPointOp(LOCAL_SIZE, self._region))
+        return ShaderOp(self._function.sym_name.data, self._capabilities(), Region(self._head))
+
+    def _capabilities(self) -> list[str]:
+        found = {Capability.Shader}
+        for value in self._region.walk():
+            for result in value.results:
+                self._types.add(result.type)
+        for type in self._types:
+            if isinstance(type, IntegerType):
+                width = width_of(cast("Attribute", type))
+                found |= {_WIDTHS[width]} if width in _WIDTHS else set()
+            if isinstance(type, AnyFloat) and type.bitwidth == 64:
+                found.add(Capability.Float64)
+        for type in self._stored:
+            width = width_of(type)
+            if width in _STORED:
+                found.add(_STORED[width])
+            if isinstance(type, IntegerType) and width in _WIDTHS:
+                found.add(_WIDTHS[width])
+        return [one.name for one in sorted(found)]
+
+    # -- arguments
+
+    def _arguments(self) -> None:
+        function = self._function
+        written = _written(function)
+        words: list[tuple[SSAValue, int]] = []
+        for argument in function.body.block.args:
+            if isinstance(argument.type, MemRefType):
+                shape = memref_type(argument).get_shape()
+                words += [(argument, dim) for dim, size in enumerate(shape) if size < 0]
+            else:
+                words.append((argument, -1))
+        pushed: VariableOp | None = None
+        if words:
+            block = StructType.of([i32] * len(words))
+            pushed = VariableOp(PointerType.of(StorageClass.PushConstant, block))
+            pushed.result.name_hint = "words"
+        numbers: dict[tuple[SSAValue, int], SSAValue] = {}
+        binding = 0
+        for argument in function.body.block.args:
+            if not isinstance(argument.type, MemRefType):
+                continue
+            made = self._storage(binding, memref_type(argument).element_type, argument not in written)
+            made.result.name_hint = argument.name_hint
+            binding += 1
+            self._buffers[argument] = _Buffer(made.result, 0, (), memref_type(argument).element_type)
+        if any(isinstance(op, ReportOp) for op in function.walk()):
+            self._status = self._storage(binding, i32, False)
+            self._status.result.name_hint = "status"
+        if pushed is not None:
+            self._head.add_op(pushed)
+            for place, key in enumerate(words):
+                pointer = self._made(AccessChainOp(pushed.result, [self._number(place)]))
+                numbers[key] = self._made(LoadOp(pointer))
+        for argument in function.body.block.args:
+            if isinstance(argument.type, MemRefType):
+                shape = memref_type(argument).get_shape()
+                sizes = [size if size >= 0 else numbers[argument, dim] for dim, size in enumerate(shape)]
+                before = self._buffers[argument]
+                self._buffers[argument] = _Buffer(before.variable, 0, sizes, before.element)
+            else:
+                self._values[argument] = numbers[argument, -1]
+
+    def _storage(self, binding: int, element: Attribute, read_only: bool) -> VariableOp:
+        self._stored.add(element)
+        block = StructType.of([RuntimeArrayType(element)])
+        made = VariableOp(
+            PointerType.of(StorageClass.StorageBuffer, block), binding=binding, read_only=read_only
+        )
+        self._head.add_op(made)
+        return made
+
+    def _invocation(self, loop: scf.ParallelOp) -> None:
+        """The body of the loop, for the iteration of the invocation's number, if there is such."""
+        vector3 = VectorType(i32, [3])
+        variable = VariableOp(PointerType.of(StorageClass.Input, vector3), builtin=BuiltIn.GlobalInvocationId)
+        self._head.add_op(variable)
+        variable.result.name_hint = "id"
+        column, row = (
+            self._made(LoadOp(self._made(AccessChainOp(variable.result, [self._number(dim)]))))
+            for dim in (0, 1)
+        )
+        number = self._plus(column, self._times(row, ROW))
+        start, end, step = (
+            self._index(bounds[0]) for bounds in (loop.lowerBound, loop.upperBound, loop.step)
+        )
+        place = self._plus(start, self._times(number, step))
+        # A place beyond the end may wrap around; the number of iterations does not.
+        span = self._minus(end, start)
+        padded = self._plus(span, self._minus(step, 1))
+        tiles = padded
+        if step != 1:
+            tiles = self._made(InstructionOp(Op.UDiv, [self._value_of(padded), self._value_of(step)]))
+        some = self._compare(Op.SLessThan, number, tiles)
+        body, after = Block(), Block()
+        self._add(SelectionBranchOp(some, body, after, after))
+        self._continue(body)
+        self._values[loop.body.block.args[0]] = self._value_of(place)
+        for op in loop.body.block.ops:
+            if not isinstance(op, scf.ReduceOp):
+                self._op(op)
+        self._add(BranchOp(after))
+        self._continue(after)
+
+    # -- ops
+
+    def _op(self, op: Operation) -> None:
+        kind = type(op)
+        if kind in _BINARY:
+            self._binary(op)
+            return
+        if kind in _EXTENDED:
+            self._define(op, ExtendedOp(_EXTENDED[kind], self._operands(op)))
+            return
+        if kind in _EXTREMA:
+            self._values[op.results[0]] = self._extremum(*_EXTREMA[kind], *self._operands(op))
+            return
+        match op:
+            case arith.ConstantOp():
+                self._values[op.result] = self._constant(op.value)
+            case arith.NegfOp():
+                self._define(op, InstructionOp(Op.FNegate, self._operands(op)))
+            case arith.CmpiOp():
+                predicate = _ARITH_PREDICATES[op.predicate.value.data]
+                self._values[op.result] = self._compared(predicate, *self._operands(op))
+            case CompareOp():
+                self._values[op.result] = self._compared(op.predicate.data, *self._operands(op))
+            case arith.SelectOp() | SelectOp():
+                self._define(op, InstructionOp(Op.Select, self._operands(op)))
+            case arith.IndexCastOp() | arith.ExtSIOp():
+                self._values[op.results[0]] = self._resized(op)
+            case arith.SIToFPOp():
+                self._define(op, InstructionOp(Op.ConvertSToF, self._operands(op), _scalar(op.result.type)))
+            case arith.ExtFOp() | arith.TruncFOp():
+                self._define(op, InstructionOp(Op.FConvert, self._operands(op), _scalar(op.result.type)))
+            case ConvertOp():
+                self._values[op.result] = self._converted(op)
+            case DotOp():
+                self._values[op.result] = self._dot(*self._operands(op))
+            case vector.BitcastOp() | arith.BitcastOp():
+                self._define(op, InstructionOp(Op.Bitcast, self._operands(op), _scalar(op.results[0].type)))
+            case math.CopySignOp():
+                self._values[op.result] = self._signed(*self._operands(op))
+            case vector.BroadcastOp():
+                self._values[op.vector] = self._value(op.source)
+            case vector.ReductionOp() if op.acc is None:
+                self._values[op.dest] = self._value(op.vector)
+            case vector.CreateMaskOp():
+                count = self._value(op.mask_dim_sizes[0])
+                self._values[op.mask_vector] = self._compare(Op.SGreaterThan, count, 0)
+            case ReportOp():
+                assert self._status is not None
+                pointer = AccessChainOp(self._status.result, [self._number(0), self._number(0)])
+                self._add(AtomicMinimumOp(self._made(pointer), self._number(op.number.value.data)))
+            case PrefetchOp():
+                pass
+            case scf.ForOp():
+                self._for(op)
+            case scf.IfOp():
+                self._if(op)
+            case _:
+                self._memory(op)
+
+    def _memory(self, op: Operation) -> None:
+        match op:
+            case memref.DimOp():
+                size = self._buffers[op.source].sizes[_literal(op.index)]
+                self._values[op.result] = self._value_of(size)
+            case memref.ReinterpretCastOp() | memref.CastOp():
+                self._view(op)
+            case memref.AllocaOp():
+                self._local(op)
+            case memref.LoadOp():
+                self._define(op, LoadOp(self._place(op.memref, op.indices)))
+            case memref.StoreOp():
+                self._add(StoreOp(self._place(op.memref, op.indices), self._value(op.value)))
+            case vector.LoadOp() if _is_single(op.result.type):
+                self._define(op, LoadOp(self._place(op.base, op.indices)))
+            case vector.StoreOp() if _is_single(op.vector.type):
+                self._add(StoreOp(self._place(op.base, op.indices), self._value(op.vector)))
+            case vector.MaskedLoadOp() if _is_single(op.result.type):
+                # The first element is there for sure.
+                mask, otherwise = self._value(op.mask), self._value(op.pass_thru)
+                index = self._value_of(self._offset(op.base, op.indices))
+                buffer = self._buffers[op.base]
+                safe = self._made(InstructionOp(Op.Select, [mask, index, self._value_of(buffer.start)]))
+                found = self._made(LoadOp(self._pointer(buffer, safe)))
+                self._define(op, InstructionOp(Op.Select, [mask, found, otherwise]))
+            case vector.MaskedStoreOp() if _is_single(op.value_to_store.type):
+                then, after = Block(), Block()
+                pointed, value = self._offset(op.base, op.indices), self._value(op.value_to_store)
+                self._add(SelectionBranchOp(self._value(op.mask), then, after, after))
+                self._continue(then)
+                self._add(StoreOp(self._pointer(self._buffers[op.base], pointed), value))
+                self._add(BranchOp(after))
+                self._continue(after)
+            case _:
+                raise _refused(op, f"'{op.name}' has no conversion to spirv", "lower it first")
+
+    def _binary(self, op: Operation) -> None:
+        a, b = self._operands(op)
+        kind = type(op)
+        if a.type == i1:
+            if kind not in _LOGICAL:
+                raise _refused(op, f"'{op.name}' of bits has no conversion to spirv", "use and, or, xor")
+            self._define(op, InstructionOp(_LOGICAL[kind], [a, b]))
+            return
+        for operand, sign, neutral in ((0, Op.IAdd, 0), (1, Op.IAdd, 0), (0, Op.IMul, 1), (1, Op.IMul, 1)):
+            if _BINARY[kind] == sign and _number_of((a, b)[operand]) == neutral:
+                self._values[op.results[0]] = (a, b)[1 - operand]
+                return
+        self._define(op, InstructionOp(_BINARY[kind], [a, b]))
+
+    def _extremum(self, comparison: Op, propagates: bool, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The greater or lesser of two floats; of a NaN and a number the one or the other."""
+        other = a if propagates else b
+        unordered = self._compare(Op.FUnordNotEqual, other, other)
+        first = self._made(InstructionOp(Op.LogicalOr, [self._compare(comparison, a, b), unordered]))
+        return self._made(InstructionOp(Op.Select, [first, a, b]))
+
+    def _compared(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        if a.type == i1:
+            op = {"eq": Op.LogicalEqual, "ne": Op.LogicalNotEqual}.get(predicate)
+            if op is not None:
+                return self._made(InstructionOp(op, [a, b]))
+            # As bytes with a sign, of which a set bit is -1 where the comparison has one.
+            low, high = (self._constant(IntegerAttr(number, i32)) for number in (0, -1))
+            a, b = (self._made(InstructionOp(Op.Select, [one, high, low])) for one in (a, b))
+        if not isinstance(a.type, AnyFloat):
+            return self._compare(_INTEGER_PREDICATES[predicate], a, b)
+        if predicate in ("ord", "uno"):
+            nan = [self._compare(Op.FUnordNotEqual, one, one) for one in (a, b)]
+            either = self._made(InstructionOp(Op.LogicalOr, nan))
+            return either if predicate == "uno" else self._made(InstructionOp(Op.LogicalNot, [either]))
+        return self._compare(_FLOAT_PREDICATES[predicate], a, b)
+
+    def _resized(self, op: arith.IndexCastOp | arith.ExtSIOp) -> SSAValue:
+        """An integer in more or fewer bits, with its sign."""
+        (value,) = self._operands(op)
+        type = _scalar(op.results[0].type)
+        return value if value.type == type else self._made(InstructionOp(Op.SConvert, [value], type))
+
+    def _converted(self, op: ConvertOp) -> SSAValue:
+        value, type, kind = self._value(op.source), _scalar(op.result.type), op.kind.data
+        if kind == "fptosi":
+            return self._saturated(value, type)
+        if value.type == i1:
+            # A set bit is 1, and -1 with a sign.
+            one = -1 if kind in ("sext", "sitofp") else 1
+            numbers = [self._constant(_number_attribute(number, type)) for number in (one, 0)]
+            return self._made(InstructionOp(Op.Select, [value, *numbers]))
+        if type == i1:
+            low = self._constant(IntegerAttr(1, cast("IntegerType", value.type)))
+            bit = self._made(InstructionOp(Op.BitwiseAnd, [value, low]))
+            return self._compare(Op.IEqual, bit, low)
+        return self._made(InstructionOp(_CONVERSIONS[kind], [value], type))
+
+    def _saturated(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """A float rounded toward zero, or the nearest integer that there is; 0 for a NaN."""
+        integer = cast("IntegerType", type)
+        limit = 2.0 ** (integer.width.data - 1)
+        above, below, zero = (
+            self._constant(_number_attribute(number, value.type)) for number in (limit, -limit, 0.0)
+        )
+        low = self._compare(Op.FOrdLessThan, value, below)
+        high = self._compare(Op.FOrdGreaterThanEqual, value, above)
+        inside = self._compare(Op.FOrdGreaterThanEqual, value, below)
+        safe = self._made(
+            InstructionOp(Op.LogicalAnd, [inside, self._compare(Op.FOrdLessThan, value, above)])
+        )
+        taken = self._made(InstructionOp(Op.Select, [safe, value, zero]))
+        wide = integer if integer.width.data >= 32 else i32
+        made = self._made(InstructionOp(Op.ConvertFToS, [taken], wide))
+        if wide != integer:
+            made = self._made(InstructionOp(Op.SConvert, [made], integer))
+        for mask, number in ((low, -int(limit)), (high, int(limit) - 1)):
+            made = self._made(
+                InstructionOp(Op.Select, [mask, self._constant(IntegerAttr(number, integer)), made])
+            )
+        return made
+
+    def _dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
+        """Sums of products of four bytes, of which the left ones have no sign."""
+        for place in range(4):
+            right, left, top, low = (self._number(number) for number in (8 * place, 24 - 8 * place, 24, 255))
+            shifted = self._made(InstructionOp(Op.ShiftRightLogical, [x, right]))
+            byte = self._made(InstructionOp(Op.BitwiseAnd, [shifted, low]))
+            shifted = self._made(InstructionOp(Op.ShiftLeftLogical, [w, left]))
+            signed = self._made(InstructionOp(Op.ShiftRightArithmetic, [shifted, top]))
+            acc = self._made(
+                InstructionOp(Op.IAdd, [acc, self._made(InstructionOp(Op.IMul, [byte, signed]))])
+            )
+        return acc
+
+    def _signed(self, size: SSAValue, sign: SSAValue) -> SSAValue:
+        """A float with the sign of another.
+
+        By the bits that differ: of `(size & ~mask) | (sign & mask)` llvmpipe of Mesa 22.3 forgets the second mask where
+        all invocations have the same sign.
+        """
+        type = cast("AnyFloat", size.type)
+        bits = IntegerType(type.bitwidth)
+        mask = 1 << (type.bitwidth - 1)
+        number, other = (self._made(InstructionOp(Op.Bitcast, [one], bits)) for one in (size, sign))
+        differ = self._made(InstructionOp(Op.BitwiseXor, [number, other]))
+        turned = self._made(InstructionOp(Op.BitwiseAnd, [differ, self._constant(IntegerAttr(-mask, bits))]))
+        return self._made(
+            InstructionOp(Op.Bitcast, [self._made(InstructionOp(Op.BitwiseXor, [number, turned]))], type)
+        )
+
+    # -- control flow
+
+    def _for(self, op: scf.ForOp) -> None:
+        """A header with the values of an iteration, the body, and the block that goes back."""
+        lower, upper, step = map(self._value, (op.lb, op.ub, op.step))
+        carried = [self._value(value) for value in op.iter_args]
+        types = [one.type for one in carried]
+        header, proceed = Block(arg_types=[i32, *types]), Block(arg_types=types)
+        body, after = Block(), Block()
+        self._add(BranchOp(header, lower, *carried))
+        self._continue(header)
+        index, *values = header.args
+        self._add(LoopBranchOp(self._compare(Op.SLessThan, index, upper), body, after, proceed))
+        self._continue(body)
+        self._values.update(zip(op.body.block.args, header.args, strict=True))
+        last = op.body.block.last_op
+        assert isinstance(last, scf.YieldOp)
+        self._ops(op.body.block)
+        self._add(BranchOp(proceed, *map(self._value, last.operands)))
+        self._continue(proceed)
+        following = self._made(InstructionOp(Op.IAdd, [index, step]))
+        self._add(BranchOp(header, following, *proceed.args))
+        self._continue(after)
+        self._values.update(zip(op.results, values, strict=True))
+
+    def _if(self, op: scf.IfOp) -> None:
+        after = Block(arg_types=[_scalar(type) for type in op.result_types])
+        regions = [op.true_region, op.false_region]
+        branches = [Block() if _has_effects(region) or op.results else after for region in regions]
+        if branches == [after, after]:
+            return
+        self._add(SelectionBranchOp(self._value(op.cond), branches[0], branches[1], after))
+        for region, block in zip(regions, branches, strict=True):
+            if block is after:
+                continue
+            self._continue(block)
+            last = region.block.last_op
+            assert isinstance(last, scf.YieldOp)
+            self._ops(region.block)
+            self._add(BranchOp(after, *map(self._value, last.operands)))
+        self._continue(after)
+        self._values.update(zip(op.results, after.args, strict=True))
+
+    def _ops(self, block: Block) -> None:
+        for op in block.ops:
+            if not isinstance(op, scf.YieldOp):
+                self._op(op)
+
+    def _continue(self, block: Block) -> None:
+        self._region.add_block(block)
+        self._block = block
+
+    # -- buffers
+
+    def _view(self, op: memref.ReinterpretCastOp | memref.CastOp) -> None:
+        """The same memory from another place on, or in another shape."""
+        source = self._buffers[op.operands[0]]
+        type = memref_type(op.results[0])
+        start = source.start
+        if isinstance(op, memref.CastOp):
+            sizes: Sequence[_Index] = source.sizes
+        else:
+            given = iter(op.sizes)
+            sizes = [size if size >= 0 else self._value(next(given)) for size in type.get_shape()]
+            (offset,) = op.static_offsets.get_values()
+            start = self._plus(start, self._value(op.offsets[0]) if op.offsets else offset)
+        known = [size if size >= 0 else other for size, other in zip(type.get_shape(), sizes, strict=True)]
+        self._buffers[op.results[0]] = _Buffer(source.variable, start, known, source.element)
+
+    def _local(self, op: memref.AllocaOp) -> None:
+        """An array of the invocation's own."""
+        type = memref_type(op.memref)
+        count = prod(type.get_shape())
+        element = cast("IntegerType | AnyFloat", type.element_type)
+        self._local_bytes += count * element.bitwidth // 8
+        if self._local_bytes > MAX_LOCAL_BYTES:
+            raise _refused(
+                op,
+                f"invocations have {self._local_bytes:,} bytes of their own, more than {MAX_LOCAL_BYTES:,}",
+                "use a smaller tile",
+            )
+        made = VariableOp(PointerType.of(StorageClass.Function, ArrayType(IntAttr(count), element)))
+        self._locals.append(made)
+        self._buffers[op.memref] = _Buffer(made.result, 0, type.get_shape(), element)
+
+    def _offset(self, base: SSAValue, indices: Sequence[SSAValue]) -> _Index:
+        """The number of an element in the variable of a buffer: by Horner's rule."""
+        buffer = self._buffers[base]
+        place: _Index = 0
+        for index, size in zip(indices, buffer.sizes, strict=True):
+            place = self._plus(self._times(place, size), self._index(index))
+        return self._plus(buffer.start, place)
+
+    def _place(self, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        return self._pointer(self._buffers[base], self._offset(base, indices))
+
+    def _pointer(self, buffer: _Buffer, offset: _Index) -> SSAValue:
+        inside = [self._value_of(offset)]
+        if isinstance(buffer.variable.type, PointerType) and isinstance(
+            buffer.variable.type.pointee, StructType
+        ):
+            inside.insert(0, self._number(0))
+        return self._made(AccessChainOp(buffer.variable, inside))
+
+    # -- values
+
+    def _plus(self, a: _Index, b: _Index) -> _Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0 or b == 0:
+            return b if a == 0 else a
+        return self._made(InstructionOp(Op.IAdd, [self._value_of(a), self._value_of(b)]))
+
+    def _minus(self, a: _Index, b: _Index) -> _Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return a if b == 0 else self._made(InstructionOp(Op.ISub, [self._value_of(a), self._value_of(b)]))
+
+    def _times(self, a: _Index, b: _Index) -> _Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a in (0, 1) or b in (0, 1):
+            return 0 if 0 in (a, b) else b if a == 1 else a
+        return self._made(InstructionOp(Op.IMul, [self._value_of(a), self._value_of(b)]))
+
+    def _compare(self, op: Op, a: _Index, b: _Index) -> SSAValue:
+        return self._made(InstructionOp(op, [self._value_of(a), self._value_of(b)]))
+
+    def _index(self, value: SSAValue) -> _Index:
+        """An index: a number where it is a constant."""
+        owner = value.owner
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+            return owner.value.value.data
+        found = self._value(value)
+        known = _number_of(found)
+        return found if known is None else known
+
+    def _value_of(self, index: _Index) -> SSAValue:
+        return self._number(index) if isinstance(index, int) else index
+
+    def _number(self, number: int) -> SSAValue:
+        return self._constant(IntegerAttr(number, i32))
+
+    def _constant(self, value: Attribute) -> SSAValue:
+        """A constant of the module, once each."""
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            (number, *_) = value.get_values()
+            value = _number_attribute(cast("float", number), _scalar(cast("Attribute", value.type)))
+        if isinstance(value, IntegerAttr):
+            integer = cast("IntegerAttr", value)
+            value = IntegerAttr(integer.value.data, i32) if isinstance(integer.type, IndexType) else integer
+        made = cast("IntegerAttr[IntegerType] | FloatAttr[AnyFloat]", value)
+        if made not in self._constants:
+            self._types.add(made.type)
+            op = ConstantOp(made)
+            self._head.add_op(op)
+            self._constants[made] = op.result
+        return self._constants[made]
+
+    def _operands(self, op: Operation) -> list[SSAValue]:
+        return [self._value(value) for value in op.operands]
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        return self._values[value]
+
+    def _add(self, op: Operation) -> None:
+        self._block.add_op(op)
+
+    def _made(self, op: Operation) -> SSAValue:
+        self._block.add_op(op)
+        return op.results[0]
+
+    def _define(self, before: Operation, after: Operation) -> None:
+        self._values[before.results[0]] = self._made(after)
+
+
+def _written(function: FuncOp) -> set[SSAValue]:
+    """The buffers among the arguments of a kernel that it writes to."""
+    found: set[SSAValue] = set()
+    for op in function.walk():
+        target: SSAValue | None = None
+        match op:
+            case memref.StoreOp():
+                target = op.memref
+            case vector.StoreOp() | vector.MaskedStoreOp():
+                target = op.base
+            case _:
+                continue
+        while isinstance(target.owner, memref.ReinterpretCastOp | memref.CastOp):
+            target = target.owner.operands[0]
+        found.add(target)
+    return found
+
+
+def _has_effects(region: Region) -> bool:
+    """Whether a branch has anything to do."""
+    return bool(region.blocks) and not isinstance(region.block.first_op, scf.YieldOp)
+
+
+def _scalar(type: Attribute) -> Attribute:
+    """The type of a vector's only element, and of an index; other types as they are."""
+    if isinstance(type, IndexType):
+        return i32
+    return cast("VectorType[Attribute]", type).element_type if isinstance(type, VectorType) else type
+
+
+def _is_single(type: Attribute) -> bool:
+    """Whether a vector has one element."""
+    return isinstance(type, VectorType) and prod(type.get_shape()) == 1
+
+
+def _literal(value: SSAValue) -> int:
+    owner = value.owner
+    assert isinstance(owner, arith.ConstantOp)
+    assert isinstance(owner.value, IntegerAttr)
+    return owner.value.value.data
+
+
+def _number_of(value: SSAValue) -> int | None:
+    """The number that a value of a shader is, if it is an integer constant."""
+    owner = value.owner
+    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def _number_attribute(number: float, type: Attribute) -> IntegerAttr | FloatAttr[AnyFloat]:
+    if isinstance(type, AnyFloat):
+        return FloatAttr(float(number), type)
+    return IntegerAttr(int(number), cast("IntegerType", type))

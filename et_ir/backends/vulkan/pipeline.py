@@ -1,0 +1,80 @@
+"""Lowering of a partition to shaders: the passes, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.passes import ModulePass
+
+from et_ir.backends.native.object_code import InstructionSet
+from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
+from et_ir.backends.native.passes.expand_math import ExpandMathPass
+from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
+from et_ir.backends.native.passes.plan_buffers import plan_buffers
+from et_ir.backends.native.pipeline import make_kernels
+from et_ir.backends.vulkan.passes.convert_to_spirv import ConvertToSpirvPass
+from et_ir.backends.vulkan.passes.split_parallel_loops import SplitParallelLoopsPass
+from et_ir.dialects.native import KERNEL
+from et_schema.vulkan import ALIGNMENT
+
+__all__ = ["SPIRV", "Shaders", "observed", "shaders_of", "spirv_passes"]
+
+SPIRV: Final = InstructionSet(
+    "spirv", "", "", "", lanes=1, registers=0, cpu_flags=(), index_bits=32, small=True, fine=True
+)
+"""What loops are made for: scalars, and iterations of parallel loops that are many and short."""
+
+_LISTENER: Final[ContextVar[Callable[[ModuleOp], None] | None]] = ContextVar("spirv_listener", default=None)
+
+
+@contextmanager
+def observed(listener: Callable[[ModuleOp], None]) -> Generator[None]:
+    """Within, `listener` is called with each partition when it is shaders and dispatches."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+@dataclass(frozen=True)
+class Shaders:
+    """A partition as shaders and a function that dispatches them."""
+
+    module: ModuleOp
+    arena_size: int
+    loops: Loops
+    """What they are made of: constants, messages, and the kernels of calls."""
+
+
+def spirv_passes() -> list[ModulePass]:
+    """From loops over buffers to shaders."""
+    return [ExpandMathPass(), LowerVectorsPass(1), SplitParallelLoopsPass(), ConvertToSpirvPass()]
+
+
+def shaders_of(module: ModuleOp) -> Shaders:
+    """Compile a module of edge ops with one method, which becomes kernels."""
+    context = Context()
+    # Transformed filters of Winograd's algorithms would have to be computed at load, and bands need threads.
+    make_kernels(context, module, bands=None, algorithm="direct")
+    loops = loops_of(module, SPIRV)
+    (function,) = (
+        op for op in loops.module.body.block.ops if isinstance(op, FuncOp) and op.sym_visibility is None
+    )
+    calls = [op for op in function.body.block.ops if isinstance(op, CallOp)]
+    for call, (_, number) in zip(calls, loops.calls, strict=True):
+        call.attributes[KERNEL] = IntegerAttr(number, i64)
+    arena = plan_buffers(function, ALIGNMENT)
+    for one in spirv_passes():
+        one.apply(context, loops.module)
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(loops.module)
+    return Shaders(loops.module, arena, loops)

@@ -1,0 +1,80 @@
+"""Types of the `spirv` dialect: pointers and aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.utils.exceptions import VerifyException
+
+from et_schema.spirv import StorageClass
+
+__all__ = ["ArrayType", "PointerType", "RuntimeArrayType", "StructType", "pointer_type"]
+
+
+@irdl_attr_definition
+class PointerType(ParametrizedAttribute, TypeAttribute):
+    """A pointer into a kind of memory, such as `!spirv.ptr<"StorageBuffer", f32>`."""
+
+    name = "spirv.ptr"
+    storage: StringAttr
+    """A name of `StorageClass`."""
+    pointee: Attribute
+    """The type of what is there."""
+
+    @staticmethod
+    def of(storage: StorageClass, pointee: Attribute) -> PointerType:
+        """The type of pointers to a type."""
+        return PointerType(StringAttr(storage.name), pointee)
+
+    @property
+    def storage_class(self) -> StorageClass:
+        """The kind of memory."""
+        return StorageClass[self.storage.data]
+
+    def verify(self) -> None:
+        if self.storage.data not in StorageClass.__members__:
+            known = ", ".join(StorageClass.__members__)
+            raise VerifyException(f"[ptr_c1] '{self.storage.data}' is none of {known}")
+
+
+@irdl_attr_definition
+class StructType(ParametrizedAttribute, TypeAttribute):
+    """A block of memory that is shared with the host: numbers of 32 bits, or one array whose size is not known."""
+
+    name = "spirv.struct"
+    members: ArrayAttr[Attribute]
+    """Types of the members."""
+
+    @staticmethod
+    def of(members: Sequence[Attribute]) -> StructType:
+        """A block with these members."""
+        return StructType(ArrayAttr(members))
+
+
+@irdl_attr_definition
+class RuntimeArrayType(ParametrizedAttribute, TypeAttribute):
+    """Elements without gaps, as many as the buffer has."""
+
+    name = "spirv.rtarray"
+    element: Attribute
+    """The type of an element."""
+
+
+@irdl_attr_definition
+class ArrayType(ParametrizedAttribute, TypeAttribute):
+    """A known number of elements, in memory of one invocation."""
+
+    name = "spirv.array"
+    count: IntAttr
+    """The number of elements."""
+    element: Attribute
+    """The type of an element."""
+
+
+def pointer_type(value: SSAValue) -> PointerType:
+    """The type of a value that is a pointer."""
+    assert isinstance(value.type, PointerType)
+    return value.type

@@ -1,0 +1,1 @@
+"""Runtime of the Vulkan backend: compute shaders on a device that the Vulkan loader finds."""

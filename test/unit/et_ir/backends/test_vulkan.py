@@ -1,0 +1,272 @@
+"""The Vulkan backend: which ops it takes, what its shaders are and compute, and its errors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from vulkan_device import check_shaders, require_device
+
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends.vulkan import VulkanPartitioner
+from et_ir.delegation.backends_by_name import parse_backend
+from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.pte import read_pte
+from et_schema.vulkan import BACKEND, VulkanProgram, capabilities_of, read_vulkan
+from et_vm.backends.vulkan.device import open_device
+from et_vm.program import Program
+from et_vm.runtime import Runtime
+
+CONFIG = ExecutorchBackendConfig(target="et-vm")
+
+
+class Net(nn.Module):
+    """Layers of most families."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.norm = nn.BatchNorm2d(8)
+        self.depthwise = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.layer_norm = nn.LayerNorm(16)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = nn.functional.hardswish(self.norm(self.stem(x)))
+        y = nn.functional.max_pool2d(self.depthwise(y) + y, 2)
+        y = nn.functional.gelu(self.up(y))
+        rows = self.layer_norm(y.flatten(2).mean(1).reshape(-1, 16))
+        return torch.softmax(self.head(rows), -1)
+
+
+def lowered(module: nn.Module, *inputs: Any, **options: Any) -> Any:
+    with warnings.catch_warnings(action="ignore"):
+        program = torch.export.export(module.eval(), inputs)
+    return to_edge_transform_and_lower(program, partitioner=VulkanPartitioner(**options))
+
+
+def file_of(module: nn.Module, *inputs: Any, **options: Any) -> bytes:
+    return lowered(module, *inputs, **options).to_executorch(CONFIG).buffer
+
+
+def blob_of(file: bytes) -> memoryview:
+    pte = read_pte(file)
+    (delegate,) = pte.program.execution_plan[0].delegates
+    assert delegate.processed is not None
+    return pte.delegate_data(delegate.processed)
+
+
+def shaders_of(file: bytes) -> VulkanProgram:
+    return read_vulkan(blob_of(file))
+
+
+def load(file: bytes, **options: Any) -> Any:
+    return Runtime().load_program(file, **{"allow_native": True, **options}).load_method("forward")
+
+
+def net() -> tuple[nn.Module, torch.Tensor]:
+    torch.manual_seed(0)
+    return Net().eval(), torch.randn(2, 3, 16, 16)
+
+
+def test_a_network(tmp_path: Path) -> None:
+    module, x = net()
+    file = file_of(module, x)
+    assert [one.name for one in Program.load(file).instructions(0)] == [BACKEND]
+    check_shaders(shaders_of(file), tmp_path)
+    require_device()
+    method = load(file, poison=True)
+    for _ in range(2):
+        torch.testing.assert_close(method.execute([x])[0], module(x), rtol=1e-4, atol=1e-6)
+
+
+def test_the_same_bytes_each_time() -> None:
+    module, x = net()
+    assert file_of(module, x) == file_of(module, x)
+
+
+class Rounded(nn.Module):
+    """Arithmetic of bytes and of 64 bits, and masks."""
+
+    def forward(self, x: torch.Tensor, n: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        some = mask & (n > 2**33 + 3)
+        y = torch.where(some, x, -x)
+        return y, torch.where(some, n * 3 + 1, n), some, torch.fmod(y, 0.3)
+
+
+def test_capabilities_are_those_of_what_is_computed(tmp_path: Path) -> None:
+    inputs = torch.randn(9), torch.arange(2**33, 2**33 + 9), torch.arange(9) % 2 == 0
+    file = file_of(Rounded(), *inputs)
+    program = shaders_of(file)
+    check_shaders(program, tmp_path)
+    assert {"Int64", "Int8", "Float64"} <= {
+        one.name for one in map(_capability, capabilities_of(program)) if one is not None
+    }
+    require_device()
+    for found, expected in zip(load(file).execute([*inputs]), Rounded()(*inputs), strict=True):
+        torch.testing.assert_close(torch.as_tensor(found), expected)
+
+
+def _capability(number: int) -> Any:
+    from et_schema.spirv import Capability
+
+    return Capability(number)
+
+
+def test_signs_of_a_number_that_is_the_same_for_all_invocations() -> None:
+    class Powers(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return torch.pow(x, y)
+
+    inputs = torch.tensor(2.0), torch.tensor([-3.0, -1.0, 3.0, -2.0])
+    file = file_of(Powers(), *inputs)
+    require_device()
+    torch.testing.assert_close(torch.as_tensor(load(file).execute([*inputs])[0]), Powers()(*inputs))
+
+
+def test_more_invocations_than_a_row_of_workgroups() -> None:
+    x = torch.randn(3, 1 << 20)
+    file = file_of(nn.ReLU(), x)
+    (dispatch,) = shaders_of(file).dispatches
+    assert dispatch.invocations == x.numel()
+    require_device()
+    assert torch.equal(torch.as_tensor(load(file).execute([x])[0]), x.relu())
+
+
+def test_indices_out_of_range_are_reported() -> None:
+    file = file_of(nn.Embedding(4, 8), torch.tensor([0, 3]))
+    require_device()
+    method = load(file)
+    method.execute([torch.tensor([1, 2])])
+    with pytest.raises(ExecutorchError, match="embedding") as caught:
+        method.execute([torch.tensor([1, 4])])
+    assert caught.value.code == Error.InvalidArgument
+
+
+def test_options() -> None:
+    backend, options = parse_backend("vulkan:without=relu")
+    module = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    with warnings.catch_warnings(action="ignore"):
+        program = torch.export.export(module.eval(), (torch.randn(2, 4),))
+    made = to_edge_transform_and_lower(program, partitioner=backend.partitioner(options))
+    file = made.to_executorch(CONFIG).buffer
+    assert [one.name for one in Program.load(file).instructions(0)] == [BACKEND, "aten::relu.out"]
+
+
+def test_sizes_known_at_run_time_are_left() -> None:
+    with warnings.catch_warnings(action="ignore"):
+        program = torch.export.export(
+            nn.ReLU(), (torch.randn(3, 4),), dynamic_shapes=({0: torch.export.Dim("n", max=8)},)
+        )
+    report = to_edge_transform_and_lower(program, partitioner=VulkanPartitioner()).delegation
+    assert "dynamic size" in str(report)
+
+
+class TestRunning:
+    def test_shaders_run_only_where_the_user_allows_it(self) -> None:
+        with pytest.raises(ExecutorchError, match="the file holds shaders") as caught:
+            load(file_of(nn.ReLU(), torch.randn(2)), allow_native=False)
+        assert caught.value.code == Error.NotSupported
+        assert "allow_native=True" in str(caught.value.hint)
+
+    def test_a_loop_that_a_driver_ends_early(self) -> None:
+        """Mesa's llvmpipe ends loops after so many iterations, without a word."""
+        require_device()
+
+        class Sum(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x.sum()
+
+        x = torch.ones(300_000)
+        file = file_of(Sum(), x)
+        assert max(one.steps for one in shaders_of(file).dispatches) >= 65_536
+        if open_device().most_steps is None:
+            assert float(load(file).execute([x])[0]) == 300_000
+            return
+        with pytest.raises(ExecutorchError, match="ends loops after") as caught:
+            load(file)
+        assert caught.value.code == Error.NotSupported
+
+    def test_another_version(self) -> None:
+        file = file_of(nn.ReLU(), torch.randn(2))
+        blob = blob_of(file)
+        program = read_vulkan(blob)
+        program.version += 1
+        from et_schema.vulkan import serialize_vulkan
+
+        with pytest.raises(InvalidFile, match="this runtime knows version") as caught:
+            read_vulkan(serialize_vulkan(program))
+        assert caught.value.code == Error.DelegateInvalidCompatibility
+
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (lambda one: setattr(one.dispatches[0], "shader", 9), "shader 9 of 1"),
+            (lambda one: setattr(one.dispatches[0], "words", [0] * 33), "33 words"),
+            (lambda one: setattr(one.dispatches[0], "invocations", 0), "no invocations"),
+            (lambda one: setattr(one.dispatches[0].buffers[0], "number", 7), "input 7 of 1"),
+            (lambda one: setattr(one.dispatches[0].buffers[0], "nbytes", 64), "64 bytes from 0 on of 8"),
+            (lambda one: setattr(one.dispatches[0].buffers[0], "offset", 4), "from 4 on of 8"),
+            (lambda one: setattr(one.shaders[0], "code", b"\0" * 20), "starts with 0x00000000"),
+            (
+                lambda one: setattr(one.shaders[0], "code", bytes(one.shaders[0].code)[:-4]),
+                "ends of functions",
+            ),
+            (lambda one: setattr(one.shaders[0], "code", b"\0" * 7), "a shader of 7 bytes"),
+            (lambda one: setattr(one.inputs[0], "dim_order", b"\1"), "dim order"),
+            (lambda one: setattr(one, "dispatches", []), "nothing is dispatched"),
+        ],
+    )
+    def test_damaged(self, damage: Any, message: str) -> None:
+        from et_schema.vulkan import serialize_vulkan
+
+        program = shaders_of(file_of(nn.ReLU(), torch.randn(2)))
+        damage(program)
+        with pytest.raises(InvalidFile, match=message) as caught:
+            read_vulkan(serialize_vulkan(program))
+        assert caught.value.code == Error.DelegateInvalidCompatibility
+
+    @pytest.mark.parametrize(
+        ("setup", "message"),
+        [
+            (
+                "import ctypes\n"
+                "def missing(name, *rest, **options):\n"
+                "    raise OSError(name)\n"
+                "ctypes.CDLL = missing\n",
+                "the Vulkan loader (libvulkan.so.1) is not installed",
+            ),
+            ("import os\nos.environ['VK_ICD_FILENAMES'] = '/none.json'\n", "there is no Vulkan d"),
+            (
+                "import os\nos.environ['ET_VM_VULKAN_DEVICE'] = 'Voodoo'\n",
+                "there is no Vulkan device that ET_VM_VULKAN_DEVICE=Voodoo asks for",
+            ),
+        ],
+    )
+    def test_without_a_device(self, setup: str, message: str, tmp_path: Path) -> None:
+        if "CDLL" not in setup:
+            require_device()
+        path = tmp_path / "relu.pte"
+        path.write_bytes(file_of(nn.ReLU(), torch.randn(2)))
+        script = (
+            f"{setup}from et_vm.runtime import Runtime\n"
+            f"Runtime().load_program({str(path)!r}, allow_native=True).load_method('forward')"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "VK_LOADER_DEBUG": ""},
+        )
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert "apt-get install libvulkan1 mesa-vulkan-drivers" in done.stderr
