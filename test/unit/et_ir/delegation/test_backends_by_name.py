@@ -80,7 +80,8 @@ def test_missing():
     assert caught.value.exit_code == 4
     with pytest.raises(
         MissingBackend,
-        match="backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, vulkan, xnnpack, did you mean 'nested'",
+        match="backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, vulkan, xnnpack, "
+        "did you mean 'nested'",
     ):
         find_backend("NESTED")
     with pytest.raises(
