@@ -238,15 +238,16 @@ def _reshaped(
     """Handles of instructions that are the last of a node and write its value in another shape: a negative one comes
     after that of the node, for which upstream's tools find no value to compare, and fail to compare no others.
     """
-    original = {} if exported is None else {one.name: _shapes(exported, one) for one in exported.nodes()}
+    original: dict[str, set[_Shape]] = {}
+    if exported is not None:
+        original = {one.name: _shapes(exported, one) for one in exported.nodes()}
     shapes: dict[int, set[_Shape]] = {}
     before: dict[int, set[_Shape]] = {}
     for node in program.nodes():
         if node.handle is not None:
             shapes[node.handle] = _shapes(program, node)
-            before[node.handle] = next(
-                (original[name] for name, _ in node.origins if name in original), set()
-            )
+            origins = [original[name] for name, _ in node.origins if name in original]
+            before[node.handle] = origins[0] if origins else set[_Shape]()
     last = {row.handle: row.instruction for row in rows if row.handle is not None}
     found: dict[int, list[int]] = {}
     for handle, instruction in last.items():
