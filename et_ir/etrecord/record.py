@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -23,13 +23,21 @@ from et_schema.etrecord import RecordedNode, RecordedProgram
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from et_ir.driver.managers import EdgeProgramManager, ExecutorchProgramManager
     from et_ir.etrecord.snapshot import Snapshot
 
 __all__ = ["ETRecord", "generate_etrecord", "parse_etrecord"]
 
 _EXPORTED_GRAPH = 1
 """The number of the exported graph in the records written here."""
+
+
+class LoweredProgram(Protocol):
+    """A program at some level: an `EdgeProgramManager`, or an `ExecutorchProgramManager`."""
+
+    @property
+    def module(self) -> ModuleOp:
+        """Its module."""
+        ...
 
 
 class ETRecord(etrecord.ETRecord):
@@ -111,14 +119,14 @@ class ETRecord(etrecord.ETRecord):
 
             self._add_exported(import_program(exported_program))
 
-    def add_edge_dialect_program(self, edge_dialect_program: EdgeProgramManager) -> None:
+    def add_edge_dialect_program(self, edge_dialect_program: LoweredProgram) -> None:
         """Add a program of the edge level, before it is delegated, with the handles of its own nodes."""
         if self.edge_dialect_program:
             raise ValueError("the ETRecord has an edge program already")
         self._edge_module = edge_dialect_program.module
         self._add_edge(self._edge_module, DebugHandles(ModuleOp([])))
 
-    def add_executorch_program(self, executorch_program: ExecutorchProgramManager) -> None:
+    def add_executorch_program(self, executorch_program: LoweredProgram) -> None:
         """Add a compiled program. The edge program, which has to be there, gets its handles."""
         if self.debug_handle_map is not None:
             raise ValueError("the ETRecord has a compiled program already")
@@ -130,17 +138,19 @@ class ETRecord(etrecord.ETRecord):
         self._add_compiled(handles, executorch_program.module)
 
     def add_extra_export_modules(
-        self, extra_recorded_export_modules: Mapping[str, ExportedProgram | EdgeProgramManager]
+        self, extra_recorded_export_modules: Mapping[str, ExportedProgram | LoweredProgram]
     ) -> None:
         """Add programs under names of their own; `ValueError` for a name that the format reserves."""
-        from et_ir.driver.managers import EdgeProgramManager
         from et_ir.frontend import import_program
 
         for name, program in extra_recorded_export_modules.items():
             if any(reserved in name for reserved in (*etrecord.RESERVED, etrecord.EDGE, etrecord.EXPORTED)):
                 raise ValueError(f"the name {name!r} is reserved in ETRecords")
-            is_edge = isinstance(program, EdgeProgramManager)
-            module = program.module if is_edge else import_program(program)
+            found: object = program.module
+            is_edge = isinstance(found, ModuleOp)
+            module = (
+                found if isinstance(found, ModuleOp) else import_program(cast("ExportedProgram", program))
+            )
             numbers = DebugHandles(ModuleOp([]))
             for method, function in _methods(module).items():
 
@@ -173,10 +183,10 @@ class ETRecord(etrecord.ETRecord):
 
 def generate_etrecord(
     et_record: str | os.PathLike[str] | IO[bytes],
-    edge_dialect_program: EdgeProgramManager,
-    executorch_program: ExecutorchProgramManager,
+    edge_dialect_program: LoweredProgram,
+    executorch_program: LoweredProgram,
     exported_program: ExportedProgram | Mapping[str, ExportedProgram] | None = None,
-    extra_recorded_export_modules: Mapping[str, ExportedProgram | EdgeProgramManager] | None = None,
+    extra_recorded_export_modules: Mapping[str, ExportedProgram | LoweredProgram] | None = None,
 ) -> None:
     """Write the ETRecord of a program from its stages. The edge program is the one before delegation.
 
@@ -228,15 +238,16 @@ def _reshaped(
     """Handles of instructions that are the last of a node and write its value in another shape: a negative one comes
     after that of the node, for which upstream's tools find no value to compare, and fail to compare no others.
     """
-    original = {} if exported is None else {one.name: _shapes(exported, one) for one in exported.nodes()}
+    original: dict[str, set[_Shape]] = {}
+    if exported is not None:
+        original = {one.name: _shapes(exported, one) for one in exported.nodes()}
     shapes: dict[int, set[_Shape]] = {}
     before: dict[int, set[_Shape]] = {}
     for node in program.nodes():
         if node.handle is not None:
             shapes[node.handle] = _shapes(program, node)
-            before[node.handle] = next(
-                (original[name] for name, _ in node.origins if name in original), set()
-            )
+            origins = [original[name] for name, _ in node.origins if name in original]
+            before[node.handle] = origins[0] if origins else set[_Shape]()
     last = {row.handle: row.instruction for row in rows if row.handle is not None}
     found: dict[int, list[int]] = {}
     for handle, instruction in last.items():

@@ -1,4 +1,4 @@
-"""Modules that an ETRecord is written from, kept while a program is lowered."""
+"""Modules that an ETRecord is written from."""
 
 from __future__ import annotations
 

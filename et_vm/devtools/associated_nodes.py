@@ -1,4 +1,4 @@
-"""The nodes of a program's graph that events of its executions compute, by an ETRecord."""
+"""The nodes of an ETRecord's graph that events compute."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from et_schema.errors import InvalidFile
 from et_schema.etrecord import ETRecord, RecordedNode, RecordedProgram
 
 if TYPE_CHECKING:
-    from et_vm.devtools.inspector import Event, EventBlock
+    from et_vm.devtools.events import Event, EventBlock
 
 __all__ = ["associate", "edge_program"]
 

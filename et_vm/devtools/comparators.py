@@ -6,12 +6,9 @@ Values are compared in double precision; NaN count as 0.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from et_vm.devtools.reference_values import as_tensor
-
-if TYPE_CHECKING:
-    from et_vm.devtools.inspector import Inspector
 
 __all__ = ["COMPARATORS", "L1Comparator", "MSEComparator", "NumericalComparatorBase", "SNRComparator"]
 
@@ -19,9 +16,9 @@ __all__ = ["COMPARATORS", "L1Comparator", "MSEComparator", "NumericalComparatorB
 class NumericalComparatorBase(ABC):
     """A distance of one's own: a subclass says what `element_compare` gives, and may change values before."""
 
-    def __init__(self, inspector: Inspector | None = None) -> None:
+    def __init__(self, inspector: Any = None) -> None:
         self.inspector = inspector
-        """The inspector that compares."""
+        """The `Inspector` that compares; None before it does."""
 
     def preprocessing(
         self, mapping: dict[tuple[tuple[int, ...], Any], tuple[tuple[int, ...], Any]]

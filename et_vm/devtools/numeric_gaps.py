@@ -16,7 +16,7 @@ from et_vm.devtools.reference_values import as_tensor, load_tensors, node_values
 
 if TYPE_CHECKING:
     from et_vm.devtools.comparators import NumericalComparatorBase
-    from et_vm.devtools.inspector import Event
+    from et_vm.devtools.events import Event
 
 __all__ = ["NumericGap", "numeric_gaps"]
 

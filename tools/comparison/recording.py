@@ -17,7 +17,7 @@ from et_vm.values import Tensor
 
 if TYPE_CHECKING:
     from et_ir.emit.debug_handles import Origin
-    from et_vm.devtools.inspector import Event
+    from et_vm.devtools.events import Event
 
 __all__ = [
     "InstructionSource",

@@ -94,6 +94,15 @@ class TestTable:
         assert all(row["gflops"] > 0 for row in report["rows"])
         assert "\npeak " not in run(capsys, "profile", file(net()), "--no-peak")
 
+    def test_overhead(self, capsys, file):
+        """What tracing costs is said; how much it is depends on the machine."""
+        report = json.loads(run(capsys, "profile", file(net()), "--json", "--no-peak", "--overhead"))
+        assert 0 < report["untraced_ns"]["min"] <= report["untraced_ns"]["median"]
+        assert 0 < report["instructions_ns"]["median"] <= report["total_ns"]["p90"]
+        line = run(capsys, "profile", file(net()), "--no-peak", "--overhead").splitlines()[2]
+        assert line.startswith("untraced   median ")
+        assert "tracing adds" in line
+
     def test_groups(self, capsys, file, tmp_path):
         path = tmp_path / "map.json"
         path.write_text(json.dumps({"forward": [{"instruction": 0, "module": "head.fc"}]}))
@@ -130,6 +139,21 @@ class TestTrace:
         counters = [one for one in json.loads(path.read_text())["traceEvents"] if one["ph"] == "C"]
         assert len(counters) == 6
         assert max(one["args"]["bytes"] for one in counters) > 0
+
+    def test_modules_and_their_instructions(self, capsys, file, tmp_path):
+        """A module is a span on a track of its own, with an arrow to each of its instructions."""
+        path, modules = tmp_path / "trace.json", tmp_path / "map.json"
+        modules.write_text(json.dumps({"forward": [{"instruction": 0, "module": "head.fc"}]}))
+        run(
+            capsys, "profile", file(net()), "--debug-map", str(modules), "--trace", str(path), "--repeat", "2"
+        )
+        events = json.loads(path.read_text())["traceEvents"]
+        begins, ends = ([one for one in events if one["ph"] == phase] for phase in "sf")
+        products = [one for one in spans(path, "instruction") if one["name"] == "aten::mm.out"]
+        assert [one["name"] for one in spans(path, "module")] == ["head.fc"] * 2
+        assert [one["ts"] for one in ends] == [one["ts"] for one in products]
+        assert [one["id"] for one in begins] == [one["id"] for one in ends]
+        assert {one["tid"] for one in begins} != {one["tid"] for one in ends}
 
     def test_folded(self, capsys, file, tmp_path):
         path = tmp_path / "out.folded"

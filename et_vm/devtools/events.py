@@ -1,0 +1,138 @@
+"""Events of executions, as an `Inspector` gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Event", "EventBlock", "PerfData", "TimeScale"]
+
+
+class TimeScale(Enum):
+    """Units of time; cycles are converted to nothing else."""
+
+    NS = "ns"
+    """Nanoseconds."""
+    US = "us"
+    """Microseconds."""
+    MS = "ms"
+    """Milliseconds."""
+    S = "s"
+    """Seconds."""
+    CYCLES = "cycles"
+    """Cycles of a processor."""
+
+
+@dataclass
+class PerfData:
+    """Times of an event, one for each time that it took place."""
+
+    raw: list[float]
+    """The times, in the unit of the `Inspector`."""
+
+    @property
+    def p10(self) -> float:
+        """The 10th percentile, interpolated."""
+        return float(np.percentile(self.raw, 10))
+
+    @property
+    def p50(self) -> float:
+        """The median."""
+        return float(np.percentile(self.raw, 50))
+
+    @property
+    def p90(self) -> float:
+        """The 90th percentile, interpolated."""
+        return float(np.percentile(self.raw, 90))
+
+    @property
+    def avg(self) -> float:
+        """The mean."""
+        return float(np.mean(self.raw))
+
+    @property
+    def min(self) -> float:
+        """The least."""
+        return float(np.min(self.raw))
+
+    @property
+    def max(self) -> float:
+        """The greatest."""
+        return float(np.max(self.raw))
+
+
+@dataclass
+class Event:
+    """An event of an instruction, of a part of a delegate, or of the runtime, over all executions that are alike."""
+
+    name: str
+    """The runtime's name of it, or the identifier within the delegate."""
+    perf_data: PerfData
+    """Times in the unit of the `Inspector`."""
+    instruction_id: int = -1
+    """Number of the instruction in its chain."""
+    chain_index: int = -1
+    """Number of the chain, -1 for what belongs to no instruction."""
+    delegate_debug_identifier: int | str | None = None
+    """The backend's own identifier."""
+    delegate_debug_metadata: bytes = b""
+    """What the backend says of it in the first execution."""
+    raw_delegate_debug_metadatas: list[bytes] = field(default_factory=list[bytes])
+    """What the backend says of it in each execution."""
+    delegate_metadata_parser: Callable[[list[bytes]], Any] | None = None
+    """What makes `delegate_debug_metadatas` of that."""
+    op_types: list[str] = field(default_factory=list[str])
+    """The operators of the graph's nodes that it computes, with an ETRecord."""
+    debug_handles: int | list[int] | None = None
+    """The debug handles of these nodes."""
+    num_outputs: int = 1
+    """The number of results, of a call of a delegate."""
+    stack_traces: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    """The Python stacks of the nodes by their names."""
+    module_hierarchy: dict[str, Mapping[str, tuple[str, str]]] = field(
+        default_factory=dict[str, Mapping[str, tuple[str, str]]]
+    )
+    """The modules around the nodes by their names: path and type of each by key, outermost first."""
+    delegate_backend_name: str | None = None
+    """The backend that it took place in, or that it calls."""
+    debug_data: list[Any] = field(default_factory=list[Any])
+    """Values of the first execution: arrays, lists of them, and numbers."""
+    start_time: list[int] = field(default_factory=list[int])
+    """The begin in each execution, in the unit of the file."""
+
+    @property
+    def is_delegated_op(self) -> bool:
+        """Whether it took place in a delegate."""
+        return self.delegate_debug_identifier is not None
+
+    @property
+    def delegate_debug_metadatas(self) -> Any:
+        """What the backend says of it in each execution, as the parser of the `Inspector` gives it."""
+        parser = self.delegate_metadata_parser
+        if parser is None or not self.is_delegated_op:
+            return self.raw_delegate_debug_metadatas
+        return parser(self.raw_delegate_debug_metadatas)
+
+
+@dataclass
+class EventBlock:
+    """The events of executions that are alike, or of loading."""
+
+    name: str
+    """`Default` for loading, `Execute` for executions."""
+    events: list[Event]
+    """In the order of the first execution."""
+    run_output: list[Any] = field(default_factory=list[Any])
+    """Outputs of the first execution, if the file has them."""
+    bundled_input_index: int | None = None
+    """The number of the test case that was executed."""
+    reference_output: list[Any] | None = None
+    """The outputs that the ETRecord expects of the test case."""
+    source_time_scale: TimeScale = TimeScale.NS
+    """The unit of the file."""
+    target_time_scale: TimeScale = TimeScale.MS
+    """The unit of the times."""
