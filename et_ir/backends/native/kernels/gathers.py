@@ -40,7 +40,7 @@ __all__ = [
 
 VECTORS: Final = 4
 
-_Read: TypeAlias = Callable[[int, Index, int, bool], Index]
+_Read: TypeAlias = Callable[[int, Index, Index, bool], Index]
 """The index at a place of a tensor of indices, given its number, the place, what it is below, and whether it wraps."""
 _Place: TypeAlias = Callable[[LoopBuilder, Sequence[Index], _Read], Index]
 """The row of one tensor for the place of a row in the other."""
@@ -478,7 +478,7 @@ def _reader(b: LoopBuilder, op: SchemaOp, indices: Sequence[SSAValue]) -> _Read:
     """Reads indices, and checks them."""
     message = f"aten::{operator_name(op)}: an index is out of range"
 
-    def read(number: int, at: Index, size: int, wraps: bool) -> Index:
+    def read(number: int, at: Index, size: Index, wraps: bool) -> Index:
         value = b.element(indices[number], [at])
         if memref_type(indices[number]).element_type != i64:
             value = b.value(arith.ExtSIOp(value, i64))

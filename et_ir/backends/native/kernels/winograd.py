@@ -245,6 +245,8 @@ def _shape(host: Host, algorithm: Algorithm, window: Window, channels: int, colu
     groups = max(min(CACHE // each, tiles) // tile, 1)
     if groups * tile < tiles <= (groups + 1) * tile:
         groups += 1
+    if transforms_filters(algorithm.places**2, tiles, channels, columns):
+        groups = -(-tiles // tile)  # once for all of them
     return _Shape(
         algorithm,
         window,
@@ -442,8 +444,9 @@ def _multiply_plain(
             tiles(products)
 
     width = shape.tile_columns
-    with b.parallel(columns // width) as number:
-        group(b.mul(number, width), width)
+    if columns // width:
+        with b.parallel(columns // width) as number:
+            group(b.mul(number, width), width)
     if columns % width:
         with b.parallel(1):
             group(columns // width * width, PANEL)

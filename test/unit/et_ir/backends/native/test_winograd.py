@@ -26,8 +26,9 @@ SHAPES = [
     (32, 48, 27, 30, 3, 1),
     (130, 140, 7, 9, 1, 1),
     (96, 176, 5, 6, 2, 1),
+    (130, 140, 20, 22, 1, 1),
 ]
-"""Channels before and after, height, width, images, border. Of the last two, filters are transformed in each call."""
+"""Channels before and after, height, width, images, border. Of the last three, filters may be transformed in calls."""
 
 
 @pytest.fixture(params=["winograd_2", "winograd_4"])
