@@ -91,6 +91,7 @@ ELSEWHERE = {
     "--samples": "python -m bench.target_costs",
     "--rewrite": "python -m walkthrough",
     "--stock": "python -m bench.memory",
+    "--times": "python -m bench.quantized",
 }
 """Options of other programs that pages name."""
 
