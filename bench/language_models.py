@@ -2,14 +2,15 @@
 
     python -m bench.language_models [--size 110m|1b] [--threads N] [--modes float,int8-dynamic,8da4w] [--tokens 32]
 
-A prompt of 256 tokens is read in one call, then tokens are decoded one at a time behind it, in a cache for 512.
-"native" is our file for et-vm on this machine's instruction set, in each mode; "eager" is the float model in torch
-with the same cache; "xnnpack" our files of the same programs for the stock runtime, there (`--xnnpack`); "llama.cpp"
-the same weights through GGUF, where `llama_cpp` and `gguf` are installed (`--llama-cpp`). All take turns.
+A prompt of 256 tokens is read in one call, then tokens are decoded one at a time behind it, in a cache for
+512. "native" is our file for et-vm on this machine's instruction set, in each mode; "eager" is the float
+model in torch with the same cache; "xnnpack" our files of the same programs for the stock runtime, there
+(`--xnnpack`). All take turns.
 
-"read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as many
-threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's multiply-adds of
-f32 that the products of the prompt come to (goal: at least 60 % in floats; products of bytes have a higher peak).
+"read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as
+many threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's
+multiply-adds of f32 that the products of the prompt come to (goal: at least 60 % in floats; products of bytes
+have a higher peak).
 """
 
 from __future__ import annotations
