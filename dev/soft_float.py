@@ -1,4 +1,4 @@
-"""The routines of `et_ir/backends/freestanding/soft_float.c` as LLVM assembly, which is part of the package.
+"""Soft-float routines as LLVM assembly, from `et_ir/backends/freestanding/soft_float.c`.
 
 python -m dev.soft_float            # write
 python -m dev.soft_float --check    # exit 1 if the file is out of date

@@ -92,29 +92,36 @@ def _vectors(text: str) -> tuple[int, str]:
 
     Room is a multiple of the length of a register, which is computed in the instructions before.
     """
-    registers: dict[str, int] = {}
-    """Multiples of the length, and numbers from `li`, by register."""
+    lengths: dict[str, int] = {}
+    """Multiples of the length, by the register that they are in."""
+    numbers: dict[str, int] = {}
     count = 0
     kept: list[str] = []
     for line in text.splitlines():
         name, *operands = re.split(r"[\s,]+", line.strip()) or [""]
+        made: int | None = None
         match name, operands:
-            case "csrr", [to, "vlenb"]:
-                registers[to] = 1
-            case "li", [to, number] if number.isdecimal():
-                registers[to] = int(number)
-            case "slli", [to, source, number] if source in registers:
-                registers[to] = registers[source] << int(number)
-            case (("add" | "sub" | "mul"), [to, one, other]) if one in registers and other in registers:
-                a, b = registers[one], registers[other]
-                registers[to] = a + b if name == "add" else a - b if name == "sub" else a * b
-            case "sub", ["sp", "sp", taken] if taken in registers:
-                count += registers[taken]
+            case "csrr", [_, "vlenb"]:
+                made = 1
+            case "slli", [_, source, number] if source in lengths:
+                made = lengths[source] << int(number)
+            case (("add" | "sub"), [_, one, other]) if one in lengths and other in lengths:
+                made = lengths[one] + (lengths[other] if name == "add" else -lengths[other])
+            case "mul", [_, one, other] if one in lengths and other in numbers:
+                made = lengths[one] * numbers[other]
+            case "sub", ["sp", "sp", taken] if taken in lengths:
+                count += lengths[taken]
                 continue
             case _:
-                if operands:
-                    registers.pop(operands[0], None)
+                pass
         kept.append(line)
+        if operands:
+            lengths.pop(operands[0], None)
+            numbers.pop(operands[0], None)
+            if made is not None:
+                lengths[operands[0]] = made
+            elif name == "li" and operands[1].isdecimal():
+                numbers[operands[0]] = int(operands[1])
     return count, "\n".join(kept)
 
 

@@ -79,7 +79,10 @@ def test_recursion():
         stack_bound(text, "outer")
 
 
-@pytest.mark.parametrize("line", ["sub\tsp, sp, a0", "sub\tsp, sp, #1, lsl #12", "andq\t$-64, %rsp"])
+@pytest.mark.parametrize(
+    "line",
+    ["sub\tsp, sp, a0", "li\ta0, 2000\n\tsub\tsp, sp, a0", "sub\tsp, sp, #1, lsl #12", "andq\t$-64, %rsp"],
+)
 def test_unknown_frame(line: str):
     text = RISC_V.replace("addi\tsp, sp, -48", line)
     with pytest.raises(ValueError, match="the size of the frame of 'inner' is not known"):
