@@ -51,7 +51,18 @@ def test_every_module_and_table_is_there(names: list[str]) -> None:
     wanted: set[str] = set()
     for package in PACKAGES:
         folder = ROOT / package.replace("et_tools", "tools")
-        for pattern in ("*.py", "*.txt", "*.toml", "*.ll", "*.c", "*.h", "*.html", "*.css", "*.js", "py.typed"):
+        for pattern in (
+            "*.py",
+            "*.txt",
+            "*.toml",
+            "*.ll",
+            "*.c",
+            "*.h",
+            "*.html",
+            "*.css",
+            "*.js",
+            "py.typed",
+        ):
             wanted |= {f"{package}/{file.relative_to(folder).as_posix()}" for file in folder.rglob(pattern)}
     wanted.remove("et_ir/dialects/schema/examples.txt")
     assert {name for name in names if ".dist-info/" not in name} == wanted
