@@ -127,10 +127,10 @@ examples:
 BUILD = """et-vm build: write a runtime for microcontrollers, with the kernels that some programs use.
 
 examples:
-  et-vm build --target cortex-m4 --ops model.pte -o build/            sources in C, and libet_micro.a
-  et-vm build --target cortex-m4 --ops a.pte b.pte -o build/          one runtime for several programs
-  et-vm build --target cortex-m4 --ops selected_operators.yaml -o build/    operators listed by et-vm ops, or gen_oplist
-  et-vm build --target cortex-m4 --cc 'arm-none-eabi-gcc -mcpu=cortex-m4' --ops model.pte -o build/    another compiler
+  et-vm build --target cortex-m4 --ops model.pte -o build/      sources in C, and libet_micro.a
+  et-vm build --target cortex-m4 --ops a.pte b.pte -o build/    one runtime for several programs
+  et-vm build --target cortex-m4 --ops ops.yaml -o build/       operators that et-vm ops or gen_oplist list
+  et-vm build --target cortex-m4 --cc 'arm-none-eabi-gcc -mcpu=cortex-m4' --ops a.pte -o build/
 """
 
 BUNDLE = """et-vm bundle: write a program with a test case (.bpte), for et-vm verify and for ExecuTorch's runtime.
@@ -206,7 +206,7 @@ def _tolerance(text: str) -> float:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "et-vm",
-        "et-vm {run,generate,debug,profile,info,report,diff,compare,ops,build,bundle,verify,validate} [options] FILE",
+        "et-vm {run,generate,debug,profile,info,report,diff,compare,ops,build,bundle,verify,validate} [options]",
         __doc__ or "",
     )
     parser.add_version()

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from dev.browser import Browser
@@ -47,6 +48,7 @@ STROKES = {
 """Lines through these points of the paper, by the digit that they draw."""
 
 
+@pytest.mark.slow
 def test_page(tmp_path: Path):
     data = dataset()
     calibration = [(image,) for image in data.train_images[:64].split(1)]

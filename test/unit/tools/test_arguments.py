@@ -9,7 +9,8 @@ from command_line import Command
 README = Path(__file__).parents[3] / "README.md"
 COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce")
 VERBS = [
-    ("et-vm", v) for v in ("run", "info", "report", "diff", "compare", "ops", "bundle", "verify", "validate")
+    ("et-vm", verb)
+    for verb in ("run", "info", "report", "diff", "compare", "ops", "build", "bundle", "verify", "validate")
 ]
 
 

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TEST = Path(__file__).parents[3]
 CASES = 1_200
 
 
+@pytest.mark.slow
 def test_damaged_files():
     command = [sys.executable, "-W", "ignore", "-m", "fuzz.micro", "--count", str(CASES)]
     paths = os.pathsep.join((str(TEST), str(TEST.parent), os.environ.get("PYTHONPATH", "")))
