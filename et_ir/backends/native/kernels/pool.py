@@ -59,13 +59,15 @@ class _Pool:
         channels = b.dim(self.y, 1)
         if b.fine:
             with b.each([window.batch * window.out_height, window.out_width, channels]) as (row, place, at):
+                number = b.quotient(row, window.out_height)
                 line = b.remainder(row, window.out_height)
                 rows = self._span(
                     line, window.step_y, window.border_y, window.height, window.apart_y, window.in_height
                 )
-                self._pixel(row, line, rows, place, lambda visit: visit(at))
+                self._pixel(row, number, line, rows, place, lambda visit: visit(at))
             return
         with b.parallel(window.batch * window.out_height) as row:
+            number = b.quotient(row, window.out_height)
             line = b.remainder(row, window.out_height)
             rows = self._span(
                 line, window.step_y, window.border_y, window.height, window.apart_y, window.in_height
@@ -76,11 +78,12 @@ class _Pool:
                     with b.for_(0, channels, self.lanes) as inner:
                         visit(inner.index)
 
-                self._pixel(row, line, rows, loop.index, all_channels)
+                self._pixel(row, number, line, rows, loop.index, all_channels)
 
     def _pixel(
         self,
         row: Index,
+        number: Index,
         line: Index,
         rows: tuple[Index, Index],
         place: Index,
@@ -88,7 +91,6 @@ class _Pool:
     ) -> None:
         """A pixel of the result, for those channels that what is passed is called with."""
         b, window = self.b, self.window
-        number = b.quotient(row, window.out_height)
         columns = self._span(
             place, window.step_x, window.border_x, window.width, window.apart_x, window.in_width
         )

@@ -57,7 +57,7 @@ from et_ir.dialects.spirv import (
 )
 from et_ir.dialects.spirv import ReturnOp as SpirvReturnOp
 from et_schema.spirv import LOCAL_SIZE, BuiltIn, Capability, Extended, Op, StorageClass
-from et_schema.vulkan import ROW
+from et_schema.vulkan import MAX_WORDS, ROW
 
 __all__ = ["MAX_LOCAL_BYTES", "ConvertToSpirvPass"]
 
@@ -75,8 +75,8 @@ class ConvertToSpirvPass(ModulePass):
     """Make a shader of each kernel, and a dispatch of each call.
 
     A buffer of a kernel is bound to the descriptor of its place among the buffers; its sizes, and other numbers, are
-    pushed in the order of the arguments. A kernel that reports has one more buffer, at the end, whose first word is the
-    least number reported. Indices have 32 bits. Vectors have one element: `lower-vectors{lanes=1}`.
+    pushed in the order of the arguments; of more than can be pushed, a shader knows those of its calls. A kernel that
+    reports has one more buffer, at the end, whose first word is the least number reported. Indices have 32 bits. Vectors have one element: `lower-vectors{lanes=1}`.
 
     Before:
 
@@ -104,11 +104,14 @@ class ConvertToSpirvPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
         kernels = {one.sym_name.data: one for one in functions if one.sym_visibility is not None}
+        known: _Known = {}
         for function in functions:
             if function.sym_visibility is None:
-                _dispatches(function, kernels)
+                _dispatches(function, kernels, known)
         for function in kernels.values():
-            op.body.block.insert_op_before(_Conversion(function).shader(), function)
+            calls = known.get(function.sym_name.data, {}) or {None: function.sym_name.data}
+            for words, name in calls.items():
+                op.body.block.insert_op_before(_Conversion(function, name, words).shader(), function)
         for function in kernels.values():
             op.body.block.erase_op(function)
 
@@ -120,7 +123,11 @@ def _refused(op: Operation, text: str, fix: str) -> PassReport:
 # -- calls
 
 
-def _dispatches(function: FuncOp, kernels: Mapping[str, FuncOp]) -> None:
+_Known: TypeAlias = "dict[str, dict[tuple[int, ...] | None, str]]"
+"""Of each kernel with more numbers than can be pushed: the names of shaders by the numbers that they know."""
+
+
+def _dispatches(function: FuncOp, kernels: Mapping[str, FuncOp], known_by: _Known) -> None:
     """Replace the calls in the function of a partition."""
     block = function.body.block
     for call in list(block.ops):
@@ -149,7 +156,12 @@ def _dispatches(function: FuncOp, kernels: Mapping[str, FuncOp]) -> None:
         count = _iterations(kernel, sizes, numbers)
         if count:
             steps = _most_steps(kernel, sizes, numbers)
-            made = DispatchOp(kernel.sym_name.data, buffers, words, count, steps)
+            name = kernel.sym_name.data
+            if len(words) > MAX_WORDS:
+                names = known_by.setdefault(name, {})
+                name = names.setdefault(tuple(words), f"{name}_sizes_{len(names)}")
+                words = []
+            made = DispatchOp(name, buffers, words, count, steps)
             made.attributes.update(call.attributes)
             block.insert_op_before(made, call)
         call.detach()
@@ -403,8 +415,9 @@ class _Buffer:
 class _Conversion:
     """Makes the shader of one kernel."""
 
-    def __init__(self, function: FuncOp):
-        self._function = function
+    def __init__(self, function: FuncOp, name: str, known: tuple[int, ...] | None):
+        """`known` are the numbers that are pushed, where the shader is for these only."""
+        self._function, self._name, self._known = function, name, known
         self._head = Block()
         self._region = Region()
         self._block = Block()
@@ -434,7 +447,7 @@ class _Conversion:
             assert first is not None
             entry.insert_op_before(local, first)
         self._head.add_op(EntryPointOp(LOCAL_SIZE, self._region))
-        return ShaderOp(self._function.sym_name.data, self._capabilities(), Region(self._head))
+        return ShaderOp(self._name, self._capabilities(), Region(self._head))
 
     def _capabilities(self) -> list[str]:
         found = {Capability.Shader}
@@ -468,11 +481,11 @@ class _Conversion:
             else:
                 words.append((argument, -1))
         pushed: VariableOp | None = None
-        if words:
+        if words and self._known is None:
             block = StructType.of([i32] * len(words))
             pushed = VariableOp(PointerType.of(StorageClass.PushConstant, block))
             pushed.result.name_hint = "words"
-        numbers: dict[tuple[SSAValue, int], SSAValue] = {}
+        numbers: dict[tuple[SSAValue, int], _Index] = dict(zip(words, self._known or (), strict=False))
         binding = 0
         for argument in function.body.block.args:
             if not isinstance(argument.type, MemRefType):
@@ -496,7 +509,7 @@ class _Conversion:
                 before = self._buffers[argument]
                 self._buffers[argument] = _Buffer(before.variable, 0, sizes, before.element)
             else:
-                self._values[argument] = numbers[argument, -1]
+                self._values[argument] = self._value_of(numbers[argument, -1])
 
     def _storage(self, binding: int, element: Attribute, read_only: bool) -> VariableOp:
         self._stored.add(element)

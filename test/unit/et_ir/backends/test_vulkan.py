@@ -19,7 +19,7 @@ from et_ir.backends.vulkan import VulkanPartitioner
 from et_ir.delegation.backends_by_name import parse_backend
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
-from et_schema.vulkan import BACKEND, VulkanProgram, capabilities_of, read_vulkan
+from et_schema.vulkan import BACKEND, MAX_WORDS, VulkanProgram, capabilities_of, read_vulkan
 from et_vm.backends.vulkan.device import open_device
 from et_vm.program import Program
 from et_vm.runtime import Runtime
@@ -149,6 +149,26 @@ def test_indices_out_of_range_are_reported() -> None:
     with pytest.raises(ExecutorchError, match="embedding") as caught:
         method.execute([torch.tensor([1, 4])])
     assert caught.value.code == Error.InvalidArgument
+
+
+def test_more_sizes_than_can_be_pushed() -> None:
+    class Sum(nn.Module):
+        def forward(self, *rows: torch.Tensor) -> torch.Tensor:
+            total = rows[0]
+            for row in rows[1:]:
+                total = total * row + row
+            return total
+
+    # Each is broadcast over other dimensions.
+    inputs = [
+        torch.randn(*(2 if number >> dim & 1 else 1 for dim in range(4))) for number in range(15, 0, -1)
+    ]
+    file = file_of(Sum(), *inputs)
+    program = shaders_of(file)
+    assert all(len(one.words) <= MAX_WORDS for one in program.dispatches)
+    assert "sizes" in program.shaders[0].name
+    require_device()
+    torch.testing.assert_close(torch.as_tensor(load(file).execute(inputs)[0]), Sum()(*inputs))
 
 
 def test_options() -> None:
