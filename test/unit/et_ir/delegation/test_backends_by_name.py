@@ -56,7 +56,17 @@ def test_found_by_name_and_id():
     register_backend(demo)
     assert find_backend("demo") is demo
     assert details_of("Demo") is Demo
-    assert backend_names() == ["coreml", "demo", "ethos-u", "native", "nested", "openvino", "tosa", "vgf", "xnnpack"]
+    assert backend_names() == [
+        "coreml",
+        "demo",
+        "ethos-u",
+        "native",
+        "nested",
+        "openvino",
+        "tosa",
+        "vgf",
+        "xnnpack",
+    ]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
 
 
