@@ -288,6 +288,12 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
     assert command("et-compile", "x.mlir", "-o", "y.pte", "-q", "--target", "et-vm").code == 0
 
 
+def test_the_fastest_of_one_backend(command: Command) -> None:
+    ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "tosa", "--choose", "fastest")
+    assert ran.code == 2
+    assert "--choose fastest needs several backends, as in --backend native,openvino" in ran.err
+
+
 def test_backends_that_are_not_there(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "npu:cores=4")
     assert ran.code == 4
