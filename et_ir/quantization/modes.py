@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 import torch
 from torch import nn
-from torch.fx import GraphModule
+from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
 from et_ir.frontend.sources import node_module_path
@@ -248,8 +248,8 @@ def _check_observed(prepared: GraphModule) -> None:
         observer = prepared.get_submodule(str(node.target))
         least: Any = getattr(observer, "min_val", None)
         if isinstance(least, torch.Tensor) and least.numel() and not least.isfinite().all():
-            readers = dict.fromkeys(filter(None, map(node_module_path, node.users)))
-            layers = ", ".join(f"'{one}'" for one in readers) or "the module"
+            paths = dict.fromkeys(node_module_path(user) for user in cast("Iterable[Node]", node.users))
+            layers = ", ".join(f"'{path}'" for path in paths if path) or "the module"
             raise QuantizationError(
                 f"'{node.args[0]}', which {layers} reads, had no elements, or was not finite, in the calibration data"
             )
