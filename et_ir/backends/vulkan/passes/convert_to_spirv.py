@@ -76,7 +76,8 @@ class ConvertToSpirvPass(ModulePass):
 
     A buffer of a kernel is bound to the descriptor of its place among the buffers; its sizes, and other numbers, are
     pushed in the order of the arguments; of more than can be pushed, a shader knows those of its calls. A kernel that
-    reports has one more buffer, at the end, whose first word is the least number reported. Indices have 32 bits. Vectors have one element: `lower-vectors{lanes=1}`.
+    reports has one more buffer, at the end, whose first word is the least number reported. Indices have 32 bits.
+    Vectors have one element: `lower-vectors{lanes=1}`.
 
     Before:
 
