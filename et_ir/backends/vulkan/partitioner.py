@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.native.forms import is_view
 from et_ir.backends.native.partitioner import KEPT, NativeSupport, is_kept
 from et_ir.backends.vulkan.backend import SpirvBackend
@@ -37,6 +38,9 @@ class VulkanSupport(OperatorSupport):
         found = self._native.refusal(op)
         if found is not None or not isinstance(op, SchemaOp):
             return found
+        restored = any(isinstance(operand.owner, DEQUANTIZE) for operand in op.operands)
+        if restored or isinstance(op, (*QUANTIZE, *DEQUANTIZE)):
+            return Diagnostic("there are no shaders of quantized numbers", op.name)
         for value in (*op.operands, *op.results):
             if not is_tensor(value.type):
                 return Diagnostic("an argument is known only at run time", str(value.type))

@@ -17,6 +17,7 @@ from vulkan_device import check_shaders, require_device
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.vulkan import VulkanPartitioner
 from et_ir.delegation.backends_by_name import parse_backend
+from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
 from et_schema.vulkan import BACKEND, MAX_WORDS, VulkanProgram, capabilities_of, read_vulkan
@@ -179,6 +180,18 @@ def test_options() -> None:
     made = to_edge_transform_and_lower(program, partitioner=backend.partitioner(options))
     file = made.to_executorch(CONFIG).buffer
     assert [one.name for one in Program.load(file).instructions(0)] == [BACKEND, "aten::relu.out"]
+
+
+def test_quantized_numbers_are_left() -> None:
+    """So are ops on what is restored of them; other ops on floats are taken."""
+    require_device()
+    module, x = net()
+    quantized = quantize(module, (x,), "int8", calibration=[(x,)]).module
+    edge = to_edge_transform_and_lower(torch.export.export(quantized, (x,)), partitioner=VulkanPartitioner())
+    assert "there are no shaders of quantized numbers" in str(edge.delegation)
+    file = edge.to_executorch(CONFIG).buffer
+    (result,) = load(file).execute([x])
+    torch.testing.assert_close(torch.as_tensor(result), quantized(x), rtol=0, atol=0.02)
 
 
 def test_sizes_known_at_run_time_are_left() -> None:
