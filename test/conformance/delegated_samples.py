@@ -6,7 +6,7 @@ What the backend leaves runs on et-vm's kernels. Samples without a partition are
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,21 @@ from et_vm.runtime import Runtime
 CONFIG = ExecutorchBackendConfig(target="et-vm-aten")
 
 
-def wrong_samples(entry: str, limits: Mapping[str, int], partitioner: Partitioner) -> dict[str, str]:
+def wrong_samples(
+    entry: str,
+    limits: Mapping[str, int],
+    partitioner: Partitioner,
+    check: Callable[[bytes], None] = lambda file: None,
+) -> dict[str, str]:
     """The samples of an entry that are not computed right, each with the difference.
 
-    `limits` has the number of samples by element type.
+    `limits` has the number of samples by element type. Each file is given to `check` before it runs.
     """
     return {
         str(sample): reason
         for dtype, limit in limits.items()
         for sample in samples(entry, dtype, limit=limit)
-        if (reason := _difference(sample, partitioner)) is not None
+        if (reason := _difference(sample, partitioner, check)) is not None
     }
 
 
@@ -53,10 +58,11 @@ def _file_of(sample: Sample, partitioner: Partitioner) -> bytes | None:
         return made.to_executorch(CONFIG).buffer
 
 
-def _difference(sample: Sample, partitioner: Partitioner) -> str | None:
+def _difference(sample: Sample, partitioner: Partitioner, check: Callable[[bytes], None]) -> str | None:
     file = _file_of(sample, partitioner)
     if file is None:
         return None
+    check(file)
     program = Runtime().load_program(file, allow_native=True, kernels="aten", poison=True)
     found: Sequence[Any] = program.load_method("forward").execute([one.clone() for one in sample.inputs])
     results = [to_torch(one) if isinstance(one, np.ndarray) else one for one in found]
