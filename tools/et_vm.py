@@ -114,7 +114,7 @@ examples:
   et-vm compare net.pte edge.mlir                          a text of any level, by the reference evaluator
   et-vm compare net.pte model.py:net --bound 1e-2 --all    with every value, and another bound
   et-vm compare net.pte --nan                              what makes the first NaN, or infinity
-  et-vm compare run.etdp model.py:net --debug-buffer run.bin --debug-map net.json    what a runtime has recorded
+  et-vm compare run.etdp model.py:net --debug-buffer run.bin --debug-map net.json  a recorded execution
 """
 
 OPS = """et-vm ops: list the operators of programs in the format of ExecuTorch's selective build.
