@@ -72,7 +72,7 @@ _Index: TypeAlias = int | SSAValue
 
 @dataclass(frozen=True)
 class ConvertToSpirvPass(ModulePass):
-    """Make shaders of kernels, and dispatches of their calls.
+    """Make shaders of kernels and dispatches of calls.
 
     A buffer of a kernel is bound to the descriptor of its place among the buffers; its sizes, and other numbers, are
     pushed in the order of the arguments; of more than can be pushed, a shader knows those of its calls. A kernel that
