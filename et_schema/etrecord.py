@@ -228,6 +228,7 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
         raise ExecutorchError(Error.AccessFailed, f"cannot read {os.fspath(source)}: {reason}") from error
 
 
+_COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE: Final = (
     *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError),
     *(zlib.error, struct.error),
@@ -240,6 +241,8 @@ def _read(stream: IO[bytes], where: str) -> ETRecord:
     try:
         with zipfile.ZipFile(stream) as archive:
             names = archive.namelist()
+            if any(one.compress_type not in _COMPRESSIONS for one in archive.infolist()):
+                raise ValueError("a member is compressed by another method than deflate")
             if IDENTIFIER not in names:
                 raise InvalidFile(f"not an ETRecord: it has no member {IDENTIFIER}", where=where, hint=hint)
             return _parse(archive, names)

@@ -114,6 +114,20 @@ def test_damaged_bytes() -> None:
             continue
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "lzma"])
+def test_other_compressions(method: int) -> None:
+    """Whose faults are errors of their own."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr("ETRECORD_V0", "")
+        archive.writestr("debug_handle_map", json.dumps({"forward": {}}))
+    data = bytearray(stream.getvalue())
+    at = data.index(b"debug_handle_map") + len("debug_handle_map")
+    data[at : at + 12] = bytes(12)
+    with pytest.raises(InvalidFile, match="the ETRecord is damaged"):
+        read_etrecord(bytes(data))
+
+
 def test_paths_and_versions(tmp_path: Path) -> None:
     with pytest.raises(ExecutorchError, match="cannot read") as caught:
         read_etrecord(tmp_path / "none.etrecord")
