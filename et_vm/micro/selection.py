@@ -74,7 +74,10 @@ def selected_of_yaml(text: str) -> Selection:
     """The operators of a `selected_operators.yaml`. Raises ExecutorchError for another text, and for one that includes
     all operators, whose kernels would not fit a small device.
     """
-    content = _parsed(text)
+    try:
+        content = _parsed(text)
+    except RecursionError:
+        raise ExecutorchError(Error.InvalidArgument, "the file is nested too deeply") from None
     if content.get("include_all_operators"):
         raise ExecutorchError(
             Error.NotSupported, "the file includes all operators", where="include_all_operators"
@@ -86,9 +89,12 @@ def selected_of_yaml(text: str) -> Selection:
             Error.InvalidArgument, "operators are names with their properties", where="operators"
         )
     found = Selection()
-    keys = cast("dict[str, list[Any] | None]", metadata)
+    keys = cast("dict[str, Any]", metadata)
     for name in [*cast("dict[str, Any]", operators), *keys]:
-        for key in keys.get(name) or ["default"]:
+        given: Any = keys.get(name) or ["default"]
+        if not isinstance(given, list):
+            raise ExecutorchError(Error.InvalidArgument, "kernel keys are a list", where=name)
+        for key in cast("list[Any]", given):
             found.add(name, _key_of(str(key), name))
     return found
 
