@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from et_schema.errors import Error, ExecutorchError, MissingOperator
 from et_schema.scalar_type import ScalarType
@@ -15,6 +15,10 @@ from et_vm.micro.keys import KernelKey, kernel_key
 from et_vm.program import Program
 
 __all__ = ["Selection", "select", "selected_of_programs", "selected_of_yaml"]
+
+
+MAX_RANK: Final = 16
+"""Of tensors that the runtime loads."""
 
 
 @dataclass
@@ -48,7 +52,10 @@ def _key_of(text: str, operator: str) -> KernelKey | None:
             raise ValueError(text)
         for part in parts:
             kind, _, order = part.partition(";")
-            key.append((ScalarType(int(kind)), tuple(int(dim) for dim in order.split(",") if dim)))
+            dims = tuple(int(dim) for dim in order.split(",") if dim)
+            if sorted(dims) != list(range(len(dims))) or len(dims) > MAX_RANK:
+                raise ValueError(text)
+            key.append((ScalarType(int(kind)), dims))
     except ValueError:
         raise ExecutorchError(
             Error.InvalidArgument,

@@ -1,16 +1,18 @@
 """The runtime in C on this machine: values of et_vm, state, sizes known when it runs, limits and events."""
 
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from micro_programs import arrays, digits, quantized_digits, runtime_for
+from micro_programs import arrays, digits, quantized_digits, runtime_for, runtime_of
 from vm_programs import BOUND, Build
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
 from et_vm.devtools.etdump import ETDumpTracer
 from et_vm.devtools.inspector import Inspector
+from et_vm.micro.selection import Selection
 from et_vm.program import Program
 from et_vm.tracer import RecordingTracer
 
@@ -221,3 +223,17 @@ def test_limits_of_a_quantization_out_of_order(tmp_path):
     build.inputs(x)
     build.outputs(out)
     assert refused(tmp_path, build, np.ones(2, np.float32)) == Error.InvalidArgument
+
+
+def test_many_kernel_keys(tmp_path):
+    """More than a byte counts: all orders of six dimensions."""
+    orders = list(permutations(range(6)))
+    keys = {((ScalarType.FLOAT, order),) * 3 for order in orders}
+    build = Build()
+    x, out = (build.tensor(*[1] * 6, dim_order=orders[-1]) for _ in range(2))
+    build.call("aten::relu.out", x, out, out)
+    build.inputs(x)
+    build.outputs(out)
+    library = runtime_of(tmp_path, Selection({"aten::relu.out": keys}))
+    (found,) = library.load(build.file()).load_method("forward").execute([np.ones([1] * 6, np.float32)])
+    assert found.item() == 1
