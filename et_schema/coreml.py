@@ -145,7 +145,7 @@ def _read(blob: memoryview) -> CoremlModel:
             raise InvalidFile("the file is missing", where=path)
     try:
         metadata: object = json.loads(bytes(files[_METADATA]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidFile(f"no JSON: {error}", where=_METADATA) from error
     names = [_names(metadata, key) for key in ("inputNames", "outputNames")]
     try:

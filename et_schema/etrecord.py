@@ -228,6 +228,7 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
         raise ExecutorchError(Error.AccessFailed, f"cannot read {os.fspath(source)}: {reason}") from error
 
 
+_COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE: Final = (
     *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError),
     *(zlib.error, struct.error),
@@ -240,6 +241,8 @@ def _read(stream: IO[bytes], where: str) -> ETRecord:
     try:
         with zipfile.ZipFile(stream) as archive:
             names = archive.namelist()
+            if any(one.compress_type not in _COMPRESSIONS for one in archive.infolist()):
+                raise ValueError("a member is compressed by another method than deflate")
             if IDENTIFIER not in names:
                 raise InvalidFile(f"not an ETRecord: it has no member {IDENTIFIER}", where=where, hint=hint)
             return _parse(archive, names)
@@ -273,14 +276,34 @@ def _parse(archive: zipfile.ZipFile, names: list[str]) -> ETRecord:
     }
     handles = _mapping(documents[_HANDLES], _HANDLES)
     if handles is not None:
-        record.operators = handles.pop(OPERATORS, None)
+        record.operators = _mapping(handles.pop(OPERATORS, None), OPERATORS)
     record.debug_handle_map = handles
     record.delegate_map = _mapping(documents[_DELEGATES], _DELEGATES)
     record.instruction_id_to_num_outs_map = _mapping(documents[_OUTS], _OUTS)
     record.export_graph_id = documents[_GRAPH]
+    _check_maps(record)
     record.reference_outputs = archive.read(_OUTPUTS) if _OUTPUTS in present else None
     record.representative_inputs = archive.read(_INPUTS) if _INPUTS in present else None
     return record
+
+
+def _check_maps(record: ETRecord) -> None:
+    """Raises TypeError for entries of maps that are not what they stand for."""
+    operators = [one for entries in (record.operators or {}).values() for one in entries.values()]
+    handles = [one for entries in (record.debug_handle_map or {}).values() for one in entries.values()]
+    delegates = [one for entries in (record.delegate_map or {}).values() for one in entries.values()]
+    parts: list[Any] = []
+    for one in cast("list[Any]", delegates):
+        inside: Any = cast("dict[str, Any]", one).get("delegate_map") or {} if isinstance(one, dict) else None
+        if not isinstance(inside, dict):
+            raise TypeError(f"{_DELEGATES} has an instruction without a map")
+        parts += cast("dict[str, Any]", inside).values()
+    if not all(isinstance(one, str) for one in cast("list[Any]", operators)):
+        raise TypeError(f"{OPERATORS} has an operator that is no name")
+    for one in (*cast("list[Any]", handles), *parts):
+        several = cast("list[Any]", one) if isinstance(one, list) else [one]
+        if not all(isinstance(handle, int) for handle in several):
+            raise TypeError(f"{one!r} are no debug handles")
 
 
 def _mapping(document: Any, name: str) -> dict[str, Any] | None:

@@ -424,7 +424,7 @@ def _read_operation(message: memoryview, weights: memoryview) -> MilOperation:
                 value = _read_value(attribute, weights)
     if (type == "const") is (value is None):
         raise InvalidFile(f"{type}: a constant has a value, and other operations have none")
-    if not outputs or (value is not None and outputs[0][1] != value.type):
+    if not outputs or (value is not None and [kind for _, kind in outputs] != [value.type]):
         raise InvalidFile(f"{type}: no outputs, or a value of another type")
     return MilOperation(type, inputs, tuple(outputs), value)
 

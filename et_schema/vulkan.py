@@ -176,6 +176,12 @@ def nbytes_of(tensor: VulkanTensor) -> int:
     return prod(tensor.sizes) * tensor.scalar_type.itemsize
 
 
+def _nbytes_of_all(program: VulkanProgram) -> int:
+    """The bytes of the arena, of constants, and of inputs and outputs."""
+    tensors = sum(map(nbytes_of, (*program.inputs, *program.outputs)))
+    return program.arena_size + sum(one.nbytes for one in program.constants) + tensors
+
+
 def _check(program: VulkanProgram) -> None:
     if program.version != VERSION:
         raise InvalidFile(
@@ -199,10 +205,22 @@ def _check(program: VulkanProgram) -> None:
         except InvalidFile as error:
             error.where = f"shaders[{number}].code"
             raise
+    if _nbytes_of_all(program) >> 62:
+        raise InvalidFile("more bytes than there are addresses", where="arena_size")
     if not program.dispatches:
         raise InvalidFile("nothing is dispatched", where="dispatches")
     for number, dispatch in enumerate(program.dispatches):
         _check_dispatch(program, dispatch, f"dispatches[{number}]")
+    # A shader is compiled for what its first dispatch gives it.
+    first: dict[int, tuple[int, int]] = {}
+    for number, dispatch in enumerate(program.dispatches):
+        given = len(dispatch.buffers), len(dispatch.words)
+        if first.setdefault(dispatch.shader, given) != given:
+            raise InvalidFile(
+                f"{given[0]} buffers and {given[1]} words for a shader that has been given "
+                f"{first[dispatch.shader][0]} and {first[dispatch.shader][1]}",
+                where=f"dispatches[{number}]",
+            )
 
 
 def _check_dispatch(program: VulkanProgram, dispatch: VulkanDispatch, where: str) -> None:

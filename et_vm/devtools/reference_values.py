@@ -20,6 +20,11 @@ _DTYPES: Final[tuple[str, ...]] = (
     "complex128", "bool", "bfloat16", "uint16", "float8_e5m2", "float8_e4m3fn",
 )  # fmt: skip
 """Element types by their numbers in the JSON."""
+_ARITHMETIC: Final = frozenset({
+    "add", "and_", "eq", "floordiv", "ge", "getitem", "gt", "le", "lshift", "lt", "mod", "mul", "ne", "neg", "not_",
+    "or_", "pos", "pow", "rshift", "sub", "truediv", "xor",
+})  # fmt: skip
+"""Functions of the module `operator` that graphs call."""
 _FORMATS: Final[tuple[str, ...]] = (
     "",
     "contiguous_format",
@@ -71,12 +76,17 @@ def node_values(program: RecordedProgram, inputs: Sequence[Any]) -> Iterator[tup
     """The nodes of a graph in order with what they compute for inputs, flat: tensors, lists of them, and numbers.
 
     Raises `ExecutorchError`: NotSupported without torch or for what torch does not compute, InvalidArgument for
-    inputs that do not fit, InvalidExternalData for tensors that are not in the record.
+    inputs that do not fit, InvalidExternalData for tensors that are not in the record and for a damaged graph.
     """
     torch = _torch()
-    values = _bound(program, inputs)
-    with torch.no_grad():
-        yield from _evaluated(program.nodes(), values)
+    try:
+        values = _bound(program, inputs)
+        with torch.no_grad():
+            yield from _evaluated(program.nodes(), values)
+    except (LookupError, TypeError, AttributeError, ValueError, RuntimeError) as error:
+        raise ExecutorchError(
+            Error.InvalidExternalData, f"the reference graph is damaged: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _torch() -> Any:
@@ -189,27 +199,35 @@ def _define(outputs: Sequence[Mapping[str, Any]], found: Any, values: dict[str, 
 
 
 def _function(target: str) -> Callable[..., Any]:
+    """The function that a graph calls: of targets, which anyone may have written, only operators are looked up."""
     torch = _torch()
+    from torch._ops import OpOverload
+
+    module, _, name = target.rpartition(".")
+    found: Any = None
     if target.startswith(_EDGE + "dim_order_ops."):
         found = _DIM_ORDER.get(target.split(".")[-2])
     elif target.startswith("torch.ops.higher_order.cond"):
         found = _cond
+    elif module == "_operator":
+        found = getattr(operator, name) if name in _ARITHMETIC else None
+    elif module == "torch":
+        found = getattr(torch, name, None) if name.startswith(("sym_", "_sym_")) else None
     else:
         path = target.removeprefix(_EDGE if target.startswith(_EDGE) else "torch.ops.").split(".")
         if path[0] == "quantized_decomposed":
             import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers them)
-        if path[0] == "_operator":
-            found, path = operator, path[1:]
-        elif path[0] == "torch":
-            found, path = torch, path[1:]
-        else:
-            found = torch.ops
-        for name in path:
-            found = getattr(found, name, None)
-    if found is None or not callable(found):
+        found = torch.ops
+        for part in path:
+            found = getattr(found, part, None)
+        # Some operators of torch read and write files.
+        schema: Any = getattr(found, "_schema", None)
+        if not isinstance(found, OpOverload) or any(one.name == "filename" for one in schema.arguments):
+            found = None
+    if found is None:
         raise ExecutorchError(
             Error.NotSupported,
-            f"the reference graph calls {target}, which torch does not have",
+            f"the reference graph calls {target}, which is no operator that torch has",
             hint="import the package that registers it",
         )
     return cast("Callable[..., Any]", found)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.values import Array
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 __all__ = ["read_image"]
 
 _FILES: Final = ("preprocessor_config.json", "processor_config.json")
 _BICUBIC: Final = 3
+_MOST_PIXELS: Final = 1 << 27
+"""Of an image that is scaled to be cropped."""
 _INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
 
 
@@ -45,11 +50,28 @@ def read_image(path: str | os.PathLike[str], size: tuple[int, int], folder: Path
         raise ExecutorchError(
             Error.AccessFailed, f"no image: {error.strerror or error}", where=os.fspath(path)
         ) from None
+    except Exception as error:  # which one damaged files lead to is up to the decoder of their format
+        raise InputError(f"the image is damaged: {error}", where=os.fspath(path)) from None
+    try:
+        return _scaled(image, size, config)
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        raise InputError(
+            f"images cannot be scaled as its configuration says: {error}", where=str(folder)
+        ) from None
+
+
+def _scaled(image: Image.Image, size: tuple[int, int], config: dict[str, Any]) -> Array:
+    from PIL import Image
+
     height, width = size
     resample = Image.Resampling(int(config.get("resample", _BICUBIC)))
     if config.get("do_center_crop"):
         factor = max(height / image.height, width / image.width)
         wide, high = max(width, round(image.width * factor)), max(height, round(image.height * factor))
+        if wide * high > _MOST_PIXELS:
+            raise InputError(
+                f"the image of {image.width} by {image.height} pixels is too narrow to be cropped"
+            )
         left, top = (wide - width) // 2, (high - height) // 2
         image = image.resize((wide, high), resample).crop((left, top, left + width, top + height))
     else:
@@ -70,11 +92,13 @@ def _configuration(folder: Path) -> dict[str, Any]:
             continue
         try:
             found: Any = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"not a configuration of images: {error}", where=str(path)) from None
         if isinstance(found, dict):
             whole = cast("dict[str, Any]", found)
-            return cast("dict[str, Any]", whole.get("image_processor", whole))
+            found = whole.get("image_processor", whole)
+        if isinstance(found, dict):
+            return cast("dict[str, Any]", found)
     raise InputError(
         f"no {_FILES[0]}, which says how images are scaled",
         where=str(folder),

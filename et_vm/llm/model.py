@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, cast
 
 from et_schema.errors import Error, ExecutorchError
@@ -129,13 +130,12 @@ class LanguageModel:
             raise self._refusal("it does not say by 'get_image_token_id' which token stands for an image")
         tokens = found.sizes()[1]
         grid: Any = self._constant("get_image_grid", [1, tokens])
-        if grid[0] * grid[1] != tokens:
-            raise self._refusal(
-                f"{grid[0]} rows and {grid[1]} columns are not the {tokens} embeddings of an image"
-            )
+        sides = cast("list[Any]", grid) if isinstance(grid, list) else []
+        if len(sides) != 2 or not all(type(one) is int and one > 0 for one in sides) or prod(sides) != tokens:
+            raise self._refusal(f"{grid} are no rows and columns of the {tokens} embeddings of an image")
         block = bool(self._constant("get_is_prompt_block", False)) if self.block_step is not None else None
         height, width = pixels.sizes()[2:]
-        return Images(height, width, tokens, int(token), (int(grid[0]), int(grid[1])), block)
+        return Images(height, width, tokens, int(token), (sides[0], sides[1]), block)
 
     def _step(self, name: str) -> Step:
         """The form of a method's calls."""

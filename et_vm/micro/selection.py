@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from et_schema.errors import Error, ExecutorchError, MissingOperator
 from et_schema.scalar_type import ScalarType
@@ -15,6 +15,10 @@ from et_vm.micro.keys import KernelKey, kernel_key
 from et_vm.program import Program
 
 __all__ = ["Selection", "select", "selected_of_programs", "selected_of_yaml"]
+
+
+MAX_RANK: Final = 16
+"""Of tensors that the runtime loads."""
 
 
 @dataclass
@@ -48,7 +52,10 @@ def _key_of(text: str, operator: str) -> KernelKey | None:
             raise ValueError(text)
         for part in parts:
             kind, _, order = part.partition(";")
-            key.append((ScalarType(int(kind)), tuple(int(dim) for dim in order.split(",") if dim)))
+            dims = tuple(int(dim) for dim in order.split(",") if dim)
+            if sorted(dims) != list(range(len(dims))) or len(dims) > MAX_RANK:
+                raise ValueError(text)
+            key.append((ScalarType(int(kind)), dims))
     except ValueError:
         raise ExecutorchError(
             Error.InvalidArgument,
@@ -74,7 +81,10 @@ def selected_of_yaml(text: str) -> Selection:
     """The operators of a `selected_operators.yaml`. Raises ExecutorchError for another text, and for one that includes
     all operators, whose kernels would not fit a small device.
     """
-    content = _parsed(text)
+    try:
+        content = _parsed(text)
+    except RecursionError:
+        raise ExecutorchError(Error.InvalidArgument, "the file is nested too deeply") from None
     if content.get("include_all_operators"):
         raise ExecutorchError(
             Error.NotSupported, "the file includes all operators", where="include_all_operators"
@@ -86,9 +96,12 @@ def selected_of_yaml(text: str) -> Selection:
             Error.InvalidArgument, "operators are names with their properties", where="operators"
         )
     found = Selection()
-    keys = cast("dict[str, list[Any] | None]", metadata)
+    keys = cast("dict[str, Any]", metadata)
     for name in [*cast("dict[str, Any]", operators), *keys]:
-        for key in keys.get(name) or ["default"]:
+        given: Any = keys.get(name) or ["default"]
+        if not isinstance(given, list):
+            raise ExecutorchError(Error.InvalidArgument, "kernel keys are a list", where=name)
+        for key in cast("list[Any]", given):
             found.add(name, _key_of(str(key), name))
     return found
 

@@ -77,12 +77,14 @@ class LoopBuilder:
         *,
         small: bool = False,
         fine: bool = False,
+        few: bool = False,
     ):
         """`message` numbers the messages of reports; `small` is for code of few instructions, without vectors, `fine`
-        for parallel loops of many short iterations.
+        for parallel loops of many short iterations, `few` for few vector registers, as small processors have.
         """
         self.small = small
         self.fine = fine
+        self.few = few
         self._block = entry
         self._message = message
         self.active: SSAValue | None = None

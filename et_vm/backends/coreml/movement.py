@@ -180,13 +180,16 @@ def _between(size: int, places: Array) -> tuple[Array, Array, Array]:
     return low, np.minimum(low + 1, size - 1), (places - low).astype(np.float32)
 
 
-def _bilinear(site: Site, grids: list[Array]) -> Prepared:
+def _bilinear(site: Site, mode: str) -> Prepared:
     *_, rows, columns = site.shape("x")
-    top, bottom, below = _between(rows, grids[0])
-    left, right, beside = _between(columns, grids[1])
-    below = below[:, np.newaxis]
+    *_, height, width = site.output.shape
+    if mode not in _MODES:
+        raise ValueError(f"the mode {mode!r} is not supported")
 
     def kernel(x: Array) -> Array:
+        top, bottom, below = _between(rows, _grid(rows, height, mode))
+        left, right, beside = _between(columns, _grid(columns, width, mode))
+        below = below[:, np.newaxis]
         wide = x.astype(np.float32, copy=False)
         upper, lower = wide[..., top, :], wide[..., bottom, :]
         lines = upper + (lower - upper) * below
@@ -196,21 +199,21 @@ def _bilinear(site: Site, grids: list[Array]) -> Prepared:
     return site.prepare(kernel, "x")
 
 
+_MODES: Final = ("UNALIGN_CORNERS", "STRICT_ALIGN_CORNERS")
+
+
 def _grid(size: int, made: int, mode: str) -> Array:
     at = np.arange(made, dtype=np.float64)
     if mode == "UNALIGN_CORNERS":
         return (at + 0.5) * (size / made) - 0.5
-    if mode == "STRICT_ALIGN_CORNERS":
-        return at * ((size - 1) / (made - 1) if made > 1 else 0.0)
-    raise ValueError(f"the mode {mode!r} is not supported")
+    return at * ((size - 1) / (made - 1) if made > 1 else 0.0)
 
 
 def _resize_bilinear(site: Site) -> Prepared:
-    *outer, rows, columns = site.shape("x")
+    *outer, _, _ = site.shape("x")
     height, width = (int(site.number(f"target_size_{name}")) for name in ("height", "width"))
     site.expect((*outer, height, width))
-    mode = site.text("sampling_mode", "DEFAULT")
-    return _bilinear(site, [_grid(rows, height, mode), _grid(columns, width, mode)])
+    return _bilinear(site, site.text("sampling_mode", "DEFAULT"))
 
 
 def _upsample_bilinear(site: Site) -> Prepared:
@@ -220,10 +223,8 @@ def _upsample_bilinear(site: Site) -> Prepared:
     halves = bool(site.number("half_pixel_centers", float(not corners)))
     if corners is halves:
         raise ValueError("corners and half pixels that exclude each other are expected")
-    *_, height, width = site.output.shape
     site.expect((*outer, int(rows * factors[0] + 1e-4), int(columns * factors[1] + 1e-4)))
-    mode = "STRICT_ALIGN_CORNERS" if corners else "UNALIGN_CORNERS"
-    return _bilinear(site, [_grid(rows, height, mode), _grid(columns, width, mode)])
+    return _bilinear(site, "STRICT_ALIGN_CORNERS" if corners else "UNALIGN_CORNERS")
 
 
 def _fill(site: Site) -> Prepared:

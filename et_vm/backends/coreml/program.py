@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any, Final, NamedTuple, cast
 
@@ -43,6 +43,8 @@ class CoremlProgram:
         numbers = {name: number for number, name in enumerate(types)}
         self.inputs = [(numbers[name], types[name]) for name in model.inputs]
         self.outputs = [(numbers[name], types[name]) for name in model.outputs]
+        _check_numbers(program.inputs, "main.inputs")
+        _check_numbers([(name, types[name]) for name in model.outputs], "main.outputs")
         self._constants: dict[int, Array] = {
             numbers[name]: array_of(value)
             for name, value in values.items()
@@ -56,9 +58,10 @@ class CoremlProgram:
         for at, op in enumerate(program.operations):
             if op.value is not None:
                 continue
+            _check_numbers(op.outputs, f"main.operations[{at}]")
             try:
                 kernel, operands = self._prepared(op, types, values)
-            except (ValueError, TypeError, IndexError) as error:
+            except (ValueError, TypeError, LookupError, ArithmeticError) as error:
                 raise InvalidFile(
                     f"{op.type}: {error}",
                     code=Error.DelegateInvalidCompatibility,
@@ -106,9 +109,11 @@ class CoremlProgram:
                     )
                 except ExecutorchError as error:
                     raise ExecutorchError(error.code, f"{step.op.type}: {error.message}") from error
-                except (ValueError, TypeError, IndexError) as error:
+                except (ValueError, TypeError, IndexError, ArithmeticError) as error:
                     raise _mismatch(step.op, str(error)) from error
                 results = cast("list[Array]", made if isinstance(made, list) else [made])
+                if len(results) != len(step.outputs):
+                    raise _mismatch(step.op, f"{len(results)} results, not {len(step.outputs)}")
                 for number, (name, type), one in zip(step.outputs, step.op.outputs, results, strict=True):
                     if one.shape != type.shape or one.dtype != DTYPES[type.name]:
                         raise _mismatch(step.op, f"{name} is {one.dtype}{list(one.shape)}, not {type}")
@@ -116,6 +121,13 @@ class CoremlProgram:
                 for number in step.dead:
                     del values[number]
         return [values[number] for number, _ in self.outputs]
+
+
+def _check_numbers(values: Iterable[tuple[str, MilType]], where: str) -> None:
+    """Whether values are no text, which only constants are."""
+    for name, type in values:
+        if type.name is MilTypeName.STRING:
+            raise InvalidFile(f"{name!r} is text", code=Error.DelegateInvalidCompatibility, where=where)
 
 
 def _mismatch(op: MilOperation, reason: str) -> ExecutorchError:

@@ -91,7 +91,7 @@ class Site:
     def array(self, parameter: str) -> Array:
         """The elements of a constant."""
         found = self._constants.get(self._name(parameter))
-        if found is None or found.strings:
+        if found is None or found.type.name is MilTypeName.STRING:
             raise ValueError(f"the parameter {parameter!r} is no constant of numbers")
         return array_of(found)
 

@@ -199,10 +199,10 @@ def _avg_pool(site: Site) -> Prepared:
     excludes = bool(site.number("exclude_padding_from_average", 0.0))
     windows = _pool(site)
     dtype = site.dtype
-    ones = np.ones((1, 1, *windows.sizes), np.float32)
-    counts: Any = _over(windows, windows.padded(ones, 0), np.add) if excludes else prod(windows.kernel)
 
     def kernel(x: Array) -> Array:
+        ones = np.ones((1, 1, *windows.sizes), np.float32)
+        counts: Any = _over(windows, windows.padded(ones, 0), np.add) if excludes else prod(windows.kernel)
         made = _over(windows, windows.padded(_single(x), 0), np.add)
         return (made / counts).astype(dtype, copy=False)
 

@@ -109,6 +109,7 @@ et_error et_integer_linear(const et_call *call) {
   int32_t sizes[ET_MAX_RANK];
   size_t f[ET_MAX_RANK];
   if (input->rank == 0 || weight->rank != 2 || input->sizes[input->rank - 1] != weight->sizes[1]) return ET_ERROR_INVALID_ARGUMENT;
+  if (out == input || out == weight) return ET_ERROR_INVALID_ARGUMENT; /* it would be written to before it is read */
   if (!et_contiguous(input) || !et_contiguous(out)) return ET_ERROR_NOT_SUPPORTED;
   et_copy(sizes, input->sizes, input->rank * sizeof *sizes);
   int32_t columns = weight->sizes[1], filters = weight->sizes[0];
@@ -269,7 +270,7 @@ et_error et_quantize(const et_call *call) {
   et_tensor *out = et_tensor_arg(call, 6);
   double scale = et_real_arg(call, 1);
   int64_t zero = et_int_arg(call, 2), least = et_int_arg(call, 3), most = et_int_arg(call, 4);
-  if (et_int_arg(call, 5) != out->type || least < -128 || most > 127 || scale == 0) return ET_ERROR_INVALID_ARGUMENT;
+  if (et_int_arg(call, 5) != out->type || least < -128 || most > 127 || least > most || scale == 0) return ET_ERROR_INVALID_ARGUMENT;
   et_error status = et_resize_like(out, input);
   if (status != ET_ERROR_OK) return status;
   float inverse = (float)(1.0 / scale);

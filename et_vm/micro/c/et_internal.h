@@ -99,7 +99,7 @@ typedef struct et_kernel {
   const uint8_t *keys;
   et_function run;
   uint8_t count;
-  uint8_t key_count;
+  uint16_t key_count;
   bool uniform; /* whether all tensors have to have one element type */
 } et_kernel;
 

@@ -6,6 +6,7 @@
 /* `scale` times the product, and `beta` times `added` if there is one, whose shape is spread. */
 static et_error product(et_tensor *out, const et_tensor *a, const et_tensor *b, const et_tensor *added, float beta, float scale) {
   uint32_t rank = a->rank;
+  if (out == a || out == b) return ET_ERROR_INVALID_ARGUMENT; /* it would be written to before it is read */
   int32_t sizes[3];
   size_t x[ET_MAX_RANK], y[ET_MAX_RANK], z[ET_MAX_RANK], w[ET_MAX_RANK];
   if (b->rank != rank || a->sizes[rank - 1] != b->sizes[rank - 2]) return ET_ERROR_INVALID_ARGUMENT;
@@ -22,7 +23,7 @@ static et_error product(et_tensor *out, const et_tensor *a, const et_tensor *b, 
     et_strides(added, w);
   }
   et_error status = et_resize(out, rank, sizes);
-  if (status != ET_ERROR_OK) return status;
+  if (status != ET_ERROR_OK || et_numel(out) == 0) return status;
   et_strides(a, x);
   et_strides(b, y);
   et_strides(out, z);

@@ -298,10 +298,11 @@ et_error et_prim_et_view_default(const et_call *call) {
   bool same = rank == source->rank && et_equal(sizes, source->sizes, rank * sizeof *sizes);
   if (!same && !(et_contiguous(source) && et_contiguous(target))) return ET_ERROR_INVALID_ARGUMENT;
   bool shaped = rank == target->rank && et_equal(sizes, target->sizes, rank * sizeof *sizes);
-  if (rank != target->rank || (!shaped && !target->dynamic)) return ET_ERROR_NOT_SUPPORTED;
-  if (!shaped) et_copy(target->sizes, sizes, rank * sizeof *sizes);
-  /* Of the two records of a tensor, the second has what was loaded. */
+  /* Of the two records of a tensor, the second has what was loaded. The sizes outlive the view: they have to fit that. */
   size_t capacity = target[1].capacity;
+  if (rank != target->rank || (!shaped && !target->dynamic) || numel * et_item_size(target->type) > capacity)
+    return ET_ERROR_NOT_SUPPORTED;
+  if (!shaped) et_copy(target->sizes, sizes, rank * sizeof *sizes);
   target->data = source->data;
   target->constant = source->constant;
   target->capacity = source->capacity < capacity ? source->capacity : capacity;

@@ -74,6 +74,10 @@ def test_varints() -> None:
     [
         (PROGRAM.operations[6:], "mul: nothing computes 'weight' before"),
         ((*PROGRAM.operations, PROGRAM.operations[0]), "const: two values have the name 'weight'"),
+        (
+            (replace(PROGRAM.operations[0], outputs=(("weight", X), ("more", X))), *PROGRAM.operations[1:]),
+            "const: no outputs, or a value of another type",
+        ),
     ],
 )
 def test_programs_that_make_no_sense(operations: tuple[MilOperation, ...], message: str) -> None:
@@ -106,6 +110,19 @@ def node(name: str, kind: int, children: dict[str, int], offset: int = 0, size: 
         (tree(node("x", 0, {}, 0, 9999), node("", 1, {"x": 0})), "9,999 bytes at 0"),
         (tree(node("", 1, {})), "the file is missing at metadata.json"),
         (tree(node("model.mlmodelc", 0, {}), node("", 1, {"model.mlmodelc": 0})), "compiled on a Mac"),
+        (
+            b"[" * 100_000
+            + tree(
+                node("metadata.json", 0, {}, 0, 100_000),
+                node("model", 0, {}),
+                node(
+                    "",
+                    1,
+                    {"metadata.json": 0, "model.mlpackage/Data/com.apple.CoreML/model.mlmodel": 1},
+                ),
+            ),
+            "no JSON",
+        ),
     ],
 )
 def test_trees_that_make_no_sense(blob: bytes, message: str) -> None:

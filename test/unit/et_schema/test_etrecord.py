@@ -93,6 +93,14 @@ def test_what_is_needed() -> None:
         (changed(saved(record()), debug_handle_map=b"{"), "damaged"),
         (changed(saved(record()), debug_handle_map=b"[]"), "no JSON object"),
         (changed(saved(record()), delegate_map=b'{"forward": 3}'), "without a map"),
+        (changed(saved(record()), delegate_map=b'{"forward": {"0": 3}}'), "without a map"),
+        (
+            changed(saved(record()), delegate_map=b'{"forward": {"0": {"delegate_map": [1]}}}'),
+            "without a map",
+        ),
+        (changed(saved(record()), debug_handle_map=b'{"forward": {"0": [[1]]}}'), "no debug handles"),
+        (changed(saved(record()), debug_handle_map=b'{"et_ir.operators": [1]}'), "without a map"),
+        (changed(saved(record()), debug_handle_map=b'{"et_ir.operators": {"f": {"0": 1}}}'), "no name"),
         (changed(saved(record()), edge_dialect_exported_program__forward=b"{}"), "lacks 'schema_version'"),
         (changed(saved(record()), edge_dialect_exported_program__forward_constants=None), "lacks"),
     ],
@@ -112,6 +120,20 @@ def test_damaged_bytes() -> None:
             read_etrecord(bytes(wrong))
         except InvalidFile:
             continue
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "lzma"])
+def test_other_compressions(method: int) -> None:
+    """Whose faults are errors of their own."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        archive.writestr("ETRECORD_V0", "")
+        archive.writestr("debug_handle_map", json.dumps({"forward": {}}))
+    data = bytearray(stream.getvalue())
+    at = data.index(b"debug_handle_map") + len("debug_handle_map")
+    data[at : at + 12] = bytes(12)
+    with pytest.raises(InvalidFile, match="the ETRecord is damaged"):
+        read_etrecord(bytes(data))
 
 
 def test_paths_and_versions(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ class Host:
     def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
         """The name of a kernel, which is built unless there is one with the same code."""
         block = Block(arg_types=[operand.type for operand in operands])
-        builder = LoopBuilder(block, self.message, small=self.small, fine=self.fine)
+        builder = LoopBuilder(block, self.message, small=self.small, fine=self.fine, few=self.few)
         build(builder, block.args)
         builder.add_op(ReturnOp())
         code = _code(block)

@@ -219,7 +219,8 @@ def build_product(
                 b.dim(y, 1),
                 lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number),
             )
-    elif packed and sizes.many_rows and _is_long(sizes):
+    elif packed and sizes.many_rows and _is_long(sizes) and not (b.small or b.few):
+        # Blocks are copied to the stack: more of it than small processors have memory.
         _build_blocks(b, sizes, epilogue, x, w, y)
     else:
         shared_rows(

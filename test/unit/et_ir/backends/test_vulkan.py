@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,11 @@ class TestRunning:
             (lambda one: setattr(one.shaders[0], "code", b"\0" * 7), "a shader of 7 bytes"),
             (lambda one: setattr(one.inputs[0], "dim_order", b"\1"), "dim order"),
             (lambda one: setattr(one, "dispatches", []), "nothing is dispatched"),
+            (lambda one: setattr(one, "arena_size", (1 << 64) - 1), "more bytes than there are addresses"),
+            (
+                lambda one: one.dispatches.append(replace(one.dispatches[0], words=[0] * 30)),
+                "30 words for a shader that has been given 2",
+            ),
         ],
     )
     def test_damaged(self, damage: Any, message: str) -> None:

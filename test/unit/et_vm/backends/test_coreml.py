@@ -75,6 +75,8 @@ def test_operations_of_a_vector(type: str, constants: dict[str, Any], expected: 
         ("reshape", {"shape": [4]}, "the output is"),
         ("cast", {"dtype": "complex"}, "dtype 'complex'"),
         ("max_pool", {"kernel_sizes": [2], "pad_type": "custom"}, "windows of 1 dimensions"),
+        ("softmax", {"axis": float("inf")}, "infinity"),
+        ("tile", {"reps": [float("inf")]}, "infinity"),
     ],
 )
 def test_operations_that_are_refused(type: str, constants: dict[str, Any], message: str) -> None:
@@ -121,3 +123,56 @@ def test_an_array_of_a_weight_file_is_not_copied() -> None:
     )
     model = CoremlModel(MilProgram((), ("y",), operations), (), ("y",), "")
     np.testing.assert_array_equal(CoremlProgram(model).run([])[0], vector(1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "names"),
+    [
+        ({"x": MilType(MilTypeName.STRING, (3,))}, (("y", VECTOR),), ("y",)),
+        ({"x": VECTOR}, (("y", MilType(MilTypeName.STRING, (3,))),), ("y",)),
+        ({"x": VECTOR}, (("y", VECTOR),), ("t",)),
+    ],
+    ids=["input", "result", "output"],
+)
+def test_text_that_is_no_constant(inputs: dict[str, MilType], outputs: Any, names: tuple[str, ...]) -> None:
+    text = MilValue(MilType(MilTypeName.STRING), strings=("text",))
+    operations = (
+        MilOperation("const", {}, (("t", text.type),), text),
+        MilOperation("shape", {"x": ("x",)}, outputs),
+    )
+    made = MilProgram(tuple(inputs.items()), names, operations)
+    with pytest.raises(InvalidFile, match="is text") as caught:
+        CoremlProgram(CoremlModel(made, ("x",), names, ""))
+    assert caught.value.code is Error.DelegateInvalidCompatibility
+
+
+def test_more_results_than_an_operation_has() -> None:
+    operation = MilOperation("relu", {"x": ("x",)}, (("y", VECTOR), ("z", VECTOR)))
+    made = MilProgram((("x", VECTOR),), ("y",), (operation,))
+    loaded = CoremlProgram(CoremlModel(made, ("x",), ("y",), ""))
+    with pytest.raises(ExecutorchError, match="relu: 1 results, not 2") as caught:
+        loaded.run([vector(1, 2, 3)])
+    assert caught.value.code is Error.DelegateInvalidCompatibility
+
+
+def test_a_window_of_infinity_over_integers() -> None:
+    image, made = MilType(I32, (1, 1, 2, 2)), MilType(I32, (1, 1, 3, 3))
+    window = {"kernel_sizes": [2, 2], "pad": [1, 1, 1, 1], "pad_type": "custom"}
+    loaded = program("max_pool", {"x": image}, made, **window)
+    with pytest.raises(ExecutorchError, match="max_pool: ") as caught:
+        loaded.run([np.ones((1, 1, 2, 2), np.int32)])
+    assert caught.value.code is Error.DelegateInvalidCompatibility
+
+
+@pytest.mark.parametrize("type", ["resize_bilinear", "avg_pool"])
+def test_loading_takes_no_memory_for_elements(type: str) -> None:
+    """Whose number anybody may write."""
+    size = 1 << 30
+    if type == "resize_bilinear":
+        sizes = {"target_size_height": size, "target_size_width": 1, "sampling_mode": "UNALIGN_CORNERS"}
+        made = program(type, {"x": MilType(F32, (1, 1))}, MilType(F32, (size, 1)), **sizes)
+    else:
+        image = MilType(F32, (1, 1, size, 1 << 20))
+        window = {"kernel_sizes": [1, 1], "pad_type": "valid", "exclude_padding_from_average": True}
+        made = program(type, {"x": image}, image, **window)
+    assert made.work > size

@@ -76,3 +76,41 @@ def test_refusals(picture: Path) -> None:
     (picture.parent / "preprocessor_config.json").write_text("{")
     with pytest.raises(InputError, match="not a configuration of images"):
         read_image(picture, (6, 10), picture.parent)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"P6\n2 x2\n255\n" + bytes(12), b"\x89PNG\r\n\x1a\n\x00\x00\x00\rI\x00DR" + bytes(99)],
+    ids=["ppm", "png"],
+)
+def test_damaged_pictures(picture: Path, content: bytes) -> None:
+    """What decoders raise for them is not always of the system."""
+    picture.write_bytes(content)
+    with pytest.raises(InputError, match="image"):
+        read_image(picture, (6, 10), picture.parent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"resample": 99}',
+        '{"resample": "nearest"}',
+        '{"image_mean": [0.5, 0.5, 0.5]}',
+        '{"image_mean": [0.5, 0.5], "image_std": [0.5, 0.5]}',
+        '{"rescale_factor": []}',
+        '{"image_processor": 3}',
+        "[" * 100_000,
+    ],
+)
+def test_configurations_that_make_no_sense(picture: Path, text: str) -> None:
+    (picture.parent / "preprocessor_config.json").write_text(text)
+    with pytest.raises(InputError):
+        read_image(picture, (6, 10), picture.parent)
+
+
+def test_a_picture_that_is_too_narrow(picture: Path) -> None:
+    """Which would be scaled to billions of pixels before it is cropped."""
+    Image.new("RGB", (1, 1 << 20)).save(picture)
+    (picture.parent / "preprocessor_config.json").write_text('{"do_center_crop": true}')
+    with pytest.raises(InputError, match="too narrow"):
+        read_image(picture, (224, 224), picture.parent)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from language_model import compiled, model
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_schema.errors import ExecutorchError, InputError
+from et_schema.scalar_type import ScalarType
 from et_vm.llm import LanguageModel, Session
 from et_vm.runtime import Runtime
 from examples.models.cached_llama import CachedLlama, methods
@@ -200,3 +202,29 @@ def test_other_programs() -> None:
     )
     with pytest.raises(ExecutorchError, match="not a language model: 'forward' has 1 inputs"):
         LanguageModel(Runtime().load_program(file))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "grid"),
+    [(0, None), (4, [4]), (4, 4), (4, [-2, -2]), (4, [2.0, 2.0]), (4, [3, 2])],
+    ids=["none", "one", "number", "negative", "floats", "others"],
+)
+def test_grids_of_images_that_make_no_sense(tokens: int, grid: object) -> None:
+    """As a damaged program may have them."""
+    program = Runtime().load_program(compiled())
+    found = LanguageModel(program)
+    pixels = SimpleNamespace(dtype=lambda: ScalarType.FLOAT, sizes=lambda: (1, 3, 8, 8))
+    made = SimpleNamespace(dtype=lambda: ScalarType.FLOAT, sizes=lambda: (1, tokens, 0))
+    encoder = SimpleNamespace(
+        num_inputs=lambda: 1,
+        num_outputs=lambda: 1,
+        input_tag=lambda _: "Tensor",
+        output_tag=lambda _: "Tensor",
+        input_tensor_meta=lambda _: pixels,
+        output_tensor_meta=lambda _: made,
+    )
+    found.program = SimpleNamespace(metadata=lambda _: encoder, core=program.core)
+    constants = {"get_image_token_id": 5, **({} if grid is None else {"get_image_grid": grid})}
+    found._constant = constants.get
+    with pytest.raises(ExecutorchError, match="are no rows and columns of the"):
+        found._images()

@@ -12,12 +12,12 @@ from torch import nn
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.quantization import quantize
 from et_vm.micro.host import HostLibrary, compile_library
-from et_vm.micro.selection import selected_of_programs
+from et_vm.micro.selection import Selection, selected_of_programs
 from et_vm.micro.sources import runtime_sources
 from et_vm.program import Program
 from examples.digits.network import DigitsNet
 
-__all__ = ["digits", "images", "quantized_digits", "runtime_for"]
+__all__ = ["digits", "images", "quantized_digits", "runtime_for", "runtime_of"]
 
 
 def images(count: int) -> torch.Tensor:
@@ -46,7 +46,12 @@ def quantized_digits() -> bytes:
 
 def runtime_for(folder: Path, *files: bytes) -> HostLibrary:
     """A runtime on this machine with the kernels that these programs use."""
-    sources = runtime_sources(selected_of_programs([Program.load(file) for file in files]))
+    return runtime_of(folder, selected_of_programs([Program.load(file) for file in files]))
+
+
+def runtime_of(folder: Path, selection: Selection) -> HostLibrary:
+    """A runtime on this machine with selected kernels."""
+    sources = runtime_sources(selection)
     for name, text in sources.items():
         (folder / name).write_text(text)
     return HostLibrary(compile_library(folder, _sources(sources), checked=True))

@@ -1,15 +1,18 @@
 """The runtime in C on this machine: values of et_vm, state, sizes known when it runs, limits and events."""
 
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
-from micro_programs import arrays, digits, quantized_digits, runtime_for
+from micro_programs import arrays, digits, quantized_digits, runtime_for, runtime_of
 from vm_programs import BOUND, Build
 
 from et_schema.errors import Error, ExecutorchError
+from et_schema.scalar_type import ScalarType
 from et_vm.devtools.etdump import ETDumpTracer
 from et_vm.devtools.inspector import Inspector
+from et_vm.micro.selection import Selection
 from et_vm.program import Program
 from et_vm.tracer import RecordingTracer
 
@@ -142,3 +145,95 @@ def test_etdump(tmp_path):
     names = [event.name for block in Inspector(str(path)).event_blocks for event in block.events]
     assert names.count("OPERATOR_CALL") == len(Program.load(file).instructions(0))
     assert "Method::execute" in names
+
+
+def refused(folder: Path, build: Build, *inputs: np.ndarray) -> Error:
+    """The code that an execution on the runtime in C ends with."""
+    file = build.file()
+    method = runtime_for(folder, file).load(file).load_method("forward")
+    with pytest.raises(ExecutorchError) as caught:
+        method.execute(list(inputs))
+    return caught.value.code
+
+
+def test_view_beyond_its_memory(tmp_path):
+    """Its sizes would stay when it has its own memory again."""
+    build = Build()
+    x, view = build.tensor(1000), build.tensor(4, dynamism=BOUND)
+    build.call("executorch_prim::et_view.default", x, build.ints(-1), view)
+    build.inputs(x)
+    build.outputs(view)
+    assert refused(tmp_path, build, np.ones(1000, np.float32)) == Error.NotSupported
+
+
+def joined(build: Build) -> None:
+    x = build.tensor(8, dynamism=BOUND)
+    build.call("aten::cat.out", build.tensors(x, x), build.scalar(0), x, x)
+    build.inputs(x)
+
+
+def multiplied(build: Build) -> None:
+    x, y = build.tensor(4, 100, dynamism=BOUND), build.tensor(1, 100)
+    build.call("aten::mm.out", x, y, x, x)
+    build.inputs(x, y)
+
+
+def convolved(build: Build) -> None:
+    x, y, one, no = build.tensor(1, 8, 9, 9, dynamism=BOUND), build.tensor(1, 8, 1, 1), build.scalar(1), False
+    pair, edge = build.ints(1, 1), build.ints(3, 3)
+    args = (pair, edge, pair, build.scalar(no), build.ints(0, 0), one)
+    build.call("aten::convolution.out", x, y, build.scalar(None), *args, x, x)
+    build.inputs(x, y)
+
+
+@pytest.mark.parametrize(
+    ("make", "sizes"),
+    [(joined, [(4,)]), (multiplied, [(4, 1), (1, 100)]), (convolved, [(1, 8, 3, 3), (1, 8, 1, 1)])],
+    ids=["cat", "mm", "convolution"],
+)
+def test_output_that_is_an_input(tmp_path, make, sizes):
+    """Which has another shape as soon as the output has it."""
+    build = Build()
+    make(build)
+    build.outputs(*build.plan.inputs[:1])
+    arrays = [np.ones(size, np.float32) for size in sizes]
+    assert refused(tmp_path, build, *arrays) == Error.InvalidArgument
+
+
+def test_products_of_nothing(tmp_path):
+    """However many there are, they take no time."""
+    build = Build()
+    many = 1 << 20
+    x, y, out = build.tensor(many, many, 0), build.tensor(many, 0, 0), build.tensor(many, many, 0)
+    build.call("aten::bmm.out", x, y, out, out)
+    build.inputs(x, y)
+    build.outputs(out)
+    file = build.file()
+    method = runtime_for(tmp_path, file).load(file).load_method("forward")
+    (found,) = method.execute([])
+    assert found.shape == (many, many, 0)
+
+
+def test_limits_of_a_quantization_out_of_order(tmp_path):
+    build = Build()
+    x, out = build.tensor(2), build.tensor(2, dtype=ScalarType.CHAR)
+    limits = (build.scalar(1000), build.scalar(-1000), build.scalar(int(ScalarType.CHAR)))
+    name = "quantized_decomposed::quantize_per_tensor.out"
+    build.call(name, x, build.scalar(0.5), build.scalar(0), *limits, out, out)
+    build.inputs(x)
+    build.outputs(out)
+    assert refused(tmp_path, build, np.ones(2, np.float32)) == Error.InvalidArgument
+
+
+def test_many_kernel_keys(tmp_path):
+    """More than a byte counts: all orders of six dimensions."""
+    orders = list(permutations(range(6)))
+    keys = {((ScalarType.FLOAT, order),) * 3 for order in orders}
+    build = Build()
+    x, out = (build.tensor(*[1] * 6, dim_order=orders[-1]) for _ in range(2))
+    build.call("aten::relu.out", x, out, out)
+    build.inputs(x)
+    build.outputs(out)
+    library = runtime_of(tmp_path, Selection({"aten::relu.out": keys}))
+    (found,) = library.load(build.file()).load_method("forward").execute([np.ones([1] * 6, np.float32)])
+    assert found.item() == 1

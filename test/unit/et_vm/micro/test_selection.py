@@ -62,7 +62,12 @@ def test_json():
         ("et_kernel_metadata:\n  aten::add.out:\n  - v2/6;0\n", "'v2/6;0' is no kernel key"),
         ("et_kernel_metadata:\n  aten::add.out:\n  - v1/77;0\n", "'v1/77;0' is no kernel key"),
         ("operators:\n    aten::add.out\n", "line 2 is not understood"),
+        ("et_kernel_metadata:\n  aten::add.out:\n  - v1/6;0,300\n", "'v1/6;0,300' is no kernel key"),
         ("{broken", "neither YAML nor JSON"),
+        ('{"operators": ' + "[" * 100_000, "nested too deeply"),
+        ("".join(" " * depth + "a:\n" for depth in range(2_000)), "nested too deeply"),
+        ("et_kernel_metadata:\n  aten::add.out: 3\n", "kernel keys are a list"),
+        ('{"et_kernel_metadata": {"aten::add.out": 3}}', "kernel keys are a list"),
     ],
 )
 def test_other_texts(text, message):
