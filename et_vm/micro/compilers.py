@@ -41,7 +41,7 @@ def compiler_of(target: str, given: str | None) -> list[str] | None:
         command = shlex.split(given)
         if not command or shutil.which(command[0]) is None:
             raise ExecutorchError(
-                Error.NotFound, f"no compiler {given!r}", hint="--cc takes a command with its options"
+                Error.NotFound, f"compiler not found: {given!r}", hint="--cc takes a command with its options"
             )
         return command
     if target == "host" and shutil.which("cc") is not None:

@@ -52,9 +52,9 @@ def _key_of(text: str, operator: str) -> KernelKey | None:
     except ValueError:
         raise ExecutorchError(
             Error.InvalidArgument,
-            f"{text!r} is no kernel key",
+            f"{text!r} is not a kernel key",
             where=operator,
-            hint="expected 'default', or v1/ and for each tensor its element type and dim order: v1/6;0,1|6;0,1",
+            hint="expected 'default', or v1/ followed by the element type and dim order of each tensor: v1/6;0,1|6;0,1",
         ) from None
     return tuple(key)
 
@@ -115,7 +115,7 @@ def _parsed(text: str) -> dict[str, Any]:
 def _bad_line(number: int, line: str) -> ExecutorchError:
     return ExecutorchError(
         Error.InvalidArgument,
-        f"line {number} is not understood: {line.strip()!r}",
+        f"cannot parse line {number}: {line.strip()!r}",
         hint="expected the output of et-vm ops or of ExecuTorch's gen_oplist",
     )
 

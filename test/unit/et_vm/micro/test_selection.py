@@ -59,9 +59,9 @@ def test_json():
     [
         ("include_all_operators: true\n", "the file includes all operators"),
         ("operators:\n  - aten::add.out\n", "operators are names with their properties"),
-        ("et_kernel_metadata:\n  aten::add.out:\n  - v2/6;0\n", "'v2/6;0' is no kernel key"),
-        ("et_kernel_metadata:\n  aten::add.out:\n  - v1/77;0\n", "'v1/77;0' is no kernel key"),
-        ("operators:\n    aten::add.out\n", "line 2 is not understood"),
+        ("et_kernel_metadata:\n  aten::add.out:\n  - v2/6;0\n", "'v2/6;0' is not a kernel key"),
+        ("et_kernel_metadata:\n  aten::add.out:\n  - v1/77;0\n", "'v1/77;0' is not a kernel key"),
+        ("operators:\n    aten::add.out\n", "cannot parse line 2"),
         ("{broken", "neither YAML nor JSON"),
     ],
 )
