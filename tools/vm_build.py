@@ -1,4 +1,4 @@
-"""`et-vm build`: the runtime for microcontrollers, with the kernels that programs use."""
+"""`et-vm build`: generate the microcontroller runtime with the kernels that programs use."""
 
 from __future__ import annotations
 

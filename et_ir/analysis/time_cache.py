@@ -1,4 +1,4 @@
-"""Cache of times that were measured on this machine."""
+"""Cache of times measured on this machine."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class TimeCache:
 
 
 def source_digest(package: str, version: str = "") -> str:
-    """A hash of the modules of a package, and of the version of what they call."""
+    """A hash of the modules of a package and the versions of their dependencies."""
     digest = sha256(version.encode())
 
     def add(folder: Traversable) -> None:
@@ -101,7 +101,7 @@ def source_digest(package: str, version: str = "") -> str:
 
 
 def processor_digest() -> str:
-    """A hash of the model and the features of the first processor, as Linux tells them."""
+    """A hash of the model and features of the first processor, as reported by Linux."""
     names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")

@@ -1,6 +1,6 @@
-"""Conversion rules by operator, and the operator support that follows from them.
+"""Conversion rules by operator, and the operator support derived from them.
 
-For backends that compute with tensors of known sizes, whose values are outputs of nodes.
+For backends with static shapes, whose values are outputs of nodes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class OperatorRule(Generic[_Lowering]):
 
 
 class RuleSupport(OperatorSupport):
-    """Takes an op if there is a rule for its operator, and all sizes and element types are what models have."""
+    """Supports an op if there is a rule for its operator, and its sizes and element types are supported."""
 
     def __init__(
         self, rules: Mapping[str, OperatorRule[Any]], device: str, *, highest_rank: int | None = None
@@ -112,18 +112,18 @@ def axis(dim: int, rank: int) -> int:
 
 
 def numbers(value: Any, count: int) -> list[int]:
-    """A list of literals of which one stands for all."""
+    """A list of `count` integers; a single one is repeated."""
     found = [int(one) for one in value]
     return found * count if len(found) == 1 else found
 
 
 def is_constant(value: object) -> bool:
-    """Whether a value is data of the program that no run changes."""
+    """Whether a value is constant data of the program."""
     return isinstance(value, SSAValue) and isinstance(value.owner, GetOp)
 
 
 def only_literals(value: object) -> bool:
-    """Whether an argument is known when the program is compiled."""
+    """Whether an argument is known at compile time."""
     if isinstance(value, tuple):
         return all(map(only_literals, cast("tuple[object, ...]", value)))
     return not isinstance(value, SSAValue)

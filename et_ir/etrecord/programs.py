@@ -1,4 +1,4 @@
-"""Methods at the levels aten and edge as programs of an ETRecord: the JSON of ExecuTorch's serializer.
+"""Serialization of aten and edge methods to ETRecord programs, in ExecuTorch's JSON.
 
 Symbols become parameters, buffers and constants that are inputs of the graph, as in an exported program; each op
 becomes a node with the Python stack, the modules and the debug handle of its location.
@@ -62,7 +62,7 @@ _SIZE_FUNCTIONS: Final = {
 
 
 class NotRecordable(Report):
-    """A program that the format of ETRecords cannot hold."""
+    """A program that the ETRecord format cannot represent."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ def recorded_program(
     """The program of a method: of the edge dialect if it has `handles`, which gives the debug handle of a location,
     else of aten. Nodes name those of the exported graph, whose number is `origin_graph`, as their origins.
 
-    Raises `NotRecordable` for control flow, and for inputs, outputs and numbers that the JSON has no form for.
+    Raises `NotRecordable` for control flow, and for inputs, outputs and numbers that the JSON cannot represent.
     """
     return _Writer(method, symbols, handles, origin_graph).program()
 

@@ -1,4 +1,4 @@
-"""Events of executions, as an `Inspector` gives them."""
+"""Execution events returned by an `Inspector`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Event", "EventBlock", "PerfData", "TimeScale"]
 
 
 class TimeScale(Enum):
-    """Units of time; cycles are converted to nothing else."""
+    """Units of time; cycles are not converted."""
 
     NS = "ns"
     """Nanoseconds."""

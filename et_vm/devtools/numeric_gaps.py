@@ -1,6 +1,6 @@
-"""Numeric gaps of a recorded execution: its intermediate values beside those of a graph of an ETRecord.
+"""Numeric gaps between a recorded execution and a graph of an ETRecord.
 
-Instructions, and parts of delegates that say their values, are paired with the nodes that have their debug handles.
+Instructions, and parts of delegates that report values, are matched with the nodes that have their debug handles.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NONE: Final = 0
 
 @dataclass(frozen=True)
 class NumericGap:
-    """A value of an execution, its reference, and the distances of both."""
+    """A value of an execution, its reference, and the distance between them."""
 
     aot_debug_handle: Handles
     """The handles of the nodes."""

@@ -1,4 +1,4 @@
-"""Values of recorded programs, computed by torch's operators one by one: what executions are compared with."""
+"""Reference values of recorded programs, computed op by op in torch."""
 
 from __future__ import annotations
 

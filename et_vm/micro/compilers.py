@@ -1,4 +1,4 @@
-"""Compiling the runtime: with the C compiler in `ziglang`, or with another that is named."""
+"""Compilation of the C runtime with `ziglang` or another compiler."""
 
 from __future__ import annotations
 

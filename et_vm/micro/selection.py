@@ -1,4 +1,4 @@
-"""The operators that a runtime is built for: of programs, and of lists for ExecuTorch's selective build."""
+"""Operator selection from programs and from ExecuTorch's selective-build lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Selection", "select", "selected_of_programs", "selected_of_yaml"]
 
 @dataclass
 class Selection:
-    """Operators by name with the kernel keys they are called with; None stands for all."""
+    """Operators by name, with the kernel keys of their calls; None selects all."""
 
     keys: dict[str, set[KernelKey] | None] = field(default_factory=dict[str, "set[KernelKey] | None"])
 

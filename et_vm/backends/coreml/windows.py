@@ -1,4 +1,4 @@
-"""Kernels of products, convolutions and pools. Half precision is computed in float32."""
+"""Kernels of matrix products, convolutions and pooling. Half precision is computed in float32."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs compute shaders of the compiler's Vulkan backend: memory, descriptors and commands are made at load.
+"""Runtime backend for Vulkan compute shaders, with all resources created at load.
 
-Shaders are compiled by a driver and run outside of et-vm's checks, so they run only where the user allows it.
+Shaders are compiled by a driver and run outside et-vm's checks, so the user has to allow them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A device that computes, by the Vulkan loader: memory, pipelines, and command buffers that are recorded once.
+"""Vulkan compute devices: memory, pipelines, and command buffers recorded once.
 
 The loader is called through ctypes. A device is opened when the first program needs it, and kept.
 """
@@ -95,7 +95,7 @@ class Dispatch(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """Dispatches as commands, which are submitted as often as wanted."""
+    """A command buffer of dispatches, which can be submitted repeatedly."""
 
     descriptors: int
     commands: int
@@ -360,7 +360,7 @@ def _address(structure: Any) -> int:
 
 @cache
 def open_device() -> Device:
-    """The device of the environment variable `ET_VM_VULKAN_DEVICE`, or the best there is.
+    """The device selected by the environment variable `ET_VM_VULKAN_DEVICE`, or the best one available.
 
     Raises ExecutorchError(NotFound) without a loader, a driver, or such a device, with what to install.
     """

@@ -74,10 +74,10 @@ _Index: TypeAlias = int | SSAValue
 class ConvertToSpirvPass(ModulePass):
     """Make shaders of kernels, and dispatches of their calls.
 
-    A buffer of a kernel is bound to the descriptor of its place among the buffers; its sizes, and other numbers, are
-    pushed in the order of the arguments; of more than can be pushed, a shader knows those of its calls. A kernel that
-    reports has one more buffer, at the end, whose first word is the least number reported. Indices have 32 bits.
-    Vectors have one element: `lower-vectors{lanes=1}`.
+    Each buffer of a kernel is bound to the descriptor of its position among the buffers. Sizes and other numbers are
+    push constants, in argument order; if there are more than fit, the shader is specialized for the numbers of its
+    calls. A kernel that reports has an additional buffer, at the end, whose first word is the lowest number reported.
+    Indices have 32 bits. Vectors have one element: `lower-vectors{lanes=1}`.
 
     Before:
 

@@ -1,4 +1,4 @@
-"""A function for each parallel loop of a kernel: shaders wait for each other between dispatches, not within."""
+"""Splitting of kernels by parallel loop, as invocations synchronize only between dispatches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["SplitParallelLoopsPass"]
 class SplitParallelLoopsPass(ModulePass):
     """Split kernels so that each has one parallel loop.
 
-    What is before a loop is index arithmetic, which each function repeats.
+    Index arithmetic before the loops is duplicated in each function.
 
     Before:
 
