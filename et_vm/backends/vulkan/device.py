@@ -372,7 +372,7 @@ def open_device() -> Device:
     result = loader.vkCreateInstance(c.byref(create), None, c.byref(instance))
     if result < 0:
         text = _RESULTS.get(result, f"error {result}")
-        raise ExecutorchError(Error.NotFound, f"there is no Vulkan driver: {text}", hint=PACKAGES)
+        raise ExecutorchError(Error.NotFound, f"no Vulkan driver: {text}", hint=PACKAGES)
     count = c.c_uint32()
     loader.vkEnumeratePhysicalDevices(instance, c.byref(count), None)
     physical = (c.c_void_p * max(1, count.value))()
@@ -412,13 +412,11 @@ def _chosen(loader: c.CDLL, devices: Iterable[int]) -> int:
         return min(fitting, key=lambda one: one[0])[2]
     there = "; ".join(seen) or "none"
     wanted = (
-        f" that {DEVICE_VARIABLE}={os.environ[DEVICE_VARIABLE]} asks for"
-        if DEVICE_VARIABLE in os.environ
-        else ""
+        f" matching {DEVICE_VARIABLE}={os.environ[DEVICE_VARIABLE]}" if DEVICE_VARIABLE in os.environ else ""
     )
     raise ExecutorchError(
         Error.NotFound,
-        f"there is no Vulkan device{wanted} that computes, of Vulkan 1.2 or later; there are: {there}",
+        f"no Vulkan device{wanted} with compute support and Vulkan 1.2 or later; available: {there}",
         hint=PACKAGES,
     )
 
