@@ -30,19 +30,19 @@ class NumericGap:
     """A value of an execution, its reference, and the distance between them."""
 
     aot_debug_handle: Handles
-    """The handles of the nodes."""
+    """The debug handles of the nodes."""
     aot_ops: list[str]
     """The nodes of the graph."""
     aot_intermediate_output: Any
-    """The value of the last of them: a tensor, a number or a tuple of them."""
+    """The value of the last node: a tensor, a number or a tuple of them."""
     runtime_ops: list[str]
     """The events of the execution."""
     runtime_debug_handle: Handles
-    """Their handles."""
+    """The debug handles of the events."""
     runtime_intermediate_output: Any
     """The value of the execution."""
     gap: list[float]
-    """A distance for each result."""
+    """One distance per result."""
     stacktraces: dict[str, str | None]
     """The Python stack of each node."""
 
