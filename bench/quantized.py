@@ -60,7 +60,7 @@ def batches(inputs: tuple[Any, ...], count: int) -> list[tuple[Any, ...]]:
 
 
 def files(program: Any) -> dict[str, bytes]:
-    """The files of a quantized program by what runs them."""
+    """The files of a quantized program by runtime."""
     from bench.subjects import compile_for_vm, compile_for_xnnpack, compile_native
     from et_ir import ExecutorchBackendConfig, to_edge
 

@@ -284,7 +284,7 @@ def _parse(archive: zipfile.ZipFile, names: list[str]) -> ETRecord:
 
 
 def _mapping(document: Any, name: str) -> dict[str, Any] | None:
-    """A map of maps by method; None for what is not there."""
+    """A map of maps by method; None if it is missing."""
     if document is None:
         return None
     if not isinstance(document, dict):

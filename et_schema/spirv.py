@@ -234,7 +234,7 @@ def instructions(module: bytes | memoryview) -> Iterator[Instruction]:
 def check_module(module: bytes | memoryview) -> frozenset[int]:
     """Check a module's version, integrity and entry point; returns its capabilities.
 
-    Raises `InvalidFile(DelegateInvalidCompatibility)`. What the instructions compute is not checked.
+    Raises `InvalidFile(DelegateInvalidCompatibility)`. The semantics of instructions are not checked.
     """
     capabilities: set[int] = set()
     entries = functions = ends = 0

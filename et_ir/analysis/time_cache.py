@@ -30,7 +30,7 @@ class TimeCache:
     """
 
     def __init__(self, name: str, purpose: str, is_entry: Callable[[Mapping[str, float]], bool]) -> None:
-        """`purpose` begins the warnings about a file that cannot be used: whose, and what it is."""
+        """`purpose` names the cache in warnings about an unusable file."""
         self._name = name
         self._purpose = purpose
         self._is_entry = is_entry

@@ -53,7 +53,7 @@ class RuleSupport(OperatorSupport):
     def __init__(
         self, rules: Mapping[str, OperatorRule[Any]], device: str, *, highest_rank: int | None = None
     ) -> None:
-        """`device` is what refusals call the backend; no tensor has more dimensions than `highest_rank`."""
+        """`device` names the backend in diagnostics; `highest_rank` limits the rank of tensors."""
         self._rules = rules
         self._device = device
         self._highest_rank = highest_rank

@@ -226,7 +226,7 @@ def check_vision_model(
 def _fed(
     decoder: CachedEmbeddingDecoder, parts: list[tuple[Tensor, bool]], places: Tensor, longest: int
 ) -> Tensor:
-    """The logits behind embeddings, which are blocks or not."""
+    """The logits for embeddings, with or without blocks."""
     found, at = torch.empty(0), 0
     for part, is_block in parts:
         size = part.shape[1]

@@ -111,7 +111,7 @@ class Event:
 
     @property
     def delegate_debug_metadatas(self) -> Any:
-        """What the backend says of it in each execution, as the parser of the `Inspector` gives it."""
+        """The backend's metadata in each execution, decoded by the parser of the `Inspector`."""
         parser = self.delegate_metadata_parser
         if parser is None or not self.is_delegated_op:
             return self.raw_delegate_debug_metadatas

@@ -49,7 +49,7 @@ class NumericGap:
 
 @dataclass
 class _Observed:
-    """What events of an execution computed."""
+    """Values computed by events of an execution."""
 
     order: tuple[int, int]
     """The instruction, and the place among its events."""

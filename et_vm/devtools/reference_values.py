@@ -33,7 +33,7 @@ _LAYOUTS: Final[tuple[str, ...]] = (
 
 
 def load_tensors(data: Tensors | None) -> Any:
-    """What `torch.save` has written of tensors, lists and dicts of them; None for nothing.
+    """Data written by `torch.save`: tensors, lists and dicts of tensors; None for empty data.
 
     Raises `ExecutorchError`: NotSupported without torch, InvalidExternalData for data that torch does not read.
     """
@@ -63,12 +63,12 @@ def as_tensor(value: Any) -> Any:
 
 
 def plain_tensor(value: Any) -> Any:
-    """An array as a tensor of its own; everything else as it is."""
+    """An array as a separate tensor; other values unchanged."""
     return _torch().tensor(value) if isinstance(value, np.ndarray) else value
 
 
 def node_values(program: RecordedProgram, inputs: Sequence[Any]) -> Iterator[tuple[RecordedNode, Any]]:
-    """The nodes of a graph in order with what they compute for inputs, flat: tensors, lists of them, and numbers.
+    """The nodes of a graph in order, with their values for flat inputs: tensors, lists of tensors, and numbers.
 
     Raises `ExecutorchError`: NotSupported without torch or for what torch does not compute, InvalidArgument for
     inputs that do not fit, InvalidExternalData for tensors that are not in the record.

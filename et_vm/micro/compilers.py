@@ -52,9 +52,9 @@ def compiler_of(target: str, given: str | None) -> list[str] | None:
 
 
 def compile_archive(folder: Path, sources: Sequence[str], command: Sequence[str], target: str) -> Path:
-    """Compile the sources in `folder` to objects beside them and collect these in `libet_micro.a`.
+    """Compile the sources in `folder` to objects, and archive these in `libet_micro.a`.
 
-    Raises ExecutorchError(Internal) with what the compiler says.
+    Raises ExecutorchError(Internal) with the compiler's output.
     """
     freestanding = ("-ffreestanding",) if target != "host" else ("-fPIC",)
     objects: list[str] = []

@@ -44,7 +44,7 @@ class Kernel(NamedTuple):
         return self.types[min(at, len(self.types) - 1)]
 
     def takes(self, key: KernelKey) -> bool:
-        """Whether it is a kernel for calls with such tensors."""
+        """Whether the kernel supports calls with such tensors."""
         kinds = [kind for kind, _ in key]
         if self.uniform and len(set(kinds)) > 1:
             return False

@@ -94,7 +94,7 @@ def selected_of_yaml(text: str) -> Selection:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """What is needed of YAML: nested mappings, lists of plain values, and JSON, which is YAML too."""
+    """Parse a subset of YAML: nested mappings, lists of plain values, and JSON."""
     stripped = text.lstrip()
     if stripped.startswith("{"):
         try:
@@ -121,7 +121,7 @@ def _bad_line(number: int, line: str) -> ExecutorchError:
 
 
 def _block(lines: Sequence[tuple[int, str]], at: int, indent: int) -> tuple[int, Any]:
-    """A mapping or list whose lines are indented by `indent`; the line behind it."""
+    """A mapping or list whose lines are indented by `indent`, and the index of the line after it."""
     mapping: dict[str, Any] = {}
     items: list[Any] = []
     while at < len(lines):
@@ -165,7 +165,7 @@ def _items(lines: Sequence[tuple[int, str]], at: int, indent: int) -> tuple[int,
 
 
 def _entry(body: str, number: int, line: str) -> tuple[str, str | None]:
-    """The key of a line, and the value behind it, if there is one."""
+    """The key of a line, and its value, if any."""
     if body[:1] in "\"'":
         end = body.find(body[0], 1)
         key, rest = body[1:end], body[end + 1 :]
@@ -198,7 +198,7 @@ def _value(text: str, number: int, line: str) -> Any:
 
 
 def select(selection: Selection) -> list[tuple[Kernel, frozenset[KernelKey] | None]]:
-    """The kernels in C for operators, with the keys that each is for; those of primitive operators are no kernels.
+    """The C kernels for operators, with their kernel keys; primitive operators have no kernels.
 
     Raises MissingOperator with all operators, or types of their tensors, that there is none for.
     """

@@ -81,7 +81,7 @@ class Translation:
         return self.value(op.arg(name))
 
     def value(self, value: SSAValue) -> Made:
-        """What a value of the program is; a constant is made where it is read first."""
+        """The ML value of a program value; constants are created at their first use."""
         found = self._values.get(value)
         if found is None:
             found = self._values[value] = self.constant(self.array(value))

@@ -41,7 +41,7 @@ class Program:
 
 
 def report_text(index_bits: int) -> str:
-    """The function that kernels report with: the least number of a message is kept, behind those of programs before.
+    """The error-reporting function of kernels: keeps the lowest message number, offset by preceding programs'.
 
     Its context is two i32: the result of the method, and the number of messages before those of the program.
     """

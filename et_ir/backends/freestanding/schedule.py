@@ -291,7 +291,7 @@ class _Scheduler:
         self._end(start)
 
     def _carried(self, inits: Sequence[SSAValue], results: Sequence[SSAValue]) -> list[Arena]:
-        """Buffers of what a loop carries, with what it starts with; they hold the results in the end."""
+        """Buffers of loop-carried values with their initial values; at the end they hold the results."""
         carried = [self._buffer(tensor_bytes(value)) for value in inits]
         for value, place in zip(inits, carried, strict=True):
             self._copy(value, place)
@@ -355,7 +355,7 @@ class _Scheduler:
         return self._places[value]
 
     def _destination(self, value: OpResult) -> Place:
-        """Where a value is written: where it is wanted in the end, if it can be there from the start."""
+        """The buffer that a value is written to: its final destination, if possible."""
         place: Place | None = None
         for use in value.uses:
             user, index = use.operation, use.index
@@ -383,7 +383,7 @@ class _Scheduler:
             place.last = self._now
 
     def _end(self, start: int) -> None:
-        """The end of a loop: what is older and used in it is needed in all of its iterations."""
+        """The end of a loop: older values used in it are live through all iterations."""
         self._now += 1
         for one in self._made.buffers:
             if 0 <= one.first <= start < one.last:
@@ -391,7 +391,7 @@ class _Scheduler:
 
 
 def _is_replaced(op: LoadOp, symbol: str) -> bool:
-    """Whether state may have another value while what was read of it is still needed."""
+    """Whether state may be overwritten while a value read from it is still live."""
     block = op.parent
     assert block is not None
     users = {_within(block, use.operation) for use in op.result.uses}

@@ -538,7 +538,7 @@ class SelectionBranchOp(IRDLOperation):
 class LoopBranchOp(IRDLOperation):
     """The terminator of a loop header: `OpLoopMerge` and `OpBranchConditional`.
 
-    What the block that goes back to the header needs of the body are its arguments.
+    Values of the body that the continue block needs are its block arguments.
 
     ```mlir
     spirv.loop_branch %c, ^body merge ^after continue ^next

@@ -40,7 +40,7 @@ Maker: TypeAlias = "Callable[[Site], Prepared]"
 class Site:
     """One operation of a program: its parameters and the types of its operands.
 
-    Each parameter has to be asked for: those that nobody asks for are refused by `check`.
+    Kernels have to query each parameter: `check` rejects those not queried.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ class _Windows:
         self.pads = self._pads(site)
 
     def _pads(self, site: Site) -> list[tuple[int, int]]:
-        """Elements in front of and behind each dimension."""
+        """Padding before and after each dimension."""
         type, rank = site.text("pad_type"), len(self.kernel)
         given = site.integers("pad", (0,) * (2 * rank))
         if type == "valid":

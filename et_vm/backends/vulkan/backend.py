@@ -211,7 +211,7 @@ class _Delegate:
 
 
 def _places(program: VulkanProgram) -> tuple[dict[tuple[VulkanMemory, int], Binding], int]:
-    """Where everything is in the buffer of a partition, and the bytes of all."""
+    """Offsets in the buffer of a partition, and its total size."""
     sizes = {
         **{(VulkanMemory.CONSTANT, at): one.nbytes for at, one in enumerate(program.constants)},
         **{(VulkanMemory.INPUT, at): nbytes_of(one) for at, one in enumerate(program.inputs)},

@@ -138,7 +138,7 @@ class Device:
         self._vk.vkGetDeviceQueue(device, self._family, 0, c.byref(self._queue))
 
     def _features(self) -> tuple[Any, frozenset[int], list[Any]]:
-        """What of the features that shaders may need there is, as a request for it and as capabilities."""
+        """The available features that shaders may need, as a request and as capabilities."""
         bytes_, halves, small = s.Storage8BitFeatures(), s.Storage16BitFeatures(), s.Float16Int8Features()
         halves.pNext, bytes_.pNext = _address(bytes_), _address(small)
         asked = s.PhysicalDeviceFeatures2(pNext=_address(halves))
@@ -271,7 +271,7 @@ class Device:
     # -- commands
 
     def record(self, memory: Memory, dispatches: Sequence[Dispatch]) -> Recording:
-        """Record dispatches, each of which sees what those before it have written."""
+        """Record dispatches, each of which sees the writes of those before it."""
         count = sum(len(one.bindings) for one in dispatches)
         size = s.DescriptorPoolSize(_STORAGE_BUFFER, max(1, count))
         info = s.DescriptorPoolCreateInfo(maxSets=len(dispatches), poolSizeCount=1, pPoolSizes=_address(size))
@@ -331,7 +331,7 @@ class Device:
         self._vk.vkCmdDispatch(commands, *one.groups, 1)
 
     def _barrier(self, commands: c.c_void_p, stage: int, access: int) -> None:
-        """What follows in a stage sees what shaders before have written."""
+        """Make the writes of preceding shaders visible to the following stage."""
         barrier = s.MemoryBarrier(srcAccessMask=_SHADER_WRITE, dstAccessMask=access)
         self._vk.vkCmdPipelineBarrier(
             commands, _SHADER_STAGE, stage, 0, 1, c.byref(barrier), 0, None, 0, None

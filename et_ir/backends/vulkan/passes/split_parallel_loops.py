@@ -85,7 +85,7 @@ def _check(function: FuncOp) -> None:
 
 
 def _part(function: FuncOp, name: str, number: int) -> FuncOp:
-    """A function with one of the loops, and what is not in a loop."""
+    """A function with one of the loops, and the code outside the loops."""
     old = function.body.block
     new = Block(arg_types=old.arg_types)
     values: dict[SSAValue, SSAValue] = dict(zip(old.args, new.args, strict=True))
