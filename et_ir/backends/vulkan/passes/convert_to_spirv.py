@@ -72,7 +72,7 @@ _Index: TypeAlias = int | SSAValue
 
 @dataclass(frozen=True)
 class ConvertToSpirvPass(ModulePass):
-    """Make shaders of kernels, and dispatches of their calls.
+    """Lower kernels to shaders, and calls to dispatches.
 
     Each buffer of a kernel is bound to the descriptor of its position among the buffers. Sizes and other numbers are
     push constants, in argument order; if there are more than fit, the shader is specialized for the numbers of its
