@@ -1,7 +1,7 @@
-"""Example models in each mode of quantization: results on each runtime beside eager's, sizes, and times.
+"""Quantized example models on each runtime: accuracy relative to eager, file sizes, and times.
 
     python -m bench.quantized [--models …] [--modes …]      results and sizes
-    python -m bench.quantized --times [--threads N]         times beside stock's files and onnxruntime's
+    python -m bench.quantized --times [--threads N]         times, compared with stock's files and onnxruntime
 
 The first table has by how much results differ at most from those of torch's converted graph in eager, in steps of the
 output's grid: its scale where the mode has one for the output, else the 255th part of the output's range. "et-vm" and
@@ -60,7 +60,7 @@ def batches(inputs: tuple[Any, ...], count: int) -> list[tuple[Any, ...]]:
 
 
 def files(program: Any) -> dict[str, bytes]:
-    """The files of a quantized program by what runs them."""
+    """The files of a quantized program by runtime."""
     from bench.subjects import compile_for_vm, compile_for_xnnpack, compile_native
     from et_ir import ExecutorchBackendConfig, to_edge
 

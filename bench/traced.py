@@ -1,4 +1,4 @@
-"""How near the sum of the times of instructions comes to an untraced execution, and what tracing adds to that.
+"""Overhead of tracing: sum of instruction times compared with an untraced execution.
 
     python -m bench.traced [MODEL …] [--rounds N]
 

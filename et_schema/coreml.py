@@ -1,8 +1,8 @@
-"""Blobs of the backend `CoreMLBackend`: a folder with a model package of Core ML and the names of its arguments.
+"""Blobs of `CoreMLBackend`: a model package and the names of its arguments.
 
-The contents of the files follow one another; behind them is the tree of names and places, JSON whose characters are in
-reverse, so that a reader who starts at the end needs no length. The tree lists its nodes with children in front of
-their folders. Source of the format: `inmemory_filesystem` of ExecuTorch's Core ML backend.
+The contents of the files are concatenated, followed by the directory tree with names and offsets: JSON with its
+characters reversed, so that a reader can start at the end without knowing the length. In the tree, children come
+before their folders. Source of the format: `inmemory_filesystem` of ExecuTorch's Core ML backend.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_NODES: Final = 1000
 
 @dataclass(frozen=True)
 class CoremlModel:
-    """A model, and the names that its arguments have."""
+    """A model and the names of its arguments."""
 
     program: MilProgram
     inputs: tuple[str, ...]
@@ -46,7 +46,7 @@ class CoremlModel:
 
 
 def serialize_coreml(program: MilProgram) -> bytes:
-    """The blob of a program, which depends on the program alone: identifiers are digests of it."""
+    """The blob of a program, which is deterministic: identifiers are digests of the program."""
     weights = Weights()
     model = serialize_model(program, weights)
     weight_file = weights.file()

@@ -1,8 +1,8 @@
-"""ETRecord files: what a compiler knows of a program that a runtime's ETDump does not say.
+"""ETRecord files: compile-time information for interpreting a runtime's ETDump.
 
-A zip archive: the graphs before and after the lowering to the edge dialect as JSON with their tensors beside them, and
-maps from instructions to the debug handles of the graphs' nodes. Member names and JSON keys are ExecuTorch's, whose
-tools open what is written here and the other way round.
+A zip archive of the graphs before and after lowering to the edge dialect, as JSON with separate tensors, and of maps
+from instructions to the debug handles of graph nodes. Member names and JSON keys are ExecuTorch's: its tools read the
+files written here, and vice versa.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _origins(sources: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
 
 @dataclass
 class ETRecord:
-    """What a compiler records of a program for the inspection of its executions."""
+    """Information that a compiler records about a program for inspecting its executions."""
 
     exported_program: RecordedProgram | None = None
     """The graph of the method `forward` that the compiler was given."""
@@ -307,7 +307,7 @@ def _check_maps(record: ETRecord) -> None:
 
 
 def _mapping(document: Any, name: str) -> dict[str, Any] | None:
-    """A map of maps by method; None for what is not there."""
+    """A map of maps by method; None if it is missing."""
     if document is None:
         return None
     if not isinstance(document, dict):

@@ -1,8 +1,8 @@
-"""ML programs, the models of Core ML: types, operations, and the file `model.mlmodel` that they are in.
+"""Core ML's ML programs: types, operations, and the file `model.mlmodel`.
 
 A model is a message of Protocol Buffers (`Model.proto` and `MIL.proto` of coremltools): a description of inputs and
-outputs, and a program with one function `main` of one block. Here it is what ExecuTorch's delegates have: tensors of
-known sizes, no control flow, no state. Elements of large constants are in the file `weight.bin` beside it.
+outputs, and a program with one function `main` of one block. This module covers what ExecuTorch's delegates use:
+static shapes, no control flow, no state. Elements of large constants are in a separate file, `weight.bin`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _MAX_RANK: Final = 5
 
 @dataclass(frozen=True)
 class MilType:
-    """The type of a tensor. A number has no sizes."""
+    """The type of a tensor. A scalar has no sizes."""
 
     name: MilTypeName
     shape: tuple[int, ...] = ()
@@ -268,7 +268,7 @@ def _value(value: MilValue, weights: Weights | None) -> bytes:
 
 
 def read_model(model: memoryview, weights: memoryview) -> MilProgram:
-    """Decode a file and check that each value is made once, before it is read.
+    """Decode a file and check that each value is defined once, before its uses.
 
     Constants are views of the files. Raises `InvalidFile` with the operation or the field at fault: for what is
     damaged, and for models that are no such programs, as those with control flow, state or unknown sizes.

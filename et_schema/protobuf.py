@@ -1,4 +1,4 @@
-"""Wire format of Protocol Buffers: fields of messages, written and read by number.
+"""Protocol Buffers wire format: reading and writing message fields by number.
 
 A field is a varint `number << 3 | kind` and its content: a varint (kind 0), 8 bytes (1), a length and so many bytes
 (2), or 4 bytes (5). Numbers of a repeated field are packed into one of kind 2. Source: the page on encoding of
@@ -20,7 +20,7 @@ _MASK: Final = (1 << 64) - 1
 
 
 def varint(number: int) -> bytes:
-    """Seven bits a byte, the lowest first; negative numbers are those of 64 bits that are as many below zero."""
+    """Seven bits per byte, lowest first; negative numbers are encoded as 64-bit two's complement."""
     number &= _MASK
     made = bytearray()
     while number > 0x7F:
@@ -90,7 +90,7 @@ def numbers(content: int | memoryview, *, bits: int = 64) -> list[int]:
 
 
 def text(content: int | memoryview) -> str:
-    """The text of a field. Raises `InvalidFile` for a field of another kind, and what is no UTF-8."""
+    """The text of a field. Raises `InvalidFile` for a field of another kind, or invalid UTF-8."""
     if isinstance(content, int):
         raise InvalidFile("an integer where text is expected")
     try:

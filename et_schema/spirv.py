@@ -1,8 +1,8 @@
-"""SPIR-V modules: numbers of the instructions that compute shaders of this project have, and a check of a binary.
+"""SPIR-V modules: numbers of the instructions used here, and checks of binaries.
 
-A module is words of 32 bits: a header of five, then instructions, whose first word has their length in its upper half
-and the opcode in the lower. Source of the numbers: the SPIR-V specification, version 1.3, and that of the extended
-instructions GLSL.std.450.
+A module is a sequence of 32-bit words: a header of five, then instructions. The first word of an instruction has its
+length in the upper half and the opcode in the lower. Source of the numbers: the SPIR-V specification, version 1.3, and
+that of the extended instructions GLSL.std.450.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Extended(IntEnum):
 
 
 class Capability(IntEnum):
-    """What a device must be able to do to run a module."""
+    """Device features that a module requires."""
 
     Shader = 1
     Float64 = 10
@@ -167,13 +167,13 @@ class Capability(IntEnum):
 
 
 def capability_name(number: int) -> str:
-    """The name of a capability, or its number where it is none that shaders of this project need."""
+    """The name of a capability, or the number of one that is not used here."""
     known = {one.value: one.name for one in Capability}
     return known.get(number, f"capability {number}")
 
 
 class StorageClass(IntEnum):
-    """Kinds of memory."""
+    """Storage classes."""
 
     Input = 1
     Function = 7
@@ -195,7 +195,7 @@ class Decoration(IntEnum):
 
 
 class BuiltIn(IntEnum):
-    """Variables that the device fills."""
+    """Built-in variables, set by the device."""
 
     GlobalInvocationId = 28
 
@@ -209,7 +209,7 @@ class Instruction(NamedTuple):
 
 
 def instructions(module: bytes | memoryview) -> Iterator[Instruction]:
-    """The instructions of a module. Raises `InvalidFile` where it is none."""
+    """The instructions of a module. Raises `InvalidFile` if it is invalid."""
     size = len(module)
     if size < _HEADER.size or size % 4:
         raise InvalidFile(f"a shader of {size} bytes", code=Error.DelegateInvalidCompatibility)
@@ -232,9 +232,9 @@ def instructions(module: bytes | memoryview) -> Iterator[Instruction]:
 
 
 def check_module(module: bytes | memoryview) -> frozenset[int]:
-    """Check that a module is of the version that is known, whole, and has an entry point; returns its capabilities.
+    """Check a module's version, integrity and entry point; returns its capabilities.
 
-    Raises `InvalidFile(DelegateInvalidCompatibility)`. What the instructions compute is not checked.
+    Raises `InvalidFile(DelegateInvalidCompatibility)`. The semantics of instructions are not checked.
     """
     capabilities: set[int] = set()
     entries = functions = ends = 0

@@ -1,7 +1,8 @@
-"""VGF files, the blobs of the backend `VgfBackend`: SPIR-V modules, constants, and the order in which they run.
+"""VGF files, the blobs of `VgfBackend`: SPIR-V modules, constants and their sequence.
 
-A header of 128 bytes says where the four sections are: modules, the sequence of segments, resources (types of tensors),
-and constants. What is in them is the Vulkan driver's. Source of the format: `vgf_dump` of Arm's ML SDK, and its files.
+A header of 128 bytes locates the four sections: modules, the sequence of segments, resources (types of tensors), and
+constants. Their contents are interpreted by the Vulkan driver. Source of the format: `vgf_dump` of Arm's ML SDK, and
+its files.
 """
 
 from __future__ import annotations

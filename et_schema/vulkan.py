@@ -1,9 +1,9 @@
-"""Tables of the blobs of the Vulkan backend: compute shaders, and how they are dispatched.
+"""Blob format of the Vulkan backend: tables of compute shaders and dispatches.
 
-Dispatches run one after the other; each sees what those before it have written. The buffers of a dispatch are bound to
-descriptors 0, 1, … of set 0, its words are push constants. An invocation has the number `x + ROW * y` of its global
-identifier; those from `invocations` on do nothing. A shader that reports has one more buffer, whose first word becomes
-the least number of the messages that invocations report.
+Dispatches run in order; each sees the writes of those before it. The buffers of a dispatch are bound to descriptors 0,
+1, … of set 0; its words are push constants. The number of an invocation is `x + ROW * y` of its global identifier;
+invocations from `invocations` on do nothing. A shader that reports errors has an additional buffer, whose first word
+becomes the lowest number of the reported messages.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ MAX_RANK: Final = 16
 
 
 class VulkanMemory(IntEnum):
-    """What a buffer of a dispatch is."""
+    """Roles of a dispatch's buffers."""
 
     INPUT = 0
     OUTPUT = 1
@@ -68,7 +68,7 @@ class VulkanMemory(IntEnum):
 
 @table
 class VulkanTensor:
-    """An input or output. Its elements are in memory in the order of dimensions, without gaps."""
+    """An input or output; contiguous in memory."""
 
     scalar_type: ScalarType = ScalarType.FLOAT
     sizes: list[Int32] = []
@@ -77,7 +77,7 @@ class VulkanTensor:
 
 @table
 class VulkanConstant:
-    """Constant data, packed as the shaders read it: named data of the program."""
+    """Constant data in the layout that shaders read, stored as named data of the program."""
 
     key: str = ""
     nbytes: UInt64 = 0
@@ -93,7 +93,7 @@ class VulkanShader:
 
 @table
 class VulkanBuffer:
-    """A range of memory that a dispatch has."""
+    """A range of memory bound to a dispatch."""
 
     memory: VulkanMemory = VulkanMemory.INPUT
     # Of the input, output or constant.
@@ -119,7 +119,7 @@ class VulkanDispatch:
 
 @table
 class VulkanMessage:
-    """What the report of an invalid argument of a call means: the operator, and what is wrong."""
+    """The meaning of a reported invalid argument: the operator and the error."""
 
     text: str = ""
 
@@ -139,7 +139,7 @@ class VulkanProgram:
 
 
 def read_vulkan(buffer: Source) -> VulkanProgram:
-    """Decode and check a blob: tables, places in memory, and that shaders are whole.
+    """Decode and check a blob: tables, memory ranges, and shaders.
 
     Raises `InvalidFile(DelegateInvalidCompatibility)` with the table path.
     """
@@ -153,14 +153,14 @@ def read_vulkan(buffer: Source) -> VulkanProgram:
 
 
 def serialize_vulkan(program: VulkanProgram) -> bytes:
-    """The bytes of a blob, which depend on the program alone."""
+    """The bytes of a blob, which are deterministic."""
     from et_schema.writer import encode
 
     return bytes(encode(program, FILE_IDENTIFIER))
 
 
 def capabilities_of(program: VulkanProgram) -> frozenset[int]:
-    """What a device must be able to do to run the shaders: numbers of `et_schema.spirv.Capability`."""
+    """Device features that the shaders require: numbers of `et_schema.spirv.Capability`."""
     return frozenset(one for shader in program.shaders for one in check_module(shader.code))
 
 

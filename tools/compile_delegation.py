@@ -35,7 +35,7 @@ class Delegation:
 
             args.backend = [one for text in args.backend for one in split_backends(text)]
         if args.choose == "fastest" and len(args.backend) < 2:
-            raise UsageError("--choose fastest needs several backends, as in --backend native,openvino")
+            raise UsageError("--choose fastest needs several backends, such as --backend native,openvino")
         if args.tune and not any(text.partition(":")[0] == "native" for text in args.backend):
             raise UsageError("--tune needs --backend native")
         if args.why_not_delegated and not args.backend:

@@ -90,7 +90,7 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
             names = ", ".join(FREESTANDING_TARGETS)
             raise UsageError(f"--emit {args.emit} needs a processor as --target: {names}")
         if args.pic:
-            raise UsageError("--pic is for objects: give a processor as --target")
+            raise UsageError("--pic applies to objects only: give a processor as --target")
         return Freestanding()
     if args.emit == "pte":
         args.emit = "object"

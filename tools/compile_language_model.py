@@ -49,7 +49,7 @@ def export_language_model(
         model = folder.load()
         sizes = _sizes(args, model, Sizes)
         if args.image_size is not None and not folder.has_images:
-            raise UsageError("--image-size: the model takes no images")
+            raise UsageError("--image-size: the model does not take images")
         constants: dict[str, Any] = {}
         try:
             if folder.has_images:
@@ -78,7 +78,7 @@ def export_language_model(
 
 def _cache_options(args: argparse.Namespace) -> dict[str, bool]:
     if args.custom_sdpa and args.quantize_cache:
-        raise UsageError("--custom-sdpa takes keys and values in floats: leave out --quantize-cache")
+        raise UsageError("--custom-sdpa needs keys and values in floats: leave out --quantize-cache")
     return {
         "all_logits": args.all_logits,
         "quantize_cache": args.quantize_cache,
@@ -120,7 +120,7 @@ def _vision_model(
         sizes = Bounds(sizes.context, min(max(sizes.chunk, least_chunk(encoder)), sizes.context))
     embedding = TokenEmbedding(model)
     if args.custom_sdpa:
-        raise UsageError("--custom-sdpa does not apply to models of images")
+        raise UsageError("--custom-sdpa does not apply to vision-language models")
     decoder = CachedEmbeddingDecoder(
         model, sizes, all_logits=args.all_logits, quantize_cache=args.quantize_cache
     )

@@ -95,7 +95,7 @@ def _parser(text: str, command: str) -> CommandParser:
     add(
         "--pic",
         action="store_true",
-        help="code and constants of an object for a processor may be at any address",
+        help="with a processor as --target, generate position-independent code",
     )
     add(
         "-O",
@@ -204,14 +204,14 @@ def _parser(text: str, command: str) -> CommandParser:
         "--choose",
         choices=("first", "fastest"),
         default="first",
-        help="of several backends that take a partition, the first, or the fastest on this machine, which runs the "
-        "compiled code (times are kept in the cache folder)",
+        help="which of several backends gets a partition that all can take: the first, or the fastest on this machine, "
+        "measured by running the compiled code (times are cached)",
     )
     add(
         "--tune",
         action="store_true",
-        help="choose algorithms of --backend native by their times on this machine, which runs the compiled code "
-        "(times are kept in the cache folder)",
+        help="choose the algorithms of --backend native by measuring them on this machine, which runs the compiled "
+        "code (times are cached)",
     )
     add(
         "--why-not-delegated",
@@ -320,22 +320,22 @@ def _parser(text: str, command: str) -> CommandParser:
         "--image-size",
         type=_image_size,
         metavar="HxW",
-        help="pixels of the images of hf:FOLDER, which are scaled to them (default: those of the model)",
+        help="image size in pixels for hf:FOLDER, to which images are scaled (default: that of the model)",
     )
     add(
         "--all-logits",
         action="store_true",
-        help="have hf:FOLDER return the logits behind each token of a call, not behind the last alone",
+        help="have hf:FOLDER return the logits of every token of a call, not only of the last",
     )
     add(
         "--quantize-cache",
         action="store_true",
-        help="keep keys and values of hf:FOLDER in 8 bits, with a scale for each position of each head",
+        help="store keys and values of hf:FOLDER in 8 bits, with a scale per position and head",
     )
     add(
         "--custom-sdpa",
         action="store_true",
-        help="have hf:FOLDER attend by llama::custom_sdpa, an operator of ExecuTorch's runners of language models",
+        help="have hf:FOLDER use llama::custom_sdpa for attention, as ExecuTorch's language model runners expect",
     )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
     parser.add_alignments()
@@ -348,7 +348,7 @@ def _parser(text: str, command: str) -> CommandParser:
     add(
         "--etrecord",
         metavar="FILE",
-        help="write the graphs of the program, and which instruction computes which node, for ExecuTorch's Inspector",
+        help="write an ETRecord (the program's graphs, and the node of each instruction) for ExecuTorch's Inspector",
     )
     add(
         "--save-levels",
@@ -379,7 +379,9 @@ def _parser(text: str, command: str) -> CommandParser:
 def _image_size(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: expected HEIGHTxWIDTH in pixels, as 224x224")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a size: expected HEIGHTxWIDTH in pixels, such as 224x224"
+        )
     return int(found[1]), int(found[2])
 
 

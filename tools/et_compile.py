@@ -145,7 +145,9 @@ def compile_program(
     reached = "edge" if compiled else level_of(module)
     delegation.check(reached)
     if reached == "executorch" and snapshot is not None:
-        raise UsageError(f"--etrecord needs a program above the executorch level, which {args.model} is at")
+        raise UsageError(
+            f"--etrecord needs a program above the executorch level; {args.model} is at that level"
+        )
     if LEVELS.index(args.emit) < LEVELS.index(reached):
         raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")
     stages = stages if compiled else stages[LEVELS.index(reached) :]

@@ -61,7 +61,7 @@ examples:
   et-vm profile model.pte --debug-map map.json --by module    modules (et-compile --debug-map)
   et-vm profile model.pte --trace out.json             for Perfetto and chrome://tracing
   et-vm profile model.pte --flamegraph out.svg         flame graph by module (other endings: folded stacks)
-  et-vm profile --etdump run.etdp                      the events that a runtime has recorded
+  et-vm profile --etdump run.etdp                      events recorded by a runtime
   et-vm profile --etdump run.etdp --etrecord net.etrecord --debug-buffer run.bin --gap MSE    and their errors
 """
 
@@ -124,12 +124,12 @@ examples:
   et-vm ops a.pte b.pte                             one runtime for several programs
 """
 
-BUILD = """et-vm build: write a runtime for microcontrollers, with the kernels that some programs use.
+BUILD = """et-vm build: generate a runtime for microcontrollers, with the kernels that programs use.
 
 examples:
-  et-vm build --target cortex-m4 --ops model.pte -o build/      sources in C, and libet_micro.a
+  et-vm build --target cortex-m4 --ops model.pte -o build/      C sources and libet_micro.a
   et-vm build --target cortex-m4 --ops a.pte b.pte -o build/    one runtime for several programs
-  et-vm build --target cortex-m4 --ops ops.yaml -o build/       operators that et-vm ops or gen_oplist list
+  et-vm build --target cortex-m4 --ops ops.yaml -o build/       operators listed by et-vm ops or gen_oplist
   et-vm build --target cortex-m4 --cc 'arm-none-eabi-gcc -mcpu=cortex-m4' --ops a.pte -o build/
 """
 
@@ -309,7 +309,7 @@ def _parser() -> CommandParser:
     profile.add_argument(
         "--overhead",
         action="store_true",
-        help="execute without tracing too, in turns, and print what tracing costs",
+        help="alternate with untraced executions, and print the cost of tracing",
     )
     profile.add_argument(
         "--by", choices=("operator", "module", "line"), help="sum over instructions that have this in common"
@@ -321,13 +321,15 @@ def _parser() -> CommandParser:
     profile.add_argument(
         "--flamegraph",
         metavar="FILE",
-        help="write a flame graph by module: .svg is a drawing, others folded stacks",
+        help="write a flame graph by module: a drawing as .svg, folded stacks otherwise",
     )
     profile.add_argument(
-        "--no-peak", action="store_true", help="do not set rates against the measured peak of the machine"
+        "--no-peak", action="store_true", help="do not compare rates with the measured peak of the machine"
     )
     profile.add_argument(
-        "--remeasure", action="store_true", help="measure the peak anew (by default, once for a processor)"
+        "--remeasure",
+        action="store_true",
+        help="measure the peak again (by default, it is measured once per processor)",
     )
     profile.add_argument(
         "--write-etdump", metavar="FILE", help="write the events of all executions for ExecuTorch's tools"
@@ -335,20 +337,20 @@ def _parser() -> CommandParser:
     profile.add_argument(
         "--debug-buffer",
         metavar="FILE",
-        help="with --write-etdump: write the values that instructions compute; with --etdump: take them from it",
+        help="with --write-etdump: write the values that instructions compute; with --etdump: read them",
     )
     profile.add_argument(
-        "--etdump", action="store_true", help="FILE is no program but an ETDump: print its events"
+        "--etdump", action="store_true", help="FILE is an ETDump instead of a program: print its events"
     )
     profile.add_argument(
         "--etrecord",
         metavar="FILE",
-        help="with --etdump: operators and modules of the events, by et-compile --etrecord or ExecuTorch",
+        help="with --etdump: show operators and modules of the events (written by et-compile --etrecord or ExecuTorch)",
     )
     profile.add_argument(
         "--gap",
         choices=("MSE", "L1", "SNR"),
-        help="with --etrecord: print how far values are apart from those of the graph on its inputs",
+        help="with --etrecord: print the gap between recorded values and those of the reference graph",
     )
     profile.add_argument("--data", **data)
     profile.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
@@ -458,7 +460,7 @@ def _parser() -> CommandParser:
         "--debug-map", metavar="FILE", help="sources of the instructions, by et-compile --debug-map"
     )
     compare.add_argument("--reference-map", metavar="FILE", help="the same of a reference that is a .pte")
-    compare.add_argument("--debug-buffer", metavar="FILE", help="the values of an ETDump")
+    compare.add_argument("--debug-buffer", metavar="FILE", help="debug buffer with the values of an ETDump")
     compare.add_argument(
         "--nan", action="store_true", help="find what makes the first NaN and the first infinity"
     )
@@ -481,7 +483,7 @@ def _parser() -> CommandParser:
     ops.add_argument("--json", action="store_true", help="print JSON")
 
     build = verb(
-        "build", "write a runtime for microcontrollers", BUILD, "--target NAME --ops FILE… -o FOLDER"
+        "build", "generate a runtime for microcontrollers", BUILD, "--target NAME --ops FILE… -o FOLDER"
     )
     build.add_argument(
         "--target",
@@ -501,7 +503,7 @@ def _parser() -> CommandParser:
     build.add_argument(
         "--cc",
         metavar="COMMAND",
-        help="C compiler with its options for the target (default: that of ziglang)",
+        help="C compiler, with its options for the target (default: zig cc from ziglang)",
     )
 
     bundle = verb("bundle", "add a test case to a program", BUNDLE)

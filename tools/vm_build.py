@@ -1,4 +1,4 @@
-"""`et-vm build`: the runtime for microcontrollers, with the kernels that programs use."""
+"""`et-vm build`: generate the microcontroller runtime with the kernels that programs use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def build_runtime(args: argparse.Namespace) -> None:
         write_file(str(folder / name), content)
     write_file(str(folder / "selected_operators.yaml"), operators_text(selection.keys, users))
     if command is None:
-        print(f"{folder}: sources only, there is no compiler (pip install ziglang, or --cc)")
+        print(f"{folder}: wrote sources only, as no compiler was found (pip install ziglang, or use --cc)")
         return
     with TemporaryDirectory() as temporary:
         work = Path(temporary)

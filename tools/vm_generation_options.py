@@ -37,7 +37,7 @@ def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> N
         action="append",
         default=[],
         metavar="FILE",
-        help="an image, read where the prompt has the token that stands for one, or before it; repeatable",
+        help="an image, inserted at the image token in the prompt, or before the prompt if there is none; repeatable",
     )
     add("--chat", action="store_true", help="hold a conversation, by the chat template of the tokenizer")
     add("--max-new-tokens", type=positive_number, metavar="N", help="default: as many as the context holds")

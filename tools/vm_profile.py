@@ -43,7 +43,7 @@ def profile_file(args: argparse.Namespace) -> None:
         return
     for option, is_given in (("--etrecord", args.etrecord), ("--gap", args.gap)):
         if is_given:
-            raise UsageError(f"{option} applies to --etdump")
+            raise UsageError(f"{option} applies to --etdump only")
     if args.debug_buffer is not None and args.write_etdump is None:
         raise UsageError("--debug-buffer applies to --write-etdump or --etdump")
     from et_vm.devtools.debugger import module_paths

@@ -1,4 +1,4 @@
-"""Cache of times that were measured on this machine."""
+"""Cache of times measured on this machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TimeCache:
     """
 
     def __init__(self, name: str, purpose: str, is_entry: Callable[[Mapping[str, float]], bool]) -> None:
-        """`purpose` begins the warnings about a file that cannot be used: whose, and what it is."""
+        """`purpose` names the cache in warnings about an unusable file."""
         self._name = name
         self._purpose = purpose
         self._is_entry = is_entry
@@ -86,7 +86,7 @@ class TimeCache:
 
 
 def source_digest(package: str, version: str = "") -> str:
-    """A hash of the modules of a package, and of the version of what they call."""
+    """A hash of the modules of a package and the versions of their dependencies."""
     digest = sha256(version.encode())
 
     def add(folder: Traversable) -> None:
@@ -101,7 +101,7 @@ def source_digest(package: str, version: str = "") -> str:
 
 
 def processor_digest() -> str:
-    """A hash of the model and the features of the first processor, as Linux tells them."""
+    """A hash of the model and features of the first processor, as reported by Linux."""
     names = ("model name", "flags", "CPU implementer", "CPU part", "Features")
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")

@@ -1,6 +1,6 @@
-"""Conversion rules by operator, and the operator support that follows from them.
+"""Conversion rules by operator, and the operator support derived from them.
 
-For backends that compute with tensors of known sizes, whose values are outputs of nodes.
+For backends with static shapes, whose values are outputs of nodes.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class OperatorRule(Generic[_Lowering]):
 
 
 class RuleSupport(OperatorSupport):
-    """Takes an op if there is a rule for its operator, and all sizes and element types are what models have."""
+    """Supports an op if there is a rule for its operator, and its sizes and element types are supported."""
 
     def __init__(
         self, rules: Mapping[str, OperatorRule[Any]], device: str, *, highest_rank: int | None = None
     ) -> None:
-        """`device` is what refusals call the backend; no tensor has more dimensions than `highest_rank`."""
+        """`device` names the backend in diagnostics; `highest_rank` limits the rank of tensors."""
         self._rules = rules
         self._device = device
         self._highest_rank = highest_rank
@@ -112,18 +112,18 @@ def axis(dim: int, rank: int) -> int:
 
 
 def numbers(value: Any, count: int) -> list[int]:
-    """A list of literals of which one stands for all."""
+    """A list of `count` integers; a single one is repeated."""
     found = [int(one) for one in value]
     return found * count if len(found) == 1 else found
 
 
 def is_constant(value: object) -> bool:
-    """Whether a value is data of the program that no run changes."""
+    """Whether a value is constant data of the program."""
     return isinstance(value, SSAValue) and isinstance(value.owner, GetOp)
 
 
 def only_literals(value: object) -> bool:
-    """Whether an argument is known when the program is compiled."""
+    """Whether an argument is known at compile time."""
     if isinstance(value, tuple):
         return all(map(only_literals, cast("tuple[object, ...]", value)))
     return not isinstance(value, SSAValue)

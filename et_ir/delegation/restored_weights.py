@@ -1,4 +1,4 @@
-"""Weights that several ops restore from integers: each op gets them for itself while partitions are formed.
+"""Duplication of dequantized weights for each reader while partitions are formed.
 
 ```mlir
 %1 = edge.quantized_decomposed.dequantize_per_channel %w, %s, %z …         // before: a table is a weight, too
@@ -27,7 +27,7 @@ __all__ = ["merge_weights", "separate_weights"]
 
 
 def separate_weights(method: FuncOp) -> dict[Operation, Operation]:
-    """Copy ops that restore constants for each further op that reads them; of copies, which op they are one of."""
+    """Duplicate ops that dequantize constants, one per reader. Returns the original op of each copy."""
     originals: dict[Operation, Operation] = {}
     for op in list(method.walk()):
         if not isinstance(op, DEQUANTIZE) or not all(isinstance(one.owner, GetOp) for one in op.operands):
@@ -46,7 +46,7 @@ def separate_weights(method: FuncOp) -> dict[Operation, Operation]:
 
 
 def merge_weights(method: FuncOp, originals: dict[Operation, Operation]) -> None:
-    """Replace what is still in one block of an op and its copies by the first of them."""
+    """Merge an op and its copies that are still in the same block into the first of them."""
     first: dict[tuple[Block | None, Operation], Operation] = {}
     for op in list(method.walk()) if originals else ():
         original = originals.get(op)

@@ -1,7 +1,7 @@
-"""Choice among backends by time, measured for each partition.
+"""Selection of the fastest backend for each partition by measurement.
 
-A partition goes to the backend that takes the least, of those that take all of it. It is compiled alone by
-each backend, and a process of the runtime takes the times of the programs in turns. Times are kept in a file in the
+Of the backends that can take all of a partition, the one with the shortest time gets it. Each backend compiles the
+partition separately, and a process of the runtime times the programs in turns. Times are cached in a file in the
 user's cache folder.
 """
 
@@ -69,7 +69,7 @@ def choose_fastest(
     *,
     timer: Timer | None = None,
 ) -> dict[int, str]:
-    """Give each partition of a module to the fastest of the backends that take all of it.
+    """Assign each partition of a module to the fastest backend that can take all of it.
 
     The module has partitions, made by partitioners in their order of priority; a partition stays where it is when no
     other backend takes it whole, or none can be executed here. Notes each choice (`et_ir.analysis.choices`).

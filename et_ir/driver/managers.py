@@ -186,7 +186,7 @@ class EdgeProgramManager(_Printed):
     delegation: DelegationReport | None = None
     """Delegated ops, and the reasons against the others."""
     snapshot: Snapshot | None = field(default=None, compare=False)
-    """What `get_etrecord` is written from: the modules before delegation."""
+    """The modules before delegation, from which `get_etrecord` builds its record."""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -297,10 +297,10 @@ class ExecutorchProgramManager(_Printed):
         return delegate_map(self.module)
 
     def get_etrecord(self) -> ETRecord:
-        """The ETRecord of the program, for the Inspector: its graphs, and the maps from instructions to their nodes.
+        """The ETRecord of the program for the Inspector: its graphs, and the maps from instructions to nodes.
 
         Raises `ValueError` unless it was lowered with `generate_etrecord=True`, and `et_ir.etrecord.NotRecordable` for
-        control flow and what else the format has no form for.
+        control flow and anything else that the format cannot represent.
         """
         from et_ir.etrecord import ETRecord
 

@@ -1,4 +1,4 @@
-"""ETRecords of programs: written from modules, under the names of ExecuTorch's `devtools.etrecord`."""
+"""Generation of ETRecords from modules, with the API of ExecuTorch's `devtools.etrecord`."""
 
 from et_ir.etrecord.programs import NotRecordable
 from et_ir.etrecord.record import ETRecord, generate_etrecord, parse_etrecord

@@ -1,4 +1,4 @@
-"""Methods at the levels aten and edge as programs of an ETRecord: the JSON of ExecuTorch's serializer.
+"""Serialization of aten and edge methods to ETRecord programs, in ExecuTorch's JSON.
 
 Symbols become parameters, buffers and constants that are inputs of the graph, as in an exported program; each op
 becomes a node with the Python stack, the modules and the debug handle of its location.
@@ -62,7 +62,7 @@ _SIZE_FUNCTIONS: Final = {
 
 
 class NotRecordable(Report):
-    """A program that the format of ETRecords cannot hold."""
+    """A program that the ETRecord format cannot represent."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ def recorded_program(
     """The program of a method: of the edge dialect if it has `handles`, which gives the debug handle of a location,
     else of aten. Nodes name those of the exported graph, whose number is `origin_graph`, as their origins.
 
-    Raises `NotRecordable` for control flow, and for inputs, outputs and numbers that the JSON has no form for.
+    Raises `NotRecordable` for control flow, and for inputs, outputs and numbers that the JSON cannot represent.
     """
     return _Writer(method, symbols, handles, origin_graph).program()
 
@@ -221,7 +221,9 @@ class _Writer:
             argument = self._value(value, op)
             (kind,) = argument
             if kind not in ("as_tensor", "as_sym_int", "as_sym_bool", "as_int", "as_none"):
-                raise self._failed(op, "returns a float, a bool or a string, which no ETRecord can hold")
+                raise self._failed(
+                    op, "returns a float, a bool or a string, which an ETRecord cannot represent"
+                )
             self._graph.outputs.append(argument)
             self._output_specs.append({"user_output": {"arg": argument}})
 
@@ -252,7 +254,7 @@ class _Writer:
             case ReturnOp():
                 self._return(op)
             case _:
-                raise self._failed(op, "has no form in an ETRecord")
+                raise self._failed(op, "cannot be represented in an ETRecord")
 
     def _call(self, op: SchemaOp) -> None:
         schema = op.schema()
@@ -295,7 +297,7 @@ class _Writer:
             function, operands = "mul", [*operands, {"as_int": -1}]
         target = _SIZE_FUNCTIONS.get(function)
         if target is None or any("as_float" in one for one in operands):
-            raise self._failed(op, f"computes '{function}', which has no form in an ETRecord")
+            raise self._failed(op, f"computes '{function}', which an ETRecord cannot represent")
         name = self._fresh(function)
         self._graph.nodes.append(
             {
@@ -313,7 +315,7 @@ class _Writer:
             self._tensor_value(name, type)
             return {"as_tensor": {"name": name}}
         if type not in (i64, i1):
-            raise self._failed(op, f"gives a number of type {type}, which no ETRecord can hold")
+            raise self._failed(op, f"returns a number of type {type}, which an ETRecord cannot represent")
         self._number_value(name, type)
         return {"as_sym_int" if type == i64 else "as_sym_bool": {"as_name": name}}
 
@@ -370,12 +372,12 @@ class _Writer:
             return _number(self._literals[value])
         name = self._names.get(value)
         if name is None:
-            raise self._failed(op, "uses a value that no ETRecord can hold")
+            raise self._failed(op, "uses a value that an ETRecord cannot represent")
         if is_tensor(value.type):
             return {"as_tensor": {"name": name}}
         if value.type in (i64, i1):
             return {"as_sym_int" if value.type == i64 else "as_sym_bool": {"as_name": name}}
-        raise self._failed(op, f"uses a number of type {value.type}, which no ETRecord can hold")
+        raise self._failed(op, f"uses a number of type {value.type}, which an ETRecord cannot represent")
 
     # -- values and metadata
 
@@ -451,7 +453,7 @@ class _Writer:
         return found
 
     def _failed(self, op: Operation, message: str) -> NotRecordable:
-        return NotRecordable("an ETRecord cannot hold the program", [diagnose(op, message)])
+        return NotRecordable("the program cannot be represented in an ETRecord", [diagnose(op, message)])
 
 
 def _number(value: Any) -> dict[str, Any]:

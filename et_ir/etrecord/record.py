@@ -41,7 +41,7 @@ class LoweredProgram(Protocol):
 
 
 class ETRecord(etrecord.ETRecord):
-    """An ETRecord that can be written from modules: `et.get_etrecord()` gives that of a program, `save` writes it.
+    """An ETRecord built from modules: `et.get_etrecord()` returns that of a program, `save` writes it.
 
     Programs are added once, edge programs before compiled ones; `ValueError` else.
     """
@@ -50,7 +50,7 @@ class ETRecord(etrecord.ETRecord):
     def of(cls, snapshot: Snapshot, module: ModuleOp) -> ETRecord:
         """The record of a compiled program, a module of the executorch level, from its modules at earlier levels.
 
-        Raises `NotRecordable` for control flow, and for what else the format has no form for.
+        Raises `NotRecordable` for control flow, and for anything else that the format cannot represent.
         """
         record = cls()
         handles = DebugHandles(module)
@@ -190,7 +190,7 @@ def generate_etrecord(
 ) -> None:
     """Write the ETRecord of a program from its stages. The edge program is the one before delegation.
 
-    Raises `NotRecordable` for control flow, and for what else the format has no form for; `OSError`.
+    Raises `NotRecordable` for control flow, and for anything else that the format cannot represent; `OSError`.
     """
     record = ETRecord()
     record.add_exported_program(exported_program)
@@ -201,7 +201,7 @@ def generate_etrecord(
 
 
 def parse_etrecord(etrecord_path: str | os.PathLike[str]) -> ETRecord:
-    """Read an ETRecord, whichever compiler has written it.
+    """Read an ETRecord written by this compiler or by ExecuTorch.
 
     Raises `InvalidFile` for a file that is none, or a damaged one, `ExecutorchError(AccessFailed)` for one that cannot
     be read.

@@ -1,4 +1,4 @@
-"""Modules that an ETRecord is written from."""
+"""Snapshots of modules from which ETRecords are written."""
 
 from __future__ import annotations
 

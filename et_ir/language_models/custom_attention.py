@@ -1,7 +1,7 @@
-"""Attention over caches by `llama::custom_sdpa`, for ExecuTorch's runners of language models.
+"""Cached attention by `llama::custom_sdpa`, for ExecuTorch's language model runners.
 
-Caches are `[1, places, groups, size]`, as the operator takes them, so that nothing is transposed. A layer that attends
-to all positions reads those before the end of the call only; one with a window reads its ring by a mask.
+Caches are `[1, places, groups, size]`, the operator's layout, so no transposition is needed. A full-attention layer
+reads only positions before the end of the call; a sliding-window layer reads its ring buffer through a mask.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _fragments: list[Any] = []
 
 
 def use_custom_attention(model: Any, layers: list[Any]) -> None:
-    """Have the layers of a model attend by the operator, over `layers` of a cache.
+    """Make the layers of a model use the operator for attention, over `layers` of a cache.
 
     Raises `LanguageModelError` for a cache of another kind, in 8 bits for instance, and a model whose attention is its
     own.

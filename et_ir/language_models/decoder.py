@@ -46,12 +46,12 @@ class Sizes:
 
 
 class CachedDecoder(nn.Module):
-    """Token ids `[1, T]` and their positions `[T]`, i64, to the logits behind the last, `[1, vocabulary]`, or behind
-    each, `[1, T, vocabulary]`, if `all_logits`.
+    """Decoder with a cache: from token ids `[1, T]` and positions `[T]`, both i64, to the logits of the last token,
+    `[1, vocabulary]`, or with `all_logits` of every token, `[1, T, vocabulary]`.
 
-    Positions follow one another, from where the call before ended or from any position before: what the cache holds
-    of later ones is not seen. `quantize_cache` keeps keys and values in 8 bits. With `custom_attention` layers attend
-    by `llama::custom_sdpa`. Raises `LanguageModelError` for a model that has no such form.
+    Positions are consecutive, and start where the previous call ended or at any earlier position: cache entries of
+    later positions are masked. `quantize_cache` stores keys and values in 8 bits. With `custom_attention`, layers use
+    `llama::custom_sdpa` for attention. Raises `LanguageModelError` for a model that cannot be cached in this way.
     """
 
     def __init__(

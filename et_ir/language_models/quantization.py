@@ -30,12 +30,12 @@ _LARGE: Final = 2
 def quantize_weights(
     model: nn.Module, mode: QuantizationMode, keep_float: Sequence[str] = ()
 ) -> QuantizedModule:
-    """The same module, with rows of tables in 8 bits and linear layers as the mode says.
+    """The same module, with embedding tables quantized to 8 bits per row, and linear layers as the mode specifies.
 
-    `8da4w`: weights in groups of 4 bits, with `embedding=4` those of tables too, activations in 8 bits with a scale for
-    each row, computed at run time; `int8-dynamic`: the same with a scale for each row of a weight, of 8 bits;
-    `int8-weights`: weights alone. Scales are those of the largest magnitudes, as torchao chooses them. Raises
-    `QuantizationError` for another mode, and for a pattern of `keep_float` that no module's path matches.
+    `8da4w`: group-wise 4-bit weights (with `embedding=4`, also of embedding tables), and 8-bit activations with a scale
+    per row computed at run time; `int8-dynamic`: the same with 8-bit weights and a scale per row; `int8-weights`: 8-bit
+    weights only. Scales are derived from the largest magnitudes, as in torchao. Raises `QuantizationError` for other
+    modes, and for a pattern of `keep_float` that matches no module's path.
     """
     from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.quant_api import (

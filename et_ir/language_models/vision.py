@@ -1,6 +1,6 @@
-"""Models of images and text as methods: an encoder of images, embeddings of tokens, and the decoder of both.
+"""Vision-language models as methods: image encoder, token embedding and decoder.
 
-The methods have the names that ExecuTorch's runner of such models looks for.
+The methods have the names that ExecuTorch's multimodal runner expects.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BLOCKS: Final = {"gemma3": "image", "paligemma": "prompt"}
 
 
 def image_size(config: Any) -> tuple[int, int]:
-    """Height and width in pixels of the images that a model was made for.
+    """The height and width in pixels of a model's input images.
 
     Raises `LanguageModelError` for a model that takes any.
     """
@@ -188,7 +188,7 @@ def image_metadata(encoder: VisionEncoder, decoder: CachedEmbeddingDecoder) -> d
 def check_vision_model(
     encoder: VisionEncoder, embedding: TokenEmbedding, decoder: CachedEmbeddingDecoder, sizes: Sizes
 ) -> None:
-    """Raise `LanguageModelError` if logits behind an image and text differ from those of the model as a whole.
+    """Raise `LanguageModelError` if the logits for an image and text differ from the original model's.
 
     The cache is all zeros afterwards.
     """
@@ -226,7 +226,7 @@ def check_vision_model(
 def _fed(
     decoder: CachedEmbeddingDecoder, parts: list[tuple[Tensor, bool]], places: Tensor, longest: int
 ) -> Tensor:
-    """The logits behind embeddings, which are blocks or not."""
+    """The logits for embeddings, with or without blocks."""
     found, at = torch.empty(0), 0
     for part, is_block in parts:
         size = part.shape[1]
@@ -245,7 +245,7 @@ def _fed(
 def whole_inputs(
     encoder: VisionEncoder, decoder: CachedEmbeddingDecoder, ids: Tensor, pixels: Tensor
 ) -> dict[str, Any]:
-    """What the model as a whole takes for a prompt `[1, T]` with one image."""
+    """The inputs of the original model for a prompt `[1, T]` with one image."""
     config = encoder.model.config
     inputs: dict[str, Any] = {"input_ids": ids}
     if decoder.block == "prompt":

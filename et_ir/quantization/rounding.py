@@ -1,7 +1,7 @@
-"""Weights of 4 bits in groups: scales with the least square error, and rounding that compensates for its error.
+"""Group-wise 4-bit weights: least-squares scales and error-compensating rounding.
 
-A scale from the largest magnitude of a group serves that one number; a somewhat smaller one, which clips it, often
-serves the group. `search_scales` tries quotients of it, and then solves for the scale of the integers that were found.
+A scale derived from a group's largest magnitude is best for that one number; a smaller scale, which clips it, is often
+better for the group. `search_scales` tries fractions of it, then solves for the best scale of the resulting integers.
 
 With inputs of the layer, `compensate` rounds column by column and adds the error of each to the columns that are still
 floats, so that what the layer computes changes least: GPTQ (Frantar et al., "Accurate Post-Training Quantization for

@@ -1,9 +1,9 @@
-"""Times of programs, which the compiler's choice among backends compares.
+"""Measurement of program times for the compiler's selection of backends.
 
     python -m et_vm.backends.timing FILE…
 
-Runs the files, machine code in them too. Prints a JSON list with an object for each: `seconds`, or the `error` for
-which it cannot be executed.
+Runs the files, including machine code in them. Prints a JSON list with an object for each: `seconds`, or the `error`
+that prevents its execution.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def random_inputs(meta: Any) -> list[Any]:
 
 
 def program_times(files: Sequence[bytes]) -> list[Mapping[str, float | str]]:
-    """The least time of an execution of each file's method `forward` on one thread, in seconds.
+    """The minimum time of an execution of each file's method `forward` on one thread, in seconds.
 
     The files take turns. One that cannot be executed has the error instead.
     """

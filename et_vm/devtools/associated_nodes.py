@@ -1,4 +1,4 @@
-"""The nodes of an ETRecord's graph that events compute."""
+"""Association of events with the nodes of an ETRecord's graph."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def edge_program(record: ETRecord) -> tuple[str, RecordedProgram]:
 
 
 def associate(blocks: Sequence[EventBlock], record: ETRecord, graph: str, where: str) -> None:
-    """Give events their debug handles, and the operators, stacks and modules of the nodes that have these; and blocks
-    of test cases the outputs that are expected of them.
+    """Attach debug handles to events, with the operators, stacks and modules of the nodes that have these handles, and
+    expected outputs to the blocks of test cases.
 
     Raises `InvalidFile` for the record of another program, `ValueError` for a graph that it does not have.
     """

@@ -1,6 +1,6 @@
-"""Distances between intermediate values and their references, under ExecuTorch's names.
+"""Distance metrics between intermediate values and references, with ExecuTorch's names.
 
-Values are compared in double precision; NaN count as 0.
+Values are compared in double precision; NaN counts as 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["COMPARATORS", "L1Comparator", "MSEComparator", "NumericalComparatorB
 
 
 class NumericalComparatorBase(ABC):
-    """A distance of one's own: a subclass says what `element_compare` gives, and may change values before."""
+    """Base class of custom metrics: subclasses define `element_compare`, and may preprocess values."""
 
     def __init__(self, inspector: Any = None) -> None:
         self.inspector = inspector
@@ -48,7 +48,7 @@ class L1Comparator(NumericalComparatorBase):
 
 
 class SNRComparator(NumericalComparatorBase):
-    """The ratio of the power of the reference and that of the difference, in dB; infinite for equal values."""
+    """The ratio of the reference's power to the difference's, in dB; infinite for equal values."""
 
     def element_compare(self, a: Any, b: Any) -> float:
         signal = as_tensor(a)

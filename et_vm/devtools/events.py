@@ -1,4 +1,4 @@
-"""Events of executions, as an `Inspector` gives them."""
+"""Execution events returned by an `Inspector`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Event", "EventBlock", "PerfData", "TimeScale"]
 
 
 class TimeScale(Enum):
-    """Units of time; cycles are converted to nothing else."""
+    """Units of time; cycles are not converted."""
 
     NS = "ns"
     """Nanoseconds."""
@@ -29,7 +29,7 @@ class TimeScale(Enum):
 
 @dataclass
 class PerfData:
-    """Times of an event, one for each time that it took place."""
+    """Times of an event, one per occurrence."""
 
     raw: list[float]
     """The times, in the unit of the `Inspector`."""
@@ -56,41 +56,41 @@ class PerfData:
 
     @property
     def min(self) -> float:
-        """The least."""
+        """The minimum."""
         return float(np.min(self.raw))
 
     @property
     def max(self) -> float:
-        """The greatest."""
+        """The maximum."""
         return float(np.max(self.raw))
 
 
 @dataclass
 class Event:
-    """An event of an instruction, of a part of a delegate, or of the runtime, over all executions that are alike."""
+    """An event of an instruction, a part of a delegate, or the runtime, merged over identical executions."""
 
     name: str
-    """The runtime's name of it, or the identifier within the delegate."""
+    """The name given by the runtime, or the identifier within the delegate."""
     perf_data: PerfData
     """Times in the unit of the `Inspector`."""
     instruction_id: int = -1
     """Number of the instruction in its chain."""
     chain_index: int = -1
-    """Number of the chain, -1 for what belongs to no instruction."""
+    """Number of the chain; -1 for events that belong to no instruction."""
     delegate_debug_identifier: int | str | None = None
-    """The backend's own identifier."""
+    """The backend's identifier."""
     delegate_debug_metadata: bytes = b""
-    """What the backend says of it in the first execution."""
+    """The backend's metadata in the first execution."""
     raw_delegate_debug_metadatas: list[bytes] = field(default_factory=list[bytes])
-    """What the backend says of it in each execution."""
+    """The backend's metadata in each execution."""
     delegate_metadata_parser: Callable[[list[bytes]], Any] | None = None
-    """What makes `delegate_debug_metadatas` of that."""
+    """The parser from these to `delegate_debug_metadatas`."""
     op_types: list[str] = field(default_factory=list[str])
-    """The operators of the graph's nodes that it computes, with an ETRecord."""
+    """With an ETRecord, the operators of the graph nodes that it computes."""
     debug_handles: int | list[int] | None = None
     """The debug handles of these nodes."""
     num_outputs: int = 1
-    """The number of results, of a call of a delegate."""
+    """For a delegate call, the number of results."""
     stack_traces: dict[str, str | None] = field(default_factory=dict[str, str | None])
     """The Python stacks of the nodes by their names."""
     module_hierarchy: dict[str, Mapping[str, tuple[str, str]]] = field(
@@ -98,11 +98,11 @@ class Event:
     )
     """The modules around the nodes by their names: path and type of each by key, outermost first."""
     delegate_backend_name: str | None = None
-    """The backend that it took place in, or that it calls."""
+    """The backend in which it took place, or which it calls."""
     debug_data: list[Any] = field(default_factory=list[Any])
     """Values of the first execution: arrays, lists of them, and numbers."""
     start_time: list[int] = field(default_factory=list[int])
-    """The begin in each execution, in the unit of the file."""
+    """The start time in each execution, in the unit of the file."""
 
     @property
     def is_delegated_op(self) -> bool:
@@ -111,7 +111,7 @@ class Event:
 
     @property
     def delegate_debug_metadatas(self) -> Any:
-        """What the backend says of it in each execution, as the parser of the `Inspector` gives it."""
+        """The backend's metadata in each execution, decoded by the parser of the `Inspector`."""
         parser = self.delegate_metadata_parser
         if parser is None or not self.is_delegated_op:
             return self.raw_delegate_debug_metadatas
@@ -120,7 +120,7 @@ class Event:
 
 @dataclass
 class EventBlock:
-    """The events of executions that are alike, or of loading."""
+    """The events of identical executions, or of loading."""
 
     name: str
     """`Default` for loading, `Execute` for executions."""

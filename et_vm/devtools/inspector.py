@@ -52,14 +52,15 @@ def _factor(source: TimeScale, target: TimeScale) -> float:
 class Inspector:
     """The events of an ETDump file, merged over executions that are alike.
 
-    An ETRecord of the program says which nodes of its graph an event computes: `reference_graph_name` is
-    `edge_dialect_exported_program`, or one of the record's other graphs. `delegate_metadata_parser` reads what backends
-    say of their events, and `delegate_time_scale_converter` the times of an event in a delegate, by its name, in the
-    unit of the `Inspector`. Modules are always known; `enable_module_hierarchy` is for calls as upstream's.
+    An ETRecord of the program associates events with the nodes of a graph that they compute: `reference_graph_name` is
+    `edge_dialect_exported_program`, or another graph of the record. `delegate_metadata_parser` decodes the metadata
+    that backends attach to events, and `delegate_time_scale_converter` converts the time of an event in a delegate,
+    given its name, to the unit of the `Inspector`. Modules are always available; `enable_module_hierarchy` is accepted
+    for compatibility with upstream.
 
     Raises `InvalidFile` for a damaged file and for an ETRecord of another program, `ExecutorchError(AccessFailed)` for
-    one that cannot be read, `ValueError` for units that cannot be converted and graphs that there are not, and
-    `TypeError` unless one of `etdump_path` and `etdump_data` is given.
+    an unreadable file, `ValueError` for units that cannot be converted and for unknown graphs, and `TypeError` unless
+    exactly one of `etdump_path` and `etdump_data` is given.
     """
 
     def __init__(
@@ -238,8 +239,8 @@ class Inspector:
     def save_data_to_tsv(
         self, file: TextIO, include_units: bool = True, include_delegate_debug_data: bool = False
     ) -> None:
-        """Write the rows, separated by tabs, with a line of headings and a number in front: those columns and events
-        that ExecuTorch's table shows.
+        """Write the rows as tab-separated values, with a header line and row numbers, restricted to the columns and
+        events of ExecuTorch's table.
         """
         shown = [
             {name: value for name, value in row.items() if name not in _HIDDEN}
@@ -257,8 +258,8 @@ class Inspector:
         include_units: bool = True,
         include_delegate_debug_data: bool = False,
     ) -> None:
-        """Print a line for each event: times, the name, and with an ETRecord the operators that it computes. What
-        backends say of their events is always shown.
+        """Print one line per event: times, the name and, with an ETRecord, the operators that it computes. The
+        metadata of backends is always shown.
         """
         del include_delegate_debug_data
         unit = f" ({self.target_time_scale.value})" if include_units else ""
@@ -283,8 +284,8 @@ class Inspector:
     # -- with an ETRecord
 
     def find_total_for_module(self, module_name: str) -> float:
-        """The sum of the mean times of what takes place in a module, in the unit of the `Inspector`: of events with a
-        node in a module whose key has `module_name` in it. Parts of a delegate count as its call does.
+        """The sum of the mean times of a module's events, in the unit of the `Inspector`: those with a node in a module
+        whose key contains `module_name`. Parts of a delegate are counted in addition to its call.
         """
         return sum(
             event.perf_data.avg
@@ -295,7 +296,7 @@ class Inspector:
         )
 
     def get_exported_program(self, graph: str | None = None) -> RecordedProgram | None:
-        """The edge program of the ETRecord, or another of its graphs by name; None where there is none."""
+        """The edge program of the ETRecord, or another of its graphs by name; None if there is none."""
         if self.etrecord is None:
             return None
         if graph is None:
@@ -310,14 +311,14 @@ class Inspector:
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> list[NumericGap]:
-        """The values of instructions and of parts of delegates beside those of a graph of the ETRecord, on its
-        representative inputs, with their `distance`: `MSE`, `L1`, `SNR`, or one of one's own.
+        """The gaps between the values of instructions and parts of delegates, and those of a graph of the ETRecord on
+        its representative inputs. `distance` is `MSE`, `L1`, `SNR`, or a custom metric.
 
-        The graph is `exported_program`, `edge_dialect_exported_program` or another of the record's; without a name the
-        exported program if all nodes of the edge program come from it, or the check of that is disabled.
+        The graph is `exported_program`, `edge_dialect_exported_program` or another one of the record. By default, it
+        is the exported program if all nodes of the edge program come from it, or if that check is disabled.
 
-        Raises `ValueError` without an ETRecord or inputs in it, for an unknown distance and for a graph that there is
-        not; `ExecutorchError` for a graph that torch cannot evaluate, inputs that do not fit it, and without torch.
+        Raises `ValueError` without an ETRecord or inputs in it, for an unknown distance and for an unknown graph;
+        `ExecutorchError` for a graph that torch cannot evaluate, for inputs that do not fit it, and without torch.
         """
         from et_vm.devtools.comparators import COMPARATORS
         from et_vm.devtools.numeric_gaps import numeric_gaps
@@ -342,8 +343,8 @@ class Inspector:
         disable_debug_handle_valdiation: bool = False,
         reference_graph: str | None = None,
     ) -> Any:
-        """What `numeric_gaps` gives as a `pandas.DataFrame`. Raises as it does, `ExecutorchError(NotSupported)` without
-        pandas.
+        """The result of `numeric_gaps` as a `pandas.DataFrame`. Raises the same errors, and
+        `ExecutorchError(NotSupported)` without pandas.
         """
         found = self.numeric_gaps(distance, disable_debug_handle_valdiation, reference_graph)
         return _data_frame([vars(one) for one in found], "calculate_numeric_gap")

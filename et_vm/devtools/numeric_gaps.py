@@ -1,6 +1,6 @@
-"""Numeric gaps of a recorded execution: its intermediate values beside those of a graph of an ETRecord.
+"""Numeric gaps between a recorded execution and a graph of an ETRecord.
 
-Instructions, and parts of delegates that say their values, are paired with the nodes that have their debug handles.
+Instructions, and parts of delegates that report values, are matched with the nodes that have their debug handles.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ NONE: Final = 0
 
 @dataclass(frozen=True)
 class NumericGap:
-    """A value of an execution, its reference, and the distances of both."""
+    """A value of an execution, its reference, and the distance between them."""
 
     aot_debug_handle: Handles
-    """The handles of the nodes."""
+    """The debug handles of the nodes."""
     aot_ops: list[str]
     """The nodes of the graph."""
     aot_intermediate_output: Any
-    """The value of the last of them: a tensor, a number or a tuple of them."""
+    """The value of the last node: a tensor, a number or a tuple of them."""
     runtime_ops: list[str]
     """The events of the execution."""
     runtime_debug_handle: Handles
-    """Their handles."""
+    """The debug handles of the events."""
     runtime_intermediate_output: Any
     """The value of the execution."""
     gap: list[float]
-    """A distance for each result."""
+    """One distance per result."""
     stacktraces: dict[str, str | None]
     """The Python stack of each node."""
 
 
 @dataclass
 class _Observed:
-    """What events of an execution computed."""
+    """Values computed by events of an execution."""
 
     order: tuple[int, int]
     """The instruction, and the place among its events."""

@@ -1,4 +1,4 @@
-"""Values of recorded programs, computed by torch's operators one by one: what executions are compared with."""
+"""Reference values of recorded programs, computed op by op in torch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LAYOUTS: Final[tuple[str, ...]] = (
 
 
 def load_tensors(data: Tensors | None) -> Any:
-    """What `torch.save` has written of tensors, lists and dicts of them; None for nothing.
+    """Data written by `torch.save`: tensors, lists and dicts of tensors; None for empty data.
 
     Raises `ExecutorchError`: NotSupported without torch, InvalidExternalData for data that torch does not read.
     """
@@ -68,12 +68,12 @@ def as_tensor(value: Any) -> Any:
 
 
 def plain_tensor(value: Any) -> Any:
-    """An array as a tensor of its own; everything else as it is."""
+    """An array as a separate tensor; other values unchanged."""
     return _torch().tensor(value) if isinstance(value, np.ndarray) else value
 
 
 def node_values(program: RecordedProgram, inputs: Sequence[Any]) -> Iterator[tuple[RecordedNode, Any]]:
-    """The nodes of a graph in order with what they compute for inputs, flat: tensors, lists of them, and numbers.
+    """The nodes of a graph in order, with their values for flat inputs: tensors, lists of tensors, and numbers.
 
     Raises `ExecutorchError`: NotSupported without torch or for what torch does not compute, InvalidArgument for
     inputs that do not fit, InvalidExternalData for tensors that are not in the record and for a damaged graph.

@@ -1,4 +1,4 @@
-"""Images from files, by Pillow, scaled as a model expects them."""
+"""Loading of image files with Pillow, scaled as a model expects."""
 
 from __future__ import annotations
 

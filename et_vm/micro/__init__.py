@@ -1,1 +1,1 @@
-"""Programs on microcontrollers: the sources of a runtime in C, with the kernels that programs use."""
+"""Runtime for microcontrollers: C sources with the kernels that programs use."""

@@ -1,4 +1,4 @@
-"""Compiling the runtime: with the C compiler in `ziglang`, or with another that is named."""
+"""Compilation of the C runtime with `ziglang` or another compiler."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def compiler_of(target: str, given: str | None) -> list[str] | None:
         command = shlex.split(given)
         if not command or shutil.which(command[0]) is None:
             raise ExecutorchError(
-                Error.NotFound, f"no compiler {given!r}", hint="--cc takes a command with its options"
+                Error.NotFound, f"compiler not found: {given!r}", hint="--cc takes a command with its options"
             )
         return command
     if target == "host" and shutil.which("cc") is not None:
@@ -52,9 +52,9 @@ def compiler_of(target: str, given: str | None) -> list[str] | None:
 
 
 def compile_archive(folder: Path, sources: Sequence[str], command: Sequence[str], target: str) -> Path:
-    """Compile the sources in `folder` to objects beside them and collect these in `libet_micro.a`.
+    """Compile the sources in `folder` to objects, and archive these in `libet_micro.a`.
 
-    Raises ExecutorchError(Internal) with what the compiler says.
+    Raises ExecutorchError(Internal) with the compiler's output.
     """
     freestanding = ("-ffreestanding",) if target != "host" else ("-fPIC",)
     objects: list[str] = []

@@ -1,7 +1,7 @@
-"""The runtime in C on this machine, as a shared library: to try a build before it is on a device.
+"""Shared library of the C runtime, for testing builds on the host.
 
-It takes memory from this process, and reports instructions to a tracer, so that its executions can be recorded as
-ETDump files like those of `et_vm`.
+It allocates memory in this process, and reports instructions to a tracer, so that executions can be recorded as ETDump
+files, as with `et_vm`.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _aligned(content: bytes) -> Any:
 
 
 class HostProgram:
-    """A checked program, and what its methods have in common."""
+    """A verified program, and the state shared by its methods."""
 
     def __init__(
         self, library: Any, file: Any, allocate: Callable[[int], Any], memory_limit: int | None

@@ -1,7 +1,7 @@
-"""The kernels in C: which operators they are of, and for which element types.
+"""Table of C kernels by operator and element types.
 
-A kernel takes tensors of any dim order and of all shapes. Kernel keys, which have dim orders, choose among programs,
-not among kernels.
+A kernel takes tensors of any dim order and shape. The dim orders in kernel keys restrict which calls are accepted; they
+do not select among kernels.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Kernel(NamedTuple):
         return self.types[min(at, len(self.types) - 1)]
 
     def takes(self, key: KernelKey) -> bool:
-        """Whether it is a kernel for calls with such tensors."""
+        """Whether the kernel supports calls with such tensors."""
         kinds = [kind for kind, _ in key]
         if self.uniform and len(set(kinds)) > 1:
             return False

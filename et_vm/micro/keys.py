@@ -1,4 +1,4 @@
-"""Kernel keys: the element types and dim orders that a call has, by which ExecuTorch selects kernels."""
+"""Kernel keys: element types and dim orders of a call, for kernel selection."""
 
 from __future__ import annotations
 

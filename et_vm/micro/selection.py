@@ -1,4 +1,4 @@
-"""The operators that a runtime is built for: of programs, and of lists for ExecuTorch's selective build."""
+"""Operator selection from programs and from ExecuTorch's selective-build lists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_RANK: Final = 16
 
 @dataclass
 class Selection:
-    """Operators by name with the kernel keys they are called with; None stands for all."""
+    """Operators by name, with the kernel keys of their calls; None selects all."""
 
     keys: dict[str, set[KernelKey] | None] = field(default_factory=dict[str, "set[KernelKey] | None"])
 
@@ -59,9 +59,9 @@ def _key_of(text: str, operator: str) -> KernelKey | None:
     except ValueError:
         raise ExecutorchError(
             Error.InvalidArgument,
-            f"{text!r} is no kernel key",
+            f"{text!r} is not a kernel key",
             where=operator,
-            hint="expected 'default', or v1/ and for each tensor its element type and dim order: v1/6;0,1|6;0,1",
+            hint="expected 'default', or v1/ followed by the element type and dim order of each tensor: v1/6;0,1|6;0,1",
         ) from None
     return tuple(key)
 
@@ -107,7 +107,7 @@ def selected_of_yaml(text: str) -> Selection:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """What is needed of YAML: nested mappings, lists of plain values, and JSON, which is YAML too."""
+    """Parse a subset of YAML: nested mappings, lists of plain values, and JSON."""
     stripped = text.lstrip()
     if stripped.startswith("{"):
         try:
@@ -128,13 +128,13 @@ def _parsed(text: str) -> dict[str, Any]:
 def _bad_line(number: int, line: str) -> ExecutorchError:
     return ExecutorchError(
         Error.InvalidArgument,
-        f"line {number} is not understood: {line.strip()!r}",
+        f"cannot parse line {number}: {line.strip()!r}",
         hint="expected the output of et-vm ops or of ExecuTorch's gen_oplist",
     )
 
 
 def _block(lines: Sequence[tuple[int, str]], at: int, indent: int) -> tuple[int, Any]:
-    """A mapping or list whose lines are indented by `indent`; the line behind it."""
+    """A mapping or list whose lines are indented by `indent`, and the index of the line after it."""
     mapping: dict[str, Any] = {}
     items: list[Any] = []
     while at < len(lines):
@@ -178,7 +178,7 @@ def _items(lines: Sequence[tuple[int, str]], at: int, indent: int) -> tuple[int,
 
 
 def _entry(body: str, number: int, line: str) -> tuple[str, str | None]:
-    """The key of a line, and the value behind it, if there is one."""
+    """The key of a line, and its value, if any."""
     if body[:1] in "\"'":
         end = body.find(body[0], 1)
         key, rest = body[1:end], body[end + 1 :]
@@ -211,7 +211,7 @@ def _value(text: str, number: int, line: str) -> Any:
 
 
 def select(selection: Selection) -> list[tuple[Kernel, frozenset[KernelKey] | None]]:
-    """The kernels in C for operators, with the keys that each is for; those of primitive operators are no kernels.
+    """The C kernels for operators, with their kernel keys; primitive operators have no kernels.
 
     Raises MissingOperator with all operators, or types of their tensors, that there is none for.
     """

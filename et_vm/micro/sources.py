@@ -1,4 +1,4 @@
-"""The sources of a runtime for some operators: those that are the same for all, and two that are generated."""
+"""Sources of a runtime for selected operators: fixed files and two generated ones."""
 
 from __future__ import annotations
 

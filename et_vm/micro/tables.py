@@ -1,6 +1,6 @@
-"""The C header of the formats' tables: error codes, element types, opcodes, and the schema as data.
+"""Generated C header: error codes, element types, opcodes and schema tables.
 
-All of it comes from the declarations that the rest of the project reads and writes files by.
+It is derived from the declarations that the rest of the project uses to read and write files.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def sources_of_map(path: str, method: str) -> dict[int, InstructionSource]:
     except KeyError as error:
         raise InvalidFile(f"the debug map has no {error}", where=path, hint=hint) from error
     except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidFile(f"no debug map: {error}", where=path, hint=hint) from error
+        raise InvalidFile(f"not a debug map: {error}", where=path, hint=hint) from error
     return found
 
 
@@ -125,9 +125,9 @@ def methods_of_map(path: str) -> list[str]:
     except OSError as error:
         raise ExecutorchError(Error.AccessFailed, f"{path}: {error.strerror}", where=path) from error
     except ValueError as error:
-        raise InvalidFile(f"no debug map: {error}", where=path) from error
+        raise InvalidFile(f"not a debug map: {error}", where=path) from error
     if not isinstance(found, dict):
-        raise InvalidFile("no debug map: it is no JSON object", where=path)
+        raise InvalidFile("not a debug map: expected a JSON object", where=path)
     return list(cast("dict[str, Any]", found))
 
 

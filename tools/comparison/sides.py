@@ -113,15 +113,15 @@ class _Recording:
         from et_vm.devtools.inspector import Inspector
 
         if debug_buffer is None or debug_map is None:
-            raise UsageError(f"{file} is an ETDump, whose values need --debug-buffer and --debug-map")
+            raise UsageError(
+                f"{file} is an ETDump: comparing its values needs --debug-buffer and --debug-map"
+            )
         self.file = file
         self._map = debug_map
         blocks = Inspector(file, debug_buffer_path=debug_buffer).event_blocks
         executed = [block for block in blocks if block.name == "Execute"]
         if not executed or not executed[0].run_output:
-            raise UsageError(
-                f"{file} has no execution with values: was there a debug buffer when it was recorded?"
-            )
+            raise UsageError(f"{file} has no execution with values: record it with a debug buffer")
         self._block = executed[0]
 
     @property

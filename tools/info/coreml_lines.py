@@ -1,4 +1,4 @@
-"""Operations of Core ML blobs as text, for `et-vm info --delegates`."""
+"""Text listing of Core ML blobs for `et-vm info --delegates`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_ELEMENTS = 8
 
 
 def coreml_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
-    """The decoder: set of operations, operations by kind, constants by size, then each operation.
+    """Decode a blob: operation set, counts of operations and constants, then each operation.
 
     Raises InvalidFile for a blob that makes no sense.
     """

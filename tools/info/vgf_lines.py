@@ -1,4 +1,4 @@
-"""Sections of VGF blobs as text, for `et-vm info --delegates`."""
+"""Text listing of VGF blobs for `et-vm info --delegates`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["vgf_lines"]
 
 
 def vgf_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
-    """The decoder: version, TOSA that it was converted from, and sizes of the sections.
+    """Decode a blob: version, source TOSA version, and section sizes.
 
     Raises InvalidFile for a blob that makes no sense.
     """

@@ -1,4 +1,4 @@
-"""Shaders and dispatches of Vulkan blobs as text, for `et-vm info --delegates`."""
+"""Text listing of Vulkan blobs for `et-vm info --delegates`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["vulkan_lines"]
 
 
 def vulkan_lines(blob: memoryview, specs: dict[str, bytes]) -> list[str]:
-    """The decoder: what a device must be able to do, tensors, memory, shaders, then each dispatch.
+    """Decode a blob: required device features, tensors, memory, shaders, then each dispatch.
 
     Raises InvalidFile for a blob that makes no sense.
     """

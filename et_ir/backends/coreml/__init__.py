@@ -1,7 +1,7 @@
-"""The Core ML backend, ahead of time: partitions become ML programs.
+"""Ahead-of-time compilation for Core ML: partitions become ML programs.
 
-`rules` says how operators are computed, `translation` makes a program of a partition, `backend` writes the blob, and
-`partitioner` decides what goes into one. No package is needed: `et_schema.mil` writes the files.
+`rules` defines the lowering of each operator, `translation` converts a partition to a program, `backend` writes the
+blob, and `partitioner` selects the ops. No package is needed: `et_schema.mil` writes the files.
 """
 
 from et_ir.backends.coreml.partitioner import CoreMLPartitioner

@@ -1,4 +1,4 @@
-"""From a partition to the blob of an ML program."""
+"""Compilation of a partition to the blob of an ML program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _METADATA: Final = {"com.github.apple.coremltools.source_dialect": "executorch-i
 
 
 class CoreMLBackend(BackendDetails):
-    """Makes ML programs of partitions. Its own identifiers are the names of values."""
+    """Compiles partitions to ML programs. Its delegate debug identifiers are the names of values."""
 
     backend_id = BACKEND
 

@@ -38,7 +38,7 @@ _UNITS: Final = ("all", "cpu_only", "cpu_and_gpu", "cpu_and_ne")
 
 
 class CoreMLPartitioner(CapabilityPartitioner):
-    """Takes all that ML programs compute. With `only`, no other operators; without those of `without`."""
+    """Takes all ops that ML programs can compute; restricted to the operators in `only`, except those in `without`."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ _LIMITS: Final = np.iinfo(np.int32)
 
 
 class CoremlSupport(RuleSupport):
-    """What ML programs compute: tensors of up to five dimensions, integers of 32 bits."""
+    """Ops that ML programs can compute: tensors of rank 5 at most, 32-bit integers."""
 
     def __init__(self, method: FuncOp):
         super().__init__(RULES, "Core ML", highest_rank=_HIGHEST_RANK)

@@ -1,7 +1,7 @@
 """Translation of a partition to an ML program.
 
-Values of the program are outputs of operations. What computes an operator is made by its rule. A tensor without
-dimensions is one of a single element, as in ExecuTorch's runtime for Core ML.
+Values of the program are outputs of operations, which the rule of each operator creates. A rank-0 tensor becomes a
+tensor of one element, as in ExecuTorch's runtime for Core ML.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Translation:
         return self.value(op.arg(name))
 
     def value(self, value: SSAValue) -> Made:
-        """What a value of the program is; a constant is made where it is read first."""
+        """The ML value of a program value; constants are created at their first use."""
         found = self._values.get(value)
         if found is None:
             found = self._values[value] = self.constant(self.array(value))
@@ -239,5 +239,5 @@ class Translation:
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """The sizes of a tensor in an ML program."""
+    """The shape of a tensor in an ML program."""
     return tuple(tensor_type(value).get_shape()) or (1,)

@@ -1,4 +1,4 @@
-"""The functions that C calls, as LLVM assembly: steps of methods as calls, copies and branches."""
+"""Entry points for C, as LLVM assembly: method steps become calls, copies and branches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Program:
 
 
 def report_text(index_bits: int) -> str:
-    """The function that kernels report with: the least number of a message is kept, behind those of programs before.
+    """The error-reporting function of kernels: keeps the lowest message number, offset by preceding programs'.
 
     Its context is two i32: the result of the method, and the number of messages before those of the program.
     """
@@ -79,12 +79,12 @@ _ESCAPES: Final = [f"\\{byte:02x}" for byte in range(256)]
 
 
 def reset_function(prefix: str) -> str:
-    """The name of the function that sets the state to what it is before the first call."""
+    """The name of the function that resets the state to its initial values."""
     return f"{prefix}_reset_state"
 
 
 def reset_text(name: str, state: Sequence[StateTensor], constants: Mapping[str, int], index_bits: int) -> str:
-    """The function that sets the state to what it is before the first call."""
+    """The function that resets the state to its initial values."""
     lines = [f"define void @{name}(ptr %state) nounwind {{"]
     for number, one in enumerate(state):
         lines.append(f"  %field{number} = getelementptr i8, ptr %state, i{index_bits} {one.offset}")

@@ -10,7 +10,7 @@ __all__ = ["header"]
 
 
 def header(comment: str, methods: Sequence[Interface], state: Sequence[StateTensor], stack_bytes: int) -> str:
-    """The header of a program; `comment` says what it is of, `stack_bytes` is what a call needs of the stack.
+    """The header of a program; `comment` describes it, `stack_bytes` is the stack requirement of a call.
 
     Names start with that of the program, and with that of the method where there are several.
     """

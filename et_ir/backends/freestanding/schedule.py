@@ -1,7 +1,7 @@
-"""Steps of a method: calls of partitions, copies, branches and loops, and the places of the tensors between them.
+"""Schedule of a method: calls, copies, branches, loops, and placement of intermediate tensors.
 
-Tensors that partitions give each other are in one arena with what a partition needs for itself. The times of a buffer
-are numbers of steps in the order of the text; one that a loop reads and that is older than the loop lives to its end.
+Tensors passed between partitions share one arena with each partition's own buffers. Live ranges are step numbers in
+program order; a buffer that is read in a loop and was written before it is live until the end of the loop.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Given:
-    """An input or output, which the caller has."""
+    """An input or output, which the caller provides."""
 
     kind: str
     """`inputs` or `outputs`."""
@@ -55,7 +55,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant of the program as it is there."""
+    """A constant of the program, unchanged."""
 
     key: str
 
@@ -79,7 +79,7 @@ class Arena:
 
 @dataclass(frozen=True)
 class Slice:
-    """What iteration `i` of a loop reads or writes of a tensor: `nbytes` from `i * nbytes` on."""
+    """The slice of a tensor that loop iteration `i` reads or writes: `nbytes` from offset `i * nbytes`."""
 
     whole: Place
     loop: Repeat
@@ -160,7 +160,7 @@ class Schedule:
 
 
 def tensor_bytes(value: SSAValue) -> int:
-    """Bytes of a tensor of known sizes."""
+    """Bytes of a tensor of static shape."""
     type = tensor_type(value)
     count = scalar_type(type.element_type).itemsize
     for size in type.get_shape():
@@ -291,7 +291,7 @@ class _Scheduler:
         self._end(start)
 
     def _carried(self, inits: Sequence[SSAValue], results: Sequence[SSAValue]) -> list[Arena]:
-        """Buffers of what a loop carries, with what it starts with; they hold the results in the end."""
+        """Buffers of loop-carried values with their initial values; at the end they hold the results."""
         carried = [self._buffer(tensor_bytes(value)) for value in inits]
         for value, place in zip(inits, carried, strict=True):
             self._copy(value, place)
@@ -355,7 +355,7 @@ class _Scheduler:
         return self._places[value]
 
     def _destination(self, value: OpResult) -> Place:
-        """Where a value is written: where it is wanted in the end, if it can be there from the start."""
+        """The buffer that a value is written to: its final destination, if possible."""
         place: Place | None = None
         for use in value.uses:
             user, index = use.operation, use.index
@@ -383,7 +383,7 @@ class _Scheduler:
             place.last = self._now
 
     def _end(self, start: int) -> None:
-        """The end of a loop: what is older and used in it is needed in all of its iterations."""
+        """The end of a loop: older values used in it are live through all iterations."""
         self._now += 1
         for one in self._made.buffers:
             if 0 <= one.first <= start < one.last:
@@ -391,7 +391,7 @@ class _Scheduler:
 
 
 def _is_replaced(op: LoadOp, symbol: str) -> bool:
-    """Whether state may have another value while what was read of it is still needed."""
+    """Whether state may be overwritten while a value read from it is still live."""
     block = op.parent
     assert block is not None
     users = {_within(block, use.operation) for use in op.result.uses}

@@ -1,6 +1,6 @@
-"""The VGF backend, ahead of time: partitions become TOSA, which Arm's converter makes files for Vulkan of.
+"""Ahead-of-time compilation to VGF: TOSA, converted by Arm's tool for Vulkan.
 
-`converter` calls the converter (the package `ai_ml_sdk_model_converter`), and `partitioner` has the settings.
+`converter` calls the converter (package `ai_ml_sdk_model_converter`), and `partitioner` defines the settings.
 """
 
 from et_ir.backends.vgf.partitioner import VgfCompileSpec, VgfPartitioner

@@ -1,4 +1,4 @@
-"""From a partition to a VGF file, by way of TOSA."""
+"""Compilation of a partition to a VGF file through TOSA."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLAGS_SPEC = "compile_flags"
 
 
 class VgfBackend(BackendDetails):
-    """Has partitions converted. Its own identifiers are the numbers of the operators of TOSA."""
+    """Converts partitions to VGF. Its delegate debug identifiers are the numbers of TOSA operators."""
 
     backend_id = BACKEND
 

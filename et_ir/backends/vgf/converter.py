@@ -1,4 +1,4 @@
-"""Arm's model converter of the ML SDK for Vulkan: from a TOSA file to a VGF file."""
+"""Conversion from TOSA to VGF by Arm's ML SDK for Vulkan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAIN: Final = f"import sys; from {_MODULE} import main; sys.exit(main())"
 
 
 def require_converter() -> None:
-    """Raise `ValueError` where the converter is not installed."""
+    """Raise `ValueError` if the converter is not installed."""
     if find_spec("model_converter") is None:
         raise ValueError(
             "Arm's model converter is not installed: pip install ai_ml_sdk_model_converter, or the extra 'vgf'"
@@ -25,7 +25,7 @@ def require_converter() -> None:
 
 
 def convert_tosa(tosa: bytes, flags: Sequence[str]) -> bytes:
-    """Convert a TOSA file. Raises `ValueError` with what the converter says of one that it does not take."""
+    """Convert a TOSA file. Raises `ValueError` with the converter's message if it rejects the file."""
     require_converter()
     with TemporaryDirectory() as name:
         source, target = Path(name) / "network.tosa", Path(name) / "network.vgf"

@@ -46,7 +46,7 @@ class VgfCompileSpec:
 
 
 class VgfPartitioner(TOSAPartitioner):
-    """Takes all that can be legalized to TOSA. With `only`, no other operators; without those of `without`."""
+    """Takes all ops that can be legalized to TOSA; restricted to the operators in `only`, except those in `without`."""
 
     def __init__(
         self,

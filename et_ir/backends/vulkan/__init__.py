@@ -1,7 +1,7 @@
-"""The Vulkan backend, ahead of time: partitions become compute shaders, which are compiled from loops over buffers.
+"""Ahead-of-time compilation for Vulkan: partitions become compute shaders.
 
-Kernels and loops are those of the native backend; `passes` make shaders of the `spirv` dialect of them, `binary`
-encodes these, `backend` writes the blob, and `partitioner` decides what goes into one. No driver is needed to compile.
+Kernels and loops are those of the native backend; `passes` convert them to shaders of the `spirv` dialect, `binary`
+encodes these, `backend` writes the blob, and `partitioner` selects the ops. No driver is needed to compile.
 """
 
 from __future__ import annotations

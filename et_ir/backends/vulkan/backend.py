@@ -1,4 +1,4 @@
-"""From a partition to a blob: shaders as SPIR-V binaries, dispatches, and packed constants as named data."""
+"""Compilation of a partition to a blob: SPIR-V shaders, dispatches and packed constants."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = ["SpirvBackend"]
 
 
 class SpirvBackend(BackendDetails):
-    """Compiles partitions to compute shaders. Its own identifiers are the numbers of kernels."""
+    """Compiles partitions to compute shaders. Its delegate debug identifiers are the numbers of kernels."""
 
     backend_id = BACKEND
 

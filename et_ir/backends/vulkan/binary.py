@@ -1,7 +1,7 @@
 """Encoding of shaders of the `spirv` dialect as SPIR-V binaries.
 
-An operation becomes the instruction of its name; types and decorations follow from the types of values. The same shader
-has the same bytes. The order of the sections is that of the specification ("Logical Layout of a Module").
+Each operation becomes the instruction of the same name; types and decorations are derived from the types of values.
+Encoding is deterministic. The order of the sections is that of the specification ("Logical Layout of a Module").
 """
 
 from __future__ import annotations

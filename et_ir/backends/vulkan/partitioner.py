@@ -29,7 +29,7 @@ __all__ = ["BACKEND", "VulkanPartitioner"]
 
 
 class VulkanSupport(OperatorSupport):
-    """Ops of tensors of known sizes that the native backend has loops for."""
+    """Ops on tensors of static shape for which the native backend has loops."""
 
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
         self._native = NativeSupport(method, only, without)
@@ -50,7 +50,7 @@ class VulkanSupport(OperatorSupport):
 
 
 class VulkanPartitioner(CapabilityPartitioner):
-    """Takes what there are shaders for. With `only`, no other operators; without those of `without`."""
+    """Takes all ops that shaders can compute; restricted to the operators in `only`, except those in `without`."""
 
     def __init__(self, *, only: Sequence[str] = (), without: Sequence[str] = (), min_ops: int = 1):
         super().__init__(DelegationSpec(SpirvBackend.backend_id))

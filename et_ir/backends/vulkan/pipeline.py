@@ -1,4 +1,4 @@
-"""Lowering of a partition to shaders: the passes, in order."""
+"""Pass pipeline from a partition to shaders."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LISTENER: Final[ContextVar[Callable[[ModuleOp], None] | None]] = ContextVar("sp
 
 @contextmanager
 def observed(listener: Callable[[ModuleOp], None]) -> Generator[None]:
-    """Within, `listener` is called with each partition when it is shaders and dispatches."""
+    """A context in which `listener` is called with each partition after its lowering to shaders."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -55,7 +55,7 @@ class Shaders:
 
 
 def spirv_passes() -> list[ModulePass]:
-    """From loops over buffers to shaders."""
+    """The passes from loops over buffers to shaders."""
     return [ExpandMathPass(), LowerVectorsPass(1), SplitParallelLoopsPass(), ConvertToSpirvPass()]
 
 

@@ -1,8 +1,8 @@
-"""The `spirv` dialect: compute shaders of SPIR-V 1.3, an operation for each instruction.
+"""The `spirv` dialect: SPIR-V 1.3 compute shaders, one operation per instruction.
 
-Values have the types of xDSL's builtin dialect, pointers and arrays those of this one. Branches of structured control
-flow are one operation with the merge instruction that the specification wants before them, and arguments of blocks are
-its phi instructions. `spirv.dispatch` is no instruction: it is the call of a shader in the function of a partition.
+Scalars have the types of xDSL's builtin dialect; pointers and arrays have types of this dialect. A branch of structured
+control flow and the merge instruction before it are one operation, and block arguments represent phi instructions.
+`spirv.dispatch` is not an instruction: it calls a shader from the function of a partition.
 """
 
 from xdsl.ir import Dialect

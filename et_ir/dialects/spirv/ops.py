@@ -105,9 +105,9 @@ class ShaderOp(IRDLOperation):
 
     name = "spirv.shader"
     sym_name = prop_def(StringAttr)
-    """The name that it is dispatched by."""
+    """The name used by dispatches."""
     capabilities = prop_def(ArrayAttr[StringAttr])
-    """What a device must be able to do: names of `et_schema.spirv.Capability`."""
+    """Required capabilities: names of `et_schema.spirv.Capability`."""
     body = region_def("single_block")
     """Variables, constants, and the entry point."""
     traits = traits_def(SymbolOpInterface(), IsolatedFromAbove(), NoTerminator())
@@ -135,7 +135,7 @@ class ShaderOp(IRDLOperation):
 
 @irdl_op_definition
 class VariableOp(IRDLOperation):
-    """Memory: a buffer with a binding, numbers that are pushed, what the device tells, or an array of an invocation.
+    """A variable: a buffer with a binding, push constants, a built-in, or an array private to an invocation.
 
     ```mlir
     %x = spirv.variable binding 0 read_only : !spirv.ptr<"StorageBuffer", !spirv.struct<[!spirv.rtarray<f32>]>>
@@ -151,9 +151,9 @@ class VariableOp(IRDLOperation):
     read_only = opt_prop_def(UnitAttr)
     """Whether the shader does not write to the buffer."""
     builtin = opt_prop_def(StringAttr)
-    """The name of a variable that the device fills."""
+    """The name of the built-in, for a variable that the device sets."""
     result = result_def(PointerType)
-    """The pointer to it."""
+    """The pointer to the variable."""
     traits = traits_def()
     assembly_format = (
         "(`binding` $binding^)? (`read_only` $read_only^)? (`builtin` $builtin^)? attr-dict `:` type($result)"
@@ -192,7 +192,7 @@ class VariableOp(IRDLOperation):
 
 @irdl_op_definition
 class ConstantOp(IRDLOperation):
-    """A number that the module says.
+    """A scalar constant.
 
     ```mlir
     %0 = spirv.constant 0.5 : f32
@@ -206,7 +206,7 @@ class ConstantOp(IRDLOperation):
     )
     """The number."""
     result = result_def(T)
-    """It as a value."""
+    """The constant as an SSA value."""
     traits = traits_def(Pure())
     assembly_format = "$value attr-dict"
 
@@ -216,7 +216,7 @@ class ConstantOp(IRDLOperation):
 
 @irdl_op_definition
 class EntryPointOp(IRDLOperation):
-    """The function of a shader, which each invocation runs; `local_size` of them are a workgroup.
+    """The entry point of a shader, run by each invocation, in workgroups of `local_size`.
 
     ```mlir
     spirv.entry_point 64 {
@@ -229,9 +229,9 @@ class EntryPointOp(IRDLOperation):
 
     name = "spirv.entry_point"
     local_size = prop_def(IntegerAttr.constr(i64))
-    """Invocations of a workgroup."""
+    """Invocations per workgroup."""
     body = region_def()
-    """Blocks, of which each follows one that dominates it."""
+    """Blocks; each comes after its immediate dominator."""
     traits = traits_def(HasParent(ShaderOp))
     assembly_format = "$local_size $body attr-dict"
 
@@ -245,7 +245,7 @@ class EntryPointOp(IRDLOperation):
 
 @irdl_op_definition
 class InstructionOp(IRDLOperation):
-    """Arithmetic, a comparison, a selection or a conversion of scalars, by its name in the specification.
+    """A scalar instruction (arithmetic, comparison, selection or conversion), named as in the specification.
 
     ```mlir
     %2 = spirv.instruction "FAdd" %0, %1 : (f32, f32) -> f32
@@ -259,14 +259,14 @@ class InstructionOp(IRDLOperation):
     opcode = prop_def(StringAttr)
     """The name without `Op`."""
     arguments = var_operand_def(AnyAttr())
-    """What it is computed of."""
+    """The operands."""
     result = result_def(AnyAttr())
-    """What is computed."""
+    """The result."""
     traits = traits_def(Pure())
     assembly_format = "$opcode $arguments attr-dict `:` functional-type($arguments, $result)"
 
     def __init__(self, op: Op, arguments: Sequence[SSAValue], type: Attribute | None = None):
-        """`type` is that of the result, of the last argument unless given; comparisons have bits."""
+        """`type` is the result type (default: that of the last argument; `i1` for comparisons)."""
         made = i1 if op in _COMPARISONS else type or arguments[-1].type
         super().__init__(
             operands=[arguments], properties={"opcode": StringAttr(op.name)}, result_types=[made]
@@ -304,7 +304,7 @@ def _is_of(op: Op, type: Attribute) -> bool:
 
 @irdl_op_definition
 class ExtendedOp(IRDLOperation):
-    """An instruction of the set GLSL.std.450, of scalars.
+    """A scalar instruction of the GLSL.std.450 extended instruction set.
 
     ```mlir
     %1 = spirv.extended "Sqrt" %0 : (f32) -> f32
@@ -318,9 +318,9 @@ class ExtendedOp(IRDLOperation):
     opcode = prop_def(StringAttr)
     """The name of the instruction."""
     arguments = var_operand_def(AnyAttr())
-    """What it is computed of."""
+    """The operands."""
     result = result_def(AnyAttr())
-    """What is computed."""
+    """The result."""
     traits = traits_def(Pure())
     assembly_format = "$opcode $arguments attr-dict `:` functional-type($arguments, $result)"
 
@@ -350,7 +350,7 @@ class ExtendedOp(IRDLOperation):
 
 @irdl_op_definition
 class AccessChainOp(IRDLOperation):
-    """The pointer to a part of an aggregate: to a member of a block, then to an element of an array.
+    """A pointer into an aggregate: to a member of a block, then to an element of an array.
 
     ```mlir
     %p = spirv.access_chain %id[%zero] : (!spirv.ptr<"Input", vector<3xi32>>, i32) -> !spirv.ptr<"Input", i32>
@@ -363,7 +363,7 @@ class AccessChainOp(IRDLOperation):
     base = operand_def(PointerType)
     """The pointer to the aggregate."""
     indices = var_operand_def(EqAttrConstraint(i32))
-    """A number for each level."""
+    """One index per level."""
     result = result_def(PointerType)
     """The pointer to the part."""
     traits = traits_def(Pure())
@@ -385,7 +385,7 @@ class AccessChainOp(IRDLOperation):
 
 
 def part_of(type: Attribute, indices: Sequence[SSAValue]) -> Attribute | None:
-    """The type of the part of an aggregate that indices lead to; None where they lead nowhere."""
+    """The type of the part of an aggregate selected by indices; None if they are invalid."""
     found: Attribute = type
     for index in indices:
         match found:
@@ -406,7 +406,7 @@ def part_of(type: Attribute, indices: Sequence[SSAValue]) -> Attribute | None:
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """What a pointer points to.
+    """Loads the value that a pointer points to.
 
     ```mlir
     %0 = spirv.load %p : (!spirv.ptr<"StorageBuffer", f32>) -> f32
@@ -417,7 +417,7 @@ class LoadOp(IRDLOperation):
 
     name = "spirv.load"
     pointer = operand_def(PointerType)
-    """Where it is."""
+    """The pointer to load from."""
     result = result_def(AnyAttr())
     """The value."""
     traits = traits_def()
@@ -433,7 +433,7 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Writes a value where a pointer points to.
+    """Stores a value through a pointer.
 
     ```mlir
     spirv.store %p, %0 : !spirv.ptr<"StorageBuffer", f32>, f32
@@ -444,7 +444,7 @@ class StoreOp(IRDLOperation):
 
     name = "spirv.store"
     pointer = operand_def(PointerType)
-    """Where it goes."""
+    """The pointer to store to."""
     value = operand_def(AnyAttr())
     """The value."""
     traits = traits_def()
@@ -460,7 +460,7 @@ class StoreOp(IRDLOperation):
 
 @irdl_op_definition
 class AtomicMinimumOp(IRDLOperation):
-    """Writes the lesser of a number without a sign and what is there, as one step (`OpAtomicUMin`, of the device).
+    """Atomic unsigned minimum, at device scope (`OpAtomicUMin`).
 
     ```mlir
     spirv.atomic_minimum %p, %0 : !spirv.ptr<"StorageBuffer", i32>, i32
@@ -471,9 +471,9 @@ class AtomicMinimumOp(IRDLOperation):
 
     name = "spirv.atomic_minimum"
     pointer = operand_def(PointerType)
-    """Where the number is."""
+    """The pointer to the value in memory."""
     value = operand_def(EqAttrConstraint(i32))
-    """The other number."""
+    """The other operand."""
     traits = traits_def()
     assembly_format = "$pointer `,` $value attr-dict `:` type($pointer) `,` type($value)"
 
@@ -488,7 +488,7 @@ class AtomicMinimumOp(IRDLOperation):
 
 @irdl_op_definition
 class BranchOp(IRDLOperation):
-    """Goes to a block, with the values of its arguments.
+    """An unconditional branch, with the values of the block's arguments.
 
     ```mlir
     spirv.branch ^next
@@ -509,7 +509,7 @@ class BranchOp(IRDLOperation):
 
 @irdl_op_definition
 class SelectionBranchOp(IRDLOperation):
-    """Goes to one of two blocks, which meet at a third: `OpSelectionMerge` and `OpBranchConditional`.
+    """A conditional branch with its merge block: `OpSelectionMerge` and `OpBranchConditional`.
 
     The blocks take no arguments but the third, where one of the two is it.
 
@@ -520,13 +520,13 @@ class SelectionBranchOp(IRDLOperation):
 
     name = "spirv.selection_branch"
     condition = operand_def(EqAttrConstraint(i1))
-    """Whether to go to the first block."""
+    """The condition."""
     then = successor_def()
-    """The block where it holds."""
+    """The successor if the condition is true."""
     otherwise = successor_def()
-    """The block where it does not."""
+    """The successor if the condition is false."""
     merge = successor_def()
-    """The block that both lead to."""
+    """The merge block."""
     traits = traits_def(IsTerminator())
     assembly_format = "$condition `,` $then `,` $otherwise `merge` $merge attr-dict"
 
@@ -536,9 +536,9 @@ class SelectionBranchOp(IRDLOperation):
 
 @irdl_op_definition
 class LoopBranchOp(IRDLOperation):
-    """The end of a loop's header: `OpLoopMerge` and `OpBranchConditional`.
+    """The terminator of a loop header: `OpLoopMerge` and `OpBranchConditional`.
 
-    What the block that goes back to the header needs of the body are its arguments.
+    Values of the body that the continue block needs are its block arguments.
 
     ```mlir
     spirv.loop_branch %c, ^body merge ^after continue ^next
@@ -553,7 +553,7 @@ class LoopBranchOp(IRDLOperation):
     merge = successor_def()
     """The block after the loop."""
     proceed = successor_def()
-    """The block that ends an iteration and goes back to the header."""
+    """The continue target, which branches back to the header."""
     traits = traits_def(IsTerminator())
     assembly_format = "$condition `,` $body `merge` $merge `continue` $proceed attr-dict"
 
@@ -580,7 +580,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class DispatchOp(IRDLOperation):
-    """Runs a shader with as many invocations as are asked for, rounded up to workgroups. No instruction of SPIR-V.
+    """Runs a shader with the given number of invocations, rounded up to workgroups. Not a SPIR-V instruction.
 
     ```mlir
     spirv.dispatch "relu"(%x, %y) words [16] invocations 16 steps 0 : memref<16xf32>, memref<16xf32>
@@ -593,13 +593,13 @@ class DispatchOp(IRDLOperation):
     shader = prop_def(StringAttr)
     """The name of the shader."""
     buffers = var_operand_def(MemRefType)
-    """Its buffers, by their bindings."""
+    """The buffers, in the order of their bindings."""
     words = prop_def(DenseArrayBase.constr(i32))
-    """Numbers that are pushed."""
+    """Push constants."""
     invocations = prop_def(IntegerAttr.constr(i64))
-    """How many invocations have something to do."""
+    """The number of active invocations."""
     steps = prop_def(IntegerAttr.constr(i64))
-    """How many iterations of loops an invocation has at most, together."""
+    """An upper bound on the total number of loop iterations of an invocation."""
     traits = traits_def()
     assembly_format = (
         "$shader `(` $buffers `)` `words` $words `invocations` $invocations `steps` $steps attr-dict"

@@ -16,13 +16,13 @@ __all__ = ["ArrayType", "PointerType", "RuntimeArrayType", "StructType", "pointe
 
 @irdl_attr_definition
 class PointerType(ParametrizedAttribute, TypeAttribute):
-    """A pointer into a kind of memory, such as `!spirv.ptr<"StorageBuffer", f32>`."""
+    """A pointer with a storage class, such as `!spirv.ptr<"StorageBuffer", f32>`."""
 
     name = "spirv.ptr"
     storage: StringAttr
     """A name of `StorageClass`."""
     pointee: Attribute
-    """The type of what is there."""
+    """The type of the pointee."""
 
     @staticmethod
     def of(storage: StorageClass, pointee: Attribute) -> PointerType:
@@ -31,7 +31,7 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def storage_class(self) -> StorageClass:
-        """The kind of memory."""
+        """The storage class."""
         return StorageClass[self.storage.data]
 
     def verify(self) -> None:
@@ -42,7 +42,7 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class StructType(ParametrizedAttribute, TypeAttribute):
-    """A block of memory that is shared with the host: numbers of 32 bits, or one array whose size is not known."""
+    """A block shared with the host: 32-bit numbers, or a single runtime array."""
 
     name = "spirv.struct"
     members: ArrayAttr[Attribute]
@@ -56,7 +56,7 @@ class StructType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class RuntimeArrayType(ParametrizedAttribute, TypeAttribute):
-    """Elements without gaps, as many as the buffer has."""
+    """A densely packed array with as many elements as the buffer holds."""
 
     name = "spirv.rtarray"
     element: Attribute
@@ -65,7 +65,7 @@ class RuntimeArrayType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class ArrayType(ParametrizedAttribute, TypeAttribute):
-    """A known number of elements, in memory of one invocation."""
+    """An array of fixed size, private to an invocation."""
 
     name = "spirv.array"
     count: IntAttr

@@ -1,4 +1,4 @@
-"""The Core ML backend at run time: ML programs are evaluated by numpy kernels, as a reference.
+"""Reference evaluation of ML programs (the Core ML backend) by numpy kernels.
 
-No Core ML is involved, which is there on Apple's systems only.
+Core ML itself, which exists only on Apple's platforms, is not involved.
 """

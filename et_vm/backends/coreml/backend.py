@@ -1,4 +1,4 @@
-"""The backend that evaluates ML programs."""
+"""Runtime backend that evaluates ML programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Loaded(NamedTuple):
 
 
 class CoremlRuntime(Backend):
-    """Evaluates each program with numpy kernels. Events are of operations, by the names of their values.
+    """Evaluates programs with numpy kernels. Reports an event per operation, identified by the names of its values.
 
     Arguments are converted as ExecuTorch's runtime does: integers of 64 bits to 32, bools to floats, and back.
     """

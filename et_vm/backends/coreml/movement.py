@@ -1,4 +1,4 @@
-"""Kernels of operations that move elements."""
+"""Data movement kernels."""
 
 from __future__ import annotations
 

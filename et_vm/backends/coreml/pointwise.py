@@ -1,4 +1,4 @@
-"""Kernels of operations of elements, reductions and normalizations."""
+"""Kernels of pointwise operations, reductions and normalizations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ML programs as they are loaded: a prepared kernel for each operation."""
+"""Loaded ML programs: one prepared kernel per operation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAKERS: Final[dict[str, Maker]] = {**pointwise.MAKERS, **movement.MAKERS, **win
 
 
 class Step(NamedTuple):
-    """An operation: its kernel, the numbers of the values that it reads and makes, and those not read any more."""
+    """An operation: its kernel, the numbers of the values that it reads and writes, and of those dead after it."""
 
     op: MilOperation
     kernel: Kernel

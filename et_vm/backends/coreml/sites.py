@@ -1,4 +1,4 @@
-"""Operations of a loaded program, as kernels are prepared for them."""
+"""Call sites: operations of a loaded program for which kernels are prepared."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Maker: TypeAlias = "Callable[[Site], Prepared]"
 class Site:
     """One operation of a program: its parameters and the types of its operands.
 
-    Each parameter has to be asked for: those that nobody asks for are refused by `check`.
+    Kernels have to query each parameter: `check` rejects those not queried.
     """
 
     def __init__(
@@ -151,5 +151,5 @@ class Site:
 
 
 def array_of(value: MilValue) -> Array:
-    """The elements of a constant, which are not copied."""
+    """The elements of a constant, without a copy."""
     return np.frombuffer(value.data, DTYPES[value.type.name]).reshape(value.type.shape)

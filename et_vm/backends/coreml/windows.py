@@ -1,4 +1,4 @@
-"""Kernels of products, convolutions and pools. Half precision is computed in float32."""
+"""Kernels of matrix products, convolutions and pooling. Half precision is computed in float32."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Windows:
         self.pads = self._pads(site)
 
     def _pads(self, site: Site) -> list[tuple[int, int]]:
-        """Elements in front of and behind each dimension."""
+        """Padding before and after each dimension."""
         type, rank = site.text("pad_type"), len(self.kernel)
         given = site.integers("pad", (0,) * (2 * rank))
         if type == "valid":

@@ -1,6 +1,6 @@
-"""Runs compute shaders of the compiler's Vulkan backend: memory, descriptors and commands are made at load.
+"""Runtime backend for Vulkan compute shaders, with all resources created at load.
 
-Shaders are compiled by a driver and run outside of et-vm's checks, so they run only where the user allows it.
+Shaders are compiled by a driver and run outside et-vm's checks, so the user has to allow them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SpirvBackend(Backend):
         if not context.native.allowed:
             raise ExecutorchError(
                 Error.NotSupported,
-                "the file holds shaders, which a driver compiles and runs outside of et-vm's checks",
+                "the file holds shaders, which a driver compiles and runs outside et-vm's checks",
                 hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
             )
         device = open_device()
@@ -82,15 +82,15 @@ def _check_device(device: Device, program: VulkanProgram) -> None:
         names = ", ".join(map(capability_name, sorted(missing)))
         raise ExecutorchError(
             Error.NotSupported,
-            f"the Vulkan device {device.name} lacks what shaders of the program need: {names}",
-            hint="compile the program without the operators that need it: --backend vulkan:without=…",
+            f"the Vulkan device {device.name} lacks capabilities that the shaders need: {names}",
+            hint="compile the program without the operators that need them: --backend vulkan:without=…",
         )
     buffers = max(len(one.buffers) for one in program.dispatches)
     nbytes = max((one.nbytes for dispatch in program.dispatches for one in dispatch.buffers), default=0)
     if buffers > device.most_buffers or nbytes > device.most_bytes:
         raise ExecutorchError(
             Error.NotSupported,
-            f"a shader has {buffers} buffers of up to {nbytes:,} bytes; the Vulkan device {device.name} takes "
+            f"a shader has {buffers} buffers of up to {nbytes:,} bytes; the Vulkan device {device.name} supports "
             f"{device.most_buffers} of up to {device.most_bytes:,}",
             hint="compile the program for another backend",
         )
@@ -103,8 +103,8 @@ def _check_steps(device: Device, program: VulkanProgram) -> None:
         name = next(program.shaders[one.shader].name for one in program.dispatches if one.steps == most)
         raise ExecutorchError(
             Error.NotSupported,
-            f"the shader {name} may run {most:,} iterations of loops; the driver of {device.name} ends loops after "
-            f"{device.most_steps:,}, and results would be wrong",
+            f"the shader {name} may run {most:,} loop iterations; the driver of {device.name} ends loops after "
+            f"{device.most_steps:,}, which would give wrong results",
             hint="run it on another device, or compile the operator for another backend",
         )
 
@@ -211,7 +211,7 @@ class _Delegate:
 
 
 def _places(program: VulkanProgram) -> tuple[dict[tuple[VulkanMemory, int], Binding], int]:
-    """Where everything is in the buffer of a partition, and the bytes of all."""
+    """Offsets in the buffer of a partition, and its total size."""
     sizes = {
         **{(VulkanMemory.CONSTANT, at): one.nbytes for at, one in enumerate(program.constants)},
         **{(VulkanMemory.INPUT, at): nbytes_of(one) for at, one in enumerate(program.inputs)},
@@ -230,7 +230,7 @@ def _places(program: VulkanProgram) -> tuple[dict[tuple[VulkanMemory, int], Bind
 def _checked(arg: object, expected: VulkanTensor, place: int) -> Array:
     """The bytes of an argument, which is as the shaders expect it."""
     if not isinstance(arg, Tensor) or arg.storage is None:
-        raise ExecutorchError(Error.InvalidArgument, f"argument {place} is no tensor with data: {arg!r}")
+        raise ExecutorchError(Error.InvalidArgument, f"argument {place} is not a tensor with data: {arg!r}")
     sizes, name = tuple(expected.sizes), expected.scalar_type.name.lower()
     if (
         arg.scalar_type != expected.scalar_type

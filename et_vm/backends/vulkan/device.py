@@ -1,4 +1,4 @@
-"""A device that computes, by the Vulkan loader: memory, pipelines, and command buffers that are recorded once.
+"""Vulkan compute devices: memory, pipelines, and command buffers recorded once.
 
 The loader is called through ctypes. A device is opened when the first program needs it, and kept.
 """
@@ -95,7 +95,7 @@ class Dispatch(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """Dispatches as commands, which are submitted as often as wanted."""
+    """A command buffer of dispatches, which can be submitted repeatedly."""
 
     descriptors: int
     commands: int
@@ -138,7 +138,7 @@ class Device:
         self._vk.vkGetDeviceQueue(device, self._family, 0, c.byref(self._queue))
 
     def _features(self) -> tuple[Any, frozenset[int], list[Any]]:
-        """What of the features that shaders may need there is, as a request for it and as capabilities."""
+        """The available features that shaders may need, as a request and as capabilities."""
         bytes_, halves, small = s.Storage8BitFeatures(), s.Storage16BitFeatures(), s.Float16Int8Features()
         halves.pNext, bytes_.pNext = _address(bytes_), _address(small)
         asked = s.PhysicalDeviceFeatures2(pNext=_address(halves))
@@ -271,7 +271,7 @@ class Device:
     # -- commands
 
     def record(self, memory: Memory, dispatches: Sequence[Dispatch]) -> Recording:
-        """Record dispatches, each of which sees what those before it have written."""
+        """Record dispatches, each of which sees the writes of those before it."""
         count = sum(len(one.bindings) for one in dispatches)
         size = s.DescriptorPoolSize(_STORAGE_BUFFER, max(1, count))
         info = s.DescriptorPoolCreateInfo(maxSets=len(dispatches), poolSizeCount=1, pPoolSizes=_address(size))
@@ -331,7 +331,7 @@ class Device:
         self._vk.vkCmdDispatch(commands, *one.groups, 1)
 
     def _barrier(self, commands: c.c_void_p, stage: int, access: int) -> None:
-        """What follows in a stage sees what shaders before have written."""
+        """Make the writes of preceding shaders visible to the following stage."""
         barrier = s.MemoryBarrier(srcAccessMask=_SHADER_WRITE, dstAccessMask=access)
         self._vk.vkCmdPipelineBarrier(
             commands, _SHADER_STAGE, stage, 0, 1, c.byref(barrier), 0, None, 0, None
@@ -360,7 +360,7 @@ def _address(structure: Any) -> int:
 
 @cache
 def open_device() -> Device:
-    """The device of the environment variable `ET_VM_VULKAN_DEVICE`, or the best there is.
+    """The device selected by the environment variable `ET_VM_VULKAN_DEVICE`, or the best one available.
 
     Raises ExecutorchError(NotFound) without a loader, a driver, or such a device, with what to install.
     """
@@ -372,7 +372,7 @@ def open_device() -> Device:
     result = loader.vkCreateInstance(c.byref(create), None, c.byref(instance))
     if result < 0:
         text = _RESULTS.get(result, f"error {result}")
-        raise ExecutorchError(Error.NotFound, f"there is no Vulkan driver: {text}", hint=PACKAGES)
+        raise ExecutorchError(Error.NotFound, f"no Vulkan driver: {text}", hint=PACKAGES)
     count = c.c_uint32()
     loader.vkEnumeratePhysicalDevices(instance, c.byref(count), None)
     physical = (c.c_void_p * max(1, count.value))()
@@ -412,13 +412,11 @@ def _chosen(loader: c.CDLL, devices: Iterable[int]) -> int:
         return min(fitting, key=lambda one: one[0])[2]
     there = "; ".join(seen) or "none"
     wanted = (
-        f" that {DEVICE_VARIABLE}={os.environ[DEVICE_VARIABLE]} asks for"
-        if DEVICE_VARIABLE in os.environ
-        else ""
+        f" matching {DEVICE_VARIABLE}={os.environ[DEVICE_VARIABLE]}" if DEVICE_VARIABLE in os.environ else ""
     )
     raise ExecutorchError(
         Error.NotFound,
-        f"there is no Vulkan device{wanted} that computes, of Vulkan 1.2 or later; there are: {there}",
+        f"no Vulkan device{wanted} with compute support and Vulkan 1.2 or later; available: {there}",
         hint=PACKAGES,
     )
 

@@ -1,4 +1,4 @@
-"""Structures of Vulkan 1.2 that computing needs, as C has them. Names of fields are those of the specification."""
+"""C structures of Vulkan 1.2 needed for compute. Fields are named as in the specification."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ class QueueFamilyProperties(c.Structure):
 
 
 class PhysicalDeviceProperties(c.Structure):
-    """Facts of a device; of its limits only those at the start are named."""
+    """Properties of a device; only the first of its limits are named."""
 
     _fields_ = (
         ("apiVersion", _U32),

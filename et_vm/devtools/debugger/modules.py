@@ -24,7 +24,7 @@ def module_paths(path: str | os.PathLike[str], method: str) -> dict[int, str]:
     except OSError as error:
         raise ExecutorchError(Error.AccessFailed, f"{where}: {error.strerror}", where=where) from error
     except ValueError as error:
-        raise InvalidFile(f"no debug map: {error}", where=where) from error
+        raise InvalidFile(f"not a debug map: {error}", where=where) from error
     hint = "et-compile --debug-map writes one"
     rows: Any = origins.get(method) if hasattr(origins, "get") else None
     if not isinstance(rows, list):

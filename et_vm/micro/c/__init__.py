@@ -1,1 +1,1 @@
-"""The sources of the runtime in C."""
+"""C sources of the runtime."""

@@ -17,7 +17,7 @@
 
 // PIC: .globl et_compile_freestanding_forward
 // WASM: --target wasm32: WebAssembly has no addresses of code, leave out --pic
-// NO-OBJECT: --pic is for objects: give a processor as --target
+// NO-OBJECT: --pic applies to objects only: give a processor as --target
 
 // The program stops at the edge level.
 // PIPELINE: edge:

@@ -54,11 +54,11 @@ def test_failing_compiler(capsys, file, tmp_path):
         ),
         (["--target", "host", "--ops", "{bad}"], ExitCode.INVALID_INPUT, "bad.pte: "),
         (["--target", "host", "--ops", "no.yaml"], ExitCode.USAGE, "no.yaml: cannot be read"),
-        (["--target", "host", "--ops", "{text}"], ExitCode.USAGE, "is not understood"),
+        (["--target", "host", "--ops", "{text}"], ExitCode.USAGE, "cannot parse line"),
         (
             ["--target", "host", "--ops", "{good}", "--cc", "no-such-cc"],
             ExitCode.USAGE,
-            "no compiler 'no-such-cc'",
+            "compiler not found: 'no-such-cc'",
         ),
         (
             ["--target", "host", "--ops", "{long}"],

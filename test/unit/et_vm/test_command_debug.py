@@ -140,7 +140,7 @@ class TestErrors:
         assert "none" in run(capsys, "debug", path, "--script", str(tmp_path / "none"), code=ExitCode.USAGE)
         for map_file, message in (
             (other, "the debug map has no method 'forward'"),
-            (binary, "no debug map"),
+            (binary, "not a debug map"),
             (tmp_path / "none.json", "none.json"),
         ):
             code = ExitCode.USAGE if map_file.name == "none.json" else ExitCode.INVALID_INPUT

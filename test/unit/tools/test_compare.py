@@ -170,7 +170,7 @@ def test_a_recorded_execution(command: Command, backend: tuple[str, ...]) -> Non
     assert ran.out.splitlines()[0].split() == ["MSE", "events", "nodes"]
     assert "linear" in ran.out
     for line, code, message in (
-        (("compare", "run.etdp", "nets.py:layers"), 2, "need --debug-buffer and --debug-map"),
+        (("compare", "run.etdp", "nets.py:layers"), 2, "needs --debug-buffer and --debug-map"),
         (
             ("compare", "run.etdp", "nets.py:layers", "--debug-buffer", "map.json", *maps),
             3,
@@ -192,7 +192,7 @@ def test_wrong_usage(command: Command) -> None:
         (("layers.pte",), 2, "needs a reference"),
         (("layers.pte", "nets.py"), 2, "nets.py"),
         (("layers.pte", "missing.pte"), 2, "missing.pte"),
-        (("layers.pte", "layers.pte", "--debug-map", "nets.py"), 3, "no debug map"),
+        (("layers.pte", "layers.pte", "--debug-map", "nets.py"), 3, "not a debug map"),
         (("layers.pte", "layers.pte", "--method", "other"), 2, "no method 'other'"),
         (("layers.pte", "layers.pte", "--bound", "x"), 2, "'x' is not a tolerance"),
     ):

@@ -291,7 +291,7 @@ def test_kernels_that_the_target_lacks(command: Command) -> None:
 def test_the_fastest_of_one_backend(command: Command) -> None:
     ran = command("et-compile", "subjects.py:net", "-o", "x.pte", "--backend", "tosa", "--choose", "fastest")
     assert ran.code == 2
-    assert "--choose fastest needs several backends, as in --backend native,openvino" in ran.err
+    assert "--choose fastest needs several backends, such as --backend native,openvino" in ran.err
 
 
 def test_backends_that_are_not_there(command: Command) -> None:

@@ -102,7 +102,7 @@ def test_text_about_an_image(command: Command, model: Any) -> None:
 def test_refused_sizes(command: Command) -> None:
     line = ("et-compile", "hf:llava", "-o", "m.pte", "-q")
     for options, code, message in (
-        (("--image-size", "24"), 2, "'24' is no size: expected HEIGHTxWIDTH"),
+        (("--image-size", "24"), 2, "'24' is not a size: expected HEIGHTxWIDTH"),
         (("--image-size", "32x32"), 3, "LlavaForConditionalGeneration"),
         (("--max-len", "12"), 3, "an image is 9 tokens, which leaves no room"),
     ):

@@ -87,7 +87,7 @@ def test_one_token_at_a_time(command: Command) -> None:
         (["relu.mlir", "--quantize-cache"], 2, "--quantize-cache applies to hf:FOLDER only"),
         (["relu.mlir", "--custom-sdpa"], 2, "--custom-sdpa applies to hf:FOLDER only"),
         (["hf:llama", "--custom-sdpa", "--quantize-cache"], 2, "leave out --quantize-cache"),
-        (["hf:llama", "--image-size", "8x8"], 2, "--image-size: the model takes no images"),
+        (["hf:llama", "--image-size", "8x8"], 2, "--image-size: the model does not take images"),
         (["relu.mlir", "--all-logits"], 2, "--all-logits applies to hf:FOLDER only"),
     ],
 )

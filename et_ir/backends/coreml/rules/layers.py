@@ -1,4 +1,4 @@
-"""Products of matrices, convolutions and pools."""
+"""Matrix products, convolutions and pooling."""
 
 from __future__ import annotations
 

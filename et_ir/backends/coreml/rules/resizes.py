@@ -1,4 +1,4 @@
-"""Resizes of images."""
+"""Image resizing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion rules whose nodes are operations of ML programs."""
+"""Conversion rules to operations of ML programs."""
 
 from __future__ import annotations
 

@@ -72,12 +72,12 @@ _Index: TypeAlias = int | SSAValue
 
 @dataclass(frozen=True)
 class ConvertToSpirvPass(ModulePass):
-    """Make shaders of kernels and dispatches of calls.
+    """Lower kernels to shaders, and calls to dispatches.
 
-    A buffer of a kernel is bound to the descriptor of its place among the buffers; its sizes, and other numbers, are
-    pushed in the order of the arguments; of more than can be pushed, a shader knows those of its calls. A kernel that
-    reports has one more buffer, at the end, whose first word is the least number reported. Indices have 32 bits.
-    Vectors have one element: `lower-vectors{lanes=1}`.
+    Each buffer of a kernel is bound to the descriptor of its position among the buffers. Sizes and other numbers are
+    push constants, in argument order; if there are more than fit, the shader is specialized for the numbers of its
+    calls. A kernel that reports has an additional buffer, at the end, whose first word is the lowest number reported.
+    Indices have 32 bits. Vectors have one element: `lower-vectors{lanes=1}`.
 
     Before:
 
@@ -181,7 +181,7 @@ def _sizes_of(buffer: SSAValue) -> list[int]:
 
 
 def _iterations(kernel: FuncOp, sizes: Mapping[SSAValue, Sequence[int]], numbers: dict[SSAValue, int]) -> int:
-    """How often the parallel loop of a kernel is run in a call."""
+    """The number of iterations of a kernel's parallel loop in a call."""
     loop = _loop_of(kernel)
     start, end, step = (
         _known(bounds[0], sizes, numbers) for bounds in (loop.lowerBound, loop.upperBound, loop.step)
@@ -707,7 +707,7 @@ class _Conversion:
         return self._made(InstructionOp(_CONVERSIONS[kind], [value], type))
 
     def _saturated(self, value: SSAValue, type: Attribute) -> SSAValue:
-        """A float rounded toward zero, or the nearest integer that there is; 0 for a NaN."""
+        """A float rounded toward zero and saturated to the integer range; 0 for NaN."""
         integer = cast("IntegerType", type)
         limit = 2.0 ** (integer.width.data - 1)
         above, below, zero = (
@@ -954,7 +954,7 @@ def _written(function: FuncOp) -> set[SSAValue]:
 
 
 def _has_effects(region: Region) -> bool:
-    """Whether a branch has anything to do."""
+    """Whether a branch has any effects."""
     return bool(region.blocks) and not isinstance(region.block.first_op, scf.YieldOp)
 
 

@@ -1,4 +1,4 @@
-"""A function for each parallel loop of a kernel: shaders wait for each other between dispatches, not within."""
+"""Splitting of kernels by parallel loop, as invocations synchronize only between dispatches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["SplitParallelLoopsPass"]
 class SplitParallelLoopsPass(ModulePass):
     """Split kernels so that each has one parallel loop.
 
-    What is before a loop is index arithmetic, which each function repeats.
+    Index arithmetic before the loops is duplicated in each function.
 
     Before:
 
@@ -85,7 +85,7 @@ def _check(function: FuncOp) -> None:
 
 
 def _part(function: FuncOp, name: str, number: int) -> FuncOp:
-    """A function with one of the loops, and what is not in a loop."""
+    """A function with one of the loops, and the code outside the loops."""
     old = function.body.block
     new = Block(arg_types=old.arg_types)
     values: dict[SSAValue, SSAValue] = dict(zip(old.args, new.args, strict=True))

@@ -283,10 +283,10 @@ class TestRunning:
                 "ctypes.CDLL = missing\n",
                 "the Vulkan loader (libvulkan.so.1) is not installed",
             ),
-            ("import os\nos.environ['VK_ICD_FILENAMES'] = '/none.json'\n", "there is no Vulkan d"),
+            ("import os\nos.environ['VK_ICD_FILENAMES'] = '/none.json'\n", "no Vulkan d"),
             (
                 "import os\nos.environ['ET_VM_VULKAN_DEVICE'] = 'Voodoo'\n",
-                "there is no Vulkan device that ET_VM_VULKAN_DEVICE=Voodoo asks for",
+                "no Vulkan device matching ET_VM_VULKAN_DEVICE=Voodoo",
             ),
         ],
     )

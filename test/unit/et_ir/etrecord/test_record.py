@@ -63,7 +63,7 @@ def test_state(tmp_path):
 def test_what_has_no_form():
     program = torch.export.export(Branches(), (torch.ones(3),))
     et = to_edge(program, generate_etrecord=True).to_executorch()
-    with pytest.raises(NotRecordable, match=r"test_record.py:.*has no form in an ETRecord"):
+    with pytest.raises(NotRecordable, match=r"test_record.py:.*cannot be represented in an ETRecord"):
         et.get_etrecord()
     with pytest.raises(ValueError, match="generate_etrecord=True"):
         to_edge(program).to_executorch().get_etrecord()
