@@ -97,7 +97,8 @@ def test_our_file_computes_the_same_bits(model: Model, our_file: Path) -> None:
 PARTITIONERS: dict[str, Callable[[], Any] | None] = {
     "portable": None,
     "xnnpack": XnnpackPartitioner,
-    "native": lambda: NativePartitioner(instruction_sets=[SETS[-1]]),
+    # The same sums of products: those of Winograd's algorithms have errors beyond the tolerance (docs/native.md).
+    "native": lambda: NativePartitioner(instruction_sets=[SETS[-1]], algorithm="direct"),
 }
 
 

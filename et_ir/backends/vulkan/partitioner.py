@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.native.forms import is_view
+from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.partitioner import KEPT, NativeSupport, is_kept
 from et_ir.backends.vulkan.backend import SpirvBackend
 from et_ir.delegation.backends_by_name import Backend
@@ -41,12 +42,20 @@ class VulkanSupport(OperatorSupport):
         restored = any(isinstance(operand.owner, DEQUANTIZE) for operand in op.operands)
         if restored or isinstance(op, (*QUANTIZE, *DEQUANTIZE)):
             return Diagnostic("there are no shaders of quantized numbers", op.name)
+        if _has_tables_of_windows(op):
+            return Diagnostic("there are no shaders of windows of several sizes", op.name)
         for value in (*op.operands, *op.results):
             if not is_tensor(value.type):
                 return Diagnostic("an argument is known only at run time", str(value.type))
             if not value.type.has_static_shape():
                 return Diagnostic("dynamic size", str(value.type))
         return None
+
+
+def _has_tables_of_windows(op: SchemaOp) -> bool:
+    """Whether loops of an invocation are bounded by elements of a table, so that nothing bounds their number."""
+    name = operator_name(op)
+    return "adaptive" in name or name.endswith("_aa")
 
 
 class VulkanPartitioner(CapabilityPartitioner):

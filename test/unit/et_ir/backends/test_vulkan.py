@@ -195,6 +195,22 @@ def test_quantized_numbers_are_left() -> None:
     torch.testing.assert_close(torch.as_tensor(result), quantized(x), rtol=0, atol=0.02)
 
 
+def test_windows_of_several_sizes() -> None:
+    """Antialiased resizes are left, pools taken apart: a driver may end loops that nothing bounds."""
+    require_device()
+
+    class Windows(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            pooled = nn.functional.adaptive_max_pool2d(x, 3)
+            return nn.functional.interpolate(pooled, (5, 5), mode="bilinear", antialias=True)
+
+    x = torch.randn(1, 2, 7, 8)
+    edge = lowered(Windows(), x)
+    assert "there are no shaders of windows of several sizes" in str(edge.delegation)
+    (result,) = load(edge.to_executorch(CONFIG).buffer).execute([x])
+    torch.testing.assert_close(torch.as_tensor(result), Windows()(x))
+
+
 def test_sizes_known_at_run_time_are_left() -> None:
     with warnings.catch_warnings(action="ignore"):
         program = torch.export.export(
