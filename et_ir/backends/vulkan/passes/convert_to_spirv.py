@@ -746,18 +746,14 @@ class _Conversion:
     def _signed(self, size: SSAValue, sign: SSAValue) -> SSAValue:
         """A float with the sign of another.
 
-        By the bits that differ: of `(size & ~mask) | (sign & mask)` llvmpipe of Mesa 22.3 forgets the second mask where
-        all invocations have the same sign.
+        By a comparison and a selection: llvmpipe of Mesa 22.3 takes wrong bits where signs are moved by masks.
         """
-        type = cast("AnyFloat", size.type)
-        bits = IntegerType(type.bitwidth)
-        mask = 1 << (type.bitwidth - 1)
-        number, other = (self._made(InstructionOp(Op.Bitcast, [one], bits)) for one in (size, sign))
-        differ = self._made(InstructionOp(Op.BitwiseXor, [number, other]))
-        turned = self._made(InstructionOp(Op.BitwiseAnd, [differ, self._constant(IntegerAttr(-mask, bits))]))
-        return self._made(
-            InstructionOp(Op.Bitcast, [self._made(InstructionOp(Op.BitwiseXor, [number, turned]))], type)
-        )
+        bits = IntegerType(cast("AnyFloat", size.type).bitwidth)
+        number = self._made(InstructionOp(Op.Bitcast, [sign], bits))
+        is_negative = self._compare(Op.SLessThan, number, self._constant(IntegerAttr(0, bits)))
+        positive = self._made(ExtendedOp(Extended.FAbs, [size]))
+        negative = self._made(InstructionOp(Op.FNegate, [positive]))
+        return self._made(InstructionOp(Op.Select, [is_negative, negative, positive]))
 
     # -- control flow
 
