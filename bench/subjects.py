@@ -29,7 +29,7 @@ LOOPING = ("translator",)
 DECODING = ("cached_llama",)
 """The examples whose inference is one step of a decoder, which keeps its cache."""
 POSITION = 64
-"""Of the token in such a step: in the middle of the cache."""
+"""Position of the decoded token, in the middle of the cache."""
 
 
 @dataclass(frozen=True)

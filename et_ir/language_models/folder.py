@@ -29,7 +29,7 @@ TOKENIZER_FILES: Final = (
     "preprocessor_config.json",
     "processor_config.json",
 )
-"""What a tokenizer is made of, and how images are scaled; a folder has some of these."""
+"""Files of tokenizers and image processors; a folder has some of them."""
 
 
 class ModelFolder:

@@ -18,11 +18,11 @@ __all__ = ["compensate", "search_scales"]
 
 _LIMITS: Final = (-8, 7)
 _QUOTIENTS: Final = [0.6 + 0.55 * step / 16 for step in range(17)]
-"""Of the scale that a group's largest magnitude needs."""
+"""Candidate scales, as multiples of the scale that maps a group's largest magnitude to the limit."""
 _REFINEMENTS: Final = 3
 _LEAST_SCALE: Final = torch.finfo(torch.float32).eps
 _DAMPING: Final = 0.05
-"""Of the mean of the diagonal, which is added to it: the inverse exists, and few inputs are not overfitted."""
+"""Damping, as a fraction of the mean of the diagonal: it makes the matrix invertible and avoids overfitting."""
 
 
 def search_scales(weight: torch.Tensor, group: int) -> tuple[torch.Tensor, torch.Tensor]:

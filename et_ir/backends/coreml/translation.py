@@ -45,7 +45,7 @@ CASTS: Final = {
     MilTypeName.FLOAT32: "fp32",
     MilTypeName.INT32: "int32",
 }
-"""What `cast` calls element types."""
+"""Names of element types in the `dtype` parameter of `cast`."""
 
 _ARRAYS: Final = {
     MilTypeName.BOOL: np.dtype(np.bool_),

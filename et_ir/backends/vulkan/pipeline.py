@@ -29,7 +29,7 @@ __all__ = ["SPIRV", "Shaders", "observed", "shaders_of", "spirv_passes"]
 SPIRV: Final = InstructionSet(
     "spirv", "", "", "", lanes=1, registers=0, cpu_flags=(), index_bits=32, small=True, fine=True
 )
-"""What loops are made for: scalars, and iterations of parallel loops that are many and short."""
+"""Target description for loops on a GPU: scalar code, and many short iterations of parallel loops."""
 
 _LISTENER: Final[ContextVar[Callable[[ModuleOp], None] | None]] = ContextVar("spirv_listener", default=None)
 

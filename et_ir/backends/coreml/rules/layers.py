@@ -17,7 +17,7 @@ from et_ir.dialects.schema import SchemaOp
 __all__ = ["RULES"]
 
 _MOST_DIMENSIONS: Final = 3
-"""Of the operand of `linear`."""
+"""Maximum rank of the operand of `linear`."""
 
 
 def _linear(t: Translation, op: SchemaOp) -> Made:

@@ -125,7 +125,7 @@ def _refused(op: Operation, text: str, fix: str) -> PassReport:
 
 
 _Known: TypeAlias = "dict[str, dict[tuple[int, ...] | None, str]]"
-"""Of each kernel with more numbers than can be pushed: the names of shaders by the numbers that they know."""
+"""Names of shaders specialized for the numbers of a call, by kernel and numbers; of kernels with too many to push."""
 
 
 def _dispatches(function: FuncOp, kernels: Mapping[str, FuncOp], known_by: _Known) -> None:
