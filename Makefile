@@ -61,8 +61,9 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist l
 PROPERTY := PYTHONPATH=test $(BIN)/python -m property
 FUZZ := PYTHONPATH=test $(BIN)/python -m fuzz
 
+# Of tests marked `sweep` two cases each; `suites` runs the others.
 unit: $(VENV)/.test
-	@time $(PYTEST) test/unit
+	@time $(PYTEST) --sample-sweeps 2 test/unit
 
 cases: $(VENV)/.test
 	@time $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_programs.py
@@ -75,7 +76,7 @@ processes: $(VENV)/.test
 
 # SHARE=K/N: of the tests marked `sweep`, one in N cases; others for another K. CI takes another share for each commit.
 suites: $(VENV)/.test
-	@time $(PYTEST) $(if $(SHARE),--share $(SHARE)) test/conformance
+	@time { $(PYTEST) $(if $(SHARE),--share $(SHARE)) test/conformance && $(PYTEST) -m sweep $(if $(SHARE),--share $(SHARE)) test/unit/et_ir; }
 
 properties: $(VENV)/.test
 	@time $(PROPERTY) --count 500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 from collections import defaultdict
 from collections.abc import Callable
 from zlib import crc32
@@ -27,6 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run N cases of each test, spread evenly over its parameters, and none that are marked slow",
     )
     parser.addoption(
+        "--sample-sweeps",
+        type=int,
+        metavar="N",
+        help="the same of tests that are marked sweep; others run whole",
+    )
+    parser.addoption(
         "--share",
         type=_share,
         metavar="K/N",
@@ -42,6 +49,14 @@ def _share(text: str) -> tuple[int, int]:
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was imported stays: the collector need not look at it, an eighth of the time of many tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     share: tuple[int, int] | None = config.getoption("--share")
     if share is not None:
@@ -54,8 +69,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             ),
         )
     most: int | None = config.getoption("--sample")
-    if most is None:
-        return
+    if most is not None:
+        kept = _sample(items, most)
+        _keep(config, items, kept.__contains__)
+    most = config.getoption("--sample-sweeps")
+    if most is not None:
+        kept = _sample([item for item in items if item.get_closest_marker("sweep")], most)
+        _keep(config, items, lambda item: item.get_closest_marker("sweep") is None or item in kept)
+
+
+def _sample(items: list[pytest.Item], most: int) -> set[pytest.Item]:
+    """At most so many cases of each test, spread evenly, and none that are marked slow."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not item.get_closest_marker("slow"):
@@ -64,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for each in cases.values():
         count = min(most, len(each))
         kept.update(each[at * len(each) // count] for at in range(count))
-    _keep(config, items, kept.__contains__)
+    return kept
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], is_kept: Callable[[pytest.Item], bool]) -> None:

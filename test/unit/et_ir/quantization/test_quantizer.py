@@ -6,6 +6,7 @@ import copy
 import logging
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import torch
 from quantized_nets import NETS as ALL
 from quantized_nets import Net, made
 from torch import nn
+from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
 from torchao.quantization.pt2e.quantizer import ComposableQuantizer, Quantizer
@@ -40,8 +42,14 @@ def converted(
     quantizer: Quantizer, module: nn.Module, inputs: tuple[Any, ...], *, qat: bool = False
 ) -> GraphModule:
     torch.manual_seed(0)
-    exported = torch.export.export(copy.deepcopy(module), inputs).module()
-    prepared = (prepare_qat_pt2e if qat else prepare_pt2e)(exported, quantizer)
+    exported = torch.export.export(copy.deepcopy(module), inputs)
+    return converted_export(quantizer, exported, inputs, qat=qat)
+
+
+def converted_export(
+    quantizer: Quantizer, exported: ExportedProgram, inputs: tuple[Any, ...], *, qat: bool
+) -> GraphModule:
+    prepared = (prepare_qat_pt2e if qat else prepare_pt2e)(copy.deepcopy(exported).module(), quantizer)
     prepared(*inputs)
     return convert_pt2e(prepared)
 
@@ -55,17 +63,27 @@ def text(module: GraphModule) -> list[tuple[str, tuple[str, ...]]]:
     ]
 
 
+@cache
+def exported(name: str, *, training: bool) -> tuple[ExportedProgram, tuple[Any, ...]]:
+    torch.manual_seed(0)
+    module, inputs = made(name, training=training)
+    return torch.export.export(module, inputs), inputs
+
+
+@pytest.mark.sweep
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("name", ALL)
 def test_graphs_equal_those_of_executorch(name: str, config: str) -> None:
     from executorch.backends.xnnpack.quantizer import xnnpack_quantizer as stock
 
     qat = config == "training"
-    module, inputs = made(name, training=qat)
+    program, inputs = exported(name, training=qat)
     theirs = stock.XNNPACKQuantizer()
     theirs.set_global(stock.get_symmetric_quantization_config(**CONFIGS[config]))
     ours = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(**CONFIGS[config]))
-    found, expected = (text(converted(quantizer, module, inputs, qat=qat)) for quantizer in (ours, theirs))
+    found, expected = (
+        text(converted_export(quantizer, program, inputs, qat=qat)) for quantizer in (ours, theirs)
+    )
     assert found == expected
 
 

@@ -36,6 +36,7 @@ def _check(module: nn.Module, x: torch.Tensor, algorithm: str) -> None:
         np.testing.assert_array_equal(run(file, (x,), 2), found)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("algorithm", ["winograd_2", "winograd_4"])
 @pytest.mark.parametrize(
     ("batch", "channels", "columns", "height", "width", "padding"),

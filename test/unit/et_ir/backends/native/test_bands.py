@@ -74,6 +74,7 @@ BLOCKS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("block", "shape"), BLOCKS)
 def test_block(block: Block, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)

@@ -53,6 +53,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", LAYERS)
 def test_convolution(name: str) -> None:
     make, shape = LAYERS[name]
@@ -162,6 +163,7 @@ PADS: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("shape", "pad"), PADS)
 @pytest.mark.parametrize("value", [0.0, -1.5, float("-inf")])
 def test_constant_pad(shape: tuple[int, ...], pad: tuple[int, ...], value: float) -> None:

@@ -40,6 +40,7 @@ def exact(function: Callable[..., torch.Tensor], *arguments: torch.Tensor) -> No
     check(function, *arguments, tolerance=0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_comparisons(dtype: torch.dtype, length: int):
@@ -55,6 +56,7 @@ def test_comparisons_of_integers_with_fractions(dtype: torch.dtype):
     exact(lambda x: (x > 1.5) | (x < -0.5), torch.arange(-20, 20, dtype=dtype))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("source", "target"), list(permutations(TYPES, 2)), ids=str)
 def test_conversions(source: torch.dtype, target: torch.dtype):
     # Of floats those that all types have: torch does not say what others become.
@@ -72,6 +74,7 @@ def test_conversion_of_floats_out_of_range():
         assert found.dtype == np.int64
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("length", LENGTHS)
 def test_logic(length: int):
     def function(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
@@ -93,6 +96,7 @@ def test_logic(length: int):
     exact(function, x, y, numbers(torch.float32, length))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [torch.uint8, *INTEGERS], ids=str)
 def test_bits(dtype: torch.dtype):
     def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -101,6 +105,7 @@ def test_bits(dtype: torch.dtype):
     exact(function, numbers(dtype, 67), numbers(dtype, 67, seed=1))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("dtype", [torch.uint8, *INTEGERS], ids=str)
 def test_wraparound(dtype: torch.dtype, length: int):
@@ -112,6 +117,7 @@ def test_wraparound(dtype: torch.dtype, length: int):
     exact(function, numbers(dtype, length), numbers(dtype, length, seed=1))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", [torch.uint8, *INTEGERS], ids=str)
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
 def test_division(dtype: torch.dtype, mode: str):
@@ -207,6 +213,7 @@ def test_any_of_a_comparison():
     exact(lambda x: (x > 2.5).any(-1) & (x < 9).all(-1), numbers(torch.float32, 40, 33))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dim", [0, 1, 2, (0, 2)], ids=str)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int32, torch.int64], ids=str)
 def test_reductions(dtype: torch.dtype, dim: int | tuple[int, ...]):

@@ -47,6 +47,7 @@ CONVOLUTIONS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("make", "shape"), CONVOLUTIONS)
 def test_convolution(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
     check(make(), shape)
@@ -63,6 +64,7 @@ POOLS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("make", "shape"), POOLS)
 def test_pool(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> None:
     check(make(), shape)

@@ -137,6 +137,7 @@ CASES: dict[str, tuple[Layer, tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_formula(name: str) -> None:
     layer, shape = CASES[name]

@@ -33,6 +33,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_pool_or_shuffle(name: str) -> None:
     function, shape = FUNCTIONS[name]
@@ -103,6 +104,7 @@ OTHER_FORMATS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", OTHER_FORMATS)
 def test_operators_of_channels_last_tensors(name: str) -> None:
     x = torch.randn(2, 5, 6, 7).contiguous(memory_format=torch.channels_last)

@@ -74,6 +74,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_resampling(name: str) -> None:
     function, shape = FUNCTIONS[name]
@@ -95,6 +96,7 @@ def test_nearest_places_are_those_of_torch(sizes: tuple[int, int]) -> None:
         np.testing.assert_array_equal(found, module(x).numpy())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("corners", [False, True])
 @pytest.mark.parametrize("size", [(4, 4), (8, 8), (7, 9), (4, 7)])
 def test_bilinear_of_nan_and_infinity(size: tuple[int, int], corners: bool) -> None:

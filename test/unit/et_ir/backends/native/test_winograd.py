@@ -43,6 +43,7 @@ def forced(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_convolutions(shape: tuple[int, ...], forced: str) -> None:
     channels, columns, height, width, images, border = shape
