@@ -1,7 +1,7 @@
 """Kernels of products, convolutions and pools.
 
 Sums of integers are computed in float64, in which they are exact: products of 16 bits leave room for a million terms.
-Those of few products of 8 bits are exact in float32.
+Those of 8 bits are computed in float32 where the filters bound every partial sum, in whatever order, by 2**24.
 """
 
 from __future__ import annotations
@@ -19,14 +19,25 @@ from et_vm.values import Array
 
 __all__ = ["MAKERS"]
 
-_EXACT_TERMS: Final = 256
-"""Products of two distances of up to 255 whose sum float32 holds, and every sum of some of them."""
+_MOST_EXACT: Final = 1 << 24
+"""float32 holds all integers up to this."""
+_BLOCK: Final = 1 << 15
+"""Elements of a depthwise convolution that are computed at a time."""
+_MOST_DISTANCE: Final = 255
+"""Of an 8-bit integer from a zero point."""
 
 
-def _sums(type: TosaType, terms: int) -> np.dtype[Any]:
-    """The type in which so many products of operands of a type are summed up."""
-    exact = type.dtype is DType.INT8 and terms <= _EXACT_TERMS
+def _sums(
+    type: TosaType, terms: int, filters: Array | None = None, axes: tuple[int, ...] = ()
+) -> np.dtype[Any]:
+    """The type in which so many products of operands of a type are summed up. `filters` are the other operand, as
+    distances, if they are constant; the sums are over their `axes`.
+    """
     is_float = type.dtype in (DType.FP32, DType.FP16)
+    most = terms * _MOST_DISTANCE
+    if filters is not None and filters.size and not is_float:
+        most = int(np.abs(filters).sum(axis=axes).max())
+    exact = type.dtype is DType.INT8 and most * _MOST_DISTANCE <= _MOST_EXACT
     return np.dtype(np.float32) if exact or is_float else np.dtype(np.float64)
 
 
@@ -38,10 +49,9 @@ def _shifted(array: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _matmul(site: Site) -> Kernel:
-    sums, dtype = _sums(site.inputs[0], site.inputs[0].shape[2]), site.dtype
-    known = site.constants[1]
-    zero = site.constants[3]
-    right = None if known is None or zero is None else np.ascontiguousarray(_shifted(known, zero, sums))
+    known = _filters(site, 1, 3)
+    sums, dtype = _sums(site.inputs[0], site.inputs[0].shape[2], known, (1,)), site.dtype
+    right = None if known is None else np.ascontiguousarray(known, sums)
 
     def kernel(a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
         other = _shifted(b, b_zp, sums) if right is None else right
@@ -74,25 +84,30 @@ def _padded(image: Array, pads: Sequence[int], number: float = 0) -> Array:
     return made
 
 
-def _weights(site: Site, sums: np.dtype[Any]) -> Array | None:
-    """The filters as they are multiplied, if they are constants."""
-    weight, zero = site.constants[1], site.constants[4]
-    return None if weight is None or zero is None else _shifted(weight, zero, sums)
+def _filters(site: Site, at: int, zero_at: int) -> Array | None:
+    """The operand `at` as distances from its zero point, if both are constants."""
+    weight, zero = site.constants[at], site.constants[zero_at]
+    if weight is None or zero is None:
+        return None
+    return _shifted(weight, zero, weight.dtype if weight.dtype.kind == "f" else np.dtype(np.int64))
 
 
 def _finished(made: Array, bias: Array, dtype: np.dtype[Any]) -> Array:
     if dtype.kind == "f":
         return (made + bias).astype(dtype, copy=False)
-    return made.astype(np.int64).__iadd__(bias.astype(np.int64)).astype(dtype)
+    # What was summed up in float32 fits 32 bits; adding a bias wraps around in either type.
+    summed = made.astype(dtype if made.dtype == np.float32 else np.int64)
+    summed += bias.astype(summed.dtype)
+    return summed.astype(dtype, copy=False)
 
 
 def _conv2d(site: Site) -> Kernel:
     kind, dtype = site.attribute, site.dtype
     outputs, rows, columns, channels = site.inputs[1].shape
-    sums = _sums(site.inputs[0], rows * columns * channels)
+    known = _filters(site, 1, 4)
+    sums = _sums(site.inputs[0], rows * columns * channels, known, (1, 2, 3))
     shape = site.output.shape
-    known = _weights(site, sums)
-    packed = None if known is None else np.ascontiguousarray(known.reshape(outputs, -1).T)
+    packed = None if known is None else np.ascontiguousarray(known.reshape(outputs, -1).T, sums)
 
     def kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
         matrix = _shifted(weight, w_zp, sums).reshape(outputs, -1).T if packed is None else packed
@@ -107,20 +122,31 @@ def _conv2d(site: Site) -> Kernel:
 def _depthwise(site: Site) -> Kernel:
     kind, dtype = site.attribute, site.dtype
     rows, columns, channels, multiplier = site.inputs[1].shape
-    sums = _sums(site.inputs[0], rows * columns)
+    known = _filters(site, 1, 4)
+    sums = _sums(site.inputs[0], rows * columns, known, (0, 1))
     shape = site.output.shape
+    across = rows, columns, channels * multiplier
+    packed = None if known is None else np.ascontiguousarray(known.reshape(across), sums)
 
     def kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
-        filters = _shifted(weight, w_zp, sums).reshape(rows, columns, channels * multiplier)
+        filters = _shifted(weight, w_zp, sums).reshape(across) if packed is None else packed
         image = _padded(_shifted(x, x_zp, sums), kind.pad)
         if multiplier > 1:
             image = np.repeat(image, multiplier, axis=3)
         windows = _windows(image, (rows, columns), kind.stride, kind.dilation)
-        made, term = np.zeros(shape, sums), np.empty(shape, sums)
-        for y in range(rows):
-            for z in range(columns):
-                np.multiply(windows[:, :, :, y, z], filters[y, z], term)
-                made += term
+        made = np.empty(shape, sums)
+        # Rows that are in the cache from the first term to the last.
+        length = max(1, _BLOCK // (shape[0] * shape[2] * shape[3]))
+        scratch = np.empty((shape[0], min(length, shape[1]), *shape[2:]), sums)
+        for at in range(0, shape[1], length):
+            part = made[:, at : at + length]
+            term = scratch[:, : part.shape[1]]
+            taken = windows[:, at : at + length]
+            np.multiply(taken[:, :, :, 0, 0], filters[0, 0], part)
+            for tap in range(1, rows * columns):
+                y, z = divmod(tap, columns)
+                np.multiply(taken[:, :, :, y, z], filters[y, z], term)
+                part += term
         return _finished(made, bias, dtype)
 
     return kernel
@@ -129,7 +155,8 @@ def _depthwise(site: Site) -> Kernel:
 def _transposed(site: Site) -> Kernel:
     kind, dtype = site.attribute, site.dtype
     outputs, rows, columns, channels = site.inputs[1].shape
-    sums = _sums(site.inputs[0], rows * columns * channels)
+    known = _filters(site, 1, 4)
+    sums = _sums(site.inputs[0], rows * columns * channels, known, (1, 2, 3))
     batch, height, width, _ = site.inputs[0].shape
     top, bottom, left, right = kind.out_pad
     step_y, step_x = kind.stride
