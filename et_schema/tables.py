@@ -71,6 +71,7 @@ class Omit(Enum):
 
 
 _I8 = Scalar("i8", "b", 1)
+U8 = Scalar("u8", "B", 1)
 I16 = Scalar("i16", "h", 2)
 U32 = Scalar("u32", "I", 4)
 _BOOLEAN = Scalar("bool", "?", 1)
@@ -79,7 +80,7 @@ Int8 = Annotated[int, _I8]
 Int16 = Annotated[int, I16]
 Int32 = Annotated[int, Scalar("i32", "i", 4)]
 Int64 = Annotated[int, Scalar("i64", "q", 8)]
-UInt8 = Annotated[int, Scalar("u8", "B", 1)]
+UInt8 = Annotated[int, U8]
 UInt16 = Annotated[int, Scalar("u16", "H", 2)]
 UInt32 = Annotated[int, U32]
 UInt64 = Annotated[int, Scalar("u64", "Q", 8)]

@@ -1,10 +1,4 @@
-"""Blobs for the XNNPACK backend: a header, the graph, and the constants.
-
-    byte 0   u32 zero
-         4   "XH00"
-         8   u16 header length, 30
-        10   u32 start and u32 bytes of the graph, a flatbuffer with positions of its own
-        18   u32 start and u64 bytes of the constants behind it
+"""Blobs for the XNNPACK backend: a header (`et_schema.graph_blob`), the graph, and the constants.
 
 A blob without the header is the flatbuffer alone, with its constants in it (generation XN00).
 """
@@ -14,19 +8,16 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from struct import Struct
 
 from et_schema.errors import Error, InvalidFile
-from et_schema.reader import Locations, Reader, Source, locate_tables
-from et_schema.segments import Chunk, OutputStream, Padding, align_up, chunk_size, write_chunk
+from et_schema.graph_blob import MAGIC_AT, decode_graph, pack_header, split_blob
+from et_schema.reader import Source
+from et_schema.segments import Chunk, OutputStream, Padding, chunk_size, write_chunk
 from et_schema.xnnpack_check import check_graph
 from et_schema.xnnpack_graph import FILE_IDENTIFIER, XNNGraph
 
-MAGIC_AT = 4
 HEADER_MAGIC = b"XH00"
 OLD_IDENTIFIER = b"XN00"
-CONSTANT_ALIGNMENT = 16
-_HEADER = Struct("<I4sHIIIQ")
 
 
 @dataclass(slots=True)
@@ -73,47 +64,15 @@ def read_xnnpack(buffer: Source) -> XnnpackBlob:
 def _read(blob: memoryview) -> XnnpackBlob:
     if bytes(blob[MAGIC_AT : MAGIC_AT + 4]) in (OLD_IDENTIFIER, FILE_IDENTIFIER):
         return XnnpackBlob(_graph(blob, 0, 0), blob[:0])
-    where = "header"
-    if len(blob) < _HEADER.size:
-        raise InvalidFile(f"a blob of {len(blob)} bytes is too short for a header", where=where, offset=0)
-    _, magic, length, start, size, base, data_size = _HEADER.unpack_from(blob)
-    if magic != HEADER_MAGIC:
-        raise InvalidFile(f"magic {magic!r}, expected {HEADER_MAGIC!r}", where=where, offset=MAGIC_AT)
-    if length < _HEADER.size:
-        message = f"header claims {length} bytes; at least {_HEADER.size} are required"
-        raise InvalidFile(message, where=where, offset=8)
-    hint = "the blob may be cut short"
-    if start < length or start + size > len(blob):
-        message = f"a graph of {size} bytes from byte {start} in a blob of {len(blob)}"
-        raise InvalidFile(message, where=where, offset=10, hint=hint)
-    if data_size and (base < start + size or base + data_size > len(blob)):
-        message = f"constants at bytes {base}..{base + data_size} overlap the graph or run past {len(blob)}"
-        raise InvalidFile(message, where=where, offset=18, hint=hint)
-    graph = _graph(blob[start : start + size], start, data_size)
-    return XnnpackBlob(graph, blob[base : base + data_size])
+    parts = split_blob(blob, HEADER_MAGIC)
+    return XnnpackBlob(_graph(parts.flatbuffer, parts.start, len(parts.constants)), parts.constants)
 
 
 def _graph(flatbuffer: memoryview, start: int, data_size: int) -> XNNGraph:
     """Decode and check the graph that starts at byte `start`."""
     found = bytes(flatbuffer[4:8])
     identifier = OLD_IDENTIFIER if found == OLD_IDENTIFIER else FILE_IDENTIFIER
-    try:
-        graph = Reader(flatbuffer).root(XNNGraph, identifier)
-    except InvalidFile as error:
-        if error.offset is not None:
-            error.offset += start
-        raise
-    try:
-        check_graph(graph, data_size)
-    except InvalidFile as error:
-        # Where the tables are is recorded for graphs that are wrong only.
-        reader = Reader(flatbuffer, locate=True)
-        again = reader.root(XNNGraph, identifier)
-        assert reader.offsets is not None
-        byte = Locations(locate_tables(again, reader.offsets)).byte_of(error.where or "")
-        error.offset = None if byte is None else start + byte
-        raise
-    return graph
+    return decode_graph(flatbuffer, start, XNNGraph, identifier, lambda graph: check_graph(graph, data_size))
 
 
 def xnnpack_chunks(graph: XNNGraph, constants: Sequence[Chunk] = ()) -> list[Chunk]:
@@ -125,14 +84,10 @@ def xnnpack_chunks(graph: XNNGraph, constants: Sequence[Chunk] = ()) -> list[Chu
     from et_schema.writer import encode
 
     flatbuffer = encode(graph, FILE_IDENTIFIER)
-    start = align_up(_HEADER.size, CONSTANT_ALIGNMENT)
-    size = len(flatbuffer)
-    base = align_up(start + size, CONSTANT_ALIGNMENT)
-    data_size = sum(map(chunk_size, constants))
-    header = _HEADER.pack(0, HEADER_MAGIC, _HEADER.size, start, size, base, data_size)
-    chunks: list[Chunk] = [header.ljust(start, b"\0"), flatbuffer]
-    if base > start + size:
-        chunks.append(Padding(base - start - size))
+    header, padding = pack_header(HEADER_MAGIC, len(flatbuffer), sum(map(chunk_size, constants)))
+    chunks: list[Chunk] = [header, flatbuffer]
+    if padding:
+        chunks.append(Padding(padding))
     return [*chunks, *constants]
 
 

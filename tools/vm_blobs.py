@@ -103,6 +103,18 @@ def _vulkan(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execut
         yield error
 
 
+def _vkgraph(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
+    """Tables, values and calls; whether there are kernels is for whoever loads the method."""
+    from et_schema.errors import InvalidFile
+    from et_schema.vkgraph import read_vkgraph
+
+    del kernels
+    try:
+        read_vkgraph(blob)
+    except InvalidFile as error:
+        yield error
+
+
 def _native(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
     """Every object is linked, for whichever machine it is, and none is run; the portable program is verified."""
     from et_schema.errors import InvalidFile
@@ -146,5 +158,6 @@ _CHECKS: Final[dict[str, _Check]] = {
     "SpirvBackend": _vulkan,
     "TOSABackend": _tosa,
     "VgfBackend": _vgf,
+    "VulkanBackend": _vkgraph,
     "XnnpackBackend": _xnnpack,
 }

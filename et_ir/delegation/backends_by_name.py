@@ -39,6 +39,7 @@ BACKENDS: Final[dict[str, str]] = {
     "tosa": "et_ir.backends.tosa.partitioner:BACKEND",
     "vgf": "et_ir.backends.vgf.partitioner:BACKEND",
     "vulkan": "et_ir.backends.vulkan.partitioner:BACKEND",
+    "vulkan-graph": "et_ir.backends.vulkan_graph.partitioner:BACKEND",
     "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
 }
 """Built-in backends of the compiler: `module:attribute` of each, which is a `Backend`."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from et_vm.run.method import Method
     from et_vm.values import Array
 
-__all__ = ["NestedProgramBackend"]
+__all__ = ["NestedProgramBackend", "memory_by_purpose"]
 
 METHOD = "forward"
 
@@ -72,11 +72,7 @@ class NestedProgramBackend(Backend):
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
         assert isinstance(handle, _Nested)
-        report: dict[str, int] = {}
-        for label, nbytes in handle.method.memory_report().items():
-            name = "arenas" if label.startswith("arena") else label
-            report[name] = report.get(name, 0) + nbytes
-        return report
+        return memory_by_purpose(handle.method)
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, _Nested)
@@ -100,6 +96,15 @@ class NestedProgramBackend(Backend):
             array = cast("Array", result)
             target.resize(array.shape)
             np.copyto(target.array, array, casting="no")
+
+
+def memory_by_purpose(method: Method) -> dict[str, int]:
+    """Bytes that a method of a backend's own holds, arenas together."""
+    report: dict[str, int] = {}
+    for label, nbytes in method.memory_report().items():
+        name = "arenas" if label.startswith("arena") else label
+        report[name] = report.get(name, 0) + nbytes
+    return report
 
 
 def _outside(error: Trap) -> ExecutorchError:

@@ -25,6 +25,7 @@ OWN_DECODERS = {
     "SpirvBackend": "et_tools.info.vulkan_lines:vulkan_lines",
     "TOSABackend": "et_tools.info.tosa_lines:tosa_lines",
     "VgfBackend": "et_tools.info.vgf_lines:vgf_lines",
+    "VulkanBackend": "et_tools.info.vkgraph_lines:vkgraph_lines",
     "XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines",
 }
 

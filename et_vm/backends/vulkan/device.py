@@ -9,6 +9,7 @@ import ctypes as c
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from ctypes.util import find_library
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -174,46 +175,42 @@ class Device:
         self._check(function(self._device, c.byref(info), None, c.byref(made)), what)
         return made.value
 
+    def _destroy(self, function: Any, handle: int) -> None:
+        function(self._device, c.c_uint64(handle), None)
+
     # -- memory
 
     def allocate(self, nbytes: int) -> Memory:
         """A buffer, mapped. Raises ExecutorchError(MemoryAllocationFailed) if there is no room."""
         info = s.BufferCreateInfo(size=nbytes, usage=_STORAGE_BUFFER_USAGE)
-        buffer = self._create(self._vk.vkCreateBuffer, info, f"make a buffer of {nbytes:,} bytes")
-        allocation = c.c_uint64()
-        try:
+        with ExitStack() as made:
+            buffer = self._create(self._vk.vkCreateBuffer, info, f"make a buffer of {nbytes:,} bytes")
+            made.callback(self._destroy, self._vk.vkDestroyBuffer, buffer)
             needs = s.MemoryRequirements()
             self._vk.vkGetBufferMemoryRequirements(self._device, c.c_uint64(buffer), c.byref(needs))
             request = s.MemoryAllocateInfo(
                 allocationSize=needs.size, memoryTypeIndex=self._memory_type(needs.memoryTypeBits)
             )
-            allocation.value = self._create(
-                self._vk.vkAllocateMemory, request, f"allocate {needs.size:,} bytes"
+            allocation = self._create(self._vk.vkAllocateMemory, request, f"allocate {needs.size:,} bytes")
+            made.callback(self._destroy, self._vk.vkFreeMemory, allocation)
+            bound = self._vk.vkBindBufferMemory(
+                self._device, c.c_uint64(buffer), c.c_uint64(allocation), c.c_uint64(0)
             )
-            self._check(
-                self._vk.vkBindBufferMemory(self._device, c.c_uint64(buffer), allocation, c.c_uint64(0)),
-                "bind memory",
-            )
+            self._check(bound, "bind memory")
             place = c.c_void_p()
-            self._check(
-                self._vk.vkMapMemory(
-                    self._device, allocation, c.c_uint64(0), c.c_uint64(nbytes), 0, c.byref(place)
-                ),
-                "map memory",
+            mapping = self._vk.vkMapMemory(
+                self._device, c.c_uint64(allocation), c.c_uint64(0), c.c_uint64(nbytes), 0, c.byref(place)
             )
-        except ExecutorchError:
-            self._vk.vkDestroyBuffer(self._device, c.c_uint64(buffer), None)
-            if allocation.value:
-                self._vk.vkFreeMemory(self._device, allocation, None)
-            raise
-        assert place.value is not None
-        mapped = (c.c_uint8 * nbytes).from_address(place.value)
-        return Memory(buffer, allocation.value, np.frombuffer(memoryview(mapped), np.uint8))
+            self._check(mapping, "map memory")
+            assert place.value is not None
+            mapped = (c.c_uint8 * nbytes).from_address(place.value)
+            made.pop_all()
+            return Memory(buffer, allocation, np.frombuffer(memoryview(mapped), np.uint8))
 
     def free(self, memory: Memory) -> None:
         """Give a buffer back."""
-        self._vk.vkDestroyBuffer(self._device, c.c_uint64(memory.buffer), None)
-        self._vk.vkFreeMemory(self._device, c.c_uint64(memory.allocation), None)
+        self._destroy(self._vk.vkDestroyBuffer, memory.buffer)
+        self._destroy(self._vk.vkFreeMemory, memory.allocation)
 
     def _memory_type(self, allowed: int) -> int:
         """Memory that the process writes to, on the device if there is such."""
@@ -240,15 +237,23 @@ class Device:
             )
         )
         info = s.DescriptorSetLayoutCreateInfo(bindingCount=buffers, pBindings=_address(bindings))
-        sets = c.c_uint64(self._create(self._vk.vkCreateDescriptorSetLayout, info, "describe buffers"))
-        pushed = s.PushConstantRange(_COMPUTE_STAGE, 0, 4 * words)
-        info = s.PipelineLayoutCreateInfo(
-            setLayoutCount=1,
-            pSetLayouts=_address(sets),
-            pushConstantRangeCount=1 if words else 0,
-            pPushConstantRanges=_address(pushed),
-        )
-        layout = self._create(self._vk.vkCreatePipelineLayout, info, "describe a shader's arguments")
+        with ExitStack() as made:
+            sets = c.c_uint64(self._create(self._vk.vkCreateDescriptorSetLayout, info, "describe buffers"))
+            made.callback(self._destroy, self._vk.vkDestroyDescriptorSetLayout, sets.value)
+            pushed = s.PushConstantRange(_COMPUTE_STAGE, 0, 4 * words)
+            info = s.PipelineLayoutCreateInfo(
+                setLayoutCount=1,
+                pSetLayouts=_address(sets),
+                pushConstantRangeCount=1 if words else 0,
+                pPushConstantRanges=_address(pushed),
+            )
+            layout = self._create(self._vk.vkCreatePipelineLayout, info, "describe a shader's arguments")
+            made.callback(self._destroy, self._vk.vkDestroyPipelineLayout, layout)
+            pipeline = self._compiled(code, layout)
+            made.pop_all()
+            return Pipeline(sets.value, layout, pipeline)
+
+    def _compiled(self, code: bytes | memoryview, layout: int) -> int:
         data = c.create_string_buffer(bytes(code), len(code))
         info = s.ShaderModuleCreateInfo(codeSize=len(code), pCode=_address(data))
         module = self._create(self._vk.vkCreateShaderModule, info, "read a shader")
@@ -258,15 +263,15 @@ class Device:
         result = self._vk.vkCreateComputePipelines(
             self._device, c.c_uint64(0), 1, c.byref(info), None, c.byref(made)
         )
-        self._vk.vkDestroyShaderModule(self._device, c.c_uint64(module), None)
+        self._destroy(self._vk.vkDestroyShaderModule, module)
         self._check(result, "compile a shader")
-        return Pipeline(sets.value, layout, made.value)
+        return made.value
 
     def destroy_pipeline(self, pipeline: Pipeline) -> None:
         """Give a shader back."""
-        self._vk.vkDestroyPipeline(self._device, c.c_uint64(pipeline.pipeline), None)
-        self._vk.vkDestroyPipelineLayout(self._device, c.c_uint64(pipeline.layout), None)
-        self._vk.vkDestroyDescriptorSetLayout(self._device, c.c_uint64(pipeline.set_layout), None)
+        self._destroy(self._vk.vkDestroyPipeline, pipeline.pipeline)
+        self._destroy(self._vk.vkDestroyPipelineLayout, pipeline.layout)
+        self._destroy(self._vk.vkDestroyDescriptorSetLayout, pipeline.set_layout)
 
     # -- commands
 
@@ -275,25 +280,29 @@ class Device:
         count = sum(len(one.bindings) for one in dispatches)
         size = s.DescriptorPoolSize(_STORAGE_BUFFER, max(1, count))
         info = s.DescriptorPoolCreateInfo(maxSets=len(dispatches), poolSizeCount=1, pPoolSizes=_address(size))
-        descriptors = self._create(self._vk.vkCreateDescriptorPool, info, "allocate descriptors")
-        info = s.CommandPoolCreateInfo(queueFamilyIndex=self._family)
-        pool = self._create(self._vk.vkCreateCommandPool, info, "allocate commands")
-        info = s.CommandBufferAllocateInfo(commandPool=pool, commandBufferCount=1)
-        commands = c.c_void_p()
-        self._check(
-            self._vk.vkAllocateCommandBuffers(self._device, c.byref(info), c.byref(commands)),
-            "allocate commands",
-        )
-        info = s.CommandBufferBeginInfo()
-        self._check(self._vk.vkBeginCommandBuffer(commands, c.byref(info)), "record commands")
-        for one in dispatches:
-            self._record(commands, memory, descriptors, one)
-            self._barrier(commands, _SHADER_STAGE, _SHADER_READ | _SHADER_WRITE)
-        self._barrier(commands, _HOST_STAGE, _HOST_READ)
-        self._check(self._vk.vkEndCommandBuffer(commands), "record commands")
-        fence = self._create(self._vk.vkCreateFence, s.FenceCreateInfo(), "make a fence")
-        assert commands.value is not None
-        return Recording(descriptors, commands.value, pool, fence)
+        with ExitStack() as made:
+            descriptors = self._create(self._vk.vkCreateDescriptorPool, info, "allocate descriptors")
+            made.callback(self._destroy, self._vk.vkDestroyDescriptorPool, descriptors)
+            info = s.CommandPoolCreateInfo(queueFamilyIndex=self._family)
+            pool = self._create(self._vk.vkCreateCommandPool, info, "allocate commands")
+            made.callback(self._destroy, self._vk.vkDestroyCommandPool, pool)
+            info = s.CommandBufferAllocateInfo(commandPool=pool, commandBufferCount=1)
+            commands = c.c_void_p()
+            self._check(
+                self._vk.vkAllocateCommandBuffers(self._device, c.byref(info), c.byref(commands)),
+                "allocate commands",
+            )
+            info = s.CommandBufferBeginInfo()
+            self._check(self._vk.vkBeginCommandBuffer(commands, c.byref(info)), "record commands")
+            for one in dispatches:
+                self._record(commands, memory, descriptors, one)
+                self._barrier(commands, _SHADER_STAGE, _SHADER_READ | _SHADER_WRITE)
+            self._barrier(commands, _HOST_STAGE, _HOST_READ)
+            self._check(self._vk.vkEndCommandBuffer(commands), "record commands")
+            fence = self._create(self._vk.vkCreateFence, s.FenceCreateInfo(), "make a fence")
+            assert commands.value is not None
+            made.pop_all()
+            return Recording(descriptors, commands.value, pool, fence)
 
     def _record(self, commands: c.c_void_p, memory: Memory, descriptors: int, one: Dispatch) -> None:
         layout = c.c_uint64(one.pipeline.set_layout)
@@ -349,9 +358,9 @@ class Device:
 
     def destroy_recording(self, recording: Recording) -> None:
         """Give commands back."""
-        self._vk.vkDestroyFence(self._device, c.c_uint64(recording.fence), None)
-        self._vk.vkDestroyCommandPool(self._device, c.c_uint64(recording.pool), None)
-        self._vk.vkDestroyDescriptorPool(self._device, c.c_uint64(recording.descriptors), None)
+        self._destroy(self._vk.vkDestroyFence, recording.fence)
+        self._destroy(self._vk.vkDestroyCommandPool, recording.pool)
+        self._destroy(self._vk.vkDestroyDescriptorPool, recording.descriptors)
 
 
 def _address(structure: Any) -> int:

@@ -43,6 +43,7 @@ def test_registries(runtime):
         "OpenvinoBackend",
         "SpirvBackend",
         "TOSABackend",
+        "VulkanBackend",
         "XnnpackBackend",
     ]
     names = runtime.operator_registry.operator_names

@@ -66,6 +66,7 @@ def test_found_by_name_and_id():
         "tosa",
         "vgf",
         "vulkan",
+        "vulkan-graph",
         "xnnpack",
     ]
     assert isinstance(make_partitioner("demo:level=3"), CapabilityPartitioner)
@@ -80,8 +81,8 @@ def test_missing():
     assert caught.value.exit_code == 4
     with pytest.raises(
         MissingBackend,
-        match="backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, vulkan, xnnpack, "
-        "did you mean 'nested'",
+        match="backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, vulkan, vulkan-graph, "
+        "xnnpack, did you mean 'nested'",
     ):
         find_backend("NESTED")
     with pytest.raises(
@@ -140,6 +141,7 @@ def test_installed(monkeypatch):
         "tosa",
         "vgf",
         "vulkan",
+        "vulkan-graph",
         "wrong",
         "xnnpack",
     ]

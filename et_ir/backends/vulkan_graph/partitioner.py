@@ -1,0 +1,88 @@
+"""Partitioner of the backend that makes graphs for ExecuTorch's Vulkan runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from et_ir.backends.operator_rules import RuleSupport
+from et_ir.backends.vulkan_graph.backend import VulkanGraphBackend
+from et_ir.backends.vulkan_graph.operators import RULES, sizes_of
+from et_ir.backends.vulkan_graph.storage import BUFFER
+from et_ir.delegation.backends_by_name import Backend
+from et_ir.delegation.capability import CapabilityPartitioner
+from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.support import ChosenByUser, OperatorSupport
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+__all__ = ["BACKEND", "KEPT", "VulkanGraphPartitioner"]
+
+KEPT: Final = (
+    "hardswish",
+    "linear",
+    "pixel_shuffle",
+    "upsample_bilinear2d.vec",
+    "upsample_nearest2d.vec",
+)
+"""Operators that the runtime has, and that would be decomposed."""
+
+_HIGHEST_RANK: Final = 4
+
+
+class VulkanGraphSupport(RuleSupport):
+    """Ops that the runtime has operators for, on tensors of four dimensions at most that fit its storage."""
+
+    def __init__(self, method: FuncOp):
+        super().__init__(RULES, "ExecuTorch's Vulkan runtime", highest_rank=_HIGHEST_RANK)
+        assert isinstance(method.parent_op(), ModuleOp)
+
+    def refusal(self, op: Operation) -> Diagnostic | None:
+        refusal = super().refusal(op)
+        if refusal is not None or not isinstance(op, SchemaOp):
+            return refusal
+        needed = RULES[op.name.removeprefix("edge.")].lower.storages(op) or (BUFFER,)
+        for value in (*op.operands, *op.results):
+            if is_tensor(value.type) and not any(one.holds(sizes_of(value)) for one in needed):
+                return Diagnostic("a tensor that does not fit the storage of the operator", str(value.type))
+        return None
+
+
+class VulkanGraphPartitioner(CapabilityPartitioner):
+    """Takes all ops that the runtime computes; restricted to the operators in `only`, except those in `without`."""
+
+    def __init__(self, *, only: Sequence[str] = (), without: Sequence[str] = (), min_ops: int = 1):
+        super().__init__(DelegationSpec(VulkanGraphBackend.backend_id))
+        self.min_ops = min_ops
+        self._only, self._without = operators(only), operators(without)
+
+    def support(self, method: FuncOp) -> OperatorSupport:
+        return ChosenByUser(VulkanGraphSupport(method), self._only, self._without)
+
+    def ops_to_not_decompose(
+        self,
+    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
+        return [name for name in KEPT if name not in self._without], None
+
+
+def _partitioner(options: Mapping[str, str]) -> VulkanGraphPartitioner:
+    check_options(options, ("only", "without", "min"))
+    return VulkanGraphPartitioner(
+        only=operators_option(options, "only"),
+        without=operators_option(options, "without"),
+        min_ops=number_option(options, "min", 1),
+    )
+
+
+BACKEND: Final = Backend("vulkan-graph", VulkanGraphBackend, _partitioner)
+"""The backend that makes graphs for ExecuTorch's Vulkan runtime."""

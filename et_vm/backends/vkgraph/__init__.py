@@ -1,0 +1,1 @@
+"""Runtime of ExecuTorch's Vulkan graphs: operator calls on the portable kernels."""

@@ -1,0 +1,238 @@
+"""Quantized operators of ExecuTorch's Vulkan backend: weights are dequantized when the graph is loaded.
+
+Activations of 8 bits are dequantized, computed with in f32, and quantized again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from et_schema import program as p
+from et_schema import vkgraph_tables as v
+from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_vm.backends.vkgraph.plan import Composite, Plan, integers_of, misfit, number_of, registers
+from et_vm.values import Array
+
+__all__ = ["QUANTIZED"]
+
+_LEAST, _MOST = -128, 127
+_NIBBLE_OFFSET: Final = 8
+"""What is added to signed 4-bit numbers for their nibbles to be positive."""
+
+
+def _array(plan: Plan, register: int, rank: int) -> Array:
+    """The elements of a constant. Raises InvalidFile for what is no constant of so many dimensions."""
+    sizes = plan.sizes_of(register)
+    if not plan.is_constant(register) or len(sizes) != rank:
+        raise misfit(f"expected a constant of {rank} dimensions, got sizes {sizes}")
+    dtype = numpy_dtype(plan.type_of(register))
+    return np.frombuffer(plan.data_of(register), dtype, prod(sizes)).reshape(sizes)
+
+
+def _restored(plan: Plan, numbers: Array, scales: Array) -> int:
+    """The register of a constant of integers times scales."""
+    made = np.multiply(numbers, scales, dtype=np.float32)
+    data = memoryview(made.tobytes())
+    return plan.constant(ScalarType.FLOAT, list(made.shape), data)
+
+
+def _rows_of_nibbles(packed: Array, *, high_first: bool) -> Array:
+    """Signed 4-bit numbers, two in each byte."""
+    high, low = (packed >> 4).astype(np.int8), (packed & 15).astype(np.int8)
+    pairs = (high, low) if high_first else (low, high)
+    return np.stack(pairs, axis=-1).reshape(len(packed), -1) - np.int8(_NIBBLE_OFFSET)
+
+
+def _in_groups(numbers: Array, scales: Array, group: int | float | None) -> tuple[Array, Array]:
+    """Integers and, for each, the scale of its group of neighbors in the row; `scales` has a row for each."""
+    rows, columns = numbers.shape
+    groups = scales.shape[-1]
+    if not isinstance(group, int) or group <= 0 or scales.shape != (rows, groups) or groups * group < columns:
+        raise misfit(f"groups of {group} of {columns} numbers with scales {list(scales.shape)}")
+    return numbers, np.repeat(scales, group, axis=1)[:, :columns]
+
+
+def _linear(plan: Plan, x: int, weight: int, bias: int, out: int) -> None:
+    plan.compute("aten::linear.out", x, weight, bias, out=out)
+
+
+def _grouped_linear(plan: Plan, x: int, arguments: Sequence[int], out: int) -> None:
+    """A linear layer with 4-bit weights in groups: weights, scales (groups, rows), group size, bias."""
+    weights, scales, group, bias = arguments
+    columns = plan.sizes_of(x)[-1]
+    numbers = _rows_of_nibbles(_array(plan, weights, 2), high_first=False)[:, :columns]
+    rows = _array(plan, scales, 2).T[: len(numbers)]
+    weight = _restored(plan, *_in_groups(numbers, rows, number_of(plan, group)))
+    _linear(plan, x, weight, bias, out)
+
+
+def linear_q4gsw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A linear layer of floats, with 4-bit weights in groups."""
+    del graph
+    x, *rest = registers(plan, args, 4, 5)
+    _grouped_linear(plan, x, [*rest, plan.scalar(None)][:4], results[0])
+
+
+def linear_dq8ca_q4gsw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """The same on activations that devices quantize row by row, which is not done here."""
+    del graph
+    x, _, _, weights, _, *rest = registers(plan, args, 7, 8)
+    _grouped_linear(plan, x, [weights, *rest, plan.scalar(None)][:4], results[0])
+
+
+def linear_q8csw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A linear layer with 8-bit weights that have a scale for each row."""
+    del graph
+    x, weights, scales = registers(plan, args, 3)
+    weight = _restored(plan, _array(plan, weights, 2), _array(plan, scales, 1)[:, None])
+    _linear(plan, x, weight, plan.scalar(None), results[0])
+
+
+def embedding_q4gsw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """Rows of a table of 4-bit numbers in groups."""
+    del graph
+    weights, scales, group, indices, order = registers(plan, args, 5)
+    is_linear = plan[order]
+    if not isinstance(is_linear, p.Bool):
+        raise misfit("is_linear_weight is not a bool")
+    numbers = _rows_of_nibbles(_array(plan, weights, 2), high_first=not is_linear.bool_val)
+    table = _restored(plan, *_in_groups(numbers, _array(plan, scales, 2), number_of(plan, group)))
+    no = plan.scalar(False)
+    plan.compute("aten::embedding.out", table, indices, plan.scalar(-1), no, no, out=results[0])
+
+
+# -- activations of 8 bits
+
+
+def _dequantized(plan: Plan, x: int, scale: int, zero_point: int) -> int:
+    """8-bit activations as floats."""
+    limits = plan.scalar(_LEAST), plan.scalar(_MOST), plan.scalar(int(plan.type_of(x)))
+    made = plan.tensor(ScalarType.FLOAT, plan.sizes_of(x))
+    kernel = "quantized_decomposed::dequantize_per_tensor.out"
+    return plan.compute(kernel, x, _float(plan, scale), zero_point, *limits, plan.scalar(None), out=made)
+
+
+def _quantize(plan: Plan, x: int, scale: int, zero_point: int, out: int) -> None:
+    limits = plan.scalar(_LEAST), plan.scalar(_MOST), plan.scalar(int(plan.type_of(out)))
+    kernel = "quantized_decomposed::quantize_per_tensor.out"
+    plan.compute(kernel, x, _float(plan, scale), zero_point, *limits, out=out)
+
+
+def _float(plan: Plan, register: int) -> int:
+    """A number as a float. Equal integers and floats may be one value of a graph."""
+    number = number_of(plan, register)
+    if number is None:
+        raise misfit("expected a number, got None")
+    return plan.scalar(float(number))
+
+
+def _activated(plan: Plan, x: int, activation: int) -> int:
+    found = plan[activation]
+    if not isinstance(found, p.String) or found.string_val not in ("none", "relu"):
+        raise misfit(f"unknown activation {found}")
+    if found.string_val == "none":
+        return x
+    return plan.compute("aten::relu.out", x, out=plan.tensor(ScalarType.FLOAT, plan.sizes_of(x)))
+
+
+def _bias(plan: Plan, register: int, count: int) -> int:
+    """A bias without its padding."""
+    if isinstance(plan[register], p.Null):
+        return register
+    numbers = _array(plan, register, 1)[:count]
+    return _restored(plan, numbers, np.ones_like(numbers))
+
+
+def q8ta_linear(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A linear layer of 8-bit activations and weights."""
+    del graph
+    x, scale, zero, weights, _, scales, out_scale, out_zero, bias, activation = registers(plan, args, 10)
+    sizes = plan.sizes_of(results[0])
+    rows, columns = sizes[-1], plan.sizes_of(x)[-1]
+    numbers = _array(plan, weights, 2)[:rows, :columns]
+    weight = _restored(plan, numbers, _array(plan, scales, 1)[:rows, None])
+    made = plan.tensor(ScalarType.FLOAT, sizes)
+    _linear(plan, _dequantized(plan, x, scale, zero), weight, _bias(plan, bias, rows), made)
+    _quantize(plan, _activated(plan, made, activation), out_scale, out_zero, results[0])
+
+
+def q8ta_add(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A sum of 8-bit activations."""
+    del graph
+    a, b, a_scale, a_zero, b_scale, b_zero, out_scale, out_zero, alpha = registers(plan, args, 9)
+    made = plan.tensor(ScalarType.FLOAT, plan.sizes_of(results[0]))
+    terms = _dequantized(plan, a, a_scale, a_zero), _dequantized(plan, b, b_scale, b_zero)
+    plan.compute("aten::add.out", *terms, _float(plan, alpha), out=made)
+    _quantize(plan, made, out_scale, out_zero, results[0])
+
+
+def q8ta_relu(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """The positive part of 8-bit activations."""
+    del graph
+    x, scale, zero, out_scale, out_zero = registers(plan, args, 5)
+    made = plan.tensor(ScalarType.FLOAT, plan.sizes_of(results[0]))
+    plan.compute("aten::relu.out", _dequantized(plan, x, scale, zero), out=made)
+    _quantize(plan, made, out_scale, out_zero, results[0])
+
+
+def q8ta_conv2d(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A convolution of 8-bit activations; rows of weights are of the kernel's rows, columns and channels, in order."""
+    _convolution(plan, graph, args, results, depthwise=False)
+
+
+def q8ta_conv2d_dw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """The same with a filter for each channel, which is the last dimension of the weights."""
+    _convolution(plan, graph, args, results, depthwise=True)
+
+
+def _convolution(
+    plan: Plan, graph: v.VkGraph, args: list[int], results: list[int], *, depthwise: bool
+) -> None:
+    x, scale, zero, weights, _, scales, out_scale, out_zero, bias, *_, groups, activation = registers(
+        plan, args, 15
+    )
+    kernel, *lists = (integers_of(plan, graph, args[at]) for at in range(9, 13))
+    count, channels = number_of(plan, groups), plan.sizes_of(x)[1]
+    sizes = plan.sizes_of(results[0])
+    table = plan[kernel]
+    assert isinstance(table, p.IntList)
+    rows, columns = (number_of(plan, item) for item in table.items)
+    if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(count, int) or count < 1:
+        raise misfit("the kernel's size is not known")
+    outputs = sizes[1]
+    if depthwise:
+        numbers = _array(plan, weights, 3).transpose(2, 0, 1)[:outputs, None]
+    else:
+        inner = channels // count
+        flat = _array(plan, weights, 2)[:outputs, : rows * columns * inner]
+        numbers = flat.reshape(outputs, rows, columns, inner).transpose(0, 3, 1, 2)
+    weight = _restored(plan, numbers, _array(plan, scales, 1)[:outputs].reshape(-1, 1, 1, 1))
+    made = plan.tensor(ScalarType.FLOAT, sizes)
+    stride, padding, dilation = lists
+    plan.compute(
+        "aten::convolution.out",
+        *(_dequantized(plan, x, scale, zero), weight, _bias(plan, bias, outputs)),
+        *(stride, padding, dilation, plan.scalar(False), plan.ints([0, 0]), groups),
+        out=made,
+    )
+    _quantize(plan, _activated(plan, made, activation), out_scale, out_zero, results[0])
+
+
+QUANTIZED: Final[dict[str, Composite]] = {
+    "aten._weight_int8pack_mm.default": linear_q8csw,
+    "et_vk.embedding_q4gsw.default": embedding_q4gsw,
+    "et_vk.linear_dq8ca_q4gsw.default": linear_dq8ca_q4gsw,
+    "et_vk.linear_q4gsw.default": linear_q4gsw,
+    "et_vk.q8ta_add.default": q8ta_add,
+    "et_vk.q8ta_conv2d.default": q8ta_conv2d,
+    "et_vk.q8ta_conv2d_dw.default": q8ta_conv2d_dw,
+    "et_vk.q8ta_conv2d_pw.default": q8ta_conv2d,
+    "et_vk.q8ta_linear.default": q8ta_linear,
+    "et_vk.q8ta_linear_gemv.default": q8ta_linear,
+    "et_vk.q8ta_relu.default": q8ta_relu,
+}
+"""By what graphs call them."""

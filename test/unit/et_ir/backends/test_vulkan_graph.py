@@ -1,0 +1,212 @@
+"""The backend that writes graphs for ExecuTorch's Vulkan runtime: ops, results, storage."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends import make_partitioner
+from et_ir.backends.vulkan_graph import VulkanGraphPartitioner
+from et_ir.backends.vulkan_graph.storage import BUFFER, CHANNELS, HEIGHT, WIDTH
+from et_ir.delegation.errors import BackendError
+from et_schema.pte import read_pte
+from et_schema.vkgraph import read_vkgraph
+from et_schema.vkgraph_tables import ValueList, VkGraph, VkStorageType, VkTensor
+from et_vm.program import Program
+from et_vm.runtime import Runtime
+
+CONFIG = ExecutorchBackendConfig(target="et-vm")
+
+
+class Net(nn.Module):
+    """Layers of most families."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, padding=1, stride=2)
+        self.norm = nn.BatchNorm2d(8)
+        self.depthwise = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.layer_norm = nn.LayerNorm(16)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = nn.functional.hardswish(self.norm(self.stem(x)))
+        y = nn.functional.max_pool2d(self.depthwise(y) + y * 0.5, 2)
+        y = torch.cat(nn.functional.gelu(self.up(y)).mean((2, 3), keepdim=True).split([1, 3], 1), 1)
+        rows = self.layer_norm(y.reshape(-1, 4).repeat(1, 4))
+        return torch.softmax(self.head(rows), -1)
+
+
+def file_of(module: nn.Module, *inputs: Any, **options: Any) -> bytes:
+    with warnings.catch_warnings(action="ignore"):
+        program = torch.export.export(module.eval(), inputs)
+    made = to_edge_transform_and_lower(program, partitioner=VulkanGraphPartitioner(**options))
+    return made.to_executorch(CONFIG).buffer
+
+
+def graph_of(file: bytes) -> VkGraph:
+    pte = read_pte(file)
+    (delegate,) = pte.program.execution_plan[0].delegates
+    assert delegate.id == "VulkanBackend"
+    assert delegate.processed is not None
+    return read_vkgraph(pte.delegate_data(delegate.processed)).graph
+
+
+def run(file: bytes, *inputs: Any) -> list[Any]:
+    method = Runtime().load_program(file, poison=True).load_method("forward")
+    return method.execute([value.clone() for value in inputs])
+
+
+def operators(file: bytes) -> list[str]:
+    return [one.name for one in Program.load(file).instructions(0)]
+
+
+def model(function: Callable[..., Any]) -> nn.Module:
+    class Module(nn.Module):
+        def forward(self, *inputs: torch.Tensor) -> Any:
+            return function(*inputs)
+
+    return Module()
+
+
+def test_a_network() -> None:
+    torch.manual_seed(0)
+    net, x = Net(), torch.randn(1, 3, 16, 16)
+    file = file_of(net, x)
+    assert operators(file) == ["VulkanBackend"]
+    torch.testing.assert_close(run(file, x)[0], net(x), rtol=1e-4, atol=1e-5)
+    assert file_of(net, x) == file
+
+
+def test_storage() -> None:
+    """Convolutions have textures that pack channels, products rows; what is between is converted once."""
+    torch.manual_seed(0)
+    graph = graph_of(file_of(Net(), torch.randn(1, 3, 16, 16)))
+    names = Counter(call.name for call in graph.chain)
+    assert names["aten.convolution.default"] == 3
+    assert names["aten.clone.default"] <= 4
+    for call in graph.chain:
+        tensors = [graph.values[arg].value for arg in call.args]
+        held = {
+            (one.storage_type, one.memory_layout)
+            for one in tensors
+            if isinstance(one, VkTensor) and one.constant_id < 0
+        }
+        if call.name == "aten.convolution.default":
+            assert held == {CHANNELS}
+        elif call.name == "aten.linear.default":
+            assert held == {WIDTH}
+        elif call.name not in ("aten.clone.default", "et_vk.prepack.default"):
+            assert len(held) == 1
+
+
+def test_memory_objects_are_shared_by_tensors_that_do_not_meet() -> None:
+    graph = graph_of(file_of(model(lambda x: x.exp().sin().cos().tanh().sqrt()), torch.rand(8)))
+    tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
+    assert [one.mem_obj_id for one in tensors] == [-1, 0, 1, 0, 1, -1]
+
+
+def test_constants_are_there_once() -> None:
+    weight = torch.randn(4, 4)
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Parameter(weight.clone()), nn.Parameter(weight.clone())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return nn.functional.linear(nn.functional.linear(x, self.a), self.b)
+
+    file = file_of(Twice(), torch.randn(2, 4))
+    assert len(graph_of(file).constants) == 1
+    assert len(read_pte(file).named_data()) == 1
+
+
+def test_numbers_are_tensors_of_arithmetic() -> None:
+    x = torch.randn(3)
+    file = file_of(model(lambda x: (x * 2 + 1, x > 0.5)), x)
+    names = [call.name for call in graph_of(file).chain if not call.name.startswith("et_vk")]
+    assert names == ["aten.mul.Tensor", "aten.add.Tensor", "aten.gt.Scalar"]
+    made = run(file, x)
+    torch.testing.assert_close(made[0], x * 2 + 1)
+    assert torch.equal(made[1], x > 0.5)
+
+
+def test_places_of_64_bits() -> None:
+    torch.manual_seed(0)
+    table, tokens = nn.Embedding(9, 4), torch.tensor([[1, 8], [0, 3]])
+    file = file_of(table, tokens)
+    torch.testing.assert_close(run(file, tokens)[0], table(tokens))
+
+
+def test_lists_of_results() -> None:
+    graph = graph_of(file_of(model(lambda x: [y + 1 for y in x.split([1, 2])]), torch.randn(3, 2)))
+    (call,) = [call for call in graph.chain if call.name.startswith("aten.split")]
+    assert isinstance(graph.values[call.args[-1]].value, ValueList)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "left"),
+    [
+        (lambda x: x.sort()[0] + 1, (torch.randn(3),), "aten::sort.values"),
+        (lambda x: x.mean(0) + 1, (torch.randn(3, 2),), "aten::mean.out"),
+        (lambda x: x.mean((0, 2, 3), keepdim=True) + 1, (torch.randn(2, 2, 2, 2),), "aten::mean.out"),
+        (lambda x: (x + 1).reshape(1, 2, 1, 2, 1).exp(), (torch.randn(4),), "aten::exp.out"),
+        (
+            lambda x, w: nn.functional.conv2d(x + 1, w),
+            (torch.randn(1, 2, 4, 4), torch.randn(2, 2, 3, 3)),
+            "aten::convolution.out",
+        ),
+    ],
+)
+def test_what_is_left(function: Callable[..., Any], inputs: tuple[Any, ...], left: str) -> None:
+    file = file_of(model(function), *inputs)
+    assert left in operators(file)
+    torch.testing.assert_close(run(file, *inputs)[0], function(*inputs))
+
+
+def test_a_batch_of_images_is_left() -> None:
+    torch.manual_seed(0)
+    layer, x = nn.Conv2d(2, 2, 1), torch.randn(2, 2, 3, 3)
+    assert operators(file_of(layer, x)) == ["aten::convolution.out"]
+
+
+def test_options() -> None:
+    made = make_partitioner("vulkan-graph:without=mul,min=2")
+    assert isinstance(made, VulkanGraphPartitioner)
+    assert made.min_ops == 2
+    with pytest.raises(BackendError, match="precision"):
+        make_partitioner("vulkan-graph:precision=f16")
+    file = file_of(model(lambda x: (x + 1) * x), torch.randn(3), without=["mul"])
+    assert operators(file) == ["VulkanBackend", "aten::mul.out"]
+
+
+@pytest.mark.parametrize(
+    ("storage", "sizes", "fits"),
+    [
+        (WIDTH, [4 * 16384], True),
+        (WIDTH, [4 * 16384 + 1], False),
+        (HEIGHT, [4 * 16384, 16384], True),
+        (CHANNELS, [4 * 2048, 3, 3], True),
+        (CHANNELS, [2, 4 * 2048, 3, 3], False),
+        (CHANNELS, [1, 1, 1, 1, 1], False),
+        (BUFFER, [1, 1, 1, 1, 1], True),
+        (BUFFER, [1 << 27], False),
+    ],
+)
+def test_limits_of_storage(storage: Any, sizes: list[int], fits: bool) -> None:
+    assert storage.holds(sizes) is fits
+
+
+def test_large_tensors_are_buffers() -> None:
+    graph = graph_of(file_of(model(lambda x: x + 1), torch.randn(70_000)))
+    tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
+    assert {one.storage_type for one in tensors if one.constant_id < 0} == {VkStorageType.BUFFER}

@@ -1,0 +1,106 @@
+"""Damaged graphs: each loads and runs, or a typed error says why not."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from vulkan_graphs import Build, argument, empty
+
+from et_schema.errors import Error, ExecutorchError
+from et_vm.backend import BackendExecuteContext, BackendInitContext
+from et_vm.backends.vkgraph.backend import VulkanGraphBackend
+from et_vm.platform import Platform
+
+LOADED = {
+    "ran",
+    *(
+        code.name
+        for code in (
+            Error.DelegateInvalidCompatibility,
+            Error.InvalidArgument,
+            Error.MemoryAllocationFailed,
+            Error.NotSupported,
+            Error.OperatorMissing,
+            Error.OutOfResources,
+        )
+    ),
+}
+
+
+def graph() -> Build:
+    build = Build()
+    x = build.input(1, 2, 4, 4)
+    weight = build.call(
+        "et_vk.prepack.default", build.constant(np.ones((3, 2, 3, 3), np.float32)), build.tensor(3, 2, 3, 3)
+    )
+    ones, zeros, no, one = (
+        build.literal([1, 1]),
+        build.literal([0, 0]),
+        build.literal(False),
+        build.literal(1),
+    )
+    y = build.call(
+        "et_vk.conv_with_clamp.default",
+        *(
+            x,
+            weight,
+            build.literal(None),
+            ones,
+            ones,
+            ones,
+            no,
+            zeros,
+            one,
+            build.literal(0.0),
+            build.literal(6.0),
+        ),
+        build.tensor(1, 3, 4, 4, mem_obj_id=0),
+    )
+    z = build.call("aten.view_copy.default", y, build.literal([3, 16]), build.tensor(3, 16, mem_obj_id=1))
+    sizes, dim = build.literal([4, 12]), build.literal(-1)
+    parts = build.tensor(3, 4), build.tensor(3, 12)
+    build.call("aten.split_with_sizes_copy.default", z, sizes, dim, build.values(*parts))
+    build.call("aten._softmax.default", parts[0], dim, no, build.output(3, 4))
+    rows = build.call("sym_size.int", z, build.literal(0), build.symint())
+    build.call("aten.full.default", build.values(rows), one, *[build.literal(None)] * 4, build.output(3))
+    return build
+
+
+def attempt(damaged: bytes) -> str:
+    platform, build = Platform(memory_limit=1 << 20, work_limit=10_000_000), graph()
+    try:
+        handle = VulkanGraphBackend().init(
+            BackendInitContext(platform, None, "forward", {}), memoryview(damaged), []
+        )
+        args = [argument(np.ones((1, 2, 4, 4), np.float32)), *empty(build)]
+        with np.errstate(all="ignore"):
+            VulkanGraphBackend().execute(BackendExecuteContext(platform, None, "forward"), handle, args)
+    except ExecutorchError as error:
+        return error.code.name
+    return "ran"
+
+
+def test_the_graph_is_good():
+    assert attempt(graph().blob()) == "ran"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bytes_that_are_others(seed):
+    good, random = graph().blob(), Random(seed)
+    outcomes = set()
+    for _ in range(60):
+        damaged = bytearray(good)
+        for _ in range(random.choice((1, 1, 2, 5))):
+            damaged[random.randrange(len(damaged))] = random.choice(
+                (0, 1, 0x7F, 0x80, 0xFF, random.randrange(256))
+            )
+        outcomes.add(attempt(bytes(damaged)))
+    assert "ran" in outcomes
+    assert Error.DelegateInvalidCompatibility.name in outcomes
+    assert outcomes <= LOADED
+
+
+def test_graphs_that_are_cut_short():
+    good = graph().blob()
+    for length in range(0, len(good), 37):
+        assert attempt(good[:length]) == Error.DelegateInvalidCompatibility.name
