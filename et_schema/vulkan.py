@@ -44,7 +44,7 @@ __all__ = [
 BACKEND: Final = "SpirvBackend"
 """The backend id of blobs in this format; `VulkanBackend` is that of ExecuTorch's, which are graphs."""
 FILE_IDENTIFIER: Final = b"ETV1"
-VERSION: Final = 1
+VERSION: Final = 2
 ALIGNMENT: Final = 256
 """Of places in the arena, in bytes: the largest that a device may ask for of offsets of storage buffers."""
 ROW: Final = LOCAL_SIZE << 15
@@ -73,6 +73,8 @@ class VulkanTensor:
     scalar_type: ScalarType = ScalarType.FLOAT
     sizes: list[Int32] = []
     dim_order: bytes = b""
+    # Whether the device has these floats in 16 bits; callers have 32.
+    is_half: bool = False
 
 
 @table
@@ -172,8 +174,8 @@ def group_counts(invocations: int) -> tuple[int, int]:
 
 
 def nbytes_of(tensor: VulkanTensor) -> int:
-    """The bytes of an input or output."""
-    return prod(tensor.sizes) * tensor.scalar_type.itemsize
+    """The bytes of an input or output on the device."""
+    return prod(tensor.sizes) * (ScalarType.HALF if tensor.is_half else tensor.scalar_type).itemsize
 
 
 def _nbytes_of_all(program: VulkanProgram) -> int:
@@ -195,6 +197,8 @@ def _check(program: VulkanProgram) -> None:
             rank = len(tensor.sizes)
             if rank > MAX_RANK or any(size < 0 for size in tensor.sizes):
                 raise InvalidFile(f"sizes {list(tensor.sizes)}", where=f"{where}.sizes")
+            if tensor.is_half and tensor.scalar_type != ScalarType.FLOAT:
+                raise InvalidFile(f"{tensor.scalar_type.name} as halves", where=f"{where}.is_half")
             if sorted(tensor.dim_order) != list(range(rank)):
                 raise InvalidFile(
                     f"dim order {list(tensor.dim_order)} of {rank} dimensions", where=f"{where}.dim_order"

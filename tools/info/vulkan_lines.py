@@ -45,7 +45,8 @@ def _summary(program: VulkanProgram) -> Iterator[str]:
 
 
 def _shown(tensor: VulkanTensor) -> str:
-    return f"{tensor.scalar_type.name.lower()} {list(tensor.sizes)}"
+    stored = " stored as half" if tensor.is_half else ""
+    return f"{tensor.scalar_type.name.lower()} {list(tensor.sizes)}{stored}"
 
 
 def _dispatches(program: VulkanProgram) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Ahead-of-time compilation for Vulkan: partitions become compute shaders.
 
-Kernels and loops are those of the native backend; `passes` convert them to shaders of the `spirv` dialect, `binary`
-encodes these, `backend` writes the blob, and `partitioner` selects the ops. No driver is needed to compile.
+Kernels and loops are those of the native backend; `passes` convert them to shaders of the `spirv` dialect
+(`instructions` has the tables, `dispatches` the calls), `binary` encodes these, `backend` writes the blob, and
+`partitioner` selects the ops. No driver is needed to compile.
 """
 
 from __future__ import annotations

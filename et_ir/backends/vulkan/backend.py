@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+import numpy as np
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, f16, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 
 from et_ir.backends.native.elements import nbytes
 from et_ir.backends.vulkan.binary import encode_shader
 from et_ir.backends.vulkan.pipeline import Shaders, shaders_of
+from et_ir.data import Blob
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataStore
@@ -39,7 +42,12 @@ from et_schema.vulkan import (
     serialize_vulkan,
 )
 
-__all__ = ["SpirvBackend"]
+__all__ = ["STORAGE_SPEC", "SpirvBackend"]
+
+STORAGE_SPEC: Final = "storage"
+"""The compile spec with the type that floats are stored in on the device, `f32` or `f16`."""
+
+_MOST_HALF: Final = 65504.0
 
 
 class SpirvBackend(BackendDetails):
@@ -49,19 +57,21 @@ class SpirvBackend(BackendDetails):
 
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
+        halves = any(spec.key == STORAGE_SPEC and spec.value == b"f16" for spec in compile_specs)
         run_pipeline(edge_program, "canonicalize,dce")
         method = next(op for op in edge_program.body.block.ops if isinstance(op, FuncOp))
-        inputs = [_tensor(value) for value in method.body.block.args]
+        inputs = [_tensor(value, halves) for value in method.body.block.args]
         end = method.body.block.last_op
         assert isinstance(end, ReturnOp)
-        outputs = [_tensor(value) for value in end.arguments]
-        made = shaders_of(edge_program)
+        outputs = [_tensor(value, halves) for value in end.arguments]
+        made = shaders_of(edge_program, halves=halves)
         host = made.loops.host
+        constants = _constants(made, len(inputs) + len(outputs)) if halves else host.constants
         program = VulkanProgram(
             version=VERSION,
             inputs=inputs,
             outputs=outputs,
-            constants=[VulkanConstant(key, blob.nbytes) for key, blob in host.constants],
+            constants=[VulkanConstant(key, blob.nbytes) for key, blob in constants],
             arena_size=made.arena_size,
             messages=[VulkanMessage(text) for text in host.messages],
         )
@@ -71,19 +81,39 @@ class SpirvBackend(BackendDetails):
             if isinstance(op, KernelOp):
                 mapping.insert_delegate_mapping_entry(list(op.body.walk()))
         store = NamedDataStore()
-        for key, blob in host.constants:
+        for key, blob in constants:
             store.add_named_data(key, blob, ALIGNMENT)
         blob = serialize_vulkan(program)
         read_vulkan(blob)
         return PreprocessResult(blob, mapping.get_delegate_mapping(), store.get_named_data_store_output())
 
 
-def _tensor(value: SSAValue) -> VulkanTensor:
+def _tensor(value: SSAValue, halves: bool) -> VulkanTensor:
     """An input or output."""
     type = tensor_type(value)
     return VulkanTensor(
-        scalar_type(type.element_type), [int(size) for size in type.get_shape()], bytes(dim_order_of(type))
+        scalar_type(type.element_type),
+        [int(size) for size in type.get_shape()],
+        bytes(dim_order_of(type)),
+        halves and type.element_type == f32,
     )
+
+
+def _constants(shaders: Shaders, first: int) -> list[tuple[str, Blob]]:
+    """The constants with floats as halves, of which the largest stands for all that are larger: a mask of attention
+    stays finite. `first` is the number of the argument that the first of them is.
+    """
+    (function,) = (op for op in shaders.module.body.block.ops if isinstance(op, FuncOp))
+    made: list[tuple[str, Blob]] = []
+    for (key, blob), argument in zip(
+        shaders.loops.host.constants, function.body.block.args[first:], strict=False
+    ):
+        if memref_type(argument).element_type != f16:
+            made.append((key, blob))
+            continue
+        numbers = np.frombuffer(blob.view(), np.float32).clip(-_MOST_HALF, _MOST_HALF).astype(np.float16)
+        made.append((f"{key}:f16", Blob.of("", numbers.tobytes())))
+    return made
 
 
 def _add_dispatches(program: VulkanProgram, shaders: Shaders) -> None:

@@ -12,12 +12,12 @@ from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.native.forms import is_view
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.partitioner import KEPT, NativeSupport, is_kept
-from et_ir.backends.vulkan.backend import SpirvBackend
+from et_ir.backends.vulkan.backend import STORAGE_SPEC, SpirvBackend
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.partitioner import KeepFilter
-from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from torch._ops import OpOverload
 
 __all__ = ["BACKEND", "VulkanPartitioner"]
+
+_STORAGES: Final = ("f32", "f16")
 
 
 class VulkanSupport(OperatorSupport):
@@ -61,8 +63,22 @@ def _has_tables_of_windows(op: SchemaOp) -> bool:
 class VulkanPartitioner(CapabilityPartitioner):
     """Takes all ops that shaders can compute; restricted to the operators in `only`, except those in `without`."""
 
-    def __init__(self, *, only: Sequence[str] = (), without: Sequence[str] = (), min_ops: int = 1):
-        super().__init__(DelegationSpec(SpirvBackend.backend_id))
+    def __init__(
+        self,
+        *,
+        storage: str = "f32",
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+        min_ops: int = 1,
+    ):
+        """`storage` is the type that floats are stored in on the device, `f32` or `f16`; they are computed in f32.
+
+        Raises ValueError for another.
+        """
+        if storage not in _STORAGES:
+            raise ValueError(f"unknown storage {storage!r}: expected f32 or f16")
+        specs = () if storage == "f32" else (CompileSpec(STORAGE_SPEC, storage.encode()),)
+        super().__init__(DelegationSpec(SpirvBackend.backend_id, specs))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
 
@@ -81,8 +97,9 @@ class VulkanPartitioner(CapabilityPartitioner):
 
 
 def _partitioner(options: Mapping[str, str]) -> VulkanPartitioner:
-    check_options(options, ("only", "without", "min"))
+    check_options(options, ("storage", "only", "without", "min"))
     return VulkanPartitioner(
+        storage=options.get("storage", "f32"),
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),

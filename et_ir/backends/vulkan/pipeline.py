@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, MemRefType, ModuleOp, f16, f32, i64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from et_ir.backends.native.object_code import InstructionSet
 from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
@@ -22,6 +23,7 @@ from et_ir.backends.native.pipeline import make_kernels
 from et_ir.backends.vulkan.passes.convert_to_spirv import ConvertToSpirvPass
 from et_ir.backends.vulkan.passes.split_parallel_loops import SplitParallelLoopsPass
 from et_ir.dialects.native import KERNEL
+from et_ir.dialects.native.types import memref_type
 from et_schema.vulkan import ALIGNMENT
 
 __all__ = ["SPIRV", "Shaders", "observed", "shaders_of", "spirv_passes"]
@@ -54,13 +56,24 @@ class Shaders:
     """What they are made of: constants, messages, and the kernels of calls."""
 
 
-def spirv_passes() -> list[ModulePass]:
-    """The passes from loops over buffers to shaders."""
-    return [ExpandMathPass(), LowerVectorsPass(1), SplitParallelLoopsPass(), ConvertToSpirvPass()]
+def spirv_passes(*, halves: bool = False) -> list[ModulePass]:
+    """The passes from loops over buffers to shaders. With `halves`, these store floats as 16-bit floats."""
+    return [ExpandMathPass(), LowerVectorsPass(1), SplitParallelLoopsPass(), ConvertToSpirvPass(halves)]
 
 
-def shaders_of(module: ModuleOp) -> Shaders:
-    """Compile a module of edge ops with one method, which becomes kernels."""
+def _store_as_halves(function: FuncOp) -> None:
+    """Let the buffers of floats that the function of a partition passes to kernels have 16-bit floats."""
+    block = function.body.block
+    for value in (*block.args, *(result for op in block.ops for result in op.results)):
+        if isinstance(value.type, MemRefType) and memref_type(value).element_type == f32:
+            type = memref_type(value)
+            made = MemRefType(f16, type.shape, type.layout, type.memory_space)
+            Rewriter.replace_value_with_new_type(value, made)
+    function.function_type = FunctionType.from_lists(block.arg_types, function.function_type.outputs.data)
+
+
+def shaders_of(module: ModuleOp, *, halves: bool = False) -> Shaders:
+    """Compile a module of edge ops with one method, which becomes kernels. `halves`: floats have 16 bits in memory."""
     context = Context()
     # Transformed filters of Winograd's algorithms would have to be computed at load, and bands need threads.
     make_kernels(context, module, bands=None, algorithm="direct")
@@ -71,8 +84,10 @@ def shaders_of(module: ModuleOp) -> Shaders:
     calls = [op for op in function.body.block.ops if isinstance(op, CallOp)]
     for call, (_, number) in zip(calls, loops.calls, strict=True):
         call.attributes[KERNEL] = IntegerAttr(number, i64)
+    if halves:
+        _store_as_halves(function)
     arena = plan_buffers(function, ALIGNMENT)
-    for one in spirv_passes():
+    for one in spirv_passes(halves=halves):
         one.apply(context, loops.module)
     listener = _LISTENER.get()
     if listener is not None:

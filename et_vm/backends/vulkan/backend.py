@@ -6,11 +6,13 @@ Shaders are compiled by a driver and run outside et-vm's checks, so the user has
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.scalar_type import numpy_dtype
 from et_schema.spirv import capability_name
 from et_schema.vulkan import (
     ALIGNMENT,
@@ -139,19 +141,23 @@ class _Delegate:
                 for one in program.dispatches
             ]
             self._recording = device.record(self.memory, dispatches)
-        except ExecutorchError:
+        except BaseException:
             self._destroy_shaders()
             raise
         self._arena = self._view(places[VulkanMemory.ARENA, 0])
         self._report = self._view(places[VulkanMemory.REPORT, 0]).view(np.uint32)
         self._memory_of = [
-            self._view(places[kind, number])
+            self._elements(places[kind, number], tensor)
             for kind, tensors in ((VulkanMemory.INPUT, self._inputs), (VulkanMemory.OUTPUT, self._outputs))
-            for number in range(len(tensors))
+            for number, tensor in enumerate(tensors)
         ]
 
     def _view(self, place: Binding) -> Array:
         return self.memory.array[place.offset : place.offset + place.nbytes]
+
+    def _elements(self, place: Binding, tensor: VulkanTensor) -> Array:
+        """The elements of an input or output."""
+        return self._view(place).view(np.float16 if tensor.is_half else numpy_dtype(tensor.scalar_type))
 
     def _fill(self, context: BackendInitContext, place: Binding, key: str, where: str) -> None:
         data = context.named_data.get(key)
@@ -188,8 +194,10 @@ class _Delegate:
         if self._poison:
             self._arena[:] = 0xFF
         self._report[0] = NO_REPORT
-        for memory, storage in zip(self._memory_of, storages[:count], strict=False):
-            memory[:] = storage
+        # What a half does not hold is infinite.
+        with np.errstate(over="ignore"):
+            for memory, storage in zip(self._memory_of, storages[:count], strict=False):
+                memory[:] = storage
         self._device.run(self._recording)
         for memory, storage in zip(self._memory_of[count:], storages[count:], strict=True):
             storage[:] = memory
@@ -228,7 +236,7 @@ def _places(program: VulkanProgram) -> tuple[dict[tuple[VulkanMemory, int], Bind
 
 
 def _checked(arg: object, expected: VulkanTensor, place: int) -> Array:
-    """The bytes of an argument, which is as the shaders expect it."""
+    """The elements of an argument in the order of memory, which is as the shaders expect it."""
     if not isinstance(arg, Tensor) or arg.storage is None:
         raise ExecutorchError(Error.InvalidArgument, f"argument {place} is not a tensor with data: {arg!r}")
     sizes, name = tuple(expected.sizes), expected.scalar_type.name.lower()
@@ -241,4 +249,4 @@ def _checked(arg: object, expected: VulkanTensor, place: int) -> Array:
             Error.InvalidArgument,
             f"argument {place} is {arg}; the shaders are for {name} of sizes {list(sizes)}",
         )
-    return arg.storage.view(np.uint8)[: nbytes_of(expected)]
+    return arg.storage[: prod(sizes) * arg.dtype.itemsize].view(arg.dtype)

@@ -6,7 +6,7 @@ branches become blocks with merge instructions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias, cast
@@ -24,15 +24,29 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     VectorType,
+    f16,
+    f32,
     i1,
     i32,
 )
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.elements import width_of
-from et_ir.diagnostics import PassReport, diagnose
+from et_ir.backends.vulkan.dispatches import Specialized, parallel_loop, refused, replace_calls
+from et_ir.backends.vulkan.instructions import (
+    ARITH_PREDICATES,
+    BINARY,
+    CONVERSIONS,
+    EXTENDED,
+    EXTREMA,
+    FLOAT_PREDICATES,
+    INTEGER_PREDICATES,
+    LOGICAL,
+    STORED,
+    WIDTHS,
+)
 from et_ir.dialects.native import CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.spirv import (
@@ -41,7 +55,6 @@ from et_ir.dialects.spirv import (
     AtomicMinimumOp,
     BranchOp,
     ConstantOp,
-    DispatchOp,
     EntryPointOp,
     ExtendedOp,
     InstructionOp,
@@ -56,16 +69,14 @@ from et_ir.dialects.spirv import (
     VariableOp,
 )
 from et_ir.dialects.spirv import ReturnOp as SpirvReturnOp
+from et_ir.dialects.spirv.types import pointer_type
 from et_schema.spirv import LOCAL_SIZE, BuiltIn, Capability, Extended, Op, StorageClass
-from et_schema.vulkan import MAX_WORDS, ROW
+from et_schema.vulkan import ROW
 
 __all__ = ["MAX_LOCAL_BYTES", "ConvertToSpirvPass"]
 
 MAX_LOCAL_BYTES: Final = 16 * 1024
 """Bytes of arrays that an invocation may have for itself."""
-
-MOST_STEPS: Final = 2**31 - 1
-"""The number of iterations where there is no smaller bound."""
 
 _Index: TypeAlias = int | SSAValue
 
@@ -102,305 +113,24 @@ class ConvertToSpirvPass(ModulePass):
 
     name = "convert-to-spirv"
 
+    halves: bool = False
+    """Store floats as 16-bit floats. They are computed in 32 bits, and rounded when they are written."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
         kernels = {one.sym_name.data: one for one in functions if one.sym_visibility is not None}
-        known: _Known = {}
+        known: Specialized = {}
         for function in functions:
             if function.sym_visibility is None:
-                _dispatches(function, kernels, known)
+                replace_calls(function, kernels, known)
         for function in kernels.values():
             calls = known.get(function.sym_name.data, {}) or {None: function.sym_name.data}
             for words, name in calls.items():
-                op.body.block.insert_op_before(_Conversion(function, name, words).shader(), function)
+                op.body.block.insert_op_before(
+                    _Conversion(function, name, words, self.halves).shader(), function
+                )
         for function in kernels.values():
             op.body.block.erase_op(function)
-
-
-def _refused(op: Operation, text: str, fix: str) -> PassReport:
-    return PassReport("kernels cannot be converted to shaders", [diagnose(op, text, fix)])
-
-
-# -- calls
-
-
-_Known: TypeAlias = "dict[str, dict[tuple[int, ...] | None, str]]"
-"""Names of shaders specialized for the numbers of a call, by kernel and numbers; of kernels with too many to push."""
-
-
-def _dispatches(function: FuncOp, kernels: Mapping[str, FuncOp], known_by: _Known) -> None:
-    """Replace the calls in the function of a partition."""
-    block = function.body.block
-    for call in list(block.ops):
-        if not isinstance(call, CallOp):
-            continue
-        kernel = kernels.get(call.callee.string_value())
-        if kernel is None:
-            raise _refused(call, f"'{call.callee.string_value()}' is no kernel", "call a private function")
-        buffers: list[SSAValue] = []
-        words: list[int] = []
-        sizes: dict[SSAValue, list[int]] = {}
-        numbers: dict[SSAValue, int] = {}
-        for value, argument in zip(call.arguments, kernel.body.block.args, strict=True):
-            if isinstance(value.type, MemRefType):
-                buffers.append(value)
-                known = _sizes_of(value)
-                sizes[argument] = known
-                words += [
-                    size
-                    for size, told in zip(known, memref_type(argument).get_shape(), strict=True)
-                    if told < 0
-                ]
-            else:
-                numbers[argument] = _known(value, {}, {})
-                words.append(numbers[argument])
-        count = _iterations(kernel, sizes, numbers)
-        if count:
-            steps = _most_steps(kernel, sizes, numbers)
-            name = kernel.sym_name.data
-            if len(words) > MAX_WORDS:
-                names = known_by.setdefault(name, {})
-                name = names.setdefault(tuple(words), f"{name}_sizes_{len(names)}")
-                words = []
-            made = DispatchOp(name, buffers, words, count, steps)
-            made.attributes.update(call.attributes)
-            block.insert_op_before(made, call)
-        call.detach()
-        call.erase()
-
-
-def _sizes_of(buffer: SSAValue) -> list[int]:
-    """The sizes of a buffer in the function of a partition."""
-    shape = memref_type(buffer).get_shape()
-    owner = buffer.owner
-    if all(size >= 0 for size in shape):
-        return list(shape)
-    assert isinstance(owner, memref.ReinterpretCastOp | memref.ViewOp)
-    given = iter(owner.sizes)
-    return [size if size >= 0 else _known(next(given), {}, {}) for size in shape]
-
-
-def _iterations(kernel: FuncOp, sizes: Mapping[SSAValue, Sequence[int]], numbers: dict[SSAValue, int]) -> int:
-    """The number of iterations of a kernel's parallel loop in a call."""
-    loop = _loop_of(kernel)
-    start, end, step = (
-        _known(bounds[0], sizes, numbers) for bounds in (loop.lowerBound, loop.upperBound, loop.step)
-    )
-    return max(0, -(-(end - start) // step))
-
-
-def _loop_of(kernel: FuncOp) -> scf.ParallelOp:
-    loops = [op for op in kernel.body.block.ops if isinstance(op, scf.ParallelOp)]
-    if len(loops) != 1 or len(loops[0].lowerBound) != 1:
-        raise _refused(
-            kernel,
-            f"'{kernel.sym_name.data}' has {len(loops)} parallel loops, not one of one dimension",
-            "run split-parallel-loops",
-        )
-    return loops[0]
-
-
-def _most_steps(kernel: FuncOp, sizes: Mapping[SSAValue, Sequence[int]], numbers: dict[SSAValue, int]) -> int:
-    """An upper bound of the iterations of all sequential loops that an invocation runs through."""
-    loop = _loop_of(kernel)
-    start, end = (_known(bounds[0], sizes, numbers) for bounds in (loop.lowerBound, loop.upperBound))
-    spans = _Spans(sizes, numbers, {loop.body.block.args[0]: (start, max(start, end - 1))})
-    return _steps(loop.body.block, spans)
-
-
-def _steps(block: Block, spans: _Spans) -> int:
-    total = 0
-    for op in block.ops:
-        if isinstance(op, scf.ForOp):
-            (first, _), (_, end), (step, _) = (spans.of(value) for value in (op.lb, op.ub, op.step))
-            count = max(0, -(-spans.most_between(op.lb, op.ub) // max(step, 1)))
-            spans.known[op.body.block.args[0]] = (first, max(first, end - 1))
-            total += count * (1 + _steps(op.body.block, spans))
-        else:
-            total += sum(_steps(inner, spans) for region in op.regions for inner in region.blocks)
-    return min(total, MOST_STEPS)
-
-
-@dataclass(frozen=True)
-class _Spans:
-    """The least and the greatest number that indices may be, in a call."""
-
-    sizes: Mapping[SSAValue, Sequence[int]]
-    numbers: dict[SSAValue, int]
-    known: dict[SSAValue, tuple[int, int]]
-
-    def of(self, value: SSAValue) -> tuple[int, int]:
-        """The span of an index."""
-        found = self.known.get(value)
-        if found is None:
-            found = self.known[value] = self._computed(value)
-        return found
-
-    def most_between(self, start: SSAValue, end: SSAValue) -> int:
-        """The greatest difference of two indices, of which the second may be computed of the first."""
-        found = self.of(end)[1] - self.of(start)[0]
-        owner = end.owner
-        if end is start:
-            return 0
-        if isinstance(start.owner, arith.AddiOp):
-            for one, other in ((start.owner.lhs, start.owner.rhs), (start.owner.rhs, start.owner.lhs)):
-                found = min(found, self.most_between(one, end) - self.of(other)[0])
-        if isinstance(owner, arith.MinSIOp):
-            found = min(found, *(self.most_between(start, operand) for operand in owner.operands))
-        if isinstance(owner, arith.AddiOp):
-            for one, other in ((owner.lhs, owner.rhs), (owner.rhs, owner.lhs)):
-                found = min(found, self.most_between(start, one) + self.of(other)[1])
-        return found
-
-    def _computed(self, value: SSAValue) -> tuple[int, int]:
-        owner = value.owner
-        if value in self.numbers:
-            return self.numbers[value], self.numbers[value]
-        if isinstance(owner, arith.ConstantOp | memref.DimOp) and isinstance(value.type, IndexType):
-            number = _known(value, self.sizes, self.numbers)
-            return number, number
-        if isinstance(owner, arith.SelectOp):
-            spans = self.of(owner.lhs), self.of(owner.rhs)
-            return min(low for low, _ in spans), max(high for _, high in spans)
-        apply = _ARITHMETIC.get(type(owner)) if isinstance(owner, Operation) else None
-        if apply is None or not isinstance(owner, Operation):
-            return -MOST_STEPS, MOST_STEPS
-        (a, b), (c, d) = (self.of(operand) for operand in owner.operands)
-        if isinstance(owner, arith.RemUIOp):
-            return 0, max(0, d - 1)
-        if isinstance(owner, arith.DivUIOp):
-            a, b, c, d = max(a, 0), max(b, 0), max(c, 1), max(d, 1)
-        ends = [apply(x, y) for x in (a, b) for y in (c, d)]
-        if isinstance(owner, arith.SubiOp):
-            return min(ends), max(min(ends), self.most_between(owner.rhs, owner.lhs))
-        return min(ends), max(ends)
-
-
-_ARITHMETIC: Final[dict[type[Operation], Callable[[int, int], int]]] = {
-    arith.AddiOp: lambda a, b: a + b,
-    arith.SubiOp: lambda a, b: a - b,
-    arith.MuliOp: lambda a, b: a * b,
-    arith.DivUIOp: lambda a, b: a // b,
-    arith.RemUIOp: lambda a, b: a % b,
-    arith.MinSIOp: min,
-    arith.MaxSIOp: max,
-}
-"""Index arithmetic on numbers that are not negative."""
-
-
-def _known(value: SSAValue, sizes: Mapping[SSAValue, Sequence[int]], numbers: dict[SSAValue, int]) -> int:
-    """The number that an index is, given the sizes of buffers and other indices."""
-    if value in numbers:
-        return numbers[value]
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    if isinstance(owner, memref.DimOp) and owner.source in sizes:
-        return sizes[owner.source][_known(owner.index, sizes, numbers)]
-    if isinstance(owner, memref.DimOp):
-        return _sizes_of(owner.source)[_known(owner.index, sizes, numbers)]
-    if isinstance(owner, Operation) and type(owner) in _ARITHMETIC:
-        a, b = (_known(operand, sizes, numbers) for operand in owner.operands)
-        numbers[value] = _ARITHMETIC[type(owner)](a, b)
-        return numbers[value]
-    place = owner if isinstance(owner, Operation) else cast("Operation", owner.parent_op())
-    raise _refused(place, "an index is not known when the program is compiled", "use fixed sizes")
-
-
-# -- shaders
-
-_BINARY: Final[dict[type[Operation], Op]] = {
-    arith.AddiOp: Op.IAdd,
-    arith.SubiOp: Op.ISub,
-    arith.MuliOp: Op.IMul,
-    arith.DivUIOp: Op.UDiv,
-    arith.DivSIOp: Op.SDiv,
-    arith.RemUIOp: Op.UMod,
-    arith.RemSIOp: Op.SRem,
-    arith.AndIOp: Op.BitwiseAnd,
-    arith.OrIOp: Op.BitwiseOr,
-    arith.XOrIOp: Op.BitwiseXor,
-    arith.ShLIOp: Op.ShiftLeftLogical,
-    arith.ShRUIOp: Op.ShiftRightLogical,
-    arith.ShRSIOp: Op.ShiftRightArithmetic,
-    arith.AddfOp: Op.FAdd,
-    arith.SubfOp: Op.FSub,
-    arith.MulfOp: Op.FMul,
-    arith.DivfOp: Op.FDiv,
-}
-
-_LOGICAL: Final[dict[type[Operation], Op]] = {
-    arith.AndIOp: Op.LogicalAnd,
-    arith.OrIOp: Op.LogicalOr,
-    arith.XOrIOp: Op.LogicalNotEqual,
-    arith.AddiOp: Op.LogicalNotEqual,
-    arith.MuliOp: Op.LogicalAnd,
-}
-"""The same for bits, whose sum has no carry."""
-
-_EXTENDED: Final[dict[type[Operation], Extended]] = {
-    arith.MinSIOp: Extended.SMin,
-    arith.MaxSIOp: Extended.SMax,
-    arith.MinUIOp: Extended.UMin,
-    arith.MaxUIOp: Extended.UMax,
-    math.AbsFOp: Extended.FAbs,
-    math.CeilOp: Extended.Ceil,
-    math.FloorOp: Extended.Floor,
-    math.SqrtOp: Extended.Sqrt,
-    math.TruncOp: Extended.Trunc,
-    math.RoundEvenOp: Extended.RoundEven,
-    math.FmaOp: Extended.Fma,
-    vector.FMAOp: Extended.Fma,
-}
-
-_EXTREMA: Final[dict[type[Operation], tuple[Op, bool]]] = {
-    arith.MaximumfOp: (Op.FOrdGreaterThan, True),
-    arith.MinimumfOp: (Op.FOrdLessThan, True),
-    arith.MaxnumfOp: (Op.FOrdGreaterThan, False),
-    arith.MinnumfOp: (Op.FOrdLessThan, False),
-}
-"""The comparison for which the first operand is taken, and whether a NaN is taken before a number."""
-
-_FLOAT_PREDICATES: Final = {
-    "oeq": Op.FOrdEqual,
-    "ogt": Op.FOrdGreaterThan,
-    "oge": Op.FOrdGreaterThanEqual,
-    "olt": Op.FOrdLessThan,
-    "ole": Op.FOrdLessThanEqual,
-    "one": Op.FOrdNotEqual,
-    "ueq": Op.FUnordEqual,
-    "ugt": Op.FUnordGreaterThan,
-    "uge": Op.FUnordGreaterThanEqual,
-    "ult": Op.FUnordLessThan,
-    "ule": Op.FUnordLessThanEqual,
-    "une": Op.FUnordNotEqual,
-}
-
-_INTEGER_PREDICATES: Final = {
-    "eq": Op.IEqual,
-    "ne": Op.INotEqual,
-    "slt": Op.SLessThan,
-    "sle": Op.SLessThanEqual,
-    "sgt": Op.SGreaterThan,
-    "sge": Op.SGreaterThanEqual,
-    "ult": Op.ULessThan,
-    "ule": Op.ULessThanEqual,
-    "ugt": Op.UGreaterThan,
-    "uge": Op.UGreaterThanEqual,
-}
-_ARITH_PREDICATES: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-"""By the numbers of `arith.cmpi`."""
-
-_CONVERSIONS: Final = {
-    "sext": Op.SConvert,
-    "zext": Op.UConvert,
-    "trunc": Op.UConvert,
-    "sitofp": Op.ConvertSToF,
-    "uitofp": Op.ConvertUToF,
-}
-
-_WIDTHS: Final = {8: Capability.Int8, 16: Capability.Int16, 64: Capability.Int64}
-_STORED: Final = {8: Capability.StorageBuffer8BitAccess, 16: Capability.StorageBuffer16BitAccess}
 
 
 @dataclass(frozen=True)
@@ -416,9 +146,11 @@ class _Buffer:
 class _Conversion:
     """Makes the shader of one kernel."""
 
-    def __init__(self, function: FuncOp, name: str, known: tuple[int, ...] | None):
-        """`known` are the numbers that are pushed, where the shader is for these only."""
-        self._function, self._name, self._known = function, name, known
+    def __init__(self, function: FuncOp, name: str, known: tuple[int, ...] | None, halves: bool):
+        """`known` are the numbers that are pushed, where the shader is for these only. With `halves`, floats are stored
+        as 16-bit floats.
+        """
+        self._function, self._name, self._known, self._halves = function, name, known, halves
         self._head = Block()
         self._region = Region()
         self._block = Block()
@@ -436,7 +168,7 @@ class _Conversion:
         self._region.add_block(self._block)
         entry = self._block
         self._arguments()
-        loop = _loop_of(self._function)
+        loop = parallel_loop(self._function)
         for op in self._function.body.block.ops:
             if op is loop:
                 self._invocation(loop)
@@ -458,15 +190,15 @@ class _Conversion:
         for type in self._types:
             if isinstance(type, IntegerType):
                 width = width_of(cast("Attribute", type))
-                found |= {_WIDTHS[width]} if width in _WIDTHS else set()
+                found |= {WIDTHS[width]} if width in WIDTHS else set()
             if isinstance(type, AnyFloat) and type.bitwidth == 64:
                 found.add(Capability.Float64)
         for type in self._stored:
             width = width_of(type)
-            if width in _STORED:
-                found.add(_STORED[width])
-            if isinstance(type, IntegerType) and width in _WIDTHS:
-                found.add(_WIDTHS[width])
+            if width in STORED:
+                found.add(STORED[width])
+            if isinstance(type, IntegerType) and width in WIDTHS:
+                found.add(WIDTHS[width])
         return [one.name for one in sorted(found)]
 
     # -- arguments
@@ -513,6 +245,7 @@ class _Conversion:
                 self._values[argument] = self._value_of(numbers[argument, -1])
 
     def _storage(self, binding: int, element: Attribute, read_only: bool) -> VariableOp:
+        element = f16 if self._halves and element == f32 else element
         self._stored.add(element)
         block = StructType.of([RuntimeArrayType(element)])
         made = VariableOp(
@@ -557,14 +290,14 @@ class _Conversion:
 
     def _op(self, op: Operation) -> None:
         kind = type(op)
-        if kind in _BINARY:
+        if kind in BINARY:
             self._binary(op)
             return
-        if kind in _EXTENDED:
-            self._define(op, ExtendedOp(_EXTENDED[kind], self._operands(op)))
+        if kind in EXTENDED:
+            self._define(op, ExtendedOp(EXTENDED[kind], self._operands(op)))
             return
-        if kind in _EXTREMA:
-            self._values[op.results[0]] = self._extremum(*_EXTREMA[kind], *self._operands(op))
+        if kind in EXTREMA:
+            self._values[op.results[0]] = self._extremum(*EXTREMA[kind], *self._operands(op))
             return
         match op:
             case arith.ConstantOp():
@@ -572,7 +305,7 @@ class _Conversion:
             case arith.NegfOp():
                 self._define(op, InstructionOp(Op.FNegate, self._operands(op)))
             case arith.CmpiOp():
-                predicate = _ARITH_PREDICATES[op.predicate.value.data]
+                predicate = ARITH_PREDICATES[op.predicate.value.data]
                 self._values[op.result] = self._compared(predicate, *self._operands(op))
             case CompareOp():
                 self._values[op.result] = self._compared(op.predicate.data, *self._operands(op))
@@ -622,45 +355,45 @@ class _Conversion:
             case memref.AllocaOp():
                 self._local(op)
             case memref.LoadOp():
-                self._define(op, LoadOp(self._place(op.memref, op.indices)))
+                self._values[op.res] = self._read(self._place(op.memref, op.indices))
             case memref.StoreOp():
-                self._add(StoreOp(self._place(op.memref, op.indices), self._value(op.value)))
+                self._write(self._place(op.memref, op.indices), self._value(op.value))
             case vector.LoadOp() if _is_single(op.result.type):
-                self._define(op, LoadOp(self._place(op.base, op.indices)))
+                self._values[op.result] = self._read(self._place(op.base, op.indices))
             case vector.StoreOp() if _is_single(op.vector.type):
-                self._add(StoreOp(self._place(op.base, op.indices), self._value(op.vector)))
+                self._write(self._place(op.base, op.indices), self._value(op.vector))
             case vector.MaskedLoadOp() if _is_single(op.result.type):
                 # The first element is there for sure.
                 mask, otherwise = self._value(op.mask), self._value(op.pass_thru)
                 index = self._value_of(self._offset(op.base, op.indices))
                 buffer = self._buffers[op.base]
                 safe = self._made(InstructionOp(Op.Select, [mask, index, self._value_of(buffer.start)]))
-                found = self._made(LoadOp(self._pointer(buffer, safe)))
+                found = self._read(self._pointer(buffer, safe))
                 self._define(op, InstructionOp(Op.Select, [mask, found, otherwise]))
             case vector.MaskedStoreOp() if _is_single(op.value_to_store.type):
                 then, after = Block(), Block()
                 pointed, value = self._offset(op.base, op.indices), self._value(op.value_to_store)
                 self._add(SelectionBranchOp(self._value(op.mask), then, after, after))
                 self._continue(then)
-                self._add(StoreOp(self._pointer(self._buffers[op.base], pointed), value))
+                self._write(self._pointer(self._buffers[op.base], pointed), value)
                 self._add(BranchOp(after))
                 self._continue(after)
             case _:
-                raise _refused(op, f"'{op.name}' has no conversion to spirv", "lower it first")
+                raise refused(op, f"'{op.name}' has no conversion to spirv", "lower it first")
 
     def _binary(self, op: Operation) -> None:
         a, b = self._operands(op)
         kind = type(op)
         if a.type == i1:
-            if kind not in _LOGICAL:
-                raise _refused(op, f"'{op.name}' of bits has no conversion to spirv", "use and, or, xor")
-            self._define(op, InstructionOp(_LOGICAL[kind], [a, b]))
+            if kind not in LOGICAL:
+                raise refused(op, f"'{op.name}' of bits has no conversion to spirv", "use and, or, xor")
+            self._define(op, InstructionOp(LOGICAL[kind], [a, b]))
             return
         for operand, sign, neutral in ((0, Op.IAdd, 0), (1, Op.IAdd, 0), (0, Op.IMul, 1), (1, Op.IMul, 1)):
-            if _BINARY[kind] == sign and _number_of((a, b)[operand]) == neutral:
+            if BINARY[kind] == sign and _number_of((a, b)[operand]) == neutral:
                 self._values[op.results[0]] = (a, b)[1 - operand]
                 return
-        self._define(op, InstructionOp(_BINARY[kind], [a, b]))
+        self._define(op, InstructionOp(BINARY[kind], [a, b]))
 
     def _extremum(self, comparison: Op, propagates: bool, a: SSAValue, b: SSAValue) -> SSAValue:
         """The greater or lesser of two floats; of a NaN and a number the one or the other."""
@@ -678,12 +411,12 @@ class _Conversion:
             low, high = (self._constant(IntegerAttr(number, i32)) for number in (0, -1))
             a, b = (self._made(InstructionOp(Op.Select, [one, high, low])) for one in (a, b))
         if not isinstance(a.type, AnyFloat):
-            return self._compare(_INTEGER_PREDICATES[predicate], a, b)
+            return self._compare(INTEGER_PREDICATES[predicate], a, b)
         if predicate in ("ord", "uno"):
             nan = [self._compare(Op.FUnordNotEqual, one, one) for one in (a, b)]
             either = self._made(InstructionOp(Op.LogicalOr, nan))
             return either if predicate == "uno" else self._made(InstructionOp(Op.LogicalNot, [either]))
-        return self._compare(_FLOAT_PREDICATES[predicate], a, b)
+        return self._compare(FLOAT_PREDICATES[predicate], a, b)
 
     def _resized(self, op: arith.IndexCastOp | arith.ExtSIOp) -> SSAValue:
         """An integer in more or fewer bits, with its sign."""
@@ -704,7 +437,7 @@ class _Conversion:
             low = self._constant(IntegerAttr(1, cast("IntegerType", value.type)))
             bit = self._made(InstructionOp(Op.BitwiseAnd, [value, low]))
             return self._compare(Op.IEqual, bit, low)
-        return self._made(InstructionOp(_CONVERSIONS[kind], [value], type))
+        return self._made(InstructionOp(CONVERSIONS[kind], [value], type))
 
     def _saturated(self, value: SSAValue, type: Attribute) -> SSAValue:
         """A float rounded toward zero and saturated to the integer range; 0 for NaN."""
@@ -831,7 +564,7 @@ class _Conversion:
         element = cast("IntegerType | AnyFloat", type.element_type)
         self._local_bytes += count * element.bitwidth // 8
         if self._local_bytes > MAX_LOCAL_BYTES:
-            raise _refused(
+            raise refused(
                 op,
                 f"invocations have {self._local_bytes:,} bytes of their own, more than {MAX_LOCAL_BYTES:,}",
                 "use a smaller tile",
@@ -858,6 +591,16 @@ class _Conversion:
         ):
             inside.insert(0, self._number(0))
         return self._made(AccessChainOp(buffer.variable, inside))
+
+    def _read(self, pointer: SSAValue) -> SSAValue:
+        """An element of a buffer. A half is widened at once: devices need not compute with halves."""
+        found = self._made(LoadOp(pointer))
+        return self._made(InstructionOp(Op.FConvert, [found], f32)) if found.type == f16 else found
+
+    def _write(self, pointer: SSAValue, value: SSAValue) -> None:
+        if pointer_type(pointer).pointee == f16:
+            value = self._made(InstructionOp(Op.FConvert, [value], f16))
+        self._add(StoreOp(pointer, value))
 
     # -- values
 

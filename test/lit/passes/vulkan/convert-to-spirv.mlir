@@ -1,4 +1,5 @@
 // RUN: et-opt -p convert-to-spirv %s | filecheck %s
+// RUN: et-opt -p 'convert-to-spirv{halves=true}' %s | filecheck %s --check-prefix HALVES
 
 // An invocation is an iteration, if there are as many. Sizes are pushed; what is not written is read only.
 // CHECK:      spirv.shader "relu" ["Shader"] {
@@ -16,6 +17,13 @@
 // CHECK-NEXT:     spirv.branch ^[[AFTER]]
 // CHECK-NEXT:   ^[[AFTER]]:
 // CHECK-NEXT:     spirv.return
+// With halves, what is read is widened, and what is written is rounded.
+// HALVES:      spirv.shader "relu" ["Shader", "StorageBuffer16BitAccess"] {
+// HALVES-NEXT:   %x = spirv.variable binding 0 read_only : !spirv.ptr<"StorageBuffer", !spirv.struct<[!spirv.rtarray<f16>]>>
+// HALVES:          %[[H:.*]] = spirv.load %{{.*}} : (!spirv.ptr<"StorageBuffer", f16>) -> f16
+// HALVES-NEXT:     spirv.instruction "FConvert" %[[H]] : (f16) -> f32
+// HALVES:          %[[N:.*]] = spirv.instruction "FConvert" %{{.*}} : (f32) -> f16
+// HALVES:          spirv.store %{{.*}}, %[[N]]
 func.func private @relu(%x: memref<?xf32>, %y: memref<?xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

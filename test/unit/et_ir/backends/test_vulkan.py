@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,16 @@ from et_ir.delegation.backends_by_name import parse_backend
 from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
-from et_schema.vulkan import BACKEND, MAX_WORDS, VulkanProgram, capabilities_of, read_vulkan
+from et_schema.scalar_type import ScalarType
+from et_schema.spirv import Capability
+from et_schema.vulkan import (
+    BACKEND,
+    MAX_WORDS,
+    VulkanProgram,
+    VulkanTensor,
+    capabilities_of,
+    read_vulkan,
+)
 from et_vm.backends.vulkan.device import open_device
 from et_vm.program import Program
 from et_vm.runtime import Runtime
@@ -74,6 +85,30 @@ def load(file: bytes, **options: Any) -> Any:
     return Runtime().load_program(file, **{"allow_native": True, **options}).load_method("forward")
 
 
+class Counted:
+    """A loader that counts the objects that there are, by kind, and one function of which fails."""
+
+    def __init__(self, loader: Any, failing: str) -> None:
+        self._loader = loader
+        self._failing = failing
+        self.live: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._loader, name)
+        verb = re.match(r"vk(Create|Destroy|Allocate|Free)(?:Compute)?(\w+?)s?$", name)
+
+        def call(*arguments: Any) -> Any:
+            if name == self._failing:
+                return -2
+            result = function(*arguments)
+            # What is allocated in a pool ends with it.
+            if verb is not None and verb[2] not in ("CommandBuffer", "DescriptorSet"):
+                self.live[verb[2]] += 1 if verb[1] in ("Create", "Allocate") else -1
+            return result
+
+        return call
+
+
 def net() -> tuple[nn.Module, torch.Tensor]:
     torch.manual_seed(0)
     return Net().eval(), torch.randn(2, 3, 16, 16)
@@ -88,6 +123,39 @@ def test_a_network(tmp_path: Path) -> None:
     method = load(file, poison=True)
     for _ in range(2):
         torch.testing.assert_close(method.execute([x])[0], module(x), rtol=1e-4, atol=1e-6)
+
+
+def test_floats_stored_as_halves(tmp_path: Path) -> None:
+    module, x = net()
+    file, whole = file_of(module, x, storage="f16"), shaders_of(file_of(module, x))
+    halves = shaders_of(file)
+    check_shaders(halves, tmp_path)
+    assert Capability.StorageBuffer16BitAccess in capabilities_of(halves)
+    assert halves.arena_size < 0.6 * whole.arena_size
+    assert sum(one.nbytes for one in halves.constants) < 0.6 * sum(one.nbytes for one in whole.constants)
+    assert [one.is_half for one in (*halves.inputs, *halves.outputs)] == [True, True]
+    require_device()
+    method = load(file, poison=True)
+    for _ in range(2):
+        torch.testing.assert_close(method.execute([x])[0], module(x), rtol=1e-2, atol=2e-3)
+
+
+def test_numbers_that_halves_do_not_hold() -> None:
+    """Constants become the largest half; what is computed becomes infinite. Integers are left alone."""
+    require_device()
+    mask = torch.tensor([0.0, torch.finfo(torch.float32).min])
+
+    class Masked(nn.Module):
+        def forward(
+            self, x: torch.Tensor, n: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+            return torch.softmax(x + mask, -1), x * 1e5, n + 70_000
+
+    x, n = torch.ones(2), torch.tensor([1, 2], dtype=torch.int32)
+    weights, large, numbers = load(file_of(Masked(), x, n, storage="f16")).execute([x, n])
+    assert weights.tolist() == [1, 0]
+    assert large.tolist() == [float("inf")] * 2
+    assert numbers.tolist() == [70_001, 70_002]
 
 
 def test_the_same_bytes_each_time() -> None:
@@ -245,6 +313,28 @@ class TestRunning:
             load(file)
         assert caught.value.code == Error.NotSupported
 
+    @pytest.mark.parametrize(
+        "failing",
+        [
+            *("vkAllocateMemory", "vkBindBufferMemory", "vkMapMemory", "vkCreatePipelineLayout"),
+            *("vkCreateShaderModule", "vkCreateComputePipelines", "vkCreateCommandPool"),
+            *("vkAllocateCommandBuffers", "vkBeginCommandBuffer", "vkAllocateDescriptorSets"),
+            *("vkEndCommandBuffer", "vkCreateFence"),
+        ],
+    )
+    def test_a_failure_while_loading_leaves_nothing(
+        self, failing: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        require_device()
+        device = open_device()
+        file = file_of(nn.ReLU(), torch.randn(2))
+        counted = Counted(device._vk, failing)
+        monkeypatch.setattr(device, "_vk", counted)
+        with pytest.raises(ExecutorchError, match="out of device memory") as caught:
+            load(file)
+        assert caught.value.code == Error.MemoryAllocationFailed
+        assert not any(counted.live.values()), counted.live
+
     def test_another_version(self) -> None:
         file = file_of(nn.ReLU(), torch.randn(2))
         blob = blob_of(file)
@@ -272,6 +362,7 @@ class TestRunning:
             ),
             (lambda one: setattr(one.shaders[0], "code", b"\0" * 7), "a shader of 7 bytes"),
             (lambda one: setattr(one.inputs[0], "dim_order", b"\1"), "dim order"),
+            (lambda one: one.inputs.append(VulkanTensor(ScalarType.INT, [], b"", True)), "INT as halves"),
             (lambda one: setattr(one, "dispatches", []), "nothing is dispatched"),
             (lambda one: setattr(one, "arena_size", (1 << 64) - 1), "more bytes than there are addresses"),
             (
