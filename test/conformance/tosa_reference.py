@@ -59,3 +59,39 @@ def validated(text: str, *, profiles: str = "pro_int,pro_fp") -> str:
         "-",
         text=text,
     )
+
+
+def generated_tests(operators: Sequence[str], folder: Path) -> list[Path]:
+    """The folders of the tests that Arm's generator makes of operators (in small letters), with the results of the
+    reference model in those whose result is defined.
+    """
+    place = environment()
+    _run(
+        place / "bin/tosa_verif_build_tests",
+        *(
+            "--filter",
+            f"^({'|'.join(operators)})$",
+            "--tosa-version",
+            "1.0.0",
+            "--test-type",
+            "positive",
+            "-o",
+            folder,
+        ),
+        *("--profile", "tosa-pro-int", "tosa-pro-fp", "--extension", "none", "--no-special-tests"),
+        *("--target-dtype", "bool", "int8", "int32", "fp32", "--num-rand-permutations", "1"),
+        *(
+            "--tensor-dim-range",
+            "1,8",
+            "--max-conv-padding",
+            "1",
+            "--max-conv-stride",
+            "2",
+            "--conv-kernel",
+            "3,3",
+        ),
+        *("--max-conv-dilation", "2", "--max-pooling-padding", "1", "--max-pooling-stride", "2"),
+        *("--max-pooling-kernel", "3", "--max-resize-output-dim", "20", "--max-batch-size", "2"),
+    )
+    _run(place / "bin/python", Path(__file__).parent / "tosa_worker.py", folder)
+    return sorted(path.parent for path in folder.rglob("desc.json"))

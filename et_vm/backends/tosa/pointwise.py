@@ -95,7 +95,8 @@ def _negate(site: Site) -> Kernel:
     limits = np.iinfo(dtype)
 
     def kernel(x: Array, input_zp: Array, output_zp: Array) -> Array:
-        made = -(x.astype(np.int64) - input_zp.astype(np.int64)) + output_zp.astype(np.int64)
+        start, end = (int(one.reshape(-1)[0]) for one in (input_zp, output_zp))
+        made = end - (x.astype(np.int64) - start)
         if site.output.dtype is DType.INT32:
             return made.astype(dtype)
         return np.clip(made, limits.min, limits.max).astype(dtype)

@@ -125,3 +125,11 @@ def test_products_with_constants() -> None:
     for constant in ((), (1, 3)):
         made = run(Op.MATMUL, ATTRIBUTES[Op.MATMUL](), [a, b, *zeros], output, constant)
         assert set(made.reshape(-1).tolist()) == {-255 * 255 * 1000}
+
+
+def test_negations_without_dimensions() -> None:
+    zeros = np.array([0], np.int32), np.array([0], np.int32)
+    x = np.array(-(2**31) + 1, np.int32)
+    made = run(Op.NEGATE, ATTRIBUTES[Op.NEGATE](), [x, *zeros], TosaType((), DType.INT32))
+    assert made.shape == ()
+    assert made == 2**31 - 1
