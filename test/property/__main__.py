@@ -36,7 +36,7 @@ EVERY: Final = {
 }
 """Of how many programs one has which further check."""
 
-BACKENDS: Final = ("tosa", "coreml")
+BACKENDS: Final = ("tosa", "coreml", "vulkan-graph")
 """The backends that programs with that check take turns with."""
 
 LIMIT: Final = 5
