@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -118,7 +119,12 @@ def main() -> None:
     options = parser.parse_args()
     head = ["backend", "model", "left", "stock", "goal", "compile", "stock", "ratio", "goal"]
     pairs = [(backend, name) for backend in options.backends.split(",") for name in options.model or MODELS]
-    rows = [row(backend, name, options.turns) for backend, name in progress(pairs, "delegation")]
+    rows: list[list[str]] = []
+    for backend, name in progress(pairs, "delegation"):
+        try:
+            rows.append(row(backend, name, options.turns))
+        except ImportError as error:
+            print(f"{backend}, {name}: no partitioner of stock's: {error}", file=sys.stderr)
     print()
     print_table(head, rows)
 
