@@ -38,6 +38,9 @@ class Kernel(NamedTuple):
     """A macro that the functions it shares with others need."""
     optional: int = -1
     """Which of the tensors may be missing."""
+    in_place: bool = False
+    """Whether the result may be written over an argument of the same type and layout. Other calls whose arguments have
+    memory in common with the result are refused."""
 
     def types_of(self, at: int) -> frozenset[ScalarType]:
         """The element types of tensor `at`."""
@@ -63,6 +66,10 @@ def _float(operator: str, name: str) -> Kernel:
     return Kernel(operator, name, (_F32,))
 
 
+def _elementwise(operator: str, name: str) -> Kernel:
+    return Kernel(operator, name, (_F32,), in_place=True)
+
+
 def _moving(operator: str, name: str) -> Kernel:
     return Kernel(operator, name, (_MOVED,), uniform=True, group="MOVEMENT")
 
@@ -77,26 +84,26 @@ def _layer(operator: str, name: str) -> Kernel:
 
 
 KERNELS: Final[tuple[Kernel, ...]] = (
-    _float("aten::add.out", "add_f32"),
-    _float("aten::sub.out", "sub_f32"),
-    _float("aten::mul.out", "mul_f32"),
-    _float("aten::div.out", "div_f32"),
-    _float("aten::maximum.out", "maximum_f32"),
-    _float("aten::minimum.out", "minimum_f32"),
-    _float("aten::add.Scalar_out", "add_scalar_f32"),
-    _float("aten::mul.Scalar_out", "mul_scalar_f32"),
-    _float("aten::relu.out", "relu_f32"),
-    _float("aten::sigmoid.out", "sigmoid_f32"),
-    _float("aten::hardtanh.out", "hardtanh_f32"),
+    _elementwise("aten::add.out", "add_f32"),
+    _elementwise("aten::sub.out", "sub_f32"),
+    _elementwise("aten::mul.out", "mul_f32"),
+    _elementwise("aten::div.out", "div_f32"),
+    _elementwise("aten::maximum.out", "maximum_f32"),
+    _elementwise("aten::minimum.out", "minimum_f32"),
+    _elementwise("aten::add.Scalar_out", "add_scalar_f32"),
+    _elementwise("aten::mul.Scalar_out", "mul_scalar_f32"),
+    _elementwise("aten::relu.out", "relu_f32"),
+    _elementwise("aten::sigmoid.out", "sigmoid_f32"),
+    _elementwise("aten::hardtanh.out", "hardtanh_f32"),
     _float("aten::mm.out", "mm_f32"),
     _float("aten::bmm.out", "bmm_f32"),
     _float("aten::addmm.out", "addmm_f32"),
     _float("aten::convolution.out", "convolution_f32"),
-    _float("aten::_softmax.out", "softmax_f32"),
+    _elementwise("aten::_softmax.out", "softmax_f32"),
     _float("aten::mean.out", "mean_f32"),
     _float("aten::constant_pad_nd.out", "constant_pad_f32")._replace(group="MOVEMENT"),
     _moving("aten::permute_copy.out", "permute_copy"),
-    _moving("aten::view_copy.out", "view_copy"),
+    _moving("aten::view_copy.out", "view_copy")._replace(in_place=True),
     _moving("aten::slice_copy.Tensor_out", "slice_copy"),
     _moving("aten::as_strided_copy.out", "as_strided_copy"),
     _moving("aten::cat.out", "cat"),
@@ -105,8 +112,8 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     _layer("integer::linear.out", "integer_linear"),
     _layer("integer::convolution.out", "integer_convolution"),
     _integer("integer::max_pool2d.out", "integer_max_pool2d"),
-    _integer("integer::add.out", "integer_add"),
-    _integer("integer::mul.out", "integer_mul"),
+    _integer("integer::add.out", "integer_add")._replace(in_place=True),
+    _integer("integer::mul.out", "integer_mul")._replace(in_place=True),
 )
 """All of them."""
 

@@ -101,10 +101,11 @@ def _registry(
         where = "NULL" if keys is None else f"keys_{kernel.name}"
         count = len(parameter_masks(kernel.operator))
         arrays = f"params_{kernel.name}, types_{kernel.name}, {where}"
-        numbers = f"{count}, {len(keys or ())}, {'true' if kernel.uniform else 'false'}"
+        flags = ", ".join("true" if one else "false" for one in (kernel.uniform, kernel.in_place))
+        numbers = f"{count}, {len(keys or ())}, {flags}"
         yield f'    {{"{kernel.operator}", {arrays}, et_{kernel.name}, {numbers}}},'
     if not kernels:
-        yield '    {"", NULL, NULL, NULL, NULL, 0, 0, false},'
+        yield '    {"", NULL, NULL, NULL, NULL, 0, 0, false, false},'
     yield f"}};\nconst uint32_t et_kernel_count = {len(kernels)};\n"
     yield "const et_prim et_prims[] = {"
     for prim in PRIMS.values():

@@ -167,7 +167,10 @@ NOT_CHECKED = ("named_data", "et_ir.", "guard")
 """Places of faults that concern what the runtime in C does not read."""
 
 
-LIMITS = ("segments out of order", "methods", "chains", "initial contents", "tensor that grows", "alignment")
+LIMITS = (
+    *("segments out of order", "methods", "chains", "initial contents", "tensor that grows", "alignment"),
+    *("outputs of a call", "name of an operator"),
+)
 """What it says then."""
 
 

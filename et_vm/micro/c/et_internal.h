@@ -100,7 +100,8 @@ typedef struct et_kernel {
   et_function run;
   uint8_t count;
   uint16_t key_count;
-  bool uniform; /* whether all tensors have to have one element type */
+  bool uniform;  /* whether all tensors have to have one element type */
+  bool in_place; /* whether the result may be written over an input that starts at the same place */
 } et_kernel;
 
 typedef struct et_prim {

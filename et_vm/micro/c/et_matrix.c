@@ -6,7 +6,6 @@
 /* `scale` times the product, and `beta` times `added` if there is one, whose shape is spread. */
 static et_error product(et_tensor *out, const et_tensor *a, const et_tensor *b, const et_tensor *added, float beta, float scale) {
   uint32_t rank = a->rank;
-  if (out == a || out == b) return ET_ERROR_INVALID_ARGUMENT; /* it would be written to before it is read */
   int32_t sizes[3];
   size_t x[ET_MAX_RANK], y[ET_MAX_RANK], z[ET_MAX_RANK], w[ET_MAX_RANK];
   if (b->rank != rank || a->sizes[rank - 1] != b->sizes[rank - 2]) return ET_ERROR_INVALID_ARGUMENT;

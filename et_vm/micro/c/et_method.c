@@ -2,6 +2,8 @@
 #include "et_internal.h"
 
 #define MOST_INSTRUCTIONS 10000000u
+/* Of a call; each of its arguments is compared with them. */
+#define MOST_OUTPUTS 256
 
 #define FAIL(error, what, index) return et_fail(p, (error), (what), (index))
 #define CHECK(call)                            \
@@ -26,27 +28,30 @@ static uint32_t value_table(const et_program *p, uint32_t values, uint32_t index
 
 /* -- Registers */
 
-static bool is_listed(const et_program *p, uint32_t plan, uint32_t slot, uint32_t index) {
-  uint32_t count, first = et_vector(p, plan, slot, &count);
-  for (uint32_t i = 0; i < count; i++)
-    if (et_u32(p, first + 4 * i) == index) return true;
-  return false;
-}
+#define OWN 1
+#define ALIASED 2
 
-/* Whether a move or a view puts something into a register. */
-static bool is_aliased(const et_program *p, uint32_t plan, uint32_t index) {
-  uint32_t count;
+/* Mark as OWN the registers that have memory even if the program has planned none: inputs, and outputs that no move and
+ * no view puts something into. */
+static void mark_own(const et_method *m, uint16_t *states) {
+  const et_program *p = m->program;
+  uint32_t count, first;
   et_place here;
-  for (uint32_t at = 0; et_instruction(p, plan, at, &here); at++) {
-    if (here.opcode == ET_OPCODE_MOVE_CALL && (uint32_t)et_field_i32(p, here.table, ET_MOVE_CALL_MOVE_TO) == index) return true;
+  for (uint32_t i = 0; i < m->count; i++) states[i] = 0;
+  for (uint32_t at = 0; et_instruction(p, m->plan, at, &here); at++) {
+    if (here.opcode == ET_OPCODE_MOVE_CALL) states[et_field_i32(p, here.table, ET_MOVE_CALL_MOVE_TO)] = ALIASED;
     if (here.opcode != ET_OPCODE_KERNEL_CALL) continue;
     uint32_t args = et_vector(p, here.table, ET_KERNEL_CALL_ARGS, &count);
-    if (et_u32(p, args + 4 * (count - 1)) == index && et_is_name(p, et_operator(p, plan, here.table), ET_VIEW)) return true;
+    if (et_is_name(p, et_operator(p, m->plan, here.table), ET_VIEW)) states[et_u32(p, args + 4 * (count - 1))] = ALIASED;
   }
-  return false;
+  first = et_vector(p, m->plan, ET_EXECUTION_PLAN_OUTPUTS, &count);
+  for (uint32_t i = 0; i < count; i++)
+    if (states[et_u32(p, first + 4 * i)] == 0) states[et_u32(p, first + 4 * i)] = OWN;
+  first = et_vector(p, m->plan, ET_EXECUTION_PLAN_INPUTS, &count);
+  for (uint32_t i = 0; i < count; i++) states[et_u32(p, first + 4 * i)] = OWN;
 }
 
-static et_error bind_tensor(const et_method *m, uint32_t index, et_tensor *tensor, uint8_t *const *arenas, bool first_time) {
+static et_error bind_tensor(const et_method *m, uint32_t index, et_tensor *tensor, uint8_t *const *arenas, bool own) {
   const et_program *p = m->program;
   et_layout layout;
   uint32_t count, values = values_of(p, m->plan, &count);
@@ -65,13 +70,12 @@ static et_error bind_tensor(const et_method *m, uint32_t index, et_tensor *tenso
   }
   if (planned) {
     tensor->data = arenas[layout.arena] + layout.offset;
-    if (data != NULL && first_time) et_copy(tensor->data, data, (size_t)layout.bytes);
+    if (data != NULL) et_copy(tensor->data, data, (size_t)layout.bytes);
   } else if (layout.data != 0) {
     /* Empty ones point anywhere. */
     tensor->data = (uint8_t *)(uintptr_t)(data != NULL ? data : p->file);
     tensor->constant = true;
-  } else if (is_listed(p, m->plan, ET_EXECUTION_PLAN_INPUTS, index) ||
-             (is_listed(p, m->plan, ET_EXECUTION_PLAN_OUTPUTS, index) && !is_aliased(p, m->plan, index))) {
+  } else if (own) {
     tensor->data = layout.bytes == 0 ? (uint8_t *)(uintptr_t)p->file : take(p, (size_t)layout.bytes, 16);
     if (tensor->data == NULL) FAIL(ET_ERROR_MEMORY_ALLOCATION_FAILED, "memory of the method", index);
     et_fill(tensor->data, 0, (size_t)layout.bytes);
@@ -261,7 +265,7 @@ static bool grows(const et_program *p, uint32_t values, uint32_t index) {
          et_field_u8(p, value_table(p, values, index), ET_TENSOR_SHAPE_DYNAMISM) == ET_DYNAMISM_DYNAMIC_UNBOUND;
 }
 
-static uint16_t first_state(const et_method *m, uint32_t values, uint32_t index) {
+static uint16_t first_state(const et_method *m, uint32_t values, uint32_t index, bool own) {
   const et_program *p = m->program;
   uint8_t kind = et_kind_of(p, values, index);
   if (kind != ET_KIND_TENSOR) return (uint16_t)ET_BIT(kind);
@@ -269,8 +273,6 @@ static uint16_t first_state(const et_method *m, uint32_t values, uint32_t index)
   et_tensor_layout(p, value_table(p, values, index), &layout);
   if (et_child(p, layout.table, ET_TENSOR_ALLOCATION_INFO) != 0) return DATA;
   if (layout.data != 0 || layout.external) return CONSTANT;
-  if (is_listed(p, m->plan, ET_EXECUTION_PLAN_INPUTS, index)) return DATA;
-  bool own = is_listed(p, m->plan, ET_EXECUTION_PLAN_OUTPUTS, index) && !is_aliased(p, m->plan, index);
   return own ? DATA : NO_DATA;
 }
 
@@ -329,6 +331,7 @@ static et_error flow_call(const et_method *m, uint16_t *states, uint32_t values,
     uint32_t list = 0, outputs = 1;
     if (et_kind_of(p, values, last) == ET_KIND_TENSOR_LIST)
       list = et_vector(p, value_table(p, values, last), ET_TENSOR_LIST_ITEMS, &outputs);
+    if (outputs > MOST_OUTPUTS) FAIL(ET_ERROR_NOT_SUPPORTED, "outputs of a call", at);
     for (uint32_t i = 0; i < count; i++) {
       uint32_t index = et_u32(p, args + 4 * i);
       bool output = index == last && list == 0;
@@ -360,7 +363,8 @@ static et_error check_flow(const et_method *m, uint16_t *states) {
   et_place here;
   for (uint32_t at = 0; et_instruction(p, m->plan, at, &here); at++)
     if (here.opcode == ET_OPCODE_JUMP_FALSE_CALL) return ET_ERROR_OK;
-  for (uint32_t i = 0; i < total; i++) states[i] = first_state(m, values, i);
+  mark_own(m, states);
+  for (uint32_t i = 0; i < total; i++) states[i] = first_state(m, values, i, states[i] == OWN);
   for (uint32_t at = 0; et_instruction(p, m->plan, at, &here); at++) {
     uint32_t named, args, index;
     switch (here.opcode) {
@@ -435,6 +439,7 @@ et_error et_method_load(et_method *method, const et_program *program, uint32_t i
     et_fill(arenas[i], 0, (size_t)size);
   }
   tensors = 0;
+  mark_own(m, states);
   for (uint32_t i = 0; i < m->count; i++) {
     if (et_kind_of(p, values, i) != ET_KIND_TENSOR) continue;
     et_tensor *tensor = &m->tensors[2 * tensors++];
@@ -445,7 +450,7 @@ et_error et_method_load(et_method *method, const et_program *program, uint32_t i
       tensor->sizes = dynamic;
       dynamic += tensor->rank;
     }
-    CHECK(bind_tensor(m, i, tensor, arenas, true));
+    CHECK(bind_tensor(m, i, tensor, arenas, states[i] == OWN));
     tensor[1] = *tensor;
   }
   reset(m);
@@ -510,6 +515,27 @@ static et_error check_argument(const et_method *m, const et_value *value, uint16
   return ET_ERROR_OK;
 }
 
+/* Whether a tensor would be written to before it is read: its memory is that of the result, which is as large as it may
+ * become. Where kernels read and write one place after the other, it may be the same. */
+static bool is_overwritten(const et_kernel *kernel, const et_tensor *tensor, const et_tensor *out) {
+  uintptr_t start = (uintptr_t)tensor->data, to = (uintptr_t)out->data;
+  size_t bytes = et_numel(tensor) * et_item_size(tensor->type);
+  if (kernel->in_place && start == to) return false;
+  return tensor == out || (bytes != 0 && start < to + out->capacity && to < start + bytes);
+}
+
+/* Check that an argument, or what is in a list, is not overwritten. */
+static et_error check_places(const et_method *m, const et_kernel *kernel, const et_value *value, const et_tensor *out) {
+  bool list = value->kind == ET_KIND_TENSOR_LIST || value->kind == ET_KIND_OPTIONAL_TENSOR_LIST;
+  for (uint32_t i = 0; i < (list ? value->count : 1); i++) {
+    int32_t item = list ? ((const int32_t *)(const void *)value->as.items)[i] : 0;
+    const et_value *held = !list ? value : item < 0 ? NULL : &m->values[item];
+    if (held != NULL && held->kind == ET_KIND_TENSOR && is_overwritten(kernel, held->as.tensor, out))
+      return ET_ERROR_INVALID_ARGUMENT;
+  }
+  return ET_ERROR_OK;
+}
+
 static et_error run_call(et_method *m, uint32_t table, const void *found) {
   const et_program *p = m->program;
   uint32_t count, args = et_vector(p, table, ET_KERNEL_CALL_ARGS, &count);
@@ -538,6 +564,8 @@ static et_error run_call(et_method *m, uint32_t table, const void *found) {
   /* The last argument repeats the output. */
   const et_value *last = et_arg(&call, kernel->count);
   if (last->kind == ET_KIND_TENSOR && last->as.tensor->constant) return ET_ERROR_INVALID_ARGUMENT;
+  for (uint32_t i = 0; i + 1 < kernel->count; i++)
+    CHECK(check_places(m, kernel, et_arg(&call, i), et_tensor_arg(&call, kernel->count - 1u)));
   return kernel->run(&call);
 }
 

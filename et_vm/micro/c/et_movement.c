@@ -155,7 +155,7 @@ et_error et_cat(const et_call *call) {
   int64_t dim = et_int_arg(call, 1), all = 0;
   for (uint32_t i = 0; i < list->count; i++) {
     const et_tensor *one = values[items[i]].as.tensor;
-    if (one->type != out->type || one == out) return ET_ERROR_INVALID_ARGUMENT;
+    if (one->type != out->type) return ET_ERROR_INVALID_ARGUMENT;
     /* Those of shape [0] are left out, whatever the shape of the others. */
     if (one->rank == 1 && one->sizes[0] == 0) continue;
     if (first == NULL) {

@@ -24,7 +24,17 @@ et_error et_resize(et_tensor *tensor, uint32_t rank, const int32_t *sizes) {
   return ET_ERROR_OK;
 }
 
-et_error et_resize_like(et_tensor *tensor, const et_tensor *other) { return et_resize(tensor, other->rank, other->sizes); }
+/* Whether each element of an input at the place of the result has the place of the element that is computed of it. */
+static bool is_in_place(const et_tensor *out, const et_tensor *input, uint32_t rank, const int32_t *sizes) {
+  if (out->data != input->data || et_numel(input) == 0) return true;
+  return input->rank == rank && out->rank == rank && et_equal(input->sizes, sizes, rank * sizeof *sizes) &&
+         et_equal(input->dim_order, out->dim_order, rank);
+}
+
+et_error et_resize_like(et_tensor *tensor, const et_tensor *other) {
+  if (!is_in_place(tensor, other, other->rank, other->sizes)) return ET_ERROR_INVALID_ARGUMENT;
+  return et_resize(tensor, other->rank, other->sizes);
+}
 
 void et_strides(const et_tensor *tensor, size_t *strides) {
   size_t step = 1;
@@ -94,5 +104,6 @@ et_error et_broadcast(et_tensor *out, const et_tensor *a, const et_tensor *b) {
     if (one != other && one != 1 && other != 1) return ET_ERROR_INVALID_ARGUMENT;
     sizes[rank - 1 - i] = one == 1 ? other : one;
   }
+  if (!is_in_place(out, a, rank, sizes) || !is_in_place(out, b, rank, sizes)) return ET_ERROR_INVALID_ARGUMENT;
   return et_resize(out, rank, sizes);
 }

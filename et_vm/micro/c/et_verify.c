@@ -7,6 +7,8 @@
 /* Segments that are out of order, methods, and tensors with initial contents, which are compared in pairs; and chains,
  * which are looked through for each instruction. */
 #define MOST_PAIRED 256
+/* Bytes of an operator's name, which is looked at for each call. */
+#define MOST_NAME 256
 /* Items of lists whose registers are looked for among all instructions. */
 #define MOST_SEARCHES 1024
 /* Registers that instructions may name in all, for each byte of the program. */
@@ -576,6 +578,7 @@ static et_error verify_plan(const et_program *p, uint32_t plan, uint64_t *left, 
   for (uint32_t i = 0; i < count; i++) {
     et_vector(p, et_item(p, first, i), ET_OPERATOR_NAME, &length);
     if (length == 0) FAIL(ET_ERROR_INVALID_PROGRAM, "operator", i);
+    if (length > MOST_NAME) FAIL(ET_ERROR_NOT_SUPPORTED, "name of an operator", i);
   }
   first = et_vector(p, plan, ET_EXECUTION_PLAN_DELEGATES, &count);
   for (uint32_t i = 0; i < count; i++) {

@@ -1,5 +1,6 @@
 """The runtime in C on this machine: values of et_vm, state, sizes known when it runs, limits and events."""
 
+import time
 from itertools import permutations
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
 from et_vm.devtools.etdump import ETDumpTracer
 from et_vm.devtools.inspector import Inspector
+from et_vm.micro.host import HostLibrary
+from et_vm.micro.kernels import KERNELS, Kernel
 from et_vm.micro.selection import Selection
 from et_vm.program import Program
 from et_vm.tracer import RecordingTracer
@@ -147,10 +150,18 @@ def test_etdump(tmp_path):
     assert "Method::execute" in names
 
 
-def refused(folder: Path, build: Build, *inputs: np.ndarray) -> Error:
-    """The code that an execution on the runtime in C ends with."""
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory: pytest.TempPathFactory) -> HostLibrary:
+    """The runtime with all its kernels."""
+    folder: Path = tmp_path_factory.mktemp("complete")
+    return runtime_of(folder, Selection(dict.fromkeys(kernel.operator for kernel in KERNELS)))
+
+
+def refused(folder: Path | HostLibrary, build: Build, *inputs: np.ndarray) -> Error:
+    """The code that an execution on the runtime in C ends with, which is there or made in a folder."""
     file = build.file()
-    method = runtime_for(folder, file).load(file).load_method("forward")
+    library = runtime_for(folder, file) if isinstance(folder, Path) else folder
+    method = library.load(file).load_method("forward")
     with pytest.raises(ExecutorchError) as caught:
         method.execute(list(inputs))
     return caught.value.code
@@ -198,6 +209,147 @@ def test_output_that_is_an_input(tmp_path, make, sizes):
     build.outputs(*build.plan.inputs[:1])
     arrays = [np.ones(size, np.float32) for size in sizes]
     assert refused(tmp_path, build, *arrays) == Error.InvalidArgument
+
+
+def permuted(build: Build, x: int, out: int) -> None:
+    build.call("aten::permute_copy.out", x, build.ints(1, 0), out, out)
+
+
+def sliced(build: Build, x: int, out: int) -> None:
+    numbers = (build.scalar(0), build.scalar(0), build.scalar(4), build.scalar(1))
+    build.call("aten::slice_copy.Tensor_out", x, *numbers, out, out)
+
+
+def strided(build: Build, x: int, out: int) -> None:
+    build.call("aten::as_strided_copy.out", x, build.ints(4, 4), build.ints(1, 4), build.scalar(0), out, out)
+
+
+def padded(build: Build, x: int, out: int) -> None:
+    build.call("aten::constant_pad_nd.out", x, build.ints(1, -1, 0, 0), build.scalar(0.5), out, out)
+
+
+def averaged(build: Build, x: int, out: int) -> None:
+    no, none = build.scalar(False), build.scalar(None)
+    build.call("aten::mean.out", x, build.ints(2), no, none, out, out)
+
+
+def halved(build: Build, x: int, out: int) -> None:
+    build.call("aten::mul.Scalar_out", x, build.scalar(0.5), out, out)
+
+
+@pytest.mark.parametrize(
+    ("make", "shape", "offset"),
+    [
+        (permuted, (4, 4), 0),
+        (strided, (4, 4), 0),
+        (padded, (4, 4), 0),
+        (averaged, (4, 4, 2), 0),
+        (sliced, (4, 4), 16),
+        (halved, (4, 4), 16),
+    ],
+    ids=["permute", "as_strided", "pad", "mean", "slice", "mul"],
+)
+def test_output_with_memory_of_an_input(complete, make, shape, offset):
+    """By the places that a file gives them: what is written first would be read."""
+    build = Build()
+    x = build.tensor(*shape, offset=offset)
+    out = build.tensor(4, 4, offset=0)
+    make(build, x, out)
+    build.inputs(x)
+    build.outputs(out)
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    assert refused(complete, build, array) == Error.InvalidArgument
+
+
+def written_over(kernel: str, build: Build) -> tuple[int, int]:
+    """A call that writes its result over its first argument: the argument, and the result."""
+    x = build.tensor(3, 4, offset=0)
+    out = build.tensor(3, 4, offset=0)
+    other = build.constant(np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4))
+    arguments = {
+        "add_f32": (other, build.scalar(1)),
+        "sub_f32": (other, build.scalar(1)),
+        "add_scalar_f32": (build.scalar(2.0), build.scalar(1)),
+        "mul_scalar_f32": (build.scalar(2.0),),
+        "hardtanh_f32": (build.scalar(-1.0), build.scalar(1.0)),
+        "softmax_f32": (build.scalar(1), build.scalar(False)),
+        "relu_f32": (),
+        "sigmoid_f32": (),
+        "view_copy": (build.ints(3, 4),),
+    }
+    build.call(kernel_named(kernel).operator, x, *arguments.get(kernel, (other,)), out, out)
+    return x, out
+
+
+def kernel_named(name: str) -> Kernel:
+    return next(one for one in KERNELS if one.name == name)
+
+
+def integers_written_over(kernel: str, build: Build) -> tuple[int, int]:
+    """The same of bytes."""
+    scale, zero, low, high = (build.scalar(number) for number in (0.5, 3, -128, 127))
+    x, out = (build.tensor(3, 4, dtype=ScalarType.CHAR, offset=0) for _ in range(2))
+    other = build.constant(np.arange(-6, 6, dtype=np.int8).reshape(3, 4))
+    grid = (scale, zero)
+    build.call(kernel_named(kernel).operator, x, *grid, other, *grid, *grid, low, high, out, out)
+    return x, out
+
+
+@pytest.mark.parametrize("kernel", [one.name for one in KERNELS if one.in_place])
+def test_output_over_an_input(complete, kernel):
+    """Kernels that planners may give one memory for both have the results that they have with two."""
+    build = Build()
+    integers = kernel.startswith("integer")
+    x, out = (integers_written_over if integers else written_over)(kernel, build)
+    build.inputs(x)
+    build.outputs(out)
+    file = build.file()
+    reference = Program.load(file).load_method("forward")
+    method = complete.load(file).load_method("forward")
+    array = (np.arange(12) - 5).astype(np.int8 if integers else np.float32).reshape(3, 4)
+    np.testing.assert_allclose(method.execute([array])[0], reference.execute([array])[0], rtol=1e-5)
+
+
+def test_shapes_and_orders_written_over(complete):
+    """Elements of one place are then different ones."""
+    for order, shape in (((1, 0), (4, 4)), ((0, 1), (4, 1))):
+        build = Build()
+        x = build.tensor(*shape, offset=0, dim_order=order)
+        y = build.tensor(4, 4)
+        out = build.tensor(4, 4, offset=0)
+        build.call("aten::mul.out", x, y, out, out)
+        build.inputs(x, y)
+        build.outputs(out)
+        arrays = [np.ones(shape, np.float32), np.ones((4, 4), np.float32)]
+        assert refused(complete, build, *arrays) == Error.InvalidArgument
+
+
+def test_loading_takes_linear_time(complete):
+    """Tensors without memory, and outputs: as many pairs as a quadratic search would take half a minute for."""
+    build = Build()
+    one, count = build.scalar(1), 60_000
+    tensors = [build.tensor(2, planned=False) for _ in range(count)]
+    for tensor in tensors:
+        build.move(one, tensor)
+    build.outputs(*[one] * count)
+    program = complete.load(build.file())
+    start = time.process_time()
+    program.load_method("forward")
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("what", ["outputs of a call", "name of an operator"])
+def test_limits_of_a_call(complete, what):
+    """What is looked at once for each argument, or each call."""
+    build = Build()
+    if what == "outputs of a call":
+        build.call("aten::many.out", build.tensors(*(build.tensor(1) for _ in range(257))))
+    else:
+        build.call(f"aten::{'x' * 256}.out", build.tensor(1))
+    build.outputs(build.scalar(1))
+    with pytest.raises(ExecutorchError, match=what) as caught:
+        complete.load(build.file()).load_method("forward")
+    assert caught.value.code == Error.NotSupported
 
 
 def test_products_of_nothing(tmp_path):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from et_ir.targets.lookup import TARGETS, find_target
 from et_schema.errors import Error, ExecutorchError, MissingOperator
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.prims import PRIMS
@@ -106,3 +107,11 @@ def test_tables():
     prims = [name for name in PRIMS if name.partition("::")[2] not in WITHOUT]
     text = runtime_sources(Selection(dict.fromkeys(prims)))["et_selected.c"]
     assert text.count(", et_prim_") == len(prims)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_kernels_that_work_in_place(target: str):
+    """What planners give one memory for, the kernels in C accept."""
+    table = find_target(target).in_place
+    own = {kernel.operator: kernel.in_place for kernel in KERNELS}
+    assert [name for name in own if name in table and not own[name]] == []
