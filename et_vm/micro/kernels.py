@@ -112,6 +112,9 @@ KERNELS: Final[tuple[Kernel, ...]] = (
     _layer("integer::linear.out", "integer_linear"),
     _layer("integer::convolution.out", "integer_convolution"),
     _integer("integer::max_pool2d.out", "integer_max_pool2d"),
+    _integer("integer::avg_pool2d.out", "integer_avg_pool2d"),
+    _integer("integer::mean.dim_out", "integer_mean"),
+    Kernel("integer::lookup.out", "integer_lookup", (_I8,)),
     _integer("integer::add.out", "integer_add")._replace(in_place=True),
     _integer("integer::mul.out", "integer_mul")._replace(in_place=True),
 )

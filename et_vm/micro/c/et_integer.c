@@ -42,8 +42,13 @@ static et_error grid_of(const et_call *call, uint32_t at, et_grid *grid) {
 #endif
 
 #if defined ET_KERNEL_INTEGER_LINEAR || defined ET_KERNEL_INTEGER_CONVOLUTION
-/* Products of a number with its zero point and a weight, which are at most 255 * 128, whose sum fits 32 bits. */
-#define MOST_PRODUCTS 65793
+#ifdef __ARM_FEATURE_SIMD32
+#include <arm_acle.h>
+#endif
+
+/* Activations that are read at once, for this many filters. */
+#define COLUMN 96
+#define FILTERS 16
 
 typedef struct et_layer {
   const et_tensor *input, *weight, *scales, *bias;
@@ -94,8 +99,193 @@ static et_coefficients coefficients_of(const et_layer *layer, int32_t filter) {
   return found;
 }
 
-static int8_t result_of(const et_layer *layer, const et_coefficients *numbers, int64_t sum) {
-  return on_grid(&layer->grid, (double)(sum + numbers->addend) * numbers->factor + numbers->offset);
+/* The same in integers: ((sum + addend) * factor + offset) / 2 ** shift. The shift is 0 where they do not fit. */
+typedef struct et_fixed {
+  int64_t offset;
+  int32_t factor, addend, shift;
+} et_fixed;
+
+static et_fixed fixed_of(const et_coefficients *numbers) {
+  union {
+    double number;
+    uint64_t bits;
+  } factor = {numbers->factor}, power;
+  et_fixed found = {0, 0, (int32_t)numbers->addend, 0};
+  /* Of a negative number, or one that is not finite, it is below. */
+  int32_t shift = 1023 + 30 - (int32_t)(factor.bits >> 52);
+  if (shift < 1 || shift > 60) return found;
+  power.bits = (uint64_t)(1023 + shift) << 52;
+  double offset = numbers->offset * power.number;
+  if (!(offset < 0x1p60 && offset > -0x1p60)) return found;
+  found.factor = (int32_t)((factor.bits & 0xfffffffffffff) >> 22) | 1 << 30;
+  found.offset = (int64_t)offset;
+  found.shift = shift;
+  return found;
+}
+
+/* Double precision takes a processor that has none for it hundreds of instructions. It is left to sums whose results are so
+ * close to the middle of two integers that less would not tell which one is next: factor and offset are exact to one unit,
+ * and of what double precision rounds, less than 4096 units are lost. */
+static int8_t result_of(const et_layer *layer, const et_fixed *fixed, int32_t filter, int64_t sum) {
+  int64_t all = sum + fixed->addend;
+  if (fixed->shift != 0 && all == (int32_t)all) {
+    int64_t half = (int64_t)1 << (fixed->shift - 1), error = (all < 0 ? -all : all) + 4096;
+    int64_t exact = (int64_t)(int32_t)all * fixed->factor + fixed->offset + half, rest = exact & (2 * half - 1);
+    if (rest > error && rest < 2 * half - error) {
+      int32_t least = layer->grid.least - layer->grid.zero_point, most = layer->grid.most - layer->grid.zero_point;
+      exact >>= fixed->shift;
+      return (int8_t)((exact < least ? least : exact > most ? most : (int32_t)exact) + layer->grid.zero_point);
+    }
+  }
+  et_coefficients numbers = coefficients_of(layer, filter);
+  return on_grid(&layer->grid, (double)all * numbers.factor + numbers.offset);
+}
+
+/* What is under a window, element after element in an order of its channels, rows and columns: places, and bounds within
+ * which there is something. */
+typedef struct et_view {
+  const int8_t *from;
+  size_t start, steps[3];
+  int32_t sizes[3], first[3], end[3], index[3];
+} et_view;
+
+/* The next elements, less their zero point; their number. */
+static int32_t gathered(et_view *view, int32_t zero_point, int16_t *to) {
+  int32_t count = 0, *at = view->index;
+  while (count < COLUMN && at[0] < view->sizes[0]) {
+    bool inside = at[0] >= view->first[0] && at[0] < view->end[0] && at[1] >= view->first[1] && at[1] < view->end[1];
+    size_t place = view->start + (size_t)at[0] * view->steps[0] + (size_t)at[1] * view->steps[1] + (size_t)at[2] * view->steps[2];
+    int32_t size = view->sizes[2] - at[2] < COLUMN - count ? view->sizes[2] : at[2] + COLUMN - count;
+    int32_t first = inside ? view->first[2] : size, end = view->end[2];
+    for (int32_t i = at[2]; i < size; i++, place += view->steps[2])
+      to[count++] = i >= first && i < end ? (int16_t)(view->from[place] - zero_point) : 0;
+    at[2] = size;
+    if (size < view->sizes[2]) continue;
+    at[2] = 0;
+    if (++at[1] < view->sizes[1]) continue;
+    at[1] = 0;
+    at[0]++;
+  }
+  return count;
+}
+
+/* By fours, activations are in the order in which instructions widen weights: 0, 2, 1, 3. */
+static void interleave(int16_t *column, int32_t count) {
+#ifdef __ARM_FEATURE_SIMD32
+  for (int32_t i = 0; i + 4 <= count; i += 4) {
+    int16_t kept = column[i + 1];
+    column[i + 1] = column[i + 2];
+    column[i + 2] = kept;
+  }
+#else
+  (void)column;
+  (void)count;
+#endif
+}
+
+static int32_t dot(const int16_t *column, const int8_t *weights, int32_t count) {
+  int32_t sum = 0;
+#ifdef __ARM_FEATURE_SIMD32
+  for (; count >= 4; count -= 4, column += 4, weights += 4) {
+    int32_t pairs[2];
+    uint32_t bytes;
+    __builtin_memcpy(pairs, column, 8);
+    __builtin_memcpy(&bytes, weights, 4);
+    sum = __smlad(__sxtb16((int32_t)bytes), pairs[0], sum);
+    sum = __smlad(__sxtb16((int32_t)(bytes >> 8 | bytes << 24)), pairs[1], sum);
+  }
+#endif
+  for (; count > 0; count--) sum += *column++ * *weights++;
+  return sum;
+}
+
+/* A layer as a window over images, with strides of images, filters and results. */
+typedef struct et_windows {
+  et_window window;
+  size_t x[4], f[4], z[4];
+  size_t batch;
+  int32_t channels, groups;
+} et_windows;
+
+/* Windows, from the start, of some filters of a group. */
+static void run_filters(const et_layer *layer, const et_windows *all, int8_t *out, int32_t first, int32_t count) {
+  const et_window *w = &all->window;
+  size_t down = (size_t)w->dilation[0] * all->x[2], across = (size_t)w->dilation[1] * all->x[3], run = 1;
+  const size_t steps[3] = {all->x[1], down, across};
+  const int32_t sizes[3] = {all->channels, w->kernel[0], w->kernel[1]};
+  int32_t per_group = layer->weight->sizes[0] / all->groups, order[3] = {0, 1, 2};
+  et_fixed fixed[FILTERS];
+  et_view view = {.from = (const int8_t *)layer->input->data}, filter = {.from = (const int8_t *)layer->weight->data};
+  bool packed = true;
+  /* As weights are in memory, so that a filter is read from its start to its end; dimensions of one element first. */
+  for (int32_t i = 1; i < 3; i++)
+    for (int32_t j = i; j > 0; j--) {
+      int32_t outer = order[j - 1], inner = order[j];
+      if (sizes[outer] == 1 || (sizes[inner] != 1 && all->f[outer + 1] >= all->f[inner + 1])) break;
+      order[j - 1] = inner;
+      order[j] = outer;
+    }
+  for (int32_t i = 3; i-- > 0;) {
+    view.sizes[i] = filter.sizes[i] = filter.end[i] = sizes[order[i]];
+    view.steps[i] = steps[order[i]];
+    filter.steps[i] = all->f[order[i] + 1];
+    packed = packed && (sizes[order[i]] == 1 || filter.steps[i] == run);
+    run *= (size_t)sizes[order[i]];
+  }
+  for (int32_t k = 0; k < count; k++) {
+    et_coefficients numbers = coefficients_of(layer, first + k);
+    fixed[k] = fixed_of(&numbers);
+  }
+  for (size_t n = 0; n < all->batch; n++)
+    for (int32_t i = 0; i < w->out[0]; i++) {
+      int32_t from[3] = {0}, to[3] = {all->channels}, some;
+      et_taps(w, 0, i, &from[1], &to[1]);
+      for (int32_t j = 0; j < w->out[1]; j++) {
+        int16_t column[COLUMN], spare[COLUMN];
+        int64_t sums[FILTERS] = {0};
+        size_t done = 0;
+        et_taps(w, 1, j, &from[2], &to[2]);
+        for (int32_t dim = 0; dim < 3; dim++) {
+          view.index[dim] = 0;
+          view.first[dim] = from[order[dim]];
+          view.end[dim] = to[order[dim]];
+        }
+        /* Where nothing is, this is no place; those of others follow from it. */
+        view.start = n * all->x[0] + (size_t)(first / per_group * all->channels) * all->x[1] +
+                     (size_t)(i * w->stride[0] - w->padding[0]) * all->x[2] + (size_t)(j * w->stride[1] - w->padding[1]) * all->x[3];
+        while ((some = gathered(&view, layer->zero_point, column)) != 0) {
+          interleave(column, some);
+          for (int32_t k = 0; k < count; k++) {
+            const int8_t *weights = filter.from + (size_t)(first + k) * all->f[0] + done;
+            if (!packed) {
+              filter.start = (size_t)(first + k) * all->f[0];
+              for (int32_t dim = 0, rest = (int32_t)done; dim < 3; dim++) {
+                int32_t inner = dim == 0 ? filter.sizes[1] * filter.sizes[2] : dim == 1 ? filter.sizes[2] : 1;
+                filter.index[dim] = rest / inner;
+                rest %= inner;
+              }
+              (void)gathered(&filter, 0, spare);
+              for (int32_t at = 0; at < some; at++) ((int8_t *)spare)[at] = (int8_t)spare[at];
+              weights = (const int8_t *)spare;
+            }
+            sums[k] += dot(column, weights, some);
+          }
+          done += (size_t)some;
+        }
+        int8_t *pixel = out + n * all->z[0] + (size_t)i * all->z[2] + (size_t)j * all->z[3];
+        for (int32_t k = 0; k < count; k++)
+          pixel[(size_t)(first + k) * all->z[1]] = result_of(layer, &fixed[k], first + k, sums[k]);
+      }
+    }
+}
+
+static void run_layer(const et_layer *layer, const et_windows *all, et_tensor *out) {
+  int32_t per_group = layer->weight->sizes[0] / all->groups;
+  for (int32_t first = 0; first < layer->weight->sizes[0];) {
+    int32_t left = per_group - first % per_group, count = left < FILTERS ? left : FILTERS;
+    run_filters(layer, all, (int8_t *)out->data, first, count);
+    first += count;
+  }
 }
 #endif
 
@@ -116,19 +306,15 @@ et_error et_integer_linear(const et_call *call) {
   status = et_resize(out, input->rank, sizes);
   if (status != ET_ERROR_OK) return status;
   et_strides(weight, f);
-  size_t rows = 1;
-  for (uint32_t i = 0; i + 1 < input->rank; i++) rows *= (size_t)input->sizes[i];
-  const int8_t *matrix = (const int8_t *)weight->data;
-  for (int32_t k = 0; k < filters; k++) {
-    et_coefficients numbers = coefficients_of(&layer, k);
-    for (size_t row = 0; row < rows; row++) {
-      const int8_t *from = (const int8_t *)input->data + row * (size_t)columns;
-      const int8_t *other = matrix + (size_t)k * f[0];
-      int64_t sum = 0;
-      for (int32_t i = 0; i < columns; i++, other += f[1]) sum += (int64_t)((from[i] - layer.zero_point) * *other);
-      ((int8_t *)out->data)[row * (size_t)filters + (size_t)k] = result_of(&layer, &numbers, sum);
-    }
-  }
+  et_windows all = {.window = {{1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {1, 1}},
+                    .x = {(size_t)columns, 1, 0, 0},
+                    .f = {f[0], f[1], 0, 0},
+                    .z = {(size_t)filters, 1, 0, 0},
+                    .batch = 1,
+                    .channels = columns,
+                    .groups = 1};
+  for (uint32_t i = 0; i + 1 < input->rank; i++) all.batch *= (size_t)input->sizes[i];
+  run_layer(&layer, &all, out);
   return ET_ERROR_OK;
 }
 #endif
@@ -136,71 +322,63 @@ et_error et_integer_linear(const et_call *call) {
 #ifdef ET_KERNEL_INTEGER_CONVOLUTION
 et_error et_integer_convolution(const et_call *call) {
   et_layer layer;
-  et_window w;
+  et_windows all;
   et_tensor *out = et_tensor_arg(call, 14);
   int64_t groups = et_int_arg(call, 9);
   et_error status = layer_of(call, 10, &layer);
-  if (status == ET_ERROR_OK) status = et_convolved(call, layer.input, layer.weight, 6, groups, out, &w);
+  if (status == ET_ERROR_OK) status = et_convolved(call, layer.input, layer.weight, 6, groups, out, &all.window);
   if (status != ET_ERROR_OK) return status;
-  const et_tensor *input = layer.input, *weight = layer.weight;
-  size_t x[4], f[4], z[4];
-  et_image_strides(input, x);
-  et_image_strides(weight, f);
-  et_image_strides(out, z);
-  const int8_t *from = (const int8_t *)input->data, *filters = (const int8_t *)weight->data;
-  int32_t channels = weight->sizes[1], per_group = (int32_t)(weight->sizes[0] / groups);
-  size_t down = (size_t)w.dilation[0] * x[2], across = (size_t)w.dilation[1] * x[3];
-  int32_t zero_point = layer.zero_point;
-  if (channels > MOST_PRODUCTS) return ET_ERROR_NOT_SUPPORTED;
-  for (int32_t n = 0; n < input->sizes[0]; n++)
-    for (int32_t k = 0; k < weight->sizes[0]; k++) {
-      et_coefficients numbers = coefficients_of(&layer, k);
-      for (int32_t i = 0; i < w.out[0]; i++)
-        for (int32_t j = 0; j < w.out[1]; j++) {
-          int32_t top, bottom, left, right;
-          et_taps(&w, 0, i, &top, &bottom);
-          et_taps(&w, 1, j, &left, &right);
-          int64_t sum = 0;
-          /* The first tap inside: the places of the others follow from it. */
-          size_t row = (size_t)(i * w.stride[0] - w.padding[0] + top * w.dilation[0]);
-          size_t column = (size_t)(j * w.stride[1] - w.padding[1] + left * w.dilation[1]);
-          size_t start = (size_t)n * x[0] + (size_t)(k / per_group * channels) * x[1] + row * x[2] + column * x[3];
-          size_t filter = (size_t)k * f[0] + (size_t)top * f[2] + (size_t)left * f[3];
-          for (int32_t u = top; u < bottom; u++, start += down, filter += f[2])
-            for (int32_t v = left; v < right; v++) {
-              const int8_t *one = from + start + (size_t)(v - left) * across, *other = filters + filter + (size_t)(v - left) * f[3];
-              /* Channels are more than taps, and their part of the sum fits 32 bits. */
-              int32_t part = 0;
-              for (int32_t c = 0; c < channels; c++, one += x[1], other += f[1]) part += (*one - zero_point) * *other;
-              sum += part;
-            }
-          ((int8_t *)out->data)[(size_t)n * z[0] + (size_t)k * z[1] + (size_t)i * z[2] + (size_t)j * z[3]] =
-              result_of(&layer, &numbers, sum);
-        }
-    }
+  et_image_strides(layer.input, all.x);
+  et_image_strides(layer.weight, all.f);
+  et_image_strides(out, all.z);
+  all.batch = (size_t)layer.input->sizes[0];
+  all.channels = layer.weight->sizes[1];
+  all.groups = (int32_t)groups;
+  run_layer(&layer, &all, out);
   return ET_ERROR_OK;
 }
 #endif
 
-#ifdef ET_KERNEL_INTEGER_MAX_POOL2D
-et_error et_integer_max_pool2d(const et_call *call) {
+#if defined ET_KERNEL_INTEGER_MAX_POOL2D || defined ET_KERNEL_INTEGER_AVG_POOL2D
+/* Places along a dimension that a window covers with the padding, which averages divide by. */
+static int64_t covered(const et_window *w, uint32_t dim, int32_t place) {
+  int64_t start = place * w->stride[dim] - w->padding[dim], end = w->in[dim] + w->padding[dim];
+  return (start + w->kernel[dim] < end ? start + w->kernel[dim] : end) - start;
+}
+
+/* A pool with the size of its window from argument `at` on, followed by its geometry and whether sizes are rounded up. */
+static et_error pool(const et_call *call, uint32_t at, et_tensor *out, et_windowed kind) {
   const et_tensor *input = et_tensor_arg(call, 0);
-  et_tensor *out = et_tensor_arg(call, 6);
   int64_t kernel[2];
   int32_t taps[2], sizes[4];
   uint32_t count;
   et_window w;
-  et_error status = et_ints_arg(call, 1, kernel, 2, &count);
+  et_grid grid = {0, 0, 0, 0};
+  bool averages = kind == ET_AVG_POOL, padded = false;
+  double scale = 0;
+  int64_t zero = 0, divisor = 0;
+  et_error status = et_ints_arg(call, at, kernel, 2, &count);
   if (status != ET_ERROR_OK) return status;
   if (input->rank != 3 && input->rank != 4) return ET_ERROR_INVALID_ARGUMENT;
   if (count == 0 || kernel[0] < 1 || kernel[0] > INT32_MAX) return ET_ERROR_INVALID_ARGUMENT;
   if (count == 1) kernel[1] = kernel[0];
   if (kernel[1] < 1 || kernel[1] > INT32_MAX) return ET_ERROR_INVALID_ARGUMENT;
+  if (averages) {
+    scale = et_real_arg(call, 1);
+    zero = et_int_arg(call, 2);
+    padded = et_bool_arg(call, at + 4);
+    if (et_arg(call, at + 5)->kind != ET_KIND_NULL) divisor = et_int_arg(call, at + 5);
+    if (!finite_scale(scale) || !is_point(zero)) return ET_ERROR_INVALID_ARGUMENT;
+    if (et_arg(call, at + 5)->kind != ET_KIND_NULL && divisor == 0) return ET_ERROR_INVALID_ARGUMENT;
+    status = grid_of(call, at + 6, &grid);
+    if (status != ET_ERROR_OK) return status;
+  }
   taps[0] = (int32_t)kernel[0];
   taps[1] = (int32_t)kernel[1];
   uint32_t rank = input->rank, c = rank - 3u;
   if (input->sizes[c] < 1) return ET_ERROR_INVALID_ARGUMENT;
-  status = et_window_of(call, 2, 2, input->sizes + rank - 2, taps, et_bool_arg(call, 5), true, &w);
+  bool ceil = et_bool_arg(call, averages ? at + 3 : at + 4);
+  status = et_window_of(call, at + 1, 2, input->sizes + rank - 2, taps, ceil, kind, &w);
   if (status != ET_ERROR_OK) return status;
   et_copy(sizes, input->sizes, rank * sizeof *sizes);
   sizes[rank - 2] = w.out[0];
@@ -213,23 +391,95 @@ et_error et_integer_max_pool2d(const et_call *call) {
   size_t batches = rank == 4 ? (size_t)sizes[0] : 1, channels = (size_t)sizes[c];
   const int8_t *from = (const int8_t *)input->data;
   for (size_t n = 0; n < batches; n++)
-    for (size_t k = 0; k < channels; k++)
-      for (int32_t i = 0; i < w.out[0]; i++)
-        for (int32_t j = 0; j < w.out[1]; j++) {
-          int32_t top, bottom, left, right;
-          int8_t most = -128;
-          et_taps(&w, 0, i, &top, &bottom);
-          et_taps(&w, 1, j, &left, &right);
-          size_t plane = k * x[c] + (rank == 4 ? n * x[0] : 0), place = k * z[c] + (rank == 4 ? n * z[0] : 0);
-          for (int32_t u = top; u < bottom; u++)
-            for (int32_t v = left; v < right; v++) {
-              size_t row = (size_t)(i * w.stride[0] - w.padding[0] + u * w.dilation[0]);
-              size_t column = (size_t)(j * w.stride[1] - w.padding[1] + v * w.dilation[1]);
-              int8_t one = from[plane + row * x[c + 1] + column * x[c + 2]];
+    for (int32_t i = 0; i < w.out[0]; i++)
+      for (int32_t j = 0; j < w.out[1]; j++) {
+        int32_t top, bottom, left, right;
+        et_taps(&w, 0, i, &top, &bottom);
+        et_taps(&w, 1, j, &left, &right);
+        size_t row = (size_t)(i * w.stride[0] - w.padding[0]), column = (size_t)(j * w.stride[1] - w.padding[1]);
+        size_t start = (rank == 4 ? n * x[0] : 0) + row * x[c + 1] + column * x[c + 2];
+        size_t place = (rank == 4 ? n * z[0] : 0) + (size_t)i * z[c + 1] + (size_t)j * z[c + 2];
+        size_t down = (size_t)w.dilation[0] * x[c + 1], across = (size_t)w.dilation[1] * x[c + 2];
+        for (size_t k = 0; k < channels; k++) {
+          int32_t most = -128;
+          int64_t sum = 0;
+          for (int32_t u = top; u < bottom; u++) {
+            size_t here = start + k * x[c] + (size_t)u * down + (size_t)left * across;
+            for (int32_t v = left; v < right; v++, here += across) {
+              int32_t one = from[here];
               most = one > most ? one : most;
+              sum += one;
             }
-          ((int8_t *)out->data)[place + (size_t)i * z[c + 1] + (size_t)j * z[c + 2]] = most;
+          }
+          if (averages) {
+            int64_t inside = (int64_t)(bottom - top) * (right - left), by = divisor;
+            if (by == 0) by = padded ? covered(&w, 0, i) * covered(&w, 1, j) : inside;
+            most = on_grid(&grid, (double)(sum - zero * inside) * (scale / (grid.scale * (double)by)));
+          }
+          ((int8_t *)out->data)[place + k * z[c]] = (int8_t)most;
         }
+      }
+  return ET_ERROR_OK;
+}
+#endif
+#ifdef ET_KERNEL_INTEGER_MAX_POOL2D
+et_error et_integer_max_pool2d(const et_call *call) { return pool(call, 1, et_tensor_arg(call, 6), ET_MAX_POOL); }
+#endif
+#ifdef ET_KERNEL_INTEGER_AVG_POOL2D
+et_error et_integer_avg_pool2d(const et_call *call) { return pool(call, 3, et_tensor_arg(call, 13), ET_AVG_POOL); }
+#endif
+
+#ifdef ET_KERNEL_INTEGER_MEAN
+et_error et_integer_mean(const et_call *call) {
+  const et_tensor *input = et_tensor_arg(call, 0);
+  et_tensor *out = et_tensor_arg(call, 9);
+  double scale = et_real_arg(call, 1);
+  int64_t zero = et_int_arg(call, 2);
+  size_t x[ET_MAX_RANK];
+  uint32_t kept[ET_MAX_RANK], count = 0;
+  et_reduction of;
+  et_grid grid;
+  if (!finite_scale(scale) || !is_point(zero)) return ET_ERROR_INVALID_ARGUMENT;
+  et_error status = grid_of(call, 5, &grid);
+  if (status == ET_ERROR_OK) status = et_reduction_of(call, 3, input, out, &of);
+  if (status != ET_ERROR_OK) return status;
+  et_strides(input, x);
+  /* Over the result, and for each of its elements over the dimensions that are reduced. */
+  et_walk walk, inner = {.rank = 0};
+  for (uint32_t dim = 0; dim < input->rank; dim++) {
+    bool gone = (of.dims >> dim & 1) != 0;
+    if (!gone || of.keep) kept[count++] = dim;
+    if (!gone) continue;
+    inner.sizes[inner.rank] = input->sizes[dim];
+    inner.strides[0][inner.rank++] = x[dim];
+  }
+  double factor = scale / (grid.scale * (double)of.number);
+  et_walk_start(&walk, out, NULL, NULL);
+  for (uint32_t k = 0; k < out->rank; k++) {
+    uint32_t dim = kept[out->dim_order[k]];
+    walk.strides[1][k] = (of.dims >> dim & 1) != 0 ? 0 : x[dim];
+  }
+  for (; walk.left != 0; et_walk_next(&walk)) {
+    int64_t sum = 0;
+    /* Behind the last one it is at the first again. */
+    for (inner.left = of.number; inner.left != 0; et_walk_next(&inner))
+      sum += ((const int8_t *)input->data)[walk.place[1] + inner.place[0]];
+    ((int8_t *)out->data)[walk.place[0]] = on_grid(&grid, (double)(sum - zero * (int64_t)of.number) * factor);
+  }
+  return ET_ERROR_OK;
+}
+#endif
+
+#ifdef ET_KERNEL_INTEGER_LOOKUP
+et_error et_integer_lookup(const et_call *call) {
+  const et_tensor *input = et_tensor_arg(call, 0), *table = et_tensor_arg(call, 1);
+  et_tensor *out = et_tensor_arg(call, 2);
+  if (table->rank != 1 || table->sizes[0] != 256) return ET_ERROR_INVALID_ARGUMENT;
+  et_error status = et_resize_like(out, input);
+  if (status != ET_ERROR_OK) return status;
+  et_walk walk;
+  for (et_walk_start(&walk, out, input, NULL); walk.left != 0; et_walk_next(&walk))
+    ((int8_t *)out->data)[walk.place[0]] = ((const int8_t *)table->data)[((const int8_t *)input->data)[walk.place[1]] + 128];
   return ET_ERROR_OK;
 }
 #endif

@@ -179,10 +179,12 @@ typedef struct et_window {
   int64_t stride[2], padding[2], dilation[2];
 } et_window;
 
-/* Its geometry, of a call with strides, padding and dilation from argument `first` on. A pool without strides has windows
- * side by side. */
+typedef enum et_windowed { ET_CONVOLUTION, ET_MAX_POOL, ET_AVG_POOL } et_windowed;
+
+/* Its geometry, of a call with strides, padding and, unless it is an average, dilation from argument `first` on. A pool
+ * without strides has windows side by side. */
 et_error et_window_of(const et_call *call, uint32_t first, uint32_t dims, const int32_t *in, const int32_t *kernel, bool ceil,
-                      bool pooled, et_window *window);
+                      et_windowed kind, et_window *window);
 /* The same for a convolution, with the shape of its result. */
 et_error et_convolved(const et_call *call, const et_tensor *input, const et_tensor *weight, uint32_t at, int64_t groups,
                       et_tensor *out, et_window *window);
@@ -190,6 +192,15 @@ et_error et_convolved(const et_call *call, const et_tensor *input, const et_tens
 void et_image_strides(const et_tensor *image, size_t *strides);
 /* Of the taps of a window along a dimension, those inside of the image. */
 void et_taps(const et_window *window, uint32_t dim, int32_t place, int32_t *first, int32_t *end);
+
+/* A reduction: which dimensions are reduced, as bits, and the number of elements that become one. */
+typedef struct et_reduction {
+  uint32_t dims;
+  size_t number;
+  bool keep; /* whether the result has them, too, of size 1 */
+} et_reduction;
+/* That of a call whose list of dimensions is argument `at`, followed by `keepdim`, with the shape of its result. */
+et_error et_reduction_of(const et_call *call, uint32_t at, const et_tensor *self, et_tensor *out, et_reduction *reduction);
 
 float et_exp(float x);
 

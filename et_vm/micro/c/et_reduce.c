@@ -55,16 +55,13 @@ et_error et_softmax_f32(const et_call *call) {
 }
 #endif
 
-#ifdef ET_KERNEL_MEAN_F32
-et_error et_mean_f32(const et_call *call) {
-  const et_tensor *self = et_tensor_arg(call, 0);
-  et_tensor *out = et_tensor_arg(call, 4);
+#if defined ET_KERNEL_MEAN_F32 || defined ET_KERNEL_INTEGER_MEAN
+et_error et_reduction_of(const et_call *call, uint32_t at, const et_tensor *self, et_tensor *out, et_reduction *reduction) {
   int64_t dims[ET_MAX_RANK];
   int32_t sizes[ET_MAX_RANK];
-  size_t x[ET_MAX_RANK], z[ET_MAX_RANK];
   uint32_t count, reduced = 0, rank = 0;
-  bool keep = et_bool_arg(call, 2);
-  et_error status = et_ints_arg(call, 1, dims, ET_MAX_RANK, &count);
+  bool keep = et_bool_arg(call, at + 1);
+  et_error status = et_ints_arg(call, at, dims, ET_MAX_RANK, &count);
   if (status != ET_ERROR_OK) return status;
   for (uint32_t i = 0; i < count; i++) {
     int64_t most = self->rank == 0 ? 1 : self->rank, dim = dims[i] < 0 ? dims[i] + most : dims[i];
@@ -78,9 +75,19 @@ et_error et_mean_f32(const et_call *call) {
     if (gone) number *= (size_t)self->sizes[i];
     if (!gone || keep) sizes[rank++] = gone ? 1 : self->sizes[i];
   }
-  status = et_resize(out, rank, sizes);
+  *reduction = (et_reduction){reduced, number, keep};
+  return et_resize(out, rank, sizes);
+}
+#endif
+
+#ifdef ET_KERNEL_MEAN_F32
+et_error et_mean_f32(const et_call *call) {
+  const et_tensor *self = et_tensor_arg(call, 0);
+  et_tensor *out = et_tensor_arg(call, 4);
+  et_reduction of;
+  size_t z[ET_MAX_RANK];
+  et_error status = et_reduction_of(call, 1, self, out, &of);
   if (status != ET_ERROR_OK) return status;
-  et_strides(self, x);
   et_strides(out, z);
   const float *from = (const float *)(const void *)self->data;
   float *to = (float *)(void *)out->data;
@@ -89,11 +96,11 @@ et_error et_mean_f32(const et_call *call) {
   et_walk_start(&walk, self, NULL, NULL);
   for (uint32_t k = 0; k < self->rank; k++) {
     uint32_t dim = self->dim_order[k], place = dim;
-    for (uint32_t i = 0; !keep && i < dim; i++) place -= reduced >> i & 1;
-    walk.strides[1][k] = (reduced >> dim & 1) != 0 ? 0 : z[place];
+    for (uint32_t i = 0; !of.keep && i < dim; i++) place -= of.dims >> i & 1;
+    walk.strides[1][k] = (of.dims >> dim & 1) != 0 ? 0 : z[place];
   }
   for (; walk.left != 0; et_walk_next(&walk)) to[walk.place[1]] += from[walk.place[0]];
-  for (size_t i = 0; i < et_numel(out); i++) to[i] /= (float)number;
+  for (size_t i = 0; i < et_numel(out); i++) to[i] /= (float)of.number;
   return ET_ERROR_OK;
 }
 #endif

@@ -20,8 +20,9 @@ static et_error spread(const et_call *call, uint32_t at, uint32_t dims, int64_t 
   return ET_ERROR_OK;
 }
 
-et_error et_window_of(const et_call *call, uint32_t first, uint32_t dims, const int32_t *in, const int32_t *kernel, bool ceil, bool pooled, et_window *window) {
+et_error et_window_of(const et_call *call, uint32_t first, uint32_t dims, const int32_t *in, const int32_t *kernel, bool ceil, et_windowed kind, et_window *window) {
   et_window *w = window;
+  bool pooled = kind != ET_CONVOLUTION;
   for (uint32_t i = 0; i < 2; i++) {
     bool here = i + dims >= 2;
     w->in[i] = here ? in[i + dims - 2] : 1;
@@ -34,7 +35,7 @@ et_error et_window_of(const et_call *call, uint32_t first, uint32_t dims, const 
   et_error status = ET_ERROR_OK;
   if (!(pooled && et_arg(call, first)->count == 0)) status = spread(call, first, dims, 1, 0, w->stride);
   if (status == ET_ERROR_OK) status = spread(call, first + 1, dims, 0, 0, w->padding);
-  if (status == ET_ERROR_OK) status = spread(call, first + 2, dims, 1, 0, w->dilation);
+  if (status == ET_ERROR_OK && kind != ET_AVG_POOL) status = spread(call, first + 2, dims, 1, 0, w->dilation);
   if (status != ET_ERROR_OK) return status;
   if (dims == 1) {
     w->stride[0] = w->dilation[0] = 1;
@@ -79,7 +80,7 @@ et_error et_convolved(const et_call *call, const et_tensor *input, const et_tens
       weight->sizes[1] != input->sizes[1] / groups || input->sizes[1] < 1)
     return ET_ERROR_INVALID_ARGUMENT;
   uint32_t dims = input->rank - 2u;
-  et_error status = et_window_of(call, at, dims, input->sizes + 2, weight->sizes + 2, false, false, window);
+  et_error status = et_window_of(call, at, dims, input->sizes + 2, weight->sizes + 2, false, ET_CONVOLUTION, window);
   if (status != ET_ERROR_OK) return status;
   int32_t sizes[4] = {input->sizes[0], weight->sizes[0], window->out[2 - dims], window->out[1]};
   return et_resize(out, input->rank, sizes);

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import unicorn
+from freestanding_machines import MACHINES
 from micro_programs import arrays, quantized_digits
 from unicorn import arm_const
 
@@ -24,6 +25,8 @@ KERNELS = 20_000
 """Bytes of code and constants that loader, verifier and loop may take."""
 ALL = 40_000
 """With the kernels of the digits network, start-up code and the demo."""
+INSTRUCTIONS = 5_000_000
+"""Of one call, with loading."""
 NOTHING = "operators: {}\net_kernel_metadata: {}\n"
 
 
@@ -64,8 +67,24 @@ def test_code_size(image: bytes, tmp_path: Path):
 def test_digits(image: bytes, file: bytes):
     method = Program.load(file).load_method("forward")
     for array in arrays(4):
-        expected = int(np.argmax(method.execute([array])[0]))
-        assert run(image, file, array) == (Error.Ok, expected)
+        logits = np.asarray(method.execute([array])[0])
+        memory: dict[str, bytes] = {}
+        assert run(image, file, array, memory) == (Error.Ok, int(np.argmax(logits)))
+        start = output_offset(file)
+        assert memory["arena"][start : start + logits.nbytes] == logits.tobytes()
+
+
+def test_instructions(image: bytes, file: bytes):
+    """Of loading and executing the digits network: it has 602,112 multiply-adds."""
+    memory: dict[str, bytes] = {}
+    run(image, file, next(arrays(1)), memory)
+    assert int.from_bytes(memory["instructions"], "little") < INSTRUCTIONS
+
+
+def output_offset(file: bytes) -> int:
+    """The place of the output in its arena."""
+    plan = Program.load(file).pte.program.execution_plan[0]
+    return plan.values[plan.outputs[0]].val.allocation_info.memory_offset_low
 
 
 @pytest.mark.parametrize(
@@ -94,8 +113,12 @@ def test_random_damage(image: bytes, file: bytes):
     assert {Error.Ok, Error.InvalidProgram} <= codes
 
 
-def run(image: bytes, file: bytes, array: np.ndarray) -> tuple[Error, int]:
-    """The error and the digit of the example's main, for a file in its slot."""
+def run(
+    image: bytes, file: bytes, array: np.ndarray, memory: dict[str, bytes] | None = None
+) -> tuple[Error, int]:
+    """The error and the digit of the example's main, for a file in its slot. `memory` gets the arena after it, and the
+    number of executed instructions.
+    """
     engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
     engine.ctl_set_cpu_model(arm_const.UC_CPU_ARM_CORTEX_M4)
     engine.mem_map(FLASH, 64 << 10, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
@@ -115,6 +138,21 @@ def run(image: bytes, file: bytes, array: np.ndarray) -> tuple[Error, int]:
     engine.reg_write(arm_const.UC_ARM_REG_SP, top)
     engine.emu_start(reset, symbols["main"] & ~1)
     engine.mem_write(symbols["image"], array.astype(np.float32).tobytes())
+    executed = 0
+    lengths: dict[tuple[int, int], int] = {}
+
+    def count(_: object, at: int, size: int, *__: object) -> None:
+        nonlocal executed
+        if (at, size) not in lengths:
+            code = bytes(engine.mem_read(at, size))
+            lengths[at, size] = MACHINES["cortex-m4"].instructions(code)
+        executed += lengths[at, size]
+
+    if memory is not None:
+        engine.hook_add(unicorn.UC_HOOK_BLOCK, count)
     engine.emu_start(symbols["main"] | 1, symbols["halt"] & ~1)
+    if memory is not None:
+        memory["arena"] = bytes(engine.mem_read(symbols["arena"], 4096))
+        memory["instructions"] = executed.to_bytes(8, "little")
     found = [struct.unpack("<i", bytes(engine.mem_read(symbols[name], 4)))[0] for name in ("error", "digit")]
     return Error(found[0]), found[1]
