@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -12,7 +13,7 @@ from et_ir.backends.native.kernels.quantization_rules import i8
 from et_ir.backends.native.kernels.windows import Window
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 
-__all__ = ["bordered", "bordered_planes"]
+__all__ = ["bordered", "bordered_planes", "bordered_runs"]
 
 WIDTH = 64
 """Bytes that are copied at once."""
@@ -92,6 +93,54 @@ def bordered_planes(host: Host, image: SSAValue, window: Window, channels: int, 
 
     host.call("border", [source, result], build)
     return target
+
+
+def bordered_runs(host: Host, image: SSAValue, window: Window, value: int) -> SSAValue:
+    """As `bordered`, of images of one channel: pixels of the result have the bytes of four neighbors, their own first.
+
+    A window over these has neighbors of every fourth pixel.
+    """
+    height, width = window.padded_height, window.padded_width
+    target = host.scratch(window.batch * height * width * 4, i8)
+    source = Operand(image, [window.batch, window.in_height, window.in_width])
+    result = Operand(target, [window.batch * height * width * 4])
+    fill = int.from_bytes(bytes([value] * 4), "little", signed=True)
+    type = vector_of(1, element=i32)
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        x, held = buffers
+        y = b.quads(held, [window.batch * height, width])
+        with b.parallel(window.batch * height) as row:
+            number = b.quotient(row, height)
+            line = b.sub(b.remainder(row, height), window.border_y)
+            border = b.splat(fill, type)
+            with b.if_(b.both(b.at_least(line, 0), b.below(line, window.in_height))) as otherwise:
+                end = window.border_x + window.in_width
+                # From the last pixel to the first, each of which has three of the one before.
+                for column in range(end, width):
+                    b.store(border, y, [row, column])
+                with b.for_(0, window.in_width, 1, [border]) as loop:
+                    (before,) = loop.args
+                    place = b.sub(window.in_width - 1, loop.index)
+                    byte = b.load_row(x, [number, line, place], None, 1, i8)
+                    run = _pushed(b, before, b.convert("zext", byte, i32))
+                    b.store(run, y, [row, b.add(place, window.border_x)])
+                    loop.next = [run]
+                (run,) = loop.results
+                for column in reversed(range(window.border_x)):
+                    run = _pushed(b, run, b.splat(value, type))
+                    b.store(run, y, [row, column])
+                with otherwise(), b.for_(0, width) as loop:
+                    b.store(border, y, [row, loop.index])
+
+    host.call("border", [source, result], build)
+    return target
+
+
+def _pushed(b: LoopBuilder, run: SSAValue, byte: SSAValue) -> SSAValue:
+    """Four bytes with another one in front."""
+    shifted = b.value(arith.ShLIOp(run, b.number(8, run.type)))
+    return b.value(arith.OrIOp(shifted, byte))
 
 
 def _fill(b: LoopBuilder, y: SSAValue, row: Index, start: Index, end: Index, value: int) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.borders import bordered, bordered_planes
+from et_ir.backends.native.kernels.borders import bordered, bordered_planes, bordered_runs
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_operands import kernel_operands
 from et_ir.backends.native.kernels.integer_product import (
@@ -42,12 +43,19 @@ def integer_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     padded = -(-channels // QUAD) * QUAD
     value = kernel.outside()[found.activation.operands[0]]
     image = host.buffer(value)
-    if dim_order_of(tensor_type(value)) != NHWC:
+    filters = found.weights.transpose(0, 2, 3, 1)
+    if host.small and channels == 1 and window.width > 1 and window.apart_x == 1:
+        # Fours are of neighbors in a row: channels would be three quarters of zeros.
+        fours = -(-window.width // QUAD)
+        filters = np.pad(filters[..., 0], [(0, 0)] * 2 + [(0, fours * QUAD - window.width)])
+        window = replace(window, width=fours, apart_x=QUAD)
+        source = bordered_runs(host, image, window, found.zero_point)
+    elif dim_order_of(tensor_type(value)) != NHWC:
         source = bordered_planes(host, image, window, channels, found.zero_point)
     else:
         source = bordered(host, image, window, channels, padded, found.zero_point)
-    filters = found.weights.transpose(0, 2, 3, 1)
-    filters = np.pad(filters, [(0, 0)] * 3 + [(0, padded - channels)])
+    if filters.ndim == 4:
+        filters = np.pad(filters, [(0, 0)] * 3 + [(0, padded - channels)])
     inner = window.height * window.width * padded
     rows = window.batch * window.out_height * window.out_width
     tile = integer_tile_rows(window.out_width, host)
@@ -136,13 +144,16 @@ def _accumulate(
         for place, offset in enumerate(runs):
             base = b.add(start, offset)
             before = b.add(b.mul(lines.index, window.width * quads), place * quads)
-            with b.for_(0, run, 1, totals) as loop:
-                right = b.panels(w, column, [b.add(before, loop.index)], width)
-                here = b.add(base, loop.index)
-                loop.next = []
-                for pixel, total in enumerate(loop.args):
-                    element = b.element(x, [number, line, b.add(here, pixel * window.step_x * quads)])
-                    loop.next.append(b.dot(b.broadcast(element, type), right, total))
+            steps = next(one for one in (4, 2, 1) if run % one == 0) if b.small else 1
+            with b.for_(0, run, steps, totals) as loop:
+                loop.next = list(loop.args)
+                for step in range(steps):
+                    inner = b.add(loop.index, step)
+                    right = b.panels(w, column, [b.add(before, inner)], width)
+                    here = b.add(base, inner)
+                    for pixel, total in enumerate(loop.next):
+                        element = b.element(x, [number, line, b.add(here, pixel * window.step_x * quads)])
+                        loop.next[pixel] = b.dot(b.broadcast(element, type), right, total)
             totals = list(loop.results)
         lines.next = totals
     return list(lines.results)

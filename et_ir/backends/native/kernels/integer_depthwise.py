@@ -1,7 +1,8 @@
 """Depthwise convolution kernels of bytes: vectors of channels, four rows of the filter at once.
 
 Bytes of four rows of an image, of one column and channel, are put together in a lane. Each such vector is used by all
-windows that cover the column, with one instruction for each four rows of a column of the filter.
+windows that cover the column, with one instruction for each four rows of a column of the filter. Without vectors, one
+channel after the other is computed, whose filter stays in registers for a row of the image.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.data import Blob
 from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native.types import vector_type
 
 __all__ = ["integer_depthwise_kernel"]
+
+SMALL_TILE = 4
+"""Pixels that are computed at once where registers are few."""
 
 
 def integer_depthwise_kernel(host: Host, kernel: KernelOp) -> None:
@@ -37,23 +42,24 @@ def integer_depthwise_kernel(host: Host, kernel: KernelOp) -> None:
     source = bordered(host, image, window, channels, channels, found.zero_point)
     epilogue = integer_epilogue(host, kernel, found, rows, channels)
     left = Operand(source, [window.batch * window.padded_height, window.padded_width, channels])
-    panels, groups = -(-channels // PANEL), -(-window.height // QUAD)
-    whole = np.zeros((panels * PANEL, groups * QUAD, window.width), np.int8)
+    panel = 1 if host.small else PANEL
+    padded, groups = -(-channels // panel) * panel, -(-window.height // QUAD)
+    whole = np.zeros((padded, groups * QUAD, window.width), np.int8)
     whole[:channels, : window.height] = found.weights[:, 0]
-    packed = whole.reshape(panels * PANEL, groups, QUAD, window.width).transpose(1, 3, 0, 2)
+    packed = whole.reshape(padded, groups, QUAD, window.width).transpose(1, 3, 0, 2)
     blob = Blob.of("packed", np.ascontiguousarray(packed).reshape(-1).view(np.uint8).data)
-    shape = [groups, window.width, panels * PANEL]
+    shape = [groups, window.width, padded]
     right = Operand(host.constant(blob, whole.size // QUAD, i32), shape)
     start = packed_starts(host, found.start())
     result = Operand(host.buffer(kernel.outputs[0]), [rows, channels])
-    most = host.tile_pixels
+    most = SMALL_TILE if host.small else host.tile_pixels
     tiles = -(-window.out_width // most)
     tile = -(-window.out_width // tiles)
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, w, bias, *others, y = buffers
         epilogue.bind(others)
-        _build(b, window, tile, channels, epilogue, (x, w, bias, y))
+        _build(b, window, tile, channels, panel, epilogue, (x, w, bias, y))
 
     host.multiplies_bytes = True
     host.call("integer_depthwise", [left, right, start, *epilogue.operands(host), result], build)
@@ -64,11 +70,13 @@ def _build(
     window: Window,
     tile: int,
     channels: int,
+    panel: int,
     epilogue: IntegerEpilogue,
     buffers: tuple[SSAValue, SSAValue, SSAValue, SSAValue],
 ) -> None:
-    y = buffers[-1]
-    whole = channels // PANEL * PANEL
+    _, w, bias, y = buffers
+    whole = channels // panel * panel
+    type = vector_of(panel, element=i32)
     with b.parallel(window.batch * window.out_height) as row:
         number = b.quotient(row, window.out_height)
         line = b.mul(b.remainder(row, window.out_height), window.step_y)
@@ -76,37 +84,42 @@ def _build(
         first = b.mul(row, window.out_width)
 
         def pixels(channel: Index, mask: SSAValue | None) -> None:
+            start = b.load(bias, [channel], type)
+            weights = [
+                [b.load(w, [group, tap, channel], type) for tap in range(window.width)]
+                for group in range(-(-window.height // QUAD))
+            ]
             with b.for_(0, window.out_width, tile) as loop:
                 left = b.min(loop.index, window.out_width - tile)
-                totals = _tile(b, window, tile, buffers, top, left, channel, mask)
+                totals = _tile(
+                    b, window, tile, buffers[0], weights, [start] * tile, [top, left, channel], mask
+                )
                 for place, total in enumerate(totals):
                     at = [b.add(b.add(first, left), place), channel]
                     epilogue.store_row(b, total, y, at, mask)
 
-        with b.for_(0, whole, PANEL) as inner:
+        with b.for_(0, whole, panel) as inner:
             pixels(inner.index, None)
-        if channels % PANEL:
-            pixels(whole, b.mask(channels - whole, PANEL))
+        if channels % panel:
+            pixels(whole, b.mask(channels - whole, panel))
 
 
 def _tile(
     b: LoopBuilder,
     window: Window,
     tile: int,
-    buffers: tuple[SSAValue, SSAValue, SSAValue, SSAValue],
-    top: Index,
-    left: Index,
-    channel: Index,
+    x: SSAValue,
+    weights: Sequence[Sequence[SSAValue]],
+    totals: list[SSAValue],
+    at: Sequence[Index],
     mask: SSAValue | None,
 ) -> list[SSAValue]:
-    """Sums of neighboring pixels, for a vector of channels."""
-    x, w, bias, _ = buffers
-    type = vector_of(PANEL, element=i32)
-    totals = [b.load(bias, [channel], type)] * tile
+    """Sums of neighboring pixels, for a vector of channels, at a row, a column and a channel."""
+    top, left, channel = at
+    (panel,) = vector_type(totals[0]).get_shape()
     column = b.mul(left, window.step_x)
     for group in range(0, window.height, QUAD):
         lines = range(group, min(group + QUAD, window.height))
-        weights = [b.load(w, [group // QUAD, tap, channel], type) for tap in range(window.width)]
         last = (tile - 1) * window.step_x + (window.width - 1) * window.apart_x
         for place in range(last + 1):
             uses = [
@@ -119,10 +132,10 @@ def _tile(
                 continue
             here = b.add(column, place)
             rows = [
-                b.load_row(x, [b.add(top, line * window.apart_y), here, channel], mask, PANEL, i8)
+                b.load_row(x, [b.add(top, line * window.apart_y), here, channel], mask, panel, i8)
                 for line in lines
             ]
             quads = b.joined_bytes(rows)
             for pixel, tap in uses:
-                totals[pixel] = b.dot(quads, weights[tap], totals[pixel])
+                totals[pixel] = b.dot(quads, weights[group // QUAD][tap], totals[pixel])
     return totals

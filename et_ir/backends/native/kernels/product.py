@@ -277,6 +277,15 @@ def shared_tiles(
     """
     width = sizes.tile_columns
     whole = b.multiple_below(columns, width)
+    if b.small:
+        # There are no threads, and a division for each tile would show.
+        with b.for_(0, whole, width) as group, b.for_(0, tiles) as inner:
+            visit(inner.index, group.index, width, None)
+        if sizes.columns % width:
+            with b.for_(0, tiles) as inner:
+                number = inner.index
+                _last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
+        return
     with b.parallel(b.mul(b.quotient(whole, width), tiles)) as number:
         group = b.quotient(number, tiles)
         visit(b.sub(number, b.mul(group, tiles)), b.mul(group, width), width, None)

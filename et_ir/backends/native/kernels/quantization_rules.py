@@ -24,12 +24,24 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["QUANTIZING", "bounded", "i8", "quantization_rule", "quantizes", "requantized", "whole"]
+__all__ = [
+    "LARGEST_ROUNDED",
+    "QUANTIZING",
+    "bounded",
+    "i8",
+    "quantization_rule",
+    "quantizes",
+    "requantized",
+    "rounded",
+    "whole",
+]
 
 i8: Final = in_registers(ui8)
 MAGIC: Final = 1.5 * 2**23
 """The number whose sum with a smaller one than 2**22 is a whole number: units in its last place are 1."""
 MAGIC_BITS: Final = 0x4B400000
+LARGEST_ROUNDED: Final = 2.0**21
+"""Numbers below may be rounded before they are bounded, which takes integers."""
 
 QUANTIZING: Final = frozenset(
     {"quantized_decomposed.quantize_per_tensor", "quantized_decomposed.dequantize_per_tensor"}
@@ -78,6 +90,18 @@ def requantized(b: LoopBuilder, scaled: SSAValue, low: int, high: int, zero_poin
     type = vector_of(*vector_type(limited).get_shape(), element=i32)
     bits = b.value(vector.BitcastOp(shifted, cast("Any", type)))
     return b.convert("trunc", b.value(arith.AddiOp(bits, b.number(zero_point - MAGIC_BITS, type))), i8)
+
+
+def rounded(b: LoopBuilder, scaled: SSAValue, low: int, high: int, zero_point: int) -> SSAValue:
+    """As `requantized`, of numbers up to `LARGEST_ROUNDED`: processors that compare floats slowly have
+    instructions that bound integers.
+    """
+    shifted = b.value(arith.AddfOp(scaled, b.number(MAGIC, scaled.type)))
+    type = vector_of(*vector_type(scaled).get_shape(), element=i32)
+    bits = b.value(vector.BitcastOp(shifted, cast("Any", type)))
+    number = b.value(arith.AddiOp(bits, b.number(zero_point - MAGIC_BITS, type)))
+    number = b.value(arith.MaxSIOp(number, b.number(low, type)))
+    return b.convert("trunc", b.value(arith.MinSIOp(number, b.number(high, type))), i8)
 
 
 def whole(b: LoopBuilder, value: SSAValue) -> SSAValue:

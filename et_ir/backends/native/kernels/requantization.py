@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
@@ -21,7 +22,13 @@ from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_operands import IntegerOperands
 from et_ir.backends.native.kernels.panels import PANEL, array_constant
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
-from et_ir.backends.native.kernels.quantization_rules import bounded, requantized, whole
+from et_ir.backends.native.kernels.quantization_rules import (
+    LARGEST_ROUNDED,
+    bounded,
+    requantized,
+    rounded,
+    whole,
+)
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.backends.native.sizes import Size
 from et_ir.dialects.native import KernelOp
@@ -51,6 +58,8 @@ class IntegerEpilogue(Epilogue):
     """Quantizations, each of what the one before stores; none where the product itself is read as floats."""
     dynamic: IntegerOperands | None = None
     """The operands, where the scale and the zero point of the activation are known at run time only."""
+    is_rounded_first: bool = False
+    """Whether numbers are rounded before they are bounded."""
     _factors: SSAValue | None = None
     _scale: SSAValue | None = None
     _bias: SSAValue | None = None
@@ -98,6 +107,8 @@ class IntegerEpilogue(Epilogue):
                 b, bounded(b, value, before.low - before.zero_point, before.high - before.zero_point)
             )
             value = b.value(arith.MulfOp(value, b.number(after.factor, value.type)))
+        if self.is_rounded_first and not inner:
+            return rounded(b, value, last.low, last.high, last.zero_point)
         return requantized(b, value, last.low, last.high, last.zero_point)
 
 
@@ -120,6 +131,16 @@ def integer_epilogue(
         multipliers=array_constant(host, padded),
         stages=stages,
         dynamic=found if found.quantization is None else None,
+        is_rounded_first=host.small and bool(stages) and _largest(found, padded) < LARGEST_ROUNDED,
+    )
+
+
+def _largest(found: IntegerOperands, multipliers: np.ndarray[Any, Any]) -> float:
+    """The largest number that a sum can become, with any activations."""
+    columns = found.weights.shape[0]
+    sums = np.abs(found.weights.astype(np.int64)).reshape(columns, -1).sum(1)
+    return float(
+        ((255 * sums + np.abs(found.start().astype(np.int64))) * multipliers[:columns]).max(initial=0)
     )
 
 
