@@ -37,6 +37,7 @@ ELEMENTS = {
     ScalarType.INT: np.int32,
     ScalarType.LONG: np.int64,
     ScalarType.FLOAT: np.float32,
+    ScalarType.DOUBLE: np.float64,
     ScalarType.BOOL: np.bool_,
 }
 ACCESSES = {
