@@ -39,17 +39,18 @@ class Freestanding:
         The header of an object or archive is written beside it.
         """
         from et_ir.backends.freestanding.compiler import compile_freestanding
-        from et_ir.backends.freestanding.fit import placed
+        from et_ir.backends.freestanding.fit import placed, usage
         from et_schema.files import atomic_writer
 
         assert self.target is not None
+        places: dict[str, str] = {}
         try:
             made = compile_freestanding(module, self.target, _name(args), kept, pic=args.pic)
         except ValueError as error:
             raise UsageError(f"--target {error}") from None
         if self.banks:
             try:
-                placed(made, self.banks)
+                places = placed(made, self.banks)
             except ValueError as error:
                 raise UsageError(f"--memory: {error}", ExitCode.INFEASIBLE_MEMORY) from None
         text = {"asm": made.assembly, "c-header": made.header}.get(self.form)
@@ -65,7 +66,7 @@ class Freestanding:
                 with atomic_writer(place) as stream:
                     stream.write(data)
         if not args.quiet:
-            print(made.summary(), end="", file=sys.stderr)
+            print(made.summary() + usage(made, self.banks, places), end="", file=sys.stderr)
 
 
 def _name(args: argparse.Namespace) -> str:

@@ -75,6 +75,8 @@ class FreestandingObject:
     header: str
     stack_bytes: int
     """What a call needs of the stack at most, without interrupts."""
+    arena_bound: int = 0
+    """Bytes: the arena is not smaller, in this order of kernels, whatever the plan."""
 
     @property
     def interface(self) -> Interface:
@@ -104,10 +106,10 @@ class FreestandingObject:
 
     def summary(self) -> str:
         """Bytes of the program by the memory that they are in, as a table."""
-        rows = [
+        rows: list[tuple[str, int] | tuple[str, int, str]] = [
             ("code", self.code_bytes),
             ("constants", self.constant_bytes),
-            ("arena", self.arena_bytes),
+            ("arena", self.arena_bytes, self.certificate),
             ("stack", self.stack_bytes),
         ]
         if self.state:
@@ -118,8 +120,17 @@ class FreestandingObject:
                 (f"{kind}{of}", sum(one.nbytes for one in tensors))
                 for kind, tensors in (("inputs", method.inputs), ("outputs", method.outputs))
             ]
-        width = max(12, *(len(name) for name, _ in rows))
-        return "".join(f"{name:<{width}} {count:>12,} bytes\n" for name, count in rows)
+        width = max(12, *(len(name) for name, *_ in rows))
+        return "".join(f"{name:<{width}} {count:>12,} bytes{''.join(note)}\n" for name, count, *note in rows)
+
+    @property
+    def certificate(self) -> str:
+        """How far the arena may be from the smallest there is, in words; empty without an arena."""
+        if not self.arena_bytes:
+            return ""
+        if self.arena_bytes == self.arena_bound:
+            return ", optimal"
+        return f", no plan is smaller than {self.arena_bound:,}"
 
     @property
     def code_bytes(self) -> int:
@@ -145,9 +156,14 @@ def freestanding_passes(target: InstructionSet) -> list[ModulePass]:
 
 
 def compile_program(
-    program: ExportedProgram | Mapping[str, ExportedProgram], target: str, name: str, *, pic: bool = False
+    program: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
+    target: str,
+    name: str,
+    *,
+    pic: bool = False,
 ) -> FreestandingObject:
-    """Compile an exported program, or one for each method, for a processor of `FREESTANDING_TARGETS`.
+    """Compile an exported program, or one for each method, for a processor of `FREESTANDING_TARGETS`. A module is one
+    at the aten level, which changes.
 
     Raises `ValueError` for an unknown processor, and what `compile_freestanding` and
     `et_ir.driver.managers.to_edge` do.
@@ -155,13 +171,17 @@ def compile_program(
     from et_ir.driver.configs import EdgeCompileConfig
     from et_ir.driver.kept import DecomposeRefusedPass, KeptOperators
     from et_ir.driver.stages import edge_stages, run_stages
-    from et_ir.frontend import import_program
 
     if target not in FREESTANDING_TARGETS:
         raise ValueError(f"unknown processor '{target}', expected one of {', '.join(FREESTANDING_TARGETS)}")
     kept = KeptOperators.of(WholeProgramPartitioner())
     config = EdgeCompileConfig(preserve_ops=tuple(kept.names))
-    module = import_program(program)
+    if isinstance(program, ModuleOp):
+        module = program
+    else:
+        from et_ir.frontend import import_program
+
+        module = import_program(program)
     run_stages(module, edge_stages(config, [DecomposeRefusedPass(kept)]), config.observer)
     return compile_freestanding(module, FREESTANDING_TARGETS[target], name, kept, pic=pic)
 
@@ -194,21 +214,23 @@ def compile_freestanding(
         f"sha256:{one.value.sha256}": one.value for one in state if one.value is not None
     }
     packed: Packed = {}
+    bounds: list[int] = []
     made: list[tuple[Interface, Schedule, dict[int, Program]]] = []
     for method in methods:
         schedule = schedule_of(method, symbols)
         messages: list[str] = []
         programs: dict[int, Program] = {}
         for call in schedule.calls:
-            text, function, loops, scratch = _partition(call.program, len(texts), target, packed)
+            text, function, loops, plan = _partition(call.program, len(texts), target, packed)
             texts.append(text)
-            call.scratch.nbytes = scratch
+            call.scratch.nbytes, call.scratch.bound = plan
             keys = [key for key, _ in loops.host.constants]
             constants.update(loops.host.constants)
             programs[id(call)] = Program(function, keys, len(messages), len(loops.host.messages))
             messages += loops.host.messages
         constants.update(schedule.constants)
-        arena = schedule.plan(ALIGNMENT)
+        arena, bound = schedule.plan(ALIGNMENT)
+        bounds.append(bound)
         interface = interface_of(method, name, (arena, ALIGNMENT), state_bytes(state), messages)
         made.append((interface, schedule, programs))
     interfaces = [interface for interface, _, _ in made]
@@ -232,15 +254,18 @@ def compile_freestanding(
         ) from error
     comment = f"{', '.join(one.function for one in interfaces)}, compiled for {target.name} by et-compile"
     text = header(comment, interfaces, state, stack)
+    binary = machine.emit_object(code.clone())
     return FreestandingObject(
-        tuple(interfaces), tuple(state), machine.emit_object(code.clone()), assembly, text, stack
+        tuple(interfaces), tuple(state), binary, assembly, text, stack, max(bounds, default=0)
     )
 
 
 def _partition(
     program: ModuleOp, number: int, target: InstructionSet, packed: Packed
-) -> tuple[str, str, Loops, int]:
-    """A partition as LLVM assembly: the text, the name of its function, its loops, and bytes of its arena."""
+) -> tuple[str, str, Loops, tuple[int, int]]:
+    """A partition as LLVM assembly: the text, the name of its function, its loops, and bytes of its arena with a lower
+    bound of them.
+    """
     context = Context()
     function = f"partition_{number}"
     for op in program.body.block.ops:
@@ -250,13 +275,14 @@ def _partition(
     # The transformed filters of Winograd's algorithms would be memory to write to.
     make_kernels(context, program, bands=None, algorithm="direct")
     loops = loops_of(program, target, packed)
-    arena = 0
+    arena = bound = 0
     for op in loops.module.body.block.ops:
         if isinstance(op, FuncOp) and op.sym_visibility is None:
-            arena = max(arena, plan_buffers(op, ALIGNMENT))
+            plan = plan_buffers(op, ALIGNMENT)
+            arena, bound = max(arena, plan.size), max(bound, plan.bound)
     for one in freestanding_passes(target):
         one.apply(context, loops.module)
-    return llvm_text(loops.module, target), function, loops, arena
+    return llvm_text(loops.module, target), function, loops, (arena, bound)
 
 
 def _check_names(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from et_ir.backends.freestanding.compiler import FreestandingObject
 from et_ir.planning.banks import Bank
 
-__all__ = ["FLASH", "placed"]
+__all__ = ["FLASH", "placed", "usage"]
 
 FLASH = "flash"
 """The name of the bank that code and constants are in."""
@@ -22,12 +22,7 @@ def placed(made: FreestandingObject, banks: Sequence[Bank]) -> dict[str, str]:
     if FLASH not in left:
         raise ValueError(f"no bank '{FLASH}' for code and constants, there are: {', '.join(left)}")
     places: dict[str, str] = {}
-    for what, nbytes in (
-        ("code and constants", made.code_bytes + made.constant_bytes),
-        ("the state", made.state_bytes),
-        ("the arena", made.arena_bytes),
-        ("the stack", made.stack_bytes),
-    ):
+    for what, nbytes in _parts(made).items():
         candidates = [name for name in left if (name == FLASH) == (what == "code and constants")]
         for name in candidates:
             free = left[name]
@@ -40,3 +35,27 @@ def placed(made: FreestandingObject, banks: Sequence[Bank]) -> dict[str, str]:
             verb = "need" if what == "code and constants" else "needs"
             raise ValueError(f"{what} {verb} {nbytes:,} bytes: {rooms or 'there is no bank for memory'}")
     return places
+
+
+def usage(made: FreestandingObject, banks: Sequence[Bank], places: Mapping[str, str]) -> str:
+    """What is in each bank, and how much of it that takes: a line for each, of what `placed` has found."""
+    lines: list[str] = []
+    parts = _parts(made)
+    for bank in banks:
+        held = [what for what, name in places.items() if name == bank.name and parts[what]]
+        if not held:
+            continue
+        size = "" if bank.capacity is None else f" of {bank.capacity:,}"
+        names = ", ".join(what.removeprefix("the ") for what in held)
+        lines.append(f"{bank.name}: {sum(parts[what] for what in held):,}{size} bytes for {names}\n")
+    return "".join(lines)
+
+
+def _parts(made: FreestandingObject) -> dict[str, int]:
+    """Bytes by what they are for."""
+    return {
+        "code and constants": made.code_bytes + made.constant_bytes,
+        "the state": made.state_bytes,
+        "the arena": made.arena_bytes,
+        "the stack": made.stack_bytes,
+    }

@@ -23,7 +23,7 @@ from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, Yi
 from et_ir.dialects.executorch.layout import scalar_type
 from et_ir.dialects.program import GetOp, Globals, LoadOp, StoreOp
 from et_ir.dialects.schema.tensors import tensor_type
-from et_ir.planning import Buffer, plan_best
+from et_ir.planning import Buffer, lower_bound, plan_best
 
 __all__ = [
     "Arena",
@@ -75,6 +75,8 @@ class Arena:
     first: int = -1
     last: int = -1
     offset: int = 0
+    bound: int = 0
+    """Of what a partition needs for itself: the bytes that no plan of it is smaller than."""
 
 
 @dataclass(frozen=True)
@@ -150,13 +152,18 @@ class Schedule:
     constants: dict[str, Blob]
     """Constants that are read as they are in the program."""
 
-    def plan(self, alignment: int) -> int:
-        """Place the buffers at multiples of `alignment` bytes; returns the bytes of the arena."""
+    def plan(self, alignment: int) -> tuple[int, int]:
+        """Place the buffers at multiples of `alignment` bytes; returns the bytes of the arena, and a lower bound of
+        them for these steps.
+        """
         used = [one for one in self.buffers if one.nbytes and one.first >= 0]
         plan = plan_best([Buffer(one.nbytes, one.first, one.last, alignment) for one in used])
         for one, offset in zip(used, plan.layout.offsets, strict=True):
             one.offset = offset
-        return plan.layout.size
+        if all(one.bound in (0, one.nbytes) for one in used):
+            return plan.size, plan.bound
+        least = [Buffer(one.bound or one.nbytes, one.first, one.last, alignment) for one in used]
+        return plan.size, min(lower_bound(least), plan.size)
 
 
 def tensor_bytes(value: SSAValue) -> int:

@@ -151,7 +151,7 @@ def compile_partition(
         made = loops[name] = loops_of(module, INSTRUCTION_SETS[name], packed)
         for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
-                arena = max(arena, plan_buffers(function))
+                arena = max(arena, plan_buffers(function).size)
         facts.append(([key for key, _ in made.host.constants], made.host.derived_sizes))
         if facts[0] != facts[-1]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")

@@ -86,7 +86,7 @@ def shaders_of(module: ModuleOp, *, halves: bool = False) -> Shaders:
         call.attributes[KERNEL] = IntegerAttr(number, i64)
     if halves:
         _store_as_halves(function)
-    arena = plan_buffers(function, ALIGNMENT)
+    arena = plan_buffers(function, ALIGNMENT).size
     for one in spirv_passes(halves=halves):
         one.apply(context, loops.module)
     listener = _LISTENER.get()

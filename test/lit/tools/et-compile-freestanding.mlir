@@ -9,6 +9,7 @@
 // RUN: et-compile %s --target cortex-m4 --emit object -o %t.o 2>&1 | filecheck %s --check-prefix=SUMMARY
 // RUN: filecheck %s --check-prefix=HEADER < %t.h
 // RUN: et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K'
+// RUN: et-compile %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K' 2>&1 | filecheck %s --check-prefix=PLACES
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=10;ram:id=2' 2>&1 | filecheck %s --check-prefix=FLASH
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'ram:id=2' 2>&1 | filecheck %s --check-prefix=BANKS
 // RUN: et-compile -q %s --target riscv64gc --emit asm --pic | filecheck %s --check-prefix=PIC
@@ -39,6 +40,9 @@
 
 // FLASH: --memory: code and constants need {{.*}} bytes: flash has 10 bytes left
 // BANKS: --memory: no bank 'flash' for code and constants, there are: ram
+
+// PLACES: flash: {{[0-9,]+}} of 4,096 bytes for code and constants
+// PLACES: ram: {{[0-9,]+}} of 1,024 bytes for stack
 
 // SUMMARY: code {{.*}} bytes
 // SUMMARY: constants 0 bytes

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from et_ir.backends.native.elements import nbytes
 from et_ir.planning import Buffer, plan_best
+from et_ir.planning.plan import Plan
 
 __all__ = ["ALIGNMENT", "PlanBuffersPass", "plan_buffers"]
 
@@ -56,8 +57,8 @@ class PlanBuffersPass(ModulePass):
                 plan_buffers(function)
 
 
-def plan_buffers(function: FuncOp, alignment: int = ALIGNMENT) -> int:
-    """Place the buffers of a function at multiples of `alignment` bytes; returns the bytes of its arena."""
+def plan_buffers(function: FuncOp, alignment: int = ALIGNMENT) -> Plan:
+    """Place the buffers of a function at multiples of `alignment` bytes; returns the plan of its arena."""
     block = function.body.block
     numbers: dict[Operation, int] = {op: number for number, op in enumerate(block.ops)}
     allocs = [op for op in block.ops if isinstance(op, memref.AllocOp)]
@@ -66,8 +67,7 @@ def plan_buffers(function: FuncOp, alignment: int = ALIGNMENT) -> int:
         uses = _uses(op.memref, numbers) or [numbers[op]]
         buffers.append(Buffer(_nbytes(op.memref.type), min(uses), max(uses), alignment))
     plan = plan_best(buffers)
-    size = plan.layout.size
-    arena = block.insert_arg(MemRefType(i8, [size]), len(block.args))
+    arena = block.insert_arg(MemRefType(i8, [plan.size]), len(block.args))
     arena.name_hint = "arena"
     for op, offset in zip(allocs, plan.layout.offsets, strict=True):
         place = arith.ConstantOp(IntegerAttr.from_index_int_value(offset), IndexType())
@@ -77,7 +77,7 @@ def plan_buffers(function: FuncOp, alignment: int = ALIGNMENT) -> int:
         op.memref.replace_all_uses_with(view.result)
         block.erase_op(op)
     function.function_type = FunctionType.from_lists(block.arg_types, function.function_type.outputs.data)
-    return size
+    return plan
 
 
 def _uses(value: SSAValue, numbers: dict[Operation, int]) -> list[int]:
