@@ -6,6 +6,7 @@
     python -m property --first 1234 --count 1 --print    the program
     python -m property --native --count 2000             each as machine code, too
     python -m property --backend tosa --count 500        each with what a backend takes delegated to it
+    python -m property --freestanding cortex-m4          each as an object, in an emulator, and a quantized program
 
 Each program is compiled and run by the VM; by their seeds some are also compiled again, run with torch's kernels and by
 the stock runtime, compiled with random parts delegated or to machine code, exported by torch, or verified after each
@@ -32,6 +33,7 @@ EVERY: Final = {
     "stock": 10,
     "native": 4,
     "backend": 10,
+    "freestanding": 50,
     "exported": 25,
 }
 """Of how many programs one has which further check."""
@@ -39,15 +41,24 @@ EVERY: Final = {
 BACKENDS: Final = ("tosa", "coreml", "vulkan-graph")
 """The backends that programs with that check take turns with."""
 
+PROCESSORS: Final = ("cortex-m4", "riscv32imac", "cortex-m0plus", "riscv64gc", "aarch64")
+"""The processors that programs with that check take turns with."""
+
 LIMIT: Final = 5
 """A run with more failures ends: making each small takes its time."""
 
 
 def checks_of(
-    seed: int, stock: Any, *, everything: bool, native: bool = False, backend: str | None = None
+    seed: int,
+    stock: Any,
+    *,
+    everything: bool,
+    native: bool = False,
+    backend: str | None = None,
+    freestanding: str | None = None,
 ) -> Any:
-    """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed, and what
-    `backend` takes is delegated to it.
+    """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed, what
+    `backend` takes is delegated to it, and it is compiled for the processor `freestanding`.
     """
     from et_ir.backends.native.object_code import INSTRUCTION_SETS
     from et_vm.backends.native.cpu import cpu_features
@@ -65,6 +76,8 @@ def checks_of(
         native=sets[seed // EVERY["native"] % len(sets)] if wanted["native"] else None,
         backend=backend
         or (BACKENDS[seed // EVERY["backend"] % len(BACKENDS)] if wanted["backend"] else None),
+        freestanding=freestanding
+        or (PROCESSORS[seed // EVERY["freestanding"] % len(PROCESSORS)] if wanted["freestanding"] else None),
         exported=wanted["exported"],
     )
 
@@ -87,6 +100,7 @@ def run(
     quiet: bool,
     native: bool,
     backend: str | None = None,
+    freestanding: str | None = None,
 ) -> int:
     """Check the programs of some seeds; returns the exit code."""
     from stock import StockRuntime
@@ -100,7 +114,14 @@ def run(
     started = shown = time.monotonic()
     with StockRuntime() as stock:
         for seed in seeds:
-            checks = checks_of(seed, stock, everything=len(seeds) == 1, native=native, backend=backend)
+            checks = checks_of(
+                seed,
+                stock,
+                everything=len(seeds) == 1,
+                native=native,
+                backend=backend,
+                freestanding=freestanding,
+            )
             program = generate(seed)
             try:
                 outcomes[check(program, checks)] += 1
@@ -145,6 +166,9 @@ def main() -> int:
     parser.add_argument(
         "--backend", metavar="NAME[:key=value,…]", help="delegate what it takes of each program"
     )
+    parser.add_argument(
+        "--freestanding", choices=PROCESSORS, help="compile each to an object for a processor, and call it"
+    )
     parser.add_argument("--print", action="store_true", help="print the programs instead")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     args = parser.parse_args()
@@ -159,7 +183,13 @@ def main() -> int:
             show(seed)
         return 0
     return run(
-        seeds, state=args.state, save=args.save, quiet=args.quiet, native=args.native, backend=args.backend
+        seeds,
+        state=args.state,
+        save=args.save,
+        quiet=args.quiet,
+        native=args.native,
+        backend=args.backend,
+        freestanding=args.freestanding,
     )
 
 

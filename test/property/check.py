@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -85,6 +86,8 @@ class Checks:
     """The instruction set for which what the native backend takes of it is compiled; None for none."""
     backend: str | None = None
     """The backend that gets what it takes of it, as `--backend` names it; None for none."""
+    freestanding: str | None = None
+    """The processor for which it is compiled to an object, as is the quantized program of its seed; None for none."""
     exported: bool = False
     """Whether it is exported by torch, too, and what that gives compiled and run."""
 
@@ -127,6 +130,8 @@ def check(program: Program, checks: Checks) -> str:
         with _stage(f"backend {checks.backend}, run poisoned"):
             _run(program, runs, data, "portable", poison=True, reset=False)
     outcome = "with n" if program.sizes else "fixed sizes"
+    if checks.freestanding is not None:
+        outcome = f"{outcome}, {_freestanding(program, runs, checks.freestanding)}"
     if not checks.exported:
         return outcome
     return f"{outcome}, {_export(program, runs, checks)}"
@@ -274,7 +279,9 @@ def _must_refuse(program: Program, method: Any, n: int) -> None:
     raise ValueError(f"inputs with n = {n} are taken, the range is {program.sizes}")
 
 
-def _compare(found: Sequence[Any], wanted: Sequence[Tensor], where: str) -> None:
+def _compare(
+    found: Sequence[Any], wanted: Sequence[Tensor], where: str, tolerance: float = TOLERANCE
+) -> None:
     if len(found) != len(wanted):
         raise ValueError(f"{where}: {len(found)} results, not {len(wanted)}")
     for at, (each, right) in enumerate(zip(found, wanted, strict=True)):
@@ -283,8 +290,27 @@ def _compare(found: Sequence[Any], wanted: Sequence[Tensor], where: str) -> None
             raise ValueError(
                 f"{where}: result {at} is {value.dtype} {list(value.shape)}, not {right.dtype} {list(right.shape)}"
             )
-        if not torch.allclose(value.double(), right.double(), rtol=TOLERANCE, atol=TOLERANCE):
+        if not torch.allclose(value.double(), right.double(), rtol=tolerance, atol=tolerance):
             raise ValueError(f"{where}: result {at} is\n{value}\nnot\n{right}")
+
+
+# -- by an object for a processor
+
+
+def _freestanding(program: Program, runs: Sequence[Run], target: str) -> str:
+    """Run the object of a program, and that of the quantized program of its seed; in a word, whether there is one."""
+    from property.freestanding import TOLERANCE as CLOSE
+    from property.freestanding import run_object, run_quantized
+
+    with _stage(f"quantized, {target}"):
+        words = ["a quantized one"] if run_quantized(program.seed, target) else []
+    with _stage(f"freestanding, {target}"):
+        # The compiler refuses sizes known at run time only, as its own tests check.
+        if program.sizes is None and run_object(
+            build(program), runs, target, partial(_compare, tolerance=CLOSE)
+        ):
+            words.insert(0, "it")
+    return f"{' and '.join(words)} on {target}" if words else "no object"
 
 
 # -- by torch's export

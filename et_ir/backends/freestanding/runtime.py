@@ -54,6 +54,10 @@ _ALIASES: Final = {
 """Functions with another name, and the same arguments."""
 
 _NAMES_FOR_ARM: Final = {ours: arm for arm, ours in _ARM.items() if arm[-1] not in "48"}
+_CONVERSIONS: Final = frozenset({"__aeabi_f2lz", "__aeabi_l2f", "__aeabi_ul2f"})
+"""Between f32 and i64, for which units of single precision have no instructions. Floats are passed as integers here,
+also where other functions have them in registers of floats.
+"""
 _DOUBLE: Final = re.compile(
     r"__aeabi_(?:c?d\w+|\w+2d)|__\w*df\w*|(?:floor|ceil|trunc|rint|round|roundeven|sqrt|fma)"
 )
@@ -64,7 +68,7 @@ def runtime_function(name: str, target: InstructionSet) -> str | None:
     """The definition of a function as LLVM assembly; None for an unknown one."""
     source = _ALIASES.get(name, name)
     text = _functions("runtime").get(source)
-    if text is None and target.soft_float:
+    if text is None and (target.soft_float or name in _CONVERSIONS):
         text = _functions("soft_float").get(source)
     if text is None:
         return None

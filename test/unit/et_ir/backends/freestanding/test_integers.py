@@ -115,6 +115,23 @@ def test_soft_float(kind: type[nn.Module], target: str, tmp_path: Path):
         np.testing.assert_allclose(found.outputs[0], expected, rtol=0, atol=1e-5)
 
 
+class Conversions(nn.Module):
+    """Floats to integers of 64 bits, and back."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        whole = (x * 1e7 - 5e6).to(torch.int64)
+        return whole, (whole * 1_000_003).to(torch.float32)
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m33", "cortex-m0plus"])
+def test_integers_of_64_bits(target: str, tmp_path: Path):
+    (x,) = next(images(1))
+    program = torch.export.export(Conversions().eval(), (x,))
+    found = machines.run(target, tmp_path, compile_program(program, target, "net"), [x.numpy()])
+    for one, expected in zip(found.outputs, Conversions()(x), strict=True):
+        np.testing.assert_array_equal(one, expected.numpy())
+
+
 class Sums(nn.Module):
     """Sums of floats that torch computes in float64."""
 
