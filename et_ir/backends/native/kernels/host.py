@@ -90,11 +90,14 @@ class Host:
         packed: Packed,
         *,
         small: bool = False,
+        dual_products: bool = False,
         fine: bool = False,
     ):
         """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
         self.small = small
         """Whether code is to be small, as for machines without vectors: tiles have one row or pixel."""
+        self.dual_products = dual_products
+        """Whether there is an instruction for two products of 16 bits, so that products of bytes take few."""
         self.fine = fine
         """Whether parallel loops are to have many short iterations."""
         self.symbols = Globals(module)

@@ -74,7 +74,14 @@ def integer_convolution_kernel(host: Host, kernel: KernelOp) -> None:
         x, w, bias, *others, y = buffers
         epilogue.bind(others)
         _build(
-            b, window, quads, sizes, epilogue, (x, w, bias, y), rows_outside=inner * columns < LARGE_FILTERS
+            b,
+            window,
+            quads,
+            sizes,
+            epilogue,
+            (x, w, bias, y),
+            rows_outside=inner * columns < LARGE_FILTERS,
+            unrolled=host.dual_products,
         )
 
     host.multiplies_bytes = True
@@ -90,6 +97,7 @@ def _build(
     buffers: tuple[SSAValue, SSAValue, SSAValue, SSAValue],
     *,
     rows_outside: bool,
+    unrolled: bool,
 ) -> None:
     x, w, bias, y = buffers
     tile = sizes.tile_rows
@@ -103,7 +111,9 @@ def _build(
         with b.for_(0, window.out_width, tile) as loop:
             left = b.min(loop.index, window.out_width - tile)
             at = [number, top, b.mul(left, window.step_x * quads)]
-            totals = _accumulate(b, window, quads, (image, w, bias), at, column, width, tile)
+            totals = _accumulate(
+                b, window, quads, (image, w, bias), at, column, width, tile, unrolled=unrolled
+            )
             store_totals(b, epilogue, totals, y, b.add(first, left), column, mask)
 
     rows = window.batch * window.out_height
@@ -128,6 +138,8 @@ def _accumulate(
     column: Index,
     width: int,
     tile: int,
+    *,
+    unrolled: bool,
 ) -> list[SSAValue]:
     """Rows of a tile of sums: pixels under the window at a place of the image."""
     x, w, bias = buffers
@@ -144,7 +156,8 @@ def _accumulate(
         for place, offset in enumerate(runs):
             base = b.add(start, offset)
             before = b.add(b.mul(lines.index, window.width * quads), place * quads)
-            steps = next(one for one in (4, 2, 1) if run % one == 0) if b.small else 1
+            # Where fours of products take few instructions, those of the loop show.
+            steps = next(one for one in (4, 2, 1) if run % one == 0) if unrolled else 1
             with b.for_(0, run, steps, totals) as loop:
                 loop.next = list(loop.args)
                 for step in range(steps):

@@ -167,6 +167,7 @@ def loops_of(module: ModuleOp, target: InstructionSet, packed: Packed | None = N
         ranges,
         {} if packed is None else packed,
         small=target.small,
+        dual_products=target.dual_products,
         fine=target.fine,
     )
     for word in known.words:
