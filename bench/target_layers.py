@@ -35,6 +35,7 @@ from bench.subjects import quiet
 from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding
 from et_ir.backends.freestanding.interface import Interface
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_ir.backends.freestanding.whole_program import WholeProgramPartitioner
 from et_ir.backends.native.kernels.integer_operands import IntegerOperands, integer_operands
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.orders import NHWC
@@ -44,6 +45,8 @@ from et_ir.dialects.program import GetOp, GlobalOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.driver.configs import EdgeCompileConfig
+from et_ir.driver.kept import KeptOperators
 from et_ir.driver.managers import to_edge
 from et_ir.quantization import quantize
 from et_ops.dtypes import U8
@@ -99,7 +102,9 @@ class Layer:
 def layers_of(module: nn.Module, inputs: Any, calibration: Any) -> Iterator[Layer]:
     """The layers of a network in integers."""
     made = quantize(module.eval(), inputs, "int8", calibration=calibration).module
-    edge = to_edge(torch.export.export(made, inputs)).module
+    kept = KeptOperators.of(WholeProgramPartitioner())
+    config = EdgeCompileConfig(preserve_ops=tuple(kept.names))
+    edge = to_edge(torch.export.export(made, inputs), compile_config=config).module
     for op in list(edge.walk()):
         found = integer_operands(op) if isinstance(op, SchemaOp) else None
         if found is None:
