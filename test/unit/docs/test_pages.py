@@ -82,6 +82,7 @@ ELSEWHERE = {
     "--count": "python -m fuzz",
     "--dry-run": "python -m bench",
     "--first": "python -m fuzz",
+    "--freestanding": "python -m property",
     "--load": "python -m bench.xnnpack_vm",
     "--model": "executorch's executor_runner, as --model_path",
     "--only": "python -m sweep",
