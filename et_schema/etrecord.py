@@ -13,7 +13,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
@@ -229,6 +229,10 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
 
 
 _COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_EXPANSION: Final = 100
+"""Bytes of members for each byte of the file, at most: writers of ETRecords do not compress, and text shrinks less."""
+_SMALL: Final = 1 << 24
+"""Bytes of members that any file may have."""
 _DAMAGE: Final = (
     *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError),
     *(zlib.error, struct.error),
@@ -239,10 +243,10 @@ _DAMAGE: Final = (
 def _read(stream: IO[bytes], where: str) -> ETRecord:
     hint = "et-compile --etrecord writes one"
     try:
+        nbytes = stream.seek(0, io.SEEK_END)
         with zipfile.ZipFile(stream) as archive:
             names = archive.namelist()
-            if any(one.compress_type not in _COMPRESSIONS for one in archive.infolist()):
-                raise ValueError("a member is compressed by another method than deflate")
+            _check_members(archive.infolist(), nbytes)
             if IDENTIFIER not in names:
                 raise InvalidFile(f"not an ETRecord: it has no member {IDENTIFIER}", where=where, hint=hint)
             return _parse(archive, names)
@@ -252,6 +256,18 @@ def _read(stream: IO[bytes], where: str) -> ETRecord:
         raise InvalidFile(f"the ETRecord is damaged: it lacks {error}", where=where, hint=hint) from error
     except _DAMAGE as error:
         raise InvalidFile(f"the ETRecord is damaged: {error}", where=where, hint=hint) from error
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], nbytes: int) -> None:
+    """Raises ValueError for an archive that takes much more memory or time to read than its size suggests."""
+    if any(one.compress_type not in _COMPRESSIONS for one in members):
+        raise ValueError("a member is compressed by another method than deflate")
+    if len({one.filename for one in members}) < len(members):
+        raise ValueError("two members have one name")
+    # A member is read up to the size that it declares.
+    expanded, most = sum(one.file_size for one in members), max(_SMALL, _EXPANSION * nbytes)
+    if expanded > most:
+        raise ValueError(f"members of {expanded:,} bytes in a file of {nbytes:,}; at most {most:,} are read")
 
 
 def _parse(archive: zipfile.ZipFile, names: list[str]) -> ETRecord:

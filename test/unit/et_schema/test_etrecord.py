@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,50 @@ def test_other_compressions(method: int) -> None:
     data[at : at + 12] = bytes(12)
     with pytest.raises(InvalidFile, match="the ETRecord is damaged"):
         read_etrecord(bytes(data))
+
+
+def test_members_that_expand(tmp_path: Path) -> None:
+    """A file of some kilobytes takes no gigabytes of memory."""
+    stream = io.BytesIO(saved(record()))
+    with (
+        zipfile.ZipFile(stream, "a", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("reference_outputs", "w") as one,
+    ):
+        for _ in range(64):
+            one.write(bytes(1 << 20))
+    data = stream.getvalue()
+    assert len(data) < 100_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            InvalidFile, match=r"members of 67,\d+,\d+ bytes in a file of \d\d,\d+; at most 16,777,216"
+        ):
+            read_etrecord(data)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_deflated_members() -> None:
+    """As a packer of archives leaves them: zeros take a thousandth."""
+    one = record()
+    one.reference_outputs = bytes(1 << 20)
+    source, stream = zipfile.ZipFile(io.BytesIO(saved(one))), io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in source.namelist():
+            archive.writestr(name, source.read(name))
+    assert read_etrecord(stream.getvalue()) == one
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name() -> None:
+    """Each of which would be read as the last."""
+    stream = io.BytesIO(saved(record()))
+    with zipfile.ZipFile(stream, "a") as archive:
+        archive.writestr("reference_outputs", b"1")
+        archive.writestr("reference_outputs", b"2")
+    with pytest.raises(InvalidFile, match="two members have one name"):
+        read_etrecord(stream.getvalue())
 
 
 def test_paths_and_versions(tmp_path: Path) -> None:
