@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from et_schema.diagnostics import Frame, Location
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import InvalidFile
+from et_vm.devtools.debug_map import HINT, rows_of_method
 from et_vm.tracer import EventTracer
 from et_vm.values import Tensor
 
@@ -23,7 +22,6 @@ __all__ = [
     "InstructionSource",
     "ObservedValue",
     "Recorder",
-    "methods_of_map",
     "recorded_values",
     "sources_of",
     "sources_of_map",
@@ -98,37 +96,20 @@ def sources_of_map(path: str, method: str) -> dict[int, InstructionSource]:
     Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile for one that is no debug map or
     lacks the method.
     """
-    hint = "et-compile --debug-map writes one"
+    found: dict[int, InstructionSource] = {}
     try:
-        rows: Any = json.loads(Path(path).read_text("utf-8"))[method]
-        found: dict[int, InstructionSource] = {}
-        for row in rows:
+        for row in rows_of_method(path, method):
             inside = {
                 identifier: [(one["node"], _place(one)) for one in places if one["node"]]
                 for identifier, places in row.get("delegate", {}).get("identifiers", {}).items()
             }
             source = InstructionSource(row["node"], row["operator"], _place(row), inside)
             found[row["instruction"]] = source
-    except OSError as error:
-        raise ExecutorchError(Error.AccessFailed, f"{path}: {error.strerror}", where=path) from error
     except KeyError as error:
-        raise InvalidFile(f"the debug map has no {error}", where=path, hint=hint) from error
+        raise InvalidFile(f"the debug map has a row without {error}", where=path, hint=HINT) from error
     except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidFile(f"not a debug map: {error}", where=path, hint=hint) from error
+        raise InvalidFile(f"not a debug map: {error}", where=path, hint=HINT) from error
     return found
-
-
-def methods_of_map(path: str) -> list[str]:
-    """The methods of a file of `et-compile --debug-map`. Raises as `sources_of_map` does."""
-    try:
-        found: Any = json.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise ExecutorchError(Error.AccessFailed, f"{path}: {error.strerror}", where=path) from error
-    except ValueError as error:
-        raise InvalidFile(f"not a debug map: {error}", where=path) from error
-    if not isinstance(found, dict):
-        raise InvalidFile("not a debug map: expected a JSON object", where=path)
-    return list(cast("dict[str, Any]", found))
 
 
 def recorded_values(
@@ -153,7 +134,9 @@ def recorded_values(
             parts[index] = parts.get(index, 0) + 1
             inside = source.inside.get(str(event.delegate_debug_identifier), [])
             node, place = inside[-1] if inside else ("", Location())
-            operator, step = event.delegate_debug_metadata.decode("utf-8", "replace"), (index, parts[index])
+            # Of a part that is several calls, the last one completes the value.
+            names = event.raw_delegate_debug_metadatas or [b""]
+            operator, step = names[-1].decode("utf-8", "replace"), (index, parts[index])
         elif event.name == "DELEGATE_CALL":
             # The values are those of all arguments, inputs too.
             values = [one for one in values if not any(_same(one, other) for other in before)]

@@ -11,7 +11,6 @@ import numpy as np
 from et_tools.comparison.recording import (
     InstructionSource,
     Recorder,
-    methods_of_map,
     recorded_values,
     sources_of,
     sources_of_map,
@@ -22,6 +21,7 @@ from et_tools.vm_backends import chosen_backends, chosen_native
 from et_tools.vm_files import open_data, open_program
 from et_tools.vm_inputs import MethodSignature
 from et_tools.vm_kernels import chosen_kernels
+from et_vm.devtools.debug_map import read_debug_map
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -126,7 +126,7 @@ class _Recording:
 
     @property
     def method_names(self) -> Sequence[str]:
-        return methods_of_map(self._map)
+        return list(read_debug_map(self._map))
 
     def signature(self, method: str) -> MethodSignature | None:
         return None

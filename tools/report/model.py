@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import ExecutorchError, InvalidFile
@@ -213,10 +211,11 @@ def _origins(
     file: str, method: str, instructions: Sequence[Instruction]
 ) -> dict[int, tuple[str, list[list[Any]]]]:
     """Module and frames of each instruction. Raises InvalidFile if the map is of another program."""
+    from et_vm.devtools.debug_map import rows_of_method
     from et_vm.devtools.debugger import module_paths
 
     modules = module_paths(file, method)
-    rows = json.loads(Path(file).read_text("utf-8"))[method]
+    rows = rows_of_method(file, method)
     found: dict[int, tuple[str, list[list[Any]]]] = {}
     for row in rows:
         at = row["instruction"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import InvalidFile
 from et_tools.exit_codes import UsageError
 from et_tools.report.levels import LEVELS, LevelFacts, Place, check_instructions, level_facts, with_places
+from et_vm.devtools.debug_map import read_debug_map
 
 if TYPE_CHECKING:
     from et_vm.program import Program
@@ -48,11 +48,9 @@ def saved_levels(folder: str, program: Program, debug_map: str | None) -> list[L
 
 def _places(file: str) -> dict[str, list[tuple[int, list[str], Place | None]]]:
     """Nodes and place of each instruction, of a delegate's call the nodes of all that it took."""
+    found = read_debug_map(file)
     try:
-        return {
-            method: [_row(row) for row in rows]
-            for method, rows in json.loads(Path(file).read_text("utf-8")).items()
-        }
+        return {method: [_row(row) for row in rows] for method, rows in found.items()}
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise InvalidFile("the debug map has rows of another form", where=file) from error
 
