@@ -2,9 +2,9 @@
 
     native_entry(context, pointers, thread, threads)
 
-`pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs, constants and derived
-constants, each in the order of its table, and of the arena. Sizes that are known at run time only are computed of the
-words.
+`pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs, values, constants and
+derived constants, each in the order of its table, and of the arena. Sizes that are known at run time only are computed
+of the words.
 Every thread calls the function, with a number of its own below `threads`; the context is that of the call. An invalid
 argument, such as an index that is out of range, is reported in the context by the number of a message.
 
@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import sha256
+from math import prod
 from typing import Annotated, Final
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.reader import Reader, Source
 from et_schema.scalar_type import ScalarType
-from et_schema.tables import Aligned, Int32, Int64, UInt32, UInt64, table
+from et_schema.tables import Aligned, Int32, Int64, OmitEmpty, UInt32, UInt64, table
 
 __all__ = [
     "CALL",
@@ -41,8 +42,10 @@ __all__ = [
     "NativeProgram",
     "NativeSize",
     "NativeTensor",
+    "NativeValue",
     "NativeWord",
     "SizeFunction",
+    "check_room",
     "evaluate_size",
     "interface_symbol",
     "read_native",
@@ -135,6 +138,17 @@ class NativeKernel:
 
 
 @table
+class NativeValue:
+    """A result of a kernel that is kept in memory of its own, for tracers, until the next call."""
+
+    # As in `NativeKernel`.
+    identifier: UInt32 = 0
+    tensor: NativeTensor | None = None
+    # Of the largest sizes.
+    nbytes: UInt64 = 0
+
+
+@table
 class NativeMessage:
     """What the report of an invalid argument of a call means: the operator, and what is wrong."""
 
@@ -172,6 +186,8 @@ class NativeProgram:
     fallback: Annotated[bytes, Aligned(32)] = b""
     # Of invalid arguments of a call, by the number that the code reports.
     messages: list[NativeMessage] = []
+    # Results of kernels, in the order of the kernels. Empty unless the program is compiled for debugging.
+    values: OmitEmpty[list[NativeValue]] = []
 
 
 def read_native(buffer: Source) -> NativeProgram:
@@ -212,14 +228,9 @@ def _check(program: NativeProgram) -> None:
         raise InvalidFile("there is no code", where="objects")
     for name, tensors in (("inputs", program.inputs), ("outputs", program.outputs)):
         for number, tensor in enumerate(tensors):
-            where = f"{name}[{number}]"
-            rank = len(tensor.sizes)
-            if rank > MAX_RANK or any(~size >= len(program.sizes) for size in tensor.sizes):
-                raise InvalidFile(f"sizes {list(tensor.sizes)}", where=f"{where}.sizes")
-            if sorted(tensor.dim_order) != list(range(rank)):
-                raise InvalidFile(
-                    f"dim order {list(tensor.dim_order)} of {rank} dimensions", where=f"{where}.dim_order"
-                )
+            _check_tensor(tensor, len(program.sizes), f"{name}[{number}]")
+    for number, value in enumerate(program.values):
+        _check_value(value, len(program.sizes), f"values[{number}]")
     told = {word.input for word in program.words}
     for name, tensors in (("inputs", program.inputs), ("outputs", program.outputs)):
         for number, tensor in enumerate(tensors):
@@ -235,6 +246,39 @@ def _check(program: NativeProgram) -> None:
             raise InvalidFile(f"sizes from {word.least} to {word.most}", where=where)
     for number, size in enumerate(program.sizes):
         _check_code(size.code, len(program.words), f"sizes[{number}].code")
+
+
+def _check_tensor(tensor: NativeTensor, sizes: int, where: str) -> None:
+    rank = len(tensor.sizes)
+    if rank > MAX_RANK or any(~size >= sizes for size in tensor.sizes):
+        raise InvalidFile(f"sizes {list(tensor.sizes)}", where=f"{where}.sizes")
+    if sorted(tensor.dim_order) != list(range(rank)):
+        raise InvalidFile(
+            f"dim order {list(tensor.dim_order)} of {rank} dimensions", where=f"{where}.dim_order"
+        )
+
+
+def _check_value(value: NativeValue, sizes: int, where: str) -> None:
+    """It is a tensor, which has room where its sizes are known."""
+    tensor = value.tensor
+    if tensor is None or tensor.is_number:
+        raise InvalidFile("a value that is no tensor", where=f"{where}.tensor")
+    _check_tensor(tensor, sizes, f"{where}.tensor")
+    if min(tensor.sizes, default=0) >= 0:
+        check_room(value, tensor.sizes, where)
+
+
+def check_room(value: NativeValue, sizes: Sequence[int], where: str) -> None:
+    """Raises `InvalidFile(DelegateInvalidCompatibility)` if a value of these sizes has more bytes than its memory."""
+    assert value.tensor is not None
+    needed = prod(sizes) * value.tensor.scalar_type.itemsize
+    if needed > value.nbytes:
+        raise InvalidFile(
+            f"a value of sizes {list(sizes)} has {needed} bytes, its memory {value.nbytes}",
+            code=Error.DelegateInvalidCompatibility,
+            where=f"{where}.nbytes",
+            hint="the file is damaged: compile the program again",
+        )
 
 
 def _check_code(code: Sequence[int], words: int, where: str) -> None:
@@ -300,15 +344,19 @@ def _applied(function: SizeFunction, a: int, b: int) -> int:
 def interface_symbol(program: NativeProgram) -> str:
     """The name of a function that code for these tables defines, and other code does not.
 
-    It stands for what the code is compiled for: sizes and their bounds, constants, and the arena that is planned.
+    It stands for what the code is compiled for: sizes and their bounds, constants, values that are kept, and the arena
+    that is planned.
     """
-    facts = [
-        [(one.scalar_type.value, list(one.sizes), bytes(one.dim_order), one.is_number) for one in tensors]
-        for tensors in (program.inputs, program.outputs)
-    ]
+    facts = [[_facts(one) for one in tensors] for tensors in (program.inputs, program.outputs)]
     words = [(one.input, one.dim, one.least, one.most) for one in program.words]
     sizes = [list(map(int, one.code)) for one in program.sizes]
     constants = [one.nbytes for one in program.constants]
     derived = list(map(int, program.derived))
-    text = repr((facts, words, sizes, constants, derived, program.arena_size, program.arena_alignment))
+    told = (facts, words, sizes, constants, derived, program.arena_size, program.arena_alignment)
+    values = [(one.identifier, one.tensor and _facts(one.tensor), one.nbytes) for one in program.values]
+    text = repr((*told, values) if values else told)
     return f"native_interface_{sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _facts(tensor: NativeTensor) -> tuple[object, ...]:
+    return tensor.scalar_type.value, list(tensor.sizes), bytes(tensor.dim_order), tensor.is_number

@@ -15,10 +15,13 @@ import torch
 from example_models import build
 from torch import nn
 
-from et_ir import to_edge_transform_and_lower
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.etrecord import parse_etrecord
 from et_schema.errors import InvalidFile
+from et_vm.backends.native.cpu import cpu_features
 from et_vm.devtools.comparators import NumericalComparatorBase
 from et_vm.devtools.inspector import Inspector
 from et_vm.runtime import Runtime
@@ -26,6 +29,8 @@ from et_vm.runtime import Runtime
 pytestmark = pytest.mark.filterwarnings("ignore")  # of stock about itself
 
 DISTANCES = ("MSE", "L1", "SNR")
+HERE = next(name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags))
+"""What code for this machine is compiled for."""
 HIDDEN = ["debug_data", "raw"]
 """Columns of arrays, which test_etdump compares."""
 
@@ -80,8 +85,10 @@ def _program(name: str) -> tuple[torch.export.ExportedProgram, list[torch.Tensor
     return torch.export.export(module, inputs), list(inputs)
 
 
-def _recorded(runtime: Any, file: Path, inputs: list[torch.Tensor], folder: Path) -> tuple[str, str]:
-    program = runtime.load_program(str(file), enable_etdump=True, debug_buffer_size=1 << 29)
+def _recorded(
+    runtime: Any, file: Path, inputs: list[torch.Tensor], folder: Path, **options: bool
+) -> tuple[str, str]:
+    program = runtime.load_program(str(file), enable_etdump=True, debug_buffer_size=1 << 29, **options)
     method = program.load_method("forward")
     method.execute(inputs)
     folder.mkdir(exist_ok=True)
@@ -188,6 +195,27 @@ def test_stock_opens_ours(name: str, backend: str, tmp_path: Path) -> None:
     # Of an operator that is several nodes of XNNPACK, the value may be in none of them.
     apart = [one.aot_ops for one in inside if any(gap <= 60 for gap in one.gap)]
     assert len(apart) <= (0 if name in SMALL else len(inside) // 20), apart
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gaps_inside_machine_code(name: str, tmp_path: Path) -> None:
+    """A row for each kernel whose value a node has, where code without values has one for a whole partition."""
+    program, inputs = _program(name)
+    rows: list[int] = []
+    for values in (False, True):
+        partitioner = NativePartitioner(instruction_sets=[HERE], values=values)
+        et = to_edge_transform_and_lower(
+            program, partitioner=partitioner, generate_etrecord=True
+        ).to_executorch(ExecutorchBackendConfig(target="et-vm"))
+        et.save(tmp_path / "net.pte")
+        et.get_etrecord().save(tmp_path / "net.etrecord")
+        paths = _recorded(Runtime(), tmp_path / "net.pte", inputs, tmp_path / "run", allow_native=True)
+        ours = Inspector(paths[0], debug_buffer_path=paths[1], etrecord=tmp_path / "net.etrecord")
+        gaps = ours.numeric_gaps("SNR", reference_graph="edge_dialect_exported_program")
+        rows.append(len(gaps))
+        apart = [one.aot_ops for one in gaps if any(gap <= 60 for gap in one.gap)]
+        assert len(apart) <= (0 if name in SMALL else len(gaps) // 20), apart
+    assert rows[1] > rows[0]
 
 
 @pytest.mark.parametrize("backend", ["portable", "xnnpack"])

@@ -39,6 +39,9 @@ def _lines(blob: memoryview) -> Iterator[str]:
     if program.derived:
         made = count(len(program.derived), "derived constant")
         yield f"{made}: {sum(program.derived):,} bytes, computed when the program is loaded"
+    if program.values:
+        kept = sum(one.nbytes for one in program.values)
+        yield f"{count(len(program.values), 'value')} for tracers: {kept:,} bytes"
 
 
 def _tensors(tensors: list[NativeTensor]) -> str:

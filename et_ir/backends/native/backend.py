@@ -38,6 +38,7 @@ from et_schema.native import (
     NativeProgram,
     NativeSize,
     NativeTensor,
+    NativeValue,
     NativeWord,
     SizeFunction,
     interface_symbol,
@@ -51,6 +52,7 @@ __all__ = [
     "FALLBACK_SPEC",
     "INSTRUCTION_SETS_SPEC",
     "TUNE_SPEC",
+    "VALUES_SPEC",
     "NativeBackend",
 ]
 
@@ -67,6 +69,9 @@ BANDS_SPEC: Final = "bands"
 
 TUNE_SPEC: Final = "tune"
 """The compile spec, `1` if algorithms are chosen by times that are measured on this machine."""
+
+VALUES_SPEC: Final = "values"
+"""The compile spec, `1` if what each kernel computes is kept for tracers."""
 
 
 class NativeBackend(BackendDetails):
@@ -107,6 +112,9 @@ class NativeBackend(BackendDetails):
             program.arena_size = memory.arena_size
             program.constants = [NativeConstant(key, blob.nbytes) for key, blob in memory.constants]
             program.derived = memory.derived
+            program.values = [
+                NativeValue(number, sizes.tensor(value), nbytes) for number, value, nbytes in memory.values
+            ]
             return interface_symbol(program)
 
         tune = _tuner(edge_program.clone(), names, bands) if settings.get(TUNE_SPEC) == "1" else None
@@ -117,6 +125,7 @@ class NativeBackend(BackendDetails):
             tune=tune,
             bands=None if bands == "off" else int(bands),
             algorithm=settings.get(ALGORITHM_SPEC),
+            keep=settings.get(VALUES_SPEC) == "1",
         )
         mapping = DelegateMappingBuilder(generated_identifiers=True)
         for op in method.body.block.ops:

@@ -16,6 +16,7 @@ from et_ir.backends.native.backend import (
     FALLBACK_SPEC,
     INSTRUCTION_SETS_SPEC,
     TUNE_SPEC,
+    VALUES_SPEC,
     NativeBackend,
 )
 from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
@@ -161,7 +162,8 @@ class NativePartitioner(CapabilityPartitioner):
     partitions are in the file as portable programs too, which run where the code is not allowed or a processor lacks a
     feature. Images of more than `bands` bytes between a depthwise convolution and 1x1 convolutions are not written to
     memory; None to write all of them. With `tune`, the algorithms of convolutions are those of the least time on this
-    machine, which runs the code meanwhile; times are kept in the user's cache folder.
+    machine, which runs the code meanwhile; times are kept in the user's cache folder. With `values`, what each kernel
+    computes is kept in memory of its own, so that tracers, and with them comparisons and debug buffers, have it.
 
     Raises ValueError for other names and `tune` beside `algorithm`, ModuleNotFoundError where LLVM (llvmlite) is not
     installed.
@@ -178,6 +180,7 @@ class NativePartitioner(CapabilityPartitioner):
         fallback: bool = False,
         bands: int | None = CACHE,
         tune: bool = False,
+        values: bool = False,
     ):
         for name in instruction_sets:
             if name not in INSTRUCTION_SETS:
@@ -200,6 +203,8 @@ class NativePartitioner(CapabilityPartitioner):
             specs.append(CompileSpec(FALLBACK_SPEC, b"1"))
         if tune:
             specs.append(CompileSpec(TUNE_SPEC, b"1"))
+        if values:
+            specs.append(CompileSpec(VALUES_SPEC, b"1"))
         super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
@@ -280,10 +285,11 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         require_llvm()
     except ModuleNotFoundError as error:
         raise ValueError(str(error)) from error  # as for any request that cannot be met
-    for key in ("fallback", "tune"):
+    for key in ("fallback", "tune", "values"):
         if options.get(key, "0") not in ("0", "1"):
             raise ValueError(f"{key}={options[key]}: expected 0 or 1")
-    check_options(options, ("for", "only", "without", "min", "algorithm", "fallback", "bands", "tune"))
+    known = ("for", "only", "without", "min", "algorithm", "fallback", "bands", "tune", "values")
+    check_options(options, known)
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
         only=operators_option(options, "only"),
@@ -293,6 +299,7 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
         fallback=options.get("fallback") == "1",
         bands=_bands_option(options),
         tune=options.get("tune") == "1",
+        values=options.get("values") == "1",
     )
 
 

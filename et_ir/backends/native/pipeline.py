@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.kernels.host import Packed
@@ -78,6 +79,8 @@ class Memory:
     """Keys and bytes in the order of the arguments."""
     derived: list[int]
     """Bytes of the derived constants, in that order."""
+    values: list[tuple[int, SSAValue, int]]
+    """Results that are kept: number of the kernel, and bytes."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +133,14 @@ def compile_partition(
     bands: int | None = CACHE,
     algorithm: str | None = None,
     tune: Callable[[ModuleOp], None] | None = None,
+    keep: bool = False,
 ) -> Compiled:
     """Compile a module of edge ops with one method, which becomes kernels.
 
     The objects define a function named as `mark` says for the memory that they need. Convolutions with an image of more
     than `bands` bytes between them are fused by bands; None for no fusion. `algorithm` is one of convolutions, which
-    the cheapest is taken of unless it is given. `tune` gives kernels measured times by which it is chosen.
+    the cheapest is taken of unless it is given. `tune` gives kernels measured times by which it is chosen. With `keep`,
+    each result of a kernel has memory of its own.
     """
     context = Context()
     make_kernels(context, module, bands=bands, algorithm=algorithm, tune=tune)
@@ -148,7 +153,7 @@ def compile_partition(
     packed: Packed = {}
     loops: dict[str, Loops] = {}
     for name in instruction_sets:
-        made = loops[name] = loops_of(module, INSTRUCTION_SETS[name], packed)
+        made = loops[name] = loops_of(module, INSTRUCTION_SETS[name], packed, keep=keep)
         for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function).size)
@@ -156,7 +161,7 @@ def compile_partition(
         if facts[0] != facts[-1]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
     host = loops[instruction_sets[0]].host
-    memory = Memory(arena, host.constants, host.derived_sizes)
+    memory = Memory(arena, host.constants, host.derived_sizes, loops[instruction_sets[0]].values)
     with ThreadPoolExecutor(1) as executor:
         objects = _compiled(context, loops, mark(memory), executor)
     calls = {name: made.calls for name, made in loops.items()}

@@ -20,7 +20,9 @@ from et_schema.native import (
     NativeObject,
     NativeProgram,
     NativeTensor,
+    NativeValue,
     NativeWord,
+    check_room,
     evaluate_size,
     interface_symbol,
     read_native,
@@ -91,10 +93,12 @@ class NativeBackend(Backend):
         if isinstance(handle, _Portable):
             return self._nested.memory_report(handle.nested)
         assert isinstance(handle, _Delegate)
+        kept = {"values for tracers": sum(one.nbytes for one in handle.values)} if handle.values else {}
         return {
             "arenas": handle.arena.nbytes,
             "machine code": handle.code.nbytes,
             "constants": handle.copied + sum(one.nbytes for one in handle.derived),
+            **kept,
         }
 
 
@@ -142,11 +146,15 @@ class _Delegate:
         self._kernels = list(chosen.kernels)
         self.derived = [_aligned(context, nbytes, program.arena_alignment) for nbytes in program.derived]
         self._constants += self.derived
+        self._kept = list(program.values)
+        self.values = [_aligned(context, one.nbytes, program.arena_alignment) for one in program.values]
+        self._shown: list[Tensor] = []
         self._report = self._context[REPORT_AT : REPORT_AT + 4].view(np.uint32)
         self._messages = [one.text for one in program.messages]
         count = len(self._words) + len(self._inputs) + len(self._outputs)
-        self._pointers = np.zeros(count + len(self._constants) + 1, np.uint64)
-        self._pointers[count:-1] = [_address(one) for one in self._constants]
+        fixed = [_address(one) for one in (*self.values, *self._constants)]
+        self._pointers = np.zeros(count + len(fixed) + 1, np.uint64)
+        self._pointers[count:-1] = fixed
         self._pointers[-1] = _address(self.arena)
         self._where = _address(self._pointers), _address(self._context)
         self._bound: tuple[object, ...] = ()
@@ -159,7 +167,8 @@ class _Delegate:
         if _versions(args) != self._bound:
             self._bind(args)
         if self._poison:
-            self.arena[:] = 0xFF
+            for memory in (self.arena, *self.values):
+                memory[:] = 0xFF
         self._report[0] = NO_REPORT
         pointers, context = self._where
         shared_pool().run(self._functions, self._entry, context, pointers, self._threads)
@@ -175,7 +184,7 @@ class _Delegate:
             raise ExecutorchError(Error.InvalidArgument, text)
 
     def execute_timed(self, args: Sequence[object], context: BackendExecuteContext) -> None:
-        """As `execute`; tells the tracer what time each kernel took."""
+        """As `execute`; tells the tracer what time each kernel took, and what it computed if that is kept."""
         # One time before the first kernel, and one after each.
         times = np.zeros(len(self._kernels) + 1, np.int64)
         start = context.platform.ticks()
@@ -186,8 +195,15 @@ class _Delegate:
         finally:
             self._shared[place : place + 2] = 0
         since: list[int] = (times - times[0] + start).tolist()
-        for kernel, before, after in zip(self._kernels, since, since[1:], strict=False):
+        values: dict[int, list[Tensor]] = {}
+        for kept, value in zip(self._kept, self._shown, strict=True):
+            values.setdefault(kept.identifier, []).append(value)
+        # Of a kernel that is several calls, the last one completes the results.
+        last = {kernel.identifier: number for number, kernel in enumerate(self._kernels)}
+        for number, (kernel, before, after) in enumerate(zip(self._kernels, since, since[1:], strict=False)):
             context.log(kernel.identifier, kernel.name, before, after)
+            if last[kernel.identifier] == number:
+                context.log_values(kernel.identifier, kernel.name, values.get(kernel.identifier, ()))
 
     def _bind(self, args: Sequence[object]) -> None:
         """Note the addresses of the tensors; they stay as long as the versions of the tensors do."""
@@ -203,10 +219,14 @@ class _Delegate:
         for place, (arg, expected) in enumerate(zip(args, tensors, strict=True)):
             if expected.is_number:
                 continue  # It is a word, and has no address.
-            wanted = tuple([size if size >= 0 else sizes[~size] for size in expected.sizes])
+            wanted = _sizes_of(expected, sizes)
             if isinstance(arg, Tensor) and place >= len(self._inputs):
                 arg.resize(wanted)
             self._pointers[len(words) + place] = _checked(arg, expected, wanted, place)
+        self._shown = [
+            _value(kept, memory, sizes, f"values[{number}]")
+            for number, (kept, memory) in enumerate(zip(self._kept, self.values, strict=True))
+        ]
         self._bound = _versions(args)
 
     def _told(self, args: Sequence[object]) -> list[int]:
@@ -299,6 +319,19 @@ def _checked(arg: object, expected: NativeTensor, sizes: tuple[int, ...], place:
     if address % min(expected.scalar_type.itemsize, 4):
         raise ExecutorchError(Error.InvalidArgument, f"argument {place} is at an odd address")
     return address
+
+
+def _sizes_of(tensor: NativeTensor, computed: Sequence[int]) -> tuple[int, ...]:
+    return tuple([size if size >= 0 else computed[~size] for size in tensor.sizes])
+
+
+def _value(kept: NativeValue, memory: Array, computed: Sequence[int], where: str) -> Tensor:
+    """A value that is kept, with the sizes that it has in a call."""
+    tensor = kept.tensor
+    assert tensor is not None
+    sizes = _sizes_of(tensor, computed)
+    check_room(kept, sizes, where)
+    return Tensor(tensor.scalar_type, sizes, tuple(tensor.dim_order), storage=memory)
 
 
 def _aligned(context: BackendInitContext, nbytes: int, alignment: int) -> Array:

@@ -228,22 +228,28 @@ SIZED: list[tuple[nn.Module, Any, list[list[tuple[int, ...]]]]] = [
 """Modules whose sizes are known at run time only, and the shapes of inputs to run them with."""
 
 
+KEPT = (4, 27, 28, len(CASES) + len(SIZED) - 1)
+"""Cases that are also compiled with what each kernel computes in memory of its own: products, bytes, bands, sizes."""
+
 Shapes = list[tuple[int, ...]]
 
 
 def blobs(name: str) -> Iterator[tuple[str, NativeProgram, dict[str, memoryview], list[Shapes]]]:
     """Each case compiled: its tables, the named data, and the shapes of inputs to run it with."""
     fixed = [(module, None, [shapes]) for module, shapes in CASES]
-    for number, (module, dynamic, runs) in enumerate([*fixed, *SIZED]):
+    cases = [*fixed, *SIZED]
+    plain = [(number, False) for number in range(len(cases))]
+    for number, values in [*plain, *((number, True) for number in KEPT)]:
+        module, dynamic, runs = cases[number]
         torch.manual_seed(number)
         inputs = tuple(torch.randn(shape) for shape in runs[0])
         exported = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic)
-        partitioner = NativePartitioner(instruction_sets=[name], bands=0)
+        partitioner = NativePartitioner(instruction_sets=[name], bands=0, values=values)
         if isinstance(module, Bytes):
             edge = to_edge_transform_and_lower(exported, partitioner=partitioner)
         else:
             edge = to_edge(exported).to_backend(partitioner)
-        yield f"case {number}", *_tables(edge), runs
+        yield f"case {number}{', values kept' * values}", *_tables(edge), runs
 
 
 def blob(

@@ -52,14 +52,15 @@ func.func @forward(%x: tensor<?x?xf32, #program.sizes<s0, s1>>, %w: tensor<?x20x
 
 
 @cache
-def blob(*sets: str, text: str = TEXT) -> bytes:
-    """A product with a fused op, and a pointwise op beside it."""
+def blob(*sets: str, text: str = TEXT, values: bool = False) -> bytes:
+    """A product with a fused op, and a pointwise op beside it; with `values`, their results are kept."""
     context = Context()
     for dialect in (Builtin, Func):
         context.load_dialect(dialect)
     for name, factory in dialect_factories().items():
         context.register_dialect(name, factory)
     specs = [CompileSpec("instruction_sets", "+".join(sets or SETS.values()).encode())]
+    specs += [CompileSpec("values", b"1")] * values
     return bytes(NativeBackend.preprocess(parse_module(context, text), specs).processed_bytes)
 
 

@@ -70,9 +70,13 @@ def compared(command: Command, *line: str, code: int = 0) -> dict[str, Any]:
     return json.loads(ran.out)
 
 
+KEPT = ("--backend", "native:values=1", "--target", "et-vm")
+"""Machine code that keeps what its kernels compute."""
+
+
 @pytest.mark.parametrize("net", ["layers", "loop"])
 @pytest.mark.parametrize(
-    "backend", [(), ("--backend", "xnnpack"), ("--backend", "native", "--target", "et-vm")]
+    "backend", [(), ("--backend", "xnnpack"), ("--backend", "native", "--target", "et-vm"), KEPT]
 )
 def test_the_module(command: Command, net: str, backend: tuple[str, ...]) -> None:
     line = ("et-compile", f"nets.py:{net}", "-q", "-o", "net.pte", "--debug-map", "map.json", *backend)
@@ -82,7 +86,9 @@ def test_the_module(command: Command, net: str, backend: tuple[str, ...]) -> Non
     assert report["values"]
     assert report["first"] is None
     nodes = {value["node"] for value in report["values"]}
-    if net == "layers" and "native" not in backend:
+    if net == "layers" and backend is KEPT:
+        assert nodes == {"mul", "linear"}  # what is computed with the convolution stays in registers
+    elif net == "layers" and "native" not in backend:
         assert {"conv2d", "mul", "linear"} <= nodes or {"relu", "mul", "linear"} <= nodes
 
 
@@ -113,6 +119,21 @@ def test_the_first_difference(command: Command, sources: tuple[str, ...]) -> Non
     assert report["results"][0]["exceeds"]
 
 
+def test_the_first_difference_inside_machine_code(command: Command) -> None:
+    """A pass that drops the activation: without values the output of the delegate, with them the kernel."""
+    line = ("et-compile", "nets.py:layers", "-q", "-o", "net.pte", "--debug-map", "map.json")
+    planted = ("--load", "wrong.py", "--pass", "edge:drop")
+    shown: list[tuple[str, str]] = []
+    for backend in (KEPT, ("--backend", "native", "--target", "et-vm")):
+        assert command(*line, *planted, *backend).code == 0
+        given = ("net.pte", "nets.py:layers", "--debug-map", "map.json", "--native")
+        report = compared(command, *given, code=1)
+        shown.append((report["first"]["node"], report["first"]["operator"]))
+        if backend is KEPT:
+            assert report["first"]["source"][-1]["line"] == 14
+    assert shown == [("mul", "convolution_0"), ("", "lowered_0")]
+
+
 def test_levels_and_files(command: Command) -> None:
     for level in ("aten", "edge", "executorch"):
         assert command("et-compile", "nets.py:layers", "-q", "--emit", level, "-o", f"{level}.mlir").code == 0
@@ -136,18 +157,18 @@ def test_non_finite_values(command: Command) -> None:
     assert (ran.code, ran.out) == (0, "no NaN or infinity\n")
 
 
-@pytest.mark.parametrize("backend", [(), ("--backend", "xnnpack")])
+@pytest.mark.parametrize("backend", [(), ("--backend", "xnnpack"), KEPT])
 def test_a_recorded_execution(command: Command, backend: tuple[str, ...]) -> None:
     """The values of an ETDump are those of the run that wrote it, and its ETRecord finds the same nodes."""
     line = ("et-compile", "nets.py:layers", "-q", "-o", "net.pte", "--debug-map", "map.json", *backend)
     assert command(*line, "--etrecord", "net.etrecord").code == 0
     recorded = ("--write-etdump", "run.etdp", "--debug-buffer", "run.bin", "--repeat", "1", "--no-peak")
-    assert command("et-vm", "profile", "net.pte", *recorded).code == 0
+    assert command("et-vm", "profile", "net.pte", "--native", *recorded).code == 0
     maps = ("--debug-map", "map.json")
     report = compared(
         command, "run.etdp", "nets.py:layers", *maps, "--debug-buffer", "run.bin", "--input", "random:0"
     )
-    direct = compared(command, "net.pte", "nets.py:layers", *maps, "--input", "random:0")
+    direct = compared(command, "net.pte", "nets.py:layers", *maps, "--native", "--input", "random:0")
     assert report["matched_by"] == "node"
     assert {one["node"] for one in report["values"]} == {one["node"] for one in direct["values"]}
     assert report["first"] is None
@@ -169,10 +190,11 @@ def test_a_recorded_execution(command: Command, backend: tuple[str, ...]) -> Non
     ran = command("et-vm", "profile", "--etdump", "run.etdp", *given)
     assert ran.out.splitlines()[0].split() == ["MSE", "events", "nodes"]
     assert "linear" in ran.out
+    Path("small.bin").write_bytes(Path("run.bin").read_bytes()[:64])
     for line, code, message in (
         (("compare", "run.etdp", "nets.py:layers"), 2, "needs --debug-buffer and --debug-map"),
         (
-            ("compare", "run.etdp", "nets.py:layers", "--debug-buffer", "map.json", *maps),
+            ("compare", "run.etdp", "nets.py:layers", "--debug-buffer", "small.bin", *maps),
             3,
             "is not in the debug",
         ),
@@ -188,11 +210,17 @@ def test_a_recorded_execution(command: Command, backend: tuple[str, ...]) -> Non
 def test_wrong_usage(command: Command) -> None:
     for net in ("layers", "loop"):
         assert command("et-compile", f"nets.py:{net}", "-q", "-o", f"{net}.pte").code == 0
+    Path("deep.json").write_text("[" * 100_000)
+    buffer = ("--debug-buffer", "run.bin")
+    recorded = ("--write-etdump", "run.etdp", *buffer, "--repeat", "1", "--no-peak")
+    assert command("et-vm", "profile", "layers.pte", *recorded).code == 0
     for line, code, message in (
         (("layers.pte",), 2, "needs a reference"),
         (("layers.pte", "nets.py"), 2, "nets.py"),
         (("layers.pte", "missing.pte"), 2, "missing.pte"),
         (("layers.pte", "layers.pte", "--debug-map", "nets.py"), 3, "not a debug map"),
+        (("layers.pte", "layers.pte", "--debug-map", "deep.json"), 3, "it is nested too deeply"),
+        (("run.etdp", "layers.pte", "--debug-map", "deep.json", *buffer), 3, "it is nested too deeply"),
         (("layers.pte", "layers.pte", "--method", "other"), 2, "no method 'other'"),
         (("layers.pte", "layers.pte", "--bound", "x"), 2, "'x' is not a tolerance"),
     ):

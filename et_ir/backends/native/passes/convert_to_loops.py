@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.elements import element_of
+from et_ir.backends.native.elements import element_of, nbytes
 from et_ir.backends.native.forms import is_read_packed
 from et_ir.backends.native.kernels.attention import attention_kernel
 from et_ir.backends.native.kernels.bands import bands_kernel
@@ -147,12 +148,17 @@ class Loops:
     host: Host
     calls: list[tuple[str, int]]
     """Name and number of the kernel that each call is of; copies of results come after the last kernel."""
+    values: list[tuple[int, SSAValue, int]]
+    """Number of the kernel, and bytes of the memory, of each result that is kept."""
 
 
-def loops_of(module: ModuleOp, target: InstructionSet, packed: Packed | None = None) -> Loops:
+def loops_of(
+    module: ModuleOp, target: InstructionSet, packed: Packed | None = None, *, keep: bool = False
+) -> Loops:
     """A new module with the kernels of the method of `module`, which stays as it is.
 
-    `packed` keeps the packed constants, which are the same for all instruction sets.
+    `packed` keeps the packed constants, which are the same for all instruction sets. With `keep`, the results of all
+    kernels but transpositions are arguments behind the outputs, so that nothing overwrites them.
     """
     function = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
     block = function.body.block
@@ -179,11 +185,19 @@ def loops_of(module: ModuleOp, target: InstructionSet, packed: Packed | None = N
             host.argument(argument, host.type_of(argument))
         else:
             host.unread()
+    kept = _results(block) if keep else []
     outputs: list[tuple[SSAValue, SSAValue]] = []
+    held = {value for _, value in kept}
     for value in end.arguments:
-        fresh = isinstance(value.owner, KernelOp) and all(value is not before for before, _ in outputs)
+        fresh = isinstance(value.owner, KernelOp) and value not in held
         made = host.argument(value if fresh else None, host.type_of(value))
         outputs.append((value, made))
+        held.add(value)
+    values: list[tuple[int, SSAValue, int]] = []
+    for number, value in kept:
+        type = host.type_of(value)
+        host.argument(value, type)
+        values.append((number, value, prod(type.get_shape()) * nbytes(type.element_type)))
     kernels: list[int] = []
     number = 0
     for op in block.ops:
@@ -191,11 +205,22 @@ def loops_of(module: ModuleOp, target: InstructionSet, packed: Packed | None = N
         kernels += [number] * (len(host.called) - len(kernels))
         number += isinstance(op, KernelOp)
     for value, argument in outputs:
-        held = host.buffer(value)
-        if held is not argument:
-            copy_kernel(host, held, argument, count_of(value))
+        buffer = host.buffer(value)
+        if buffer is not argument:
+            copy_kernel(host, buffer, argument, count_of(value))
     kernels += [number] * (len(host.called) - len(kernels))
-    return Loops(host.finish(), host, list(zip(host.called, kernels, strict=True)))
+    return Loops(host.finish(), host, list(zip(host.called, kernels, strict=True)), values)
+
+
+def _results(block: Block) -> list[tuple[int, SSAValue]]:
+    """The results of kernels, with the numbers of these; a transposition computes nothing."""
+    kernels = [op for op in block.ops if isinstance(op, KernelOp)]
+    return [
+        (number, result)
+        for number, op in enumerate(kernels)
+        if op.form.data != "transpose"
+        for result in op.outputs
+    ]
 
 
 def _convert(host: Host, op: Operation) -> None:
