@@ -37,7 +37,7 @@ def _program(name: str) -> tuple[torch.export.ExportedProgram, tuple[Any, ...]]:
     return model.program, tuple(torch.as_tensor(one) for one in model.inputs)
 
 
-MODELS = ["digits", "mobilenet_v2", "bert", "llama"]
+MODELS = ["digits", "mobilenet_v2", "bert", "llama", "vit"]
 
 
 @pytest.fixture(scope="module", params=["several", *MODELS])
