@@ -153,6 +153,7 @@ API = (
                 *("ProfileRecorder", "Execution", "Profile", "ProfileRow", "Rates", "Times"),
                 *("group_rows", "chrome_trace", "stacks", "flamegraph_lines"),
             ),
+            "et_vm.devtools.debug_map": ("Place", "places_of_method", "read_debug_map", "rows_of_method"),
             "et_vm.devtools.flamegraph": ("flamegraph_svg",),
             "et_vm.devtools.machine_peak": ("MachinePeak", "machine_peak", "measured_peak"),
             "et_vm.devtools.memory_plan": ("MemoryPlan", "PlannedArena", "PlannedTensor"),

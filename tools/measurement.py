@@ -11,6 +11,7 @@ from et_tools.progress import progress
 
 if TYPE_CHECKING:
     from et_tools.vm_inputs import Input
+    from et_vm.devtools.debug_map import Place
     from et_vm.devtools.machine_peak import MachinePeak
     from et_vm.devtools.profiling import Profile, ProfileRecorder, ProfileRow, Times
     from et_vm.program import Program
@@ -61,12 +62,12 @@ def measure(
     *,
     repeat: int,
     warmup: int = 1,
-    modules: Mapping[int, str] | None = None,
+    places: Mapping[int, Place] | None = None,
     tracer: EventTracer | None = None,
     overhead: bool = False,
     **loading: Any,
 ) -> Measurement:
-    """Execute a method `warmup + repeat` times, each from the same inputs. `modules` are paths by instruction; `tracer`
+    """Execute a method `warmup + repeat` times, each from the same inputs. `places` are by instruction; `tracer`
     is told of all events too; with `overhead`, each execution is followed by one of the method without tracing;
     `loading` is for `Program.load_method`.
 
@@ -97,7 +98,7 @@ def measure(
                 error.where = f"{error.where} ({inputs[int(index)].source})"
             raise
     planned = sum(program.method_meta(method).memory_planned_buffer_sizes().values())
-    profile = Profile(loaded, recorder.runs[warmup:], modules)
+    profile = Profile(loaded, recorder.runs[warmup:], places)
     # Here, before the peak of the machine is measured: that takes more memory than many programs.
     times = Times.of(untraced[warmup:]) if overhead else None
     return Measurement(method, profile, recorder, planned, peak_resident_bytes(), times)

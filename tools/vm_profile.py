@@ -46,7 +46,7 @@ def profile_file(args: argparse.Namespace) -> None:
             raise UsageError(f"{option} applies to --etdump only")
     if args.debug_buffer is not None and args.write_etdump is None:
         raise UsageError("--debug-buffer applies to --write-etdump or --etdump")
-    from et_vm.devtools.debugger import module_paths
+    from et_vm.devtools.debug_map import places_of_method
     from et_vm.devtools.flamegraph import flamegraph_svg
     from et_vm.devtools.profiling import chrome_trace, flamegraph_lines, group_rows
 
@@ -61,7 +61,7 @@ def profile_file(args: argparse.Namespace) -> None:
         method_inputs(program.method_meta(name), args.input or ["random:0"]),
         repeat=args.repeat,
         warmup=args.warmup,
-        modules=None if args.debug_map is None else module_paths(args.debug_map, name),
+        places=None if args.debug_map is None else places_of_method(args.debug_map, name),
         tracer=etdump,
         overhead=args.overhead,
         kernels=chosen_kernels(args, args.kernels),
@@ -150,10 +150,10 @@ def _table(profile: Profile, peak: MachinePeak | None) -> list[tuple[str, ...]]:
     for row in profile.rows:
         place = "  ".join(filter(None, (f"{row.instruction}: {row.label}", row.module, row.line)))
         rows.append((*_times(row, profile), *_rates(row, peak), place))
-        rows += [
-            (*_times(event, profile), *_rates(event, peak), f"    {event.label}" + _calls(event, row))
-            for event in row.nested
-        ]
+        for event in row.nested:
+            name = f"    {event.label}{_calls(event, row)}"
+            place = "  ".join(filter(None, (name, event.module, event.line)))
+            rows.append((*_times(event, profile), *_rates(event, peak), place))
     return rows
 
 

@@ -121,15 +121,15 @@ def _measured(subject: Subject, repeat: int) -> dict[str, Any]:
     """What `et-vm profile --json` prints of the program's main method. Machine code in files does not run here."""
     from et_tools.measurement import measure, usual_threads
     from et_tools.vm_inputs import method_inputs, method_name
-    from et_vm.devtools.debugger import module_paths
+    from et_vm.devtools.debug_map import places_of_method
     from et_vm.devtools.machine_peak import machine_peak
 
     program = subject.program
     method = method_name(program, None)
     inputs = method_inputs(program.method_meta(method), ["random:0"])
-    modules = None if subject.debug_map is None else module_paths(subject.debug_map, method)
+    places = None if subject.debug_map is None else places_of_method(subject.debug_map, method)
     try:
-        measured = measure(program, method, inputs, repeat=repeat, modules=modules)
+        measured = measure(program, method, inputs, repeat=repeat, places=places)
     except ExecutorchError as error:
         raise BadFile(subject.name, error) from error
     found = measured.json(subject.name, machine_peak(usual_threads()))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 
-__all__ = ["read_debug_map", "rows_of_method"]
+__all__ = ["Place", "places_of_method", "read_debug_map", "rows_of_method"]
 
 HINT: Final = "et-compile --debug-map writes one"
 
@@ -42,3 +44,46 @@ def rows_of_method(path: str | os.PathLike[str], method: str) -> list[dict[str, 
     if method not in found:
         raise InvalidFile(f"the debug map has no method {method!r}", where=os.fspath(path), hint=HINT)
     return found[method]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an instruction, or a part of the delegate that it calls, comes from."""
+
+    module: str = ""
+    """Path of the module, such as `encoder.layers.0`; empty where it is not known."""
+    line: str = ""
+    """`file:line` of the innermost frame; empty where it is not known."""
+    parts: Mapping[str, Place] = field(default_factory=dict[str, "Place"])
+    """Of a delegate's call: places of its parts by the backend's identifiers, as text."""
+
+
+def places_of_method(path: str | os.PathLike[str], method: str) -> dict[int, Place]:
+    """The places of a method's instructions by index. A part that computes several nodes has the place of the first in
+    a module.
+
+    Raises as `rows_of_method` does, and InvalidFile for rows that are no places.
+    """
+    found: dict[int, Place] = {}
+    try:
+        for row in rows_of_method(path, method):
+            identifiers = (row.get("delegate") or {}).get("identifiers", {})
+            parts = {identifier: _first(rows) for identifier, rows in identifiers.items()}
+            found[int(row["instruction"])] = Place(str(row["module"]), _line(row), parts)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise InvalidFile(
+            "the debug map has rows of another form", where=os.fspath(path), hint=HINT
+        ) from error
+    return found
+
+
+def _first(rows: Sequence[Mapping[str, Any]]) -> Place:
+    places = [Place(str(row["module"]), _line(row)) for row in rows]
+    known = [place for place in places if place.module or place.line]
+    return next((place for place in known if place.module), known[0] if known else Place())
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    # The innermost frame is the last one, as in Python's tracebacks.
+    frames = row.get("source") or ()
+    return f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else ""

@@ -1,6 +1,6 @@
 """Profiles of executions: times, traffic and operations by instruction.
 
-Source places come from the file's own debug data, nested rows from the events of backends.
+Source places come from a debug map or the file's own debug data, nested rows from the events of backends.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import chain, groupby, islice
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from et_vm.devtools.debug_map import Place
 from et_vm.load.instructions import call_inputs, call_outputs
 from et_vm.tracer import DelegateEvent, InstructionEvent, RecordingTracer
 from et_vm.values import Tensor
@@ -157,7 +158,10 @@ class ProfileRow:
             found |= {"instruction": self.instruction, "module": self.module, "line": self.line}
             found |= self.rates(peak)._asdict()
         if self.nested:
-            found["events"] = [row.json() | row.rates(peak)._asdict() for row in self.nested]
+            found["events"] = [
+                {**row.json(), **row.rates(peak)._asdict(), "module": row.module, "line": row.line}
+                for row in self.nested
+            ]
         return found
 
 
@@ -168,9 +172,9 @@ class Profile:
     """
 
     def __init__(
-        self, method: Method, runs: Sequence[Execution], modules: Mapping[int, str] | None = None
+        self, method: Method, runs: Sequence[Execution], places: Mapping[int, Place] | None = None
     ) -> None:
-        """Of at least one run of `method`. `modules` are paths of modules by instruction."""
+        """Of at least one run of `method`. `places` are by instruction: those of a debug map (`places_of_method`)."""
         if not runs:
             raise ValueError("a profile needs at least one execution")
         self.runs = tuple(runs)
@@ -178,7 +182,7 @@ class Profile:
         self.total = Times.of([run.end - run.start for run in runs])
         self.inside = Times.of([sum(event.end - event.start for event in run.instructions) for run in runs])
         """The times of all instructions of an execution."""
-        modules = modules or {}
+        places = places or {}
         own = [_sums((event.index, event) for event in run.instructions) for run in runs]
         inner = [
             _sums(((event.index, event.identifier, event.name), event) for event in run.delegates)
@@ -188,26 +192,29 @@ class Profile:
         names = dict.fromkeys(chain.from_iterable(inner))
         nested: defaultdict[int, list[ProfileRow]] = defaultdict(list)
         works = {index: _part_works(method, index) for index in {key[0] for key in names}}
+        self.parts: dict[tuple[int, int | str, str], ProfileRow] = {}
+        """Rows of the events of backends, by instruction, identifier and name."""
         for key in names:
             samples, calls = _over(inner, key)
-            part = works[key[0]].get(key[1:], (None, None, None))
-            read, written, flops = part
-            nested[key[0]].append(
-                ProfileRow(key[2], samples, calls, bytes_read=read, bytes_written=written, flops=flops)
-            )
+            place = places.get(key[0], Place()).parts.get(str(key[1]), Place())
+            work = works[key[0]].get(key[1:], (None, None, None))
+            row = ProfileRow(key[2], samples, calls, -1, place.module, place.line, *work)
+            self.parts[key] = row
+            nested[key[0]].append(row)
         self.rows: list[ProfileRow] = []
         """A row for each instruction that ran, in the order of the file."""
         for instruction in method.instructions:
             samples, calls = _over(own, instruction.index)
             if calls:
+                place = places.get(instruction.index, Place())
                 self.rows.append(
                     ProfileRow(
                         instruction.name,
                         samples,
                         calls,
                         instruction.index,
-                        modules.get(instruction.index, ""),
-                        _line(instruction),
+                        place.module,
+                        _line(instruction) or place.line,
                         *_traffic(method, instruction),
                         _flops(method, instruction),
                         tuple(nested[instruction.index]),
@@ -345,11 +352,17 @@ def _is_transposed(method: Method, instruction: Instruction) -> bool | None:
 
 
 def group_rows(rows: Iterable[ProfileRow], by: str) -> list[ProfileRow]:
-    """Sums by `operator`, `module` or `line`, the largest median first. `(unknown)` has what has no such place."""
+    """Sums by `operator`, `module` or `line`, the largest median first. `(unknown)` has what has no such place.
+
+    Of a delegate's call, the events count where they come from; the rest of it, and events without a place, are of the
+    backend, `(XnnpackBackend)` among modules and lines.
+    """
     groups: defaultdict[str, list[ProfileRow]] = defaultdict(list)
     for row in rows:
-        key = {"operator": row.label, "module": row.module, "line": row.line}[by]
-        groups[key or "(unknown)"].append(row)
+        apart = row.nested if by == "operator" or _is_placed(row) else ()
+        for one in (*apart, _remainder(row, apart)):
+            key = {"operator": one.label, "module": one.module, "line": one.line}[by]
+            groups[key or (f"({row.label})" if apart else "(unknown)")].append(one)
     sums = [
         ProfileRow(
             name,
@@ -361,21 +374,41 @@ def group_rows(rows: Iterable[ProfileRow], by: str) -> list[ProfileRow]:
     return sorted(sums, key=lambda row: -row.times.median)
 
 
+def _is_placed(row: ProfileRow) -> bool:
+    """Whether it is known where the events of a delegate's call come from."""
+    return any(event.module or event.line for event in row.nested)
+
+
+def _remainder(row: ProfileRow, apart: Sequence[ProfileRow]) -> ProfileRow:
+    """A row without the events that are counted elsewhere, and then without their place, which is of one of them."""
+    if not apart:
+        return row
+    inner = map(sum, zip(*(event.samples for event in apart), strict=True))
+    samples = tuple(max(0, whole - part) for whole, part in zip(row.samples, inner, strict=True))
+    return replace(row, samples=samples, module="", line="", nested=())
+
+
 def stacks(profile: Profile, root: str) -> dict[tuple[str, ...], int]:
     """Nanoseconds by path, `(root, module, submodule, operator, event)`: the medians.
 
-    What a delegate spends outside of its events stays with the delegate.
+    Events of a delegate are below the modules that they come from, where these are known. What a delegate spends
+    outside of its events stays with the delegate.
     """
     found: defaultdict[tuple[str, ...], int] = defaultdict(int)
     for row in profile.rows:
-        path = (root, *filter(None, row.module.split(".")), row.label)
+        placed = _is_placed(row)
         inner = 0
         for event in row.nested:
             time = round(event.times.median)
             inner += time
-            found[*path, event.label] += time
+            found[root, *_modules(event if placed else row), row.label, event.label] += time
+        path = (root, *(() if placed else _modules(row)), row.label)
         found[path] += max(0, round(row.times.median) - inner)
     return {path: time for path, time in found.items() if time}
+
+
+def _modules(row: ProfileRow) -> Iterator[str]:
+    return filter(None, row.module.split("."))
 
 
 def flamegraph_lines(profile: Profile, root: str) -> list[str]:
@@ -390,8 +423,9 @@ def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) 
     """Trace of the executions in Chrome's event format, which Perfetto reads; times in microseconds.
 
     An execution encloses its instructions, and these enclose the events of backends. Where modules are known, a second
-    track has a span from the first to the last of consecutive instructions of a module, and an arrow to each of them.
-    `live_bytes` are arena bytes in use by instruction, a counter of the trace.
+    track has a span from the first to the last of consecutive instructions of a module, or of events of a delegate
+    where their modules are known, and an arrow to each of them. `live_bytes` are arena bytes in use by instruction, a
+    counter of the trace.
     """
     origin = profile.runs[0].start
     rows = {row.instruction: row for row in profile.rows}
@@ -406,10 +440,10 @@ def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) 
             **{"ts": (start - origin) / 1e3, "dur": (end - start) / 1e3, "args": args},
         }
 
-    if any(row.module for row in profile.rows):
+    if any(row.module for row in (*profile.rows, *profile.parts.values())):
         events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "modules"}})
         for run in profile.runs:
-            events += _module_flow(run, rows, span)
+            events += _module_flow(run, rows, profile.parts, span)
     for number, run in enumerate(profile.runs):
         events.append(span("Method::execute", "method", run.start, run.end, run=number))
         inner = iter(sorted(run.delegates, key=lambda event: (event.start, -event.end)))
@@ -421,10 +455,10 @@ def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) 
                 span(event.name, "instruction", event.start, event.end, instruction=event.index, **place)
             )
             while pending is not None and pending.start < event.end:
-                identifier = str(pending.identifier)
-                events.append(
-                    span(pending.name, "delegate", pending.start, pending.end, identifier=identifier)
-                )
+                part = profile.parts[pending.index, pending.identifier, pending.name]
+                known = {"module": part.module, "line": part.line} if part.module or part.line else {}
+                args = {"identifier": str(pending.identifier), **known}
+                events.append(span(pending.name, "delegate", pending.start, pending.end, **args))
                 pending = next(inner, None)
             for nbytes in islice(live_bytes, event.index, event.index + 1):
                 counter = {"ph": "C", "name": "live bytes", "pid": 1, "tid": 1}
@@ -433,17 +467,29 @@ def chrome_trace(profile: Profile, method: str, live_bytes: Sequence[int] = ()) 
 
 
 def _module_flow(
-    run: Execution, rows: Mapping[int, ProfileRow], span: Callable[..., dict[str, Any]]
+    run: Execution,
+    rows: Mapping[int, ProfileRow],
+    parts: Mapping[tuple[int, int | str, str], ProfileRow],
+    span: Callable[..., dict[str, Any]],
 ) -> Iterator[dict[str, Any]]:
-    """Spans of modules on a track of their own, and flow events from each to its instructions."""
-    for module, several in groupby(run.instructions, key=lambda event: rows[event.index].module):
+    """Spans of modules on a track of their own, and flow events from each to its instructions and events."""
+    found = [
+        (event.start, event.end, rows[event.index].module)
+        for event in run.instructions
+        if not _is_placed(rows[event.index])
+    ]
+    for event in run.delegates:
+        if _is_placed(rows[event.index]):
+            module = parts[event.index, event.identifier, event.name].module
+            found.append((event.start, event.end, module))
+    for module, several in groupby(sorted(found), key=lambda one: one[2]):
         if not module:
             continue
         inside = list(several)
-        yield {**span(module, "module", inside[0].start, inside[-1].end), "tid": 2}
-        for event in inside:
+        yield {**span(module, "module", inside[0][0], inside[-1][1]), "tid": 2}
+        for start, end, _ in inside:
             # One arrow: what is begun on the track of modules ends at the instruction of the same time.
-            arrow = {"name": "module", "cat": "module", "id": event.start, "pid": 1}
-            at = span(module, "module", event.start, event.end)["ts"]
+            arrow = {"name": "module", "cat": "module", "id": start, "pid": 1}
+            at = span(module, "module", start, end)["ts"]
             yield {**arrow, "ph": "s", "tid": 2, "ts": at}
             yield {**arrow, "ph": "f", "bp": "e", "tid": 1, "ts": at}

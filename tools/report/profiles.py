@@ -65,6 +65,7 @@ def _row(row: Any) -> dict[str, Any]:
         "events": [
             {
                 "name": str(one["name"]),
+                "module": str(one.get("module", "")),
                 **{key: float(one[key]) for key in ("min_ns", "median_ns")},
                 **{key: _optional(one[key], float) for key in ("gflops", "gbps", "roofline")},
             }

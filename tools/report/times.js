@@ -87,7 +87,7 @@ function profileSection(main) {
     ...row.events.map((event, number) => {
       const part = (key, show) => (event[key] === null ? "" : fact(`${path}/rows/${at}/events/${number}/${key}`, "span", show));
       return [part("median_ns", micro), part("min_ns", micro), percent(event.median_ns / total), part("gflops", short), part("gbps", short), part("roofline", percent),
-        make("span", { class: "bar-of part", style: `width: ${(8 * event.median_ns / most).toFixed(2)}rem` }), make("span", { class: "soft inner" }, event.name), ""];
+        make("span", { class: "bar-of part", style: `width: ${(8 * event.median_ns / most).toFixed(2)}rem` }), make("span", { class: "soft inner" }, event.name), event.module];
     })];
   });
   const heads = ["Median", "Least", "Share", "GFLOP/s", "GB/s", "Of peak", "", "Instruction", "Module"], numbers = [0, 1, 2, 3, 4, 5];

@@ -15,7 +15,15 @@ from vm_programs import Build
 from et_schema.program import Frame
 from et_tools.exit_codes import ExitCode
 from et_vm import Program
-from et_vm.devtools.profiling import Profile, ProfileRecorder, Times, flamegraph_lines
+from et_vm.devtools.debug_map import Place
+from et_vm.devtools.profiling import (
+    Profile,
+    ProfileRecorder,
+    Times,
+    chrome_trace,
+    flamegraph_lines,
+    group_rows,
+)
 from et_vm.tracer import DelegateEvent, InstructionEvent
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -199,7 +207,7 @@ class TestStatistics:
             recorder.instructions.append(InstructionEvent(0, "call", "aten::mm.out", start, start + 100))
             recorder.delegates.append(DelegateEvent(0, 7, "GEMM", start + 10, start + 70))
             recorder.on_execute("forward", start, start + 120)
-        profile = Profile(method, recorder.runs, {0: "a.b"})
+        profile = Profile(method, recorder.runs, {0: Place("a.b")})
         (row,) = profile.rows
         assert (row.times.median, profile.total.median, row.calls) == (100, 120, 2)
         assert [(event.label, event.times.median) for event in row.nested] == [("GEMM", 60)]
@@ -208,12 +216,60 @@ class TestStatistics:
             "forward;a;b;aten::mm.out 40",
         ]
 
+    def test_places_within_delegates(self, file):
+        """Times of parts count where these come from, and the rest of the call for the backend."""
+        recorder = ProfileRecorder()
+        method = Program.load(file(net())).load_method("forward", tracer=recorder)
+        for start in (0, 1000):
+            recorder.instructions.append(InstructionEvent(0, "call", "aten::mm.out", start, start + 100))
+            for identifier, name, first, last in (
+                (7, "GEMM", 10, 40),
+                ("b", "ReLU", 40, 60),
+                (9, "move", 60, 65),
+            ):
+                recorder.delegates.append(DelegateEvent(0, identifier, name, start + first, start + last))
+            recorder.instructions.append(
+                InstructionEvent(1, "call", "aten::relu.out", start + 100, start + 110)
+            )
+            recorder.on_execute("forward", start, start + 120)
+        parts = {"7": Place("a.b", "net.py:3"), "b": Place("a", "net.py:4")}
+        # The call itself has the place of one of its parts.
+        profile = Profile(method, recorder.runs, {0: Place("a.b", "net.py:3", parts), 1: Place("c")})
+        gemm, relu, move = profile.rows[0].nested
+        assert [(one.module, one.line) for one in (gemm, relu, move)] == [
+            ("a.b", "net.py:3"), ("a", "net.py:4"), ("", ""),
+        ]  # fmt: skip
+        for by, sums in {
+            "operator": {"aten::mm.out": 45, "GEMM": 30, "ReLU": 20, "aten::relu.out": 10, "move": 5},
+            "module": {"(aten::mm.out)": 50, "a.b": 30, "a": 20, "c": 10},
+            "line": {"(aten::mm.out)": 50, "net.py:3": 30, "net.py:4": 20, "net.py:11": 10},
+        }.items():
+            assert {row.label: row.times.median for row in group_rows(profile.rows, by)} == sums
+        assert set(flamegraph_lines(profile, "forward")) == {
+            "forward;a;b;aten::mm.out;GEMM 30",
+            "forward;a;aten::mm.out;ReLU 20",
+            "forward;aten::mm.out;move 5",
+            "forward;aten::mm.out 45",
+            "forward;c;aten::relu.out 10",
+        }
+        events = chrome_trace(profile, "forward")["traceEvents"]
+        modules = [
+            (one["name"], one["ts"]) for one in events if one.get("cat") == "module" and one["ph"] == "X"
+        ]
+        assert modules == [
+            (name, start + at) for start in (0, 1) for name, at in (("a.b", 0.01), ("a", 0.04), ("c", 0.1))
+        ]
+        arrows = [one["ts"] for one in events if one["ph"] == "f"]
+        assert arrows == [at for _, at in modules]
+        gemms = [one["args"] for one in events if one["name"] == "GEMM"]
+        assert gemms == [{"identifier": "7", "module": "a.b", "line": "net.py:3"}] * 2
+
     def test_tables_in_notebooks(self, file):
         recorder = ProfileRecorder()
         method = Program.load(file(net())).load_method("forward", tracer=recorder)
         recorder.instructions.append(InstructionEvent(0, "call", "aten::mm.out", 0, 100))
         recorder.on_execute("forward", 0, 200)
-        shown = Profile(method, recorder.runs, {0: "<script>"})._repr_html_()
+        shown = Profile(method, recorder.runs, {0: Place("<script>")})._repr_html_()
         assert "<td>0.1</td><td>50.0%</td><td>0.48</td><td>1.04</td><td>0: aten::mm.out</td>" in shown
         assert "<td>&lt;script&gt;</td>" in shown
 

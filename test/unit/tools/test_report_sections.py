@@ -99,8 +99,9 @@ def test_times_are_those_of_the_profile(command: Command, browser: Browser) -> N
 
 
 def test_nodes_of_delegates_are_rows_and_points(command: Command, browser: Browser) -> None:
-    assert command(*XNNPACK).code == 0
-    Path("times.json").write_text(command("et-vm", "profile", "net.pte", "--json").out)
+    assert command(*XNNPACK, "--debug-map", "map.json").code == 0
+    ran = command("et-vm", "profile", "net.pte", "--debug-map", "map.json", "--json")
+    Path("times.json").write_text(ran.out)
     facts = facts_of(command, "net.pte", "--profile", "times.json")
     [call] = (row for row in facts["programs"][0]["profile"]["rows"] if row["events"])
     flops = {"FullyConnected": [4 * 32 * (2 * 64 + 1), 4 * 8 * (2 * 32 + 1)]}
@@ -110,7 +111,11 @@ def test_nodes_of_delegates_are_rows_and_points(command: Command, browser: Brows
     traffic = [4 * (4 * 64 + 32 * 64 + 32 + 4 * 32), 4 * (4 * 32 + 8 * 32 + 8 + 4 * 8)]
     assert [round(node["gbps"] * node["min_ns"]) for node in nodes] == traffic
     assert all(node["roofline"] > 0 for node in nodes)
+    assert nodes[1]["module"] == "head"
+    assert nodes[0]["module"].startswith("layers.")
     browser.open(Path("report.html"), "section=profile")
+    cells = browser.run("[...document.querySelectorAll('td:last-child')].map((one) => one.textContent)")
+    assert {node["module"] for node in nodes} <= set(cells)
     shown = check_numbers(browser, facts, 8)
     assert sum("/events/" in path and path.endswith("/roofline") for path in shown) >= 2
     assert browser.run("document.querySelectorAll('.roofline .point').length") >= 2

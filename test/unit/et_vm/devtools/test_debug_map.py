@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_vm.devtools.debug_map import read_debug_map, rows_of_method
+from et_vm.devtools.debug_map import Place, places_of_method, read_debug_map, rows_of_method
 
 MAP = {"forward": [{"instruction": 0, "module": "fc"}], "step": []}
 
@@ -43,6 +43,56 @@ def test_other_files(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(InvalidFile, match=message) as raised:
         read_debug_map(file)
     assert raised.value.hint == "et-compile --debug-map writes one"
+
+
+def frame(line: int) -> dict[str, object]:
+    return {"file": "net.py", "line": line, "function": "forward", "code": ""}
+
+
+def test_places(tmp_path: Path) -> None:
+    """A part has the place of the first node in a module, or else of the first that has one."""
+    nodes = [
+        {"module": "", "source": []},
+        {"module": "", "source": [frame(1), frame(2)]},
+        {"module": "a.b", "source": [frame(3)]},
+        {"module": "c", "source": [frame(4)]},
+    ]
+    parts = {"0": nodes, "x": nodes[:2], "2": nodes[:1], "3": []}
+    rows = [
+        {"instruction": 0, "module": "a", "source": [frame(7)], "delegate": {"identifiers": parts}},
+        {"instruction": 3, "module": "", "delegate": None},
+    ]
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps({"forward": rows}))
+    assert places_of_method(file, "forward") == {
+        0: Place(
+            "a",
+            "net.py:7",
+            {"0": Place("a.b", "net.py:3"), "x": Place("", "net.py:2"), "2": Place(), "3": Place()},
+        ),
+        3: Place(),
+    }
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"module": "a"},
+        {"instruction": "x", "module": "a"},
+        {"instruction": 0},
+        {"instruction": 0, "module": "", "source": 3},
+        {"instruction": 0, "module": "", "source": [{}]},
+        {"instruction": 0, "module": "", "delegate": 3},
+        {"instruction": 0, "module": "", "delegate": {"identifiers": [1]}},
+        {"instruction": 0, "module": "", "delegate": {"identifiers": {"0": 3}}},
+        {"instruction": 0, "module": "", "delegate": {"identifiers": {"0": [3]}}},
+    ],
+)
+def test_rows_of_another_form(tmp_path: Path, row: dict[str, object]) -> None:
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps({"forward": [row]}))
+    with pytest.raises(InvalidFile, match="rows of another form"):
+        places_of_method(file, "forward")
 
 
 def test_no_file(tmp_path: Path) -> None:
