@@ -44,6 +44,7 @@ __all__ = [
     "NativeTensor",
     "NativeValue",
     "NativeWord",
+    "NativeWork",
     "SizeFunction",
     "check_room",
     "evaluate_size",
@@ -149,6 +150,19 @@ class NativeValue:
 
 
 @table
+class NativeWork:
+    """What a kernel does in a call, for profiles."""
+
+    # As in `NativeKernel`.
+    identifier: UInt32 = 0
+    # Of inputs, weights too, and of results.
+    bytes_read: UInt64 = 0
+    bytes_written: UInt64 = 0
+    # Two for each multiply-add; 0 where it is not known.
+    flops: UInt64 = 0
+
+
+@table
 class NativeMessage:
     """What the report of an invalid argument of a call means: the operator, and what is wrong."""
 
@@ -188,6 +202,8 @@ class NativeProgram:
     messages: list[NativeMessage] = []
     # Results of kernels, in the order of the kernels. Empty unless the program is compiled for debugging.
     values: OmitEmpty[list[NativeValue]] = []
+    # Of kernels with sizes that are known when the program is compiled.
+    work: OmitEmpty[list[NativeWork]] = []
 
 
 def read_native(buffer: Source) -> NativeProgram:

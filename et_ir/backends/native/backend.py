@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from et_ir.backends.native.kernel_work import kernel_work
 from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
 from et_ir.backends.native.passes.fuse_bands import CACHE
 from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
@@ -40,6 +41,7 @@ from et_schema.native import (
     NativeTensor,
     NativeValue,
     NativeWord,
+    NativeWork,
     SizeFunction,
     interface_symbol,
     serialize_native,
@@ -128,9 +130,13 @@ class NativeBackend(BackendDetails):
             keep=settings.get(VALUES_SPEC) == "1",
         )
         mapping = DelegateMappingBuilder(generated_identifiers=True)
-        for op in method.body.block.ops:
-            if isinstance(op, KernelOp):
-                mapping.insert_delegate_mapping_entry(list(op.body.walk()))
+        kernels = [op for op in method.body.block.ops if isinstance(op, KernelOp)]
+        for number, op in enumerate(kernels):
+            mapping.insert_delegate_mapping_entry(list(op.body.walk()))
+            work = kernel_work(op)
+            if work is not None:
+                read, written, flops = work
+                program.work.append(NativeWork(number, read, written, flops or 0))
         for key, blob in compiled.memory.constants:
             store.add_named_data(key, blob, ALIGNMENT)
         program.messages = [NativeMessage(text) for text in compiled.messages]

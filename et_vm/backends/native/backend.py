@@ -27,7 +27,7 @@ from et_schema.native import (
     interface_symbol,
     read_native,
 )
-from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
+from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle, PartWork
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
 from et_vm.backends.native.threads import Code, function_address, shared_pool
@@ -101,6 +101,9 @@ class NativeBackend(Backend):
             **kept,
         }
 
+    def work_report(self, handle: Handle) -> Sequence[PartWork]:
+        return handle.work_report() if isinstance(handle, _Delegate) else ()
+
 
 class _Portable(NamedTuple):
     """A partition that runs as a nested program."""
@@ -149,6 +152,7 @@ class _Delegate:
         self._kept = list(program.values)
         self.values = [_aligned(context, one.nbytes, program.arena_alignment) for one in program.values]
         self._shown: list[Tensor] = []
+        self._work = list(program.work)
         self._report = self._context[REPORT_AT : REPORT_AT + 4].view(np.uint32)
         self._messages = [one.text for one in program.messages]
         count = len(self._words) + len(self._inputs) + len(self._outputs)
@@ -174,6 +178,17 @@ class _Delegate:
         shared_pool().run(self._functions, self._entry, context, pointers, self._threads)
         if self._messages:
             self._check_report()
+
+    def work_report(self) -> list[PartWork]:
+        """The work of kernels: of one that is several calls, as that of the last, which those before prepare."""
+        names = {kernel.identifier: kernel.name for kernel in self._kernels}
+        return [
+            PartWork(
+                one.identifier, names[one.identifier], one.bytes_read, one.bytes_written, one.flops or None
+            )
+            for one in self._work
+            if one.identifier in names
+        ]
 
     def _check_report(self) -> None:
         """Raise the error that the code has reported, if there is one."""

@@ -48,6 +48,10 @@ def test_places_within_delegates(command: Command, workplace: Path, backend: str
     events = [event for row in rows for event in row["events"]]
     assert {"body.0", "body.2"} <= {event["module"] for event in events}
     assert any(event["line"].endswith("net.py:14") for event in events)
+    (last,) = (event for event in events if event["module"] == "body.2")
+    assert last["flops"] == 2 * 8 * (2 * 32 + 1)
+    assert last["bytes_read"] == 4 * (2 * 32 + 8 * 32 + 8)
+    assert last["gflops"] > 0
     name = {"xnnpack": "XnnpackBackend", "native": "NativeBackend"}[backend]
     for by, wanted in (
         ("module", {"body.0", "body.2", "norm"}),

@@ -10,7 +10,7 @@ from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
-from et_schema.native import NativeProgram, serialize_native
+from et_schema.native import NativeProgram, NativeWork, serialize_native
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.native.backend import NativeBackend
 from et_vm.backends.native.elf import machine_of
@@ -46,6 +46,20 @@ def test_each_kernel_of_each_call() -> None:
     assert sorted(times) == times
     assert start <= times[0]
     assert times[-1] <= end
+
+
+def test_the_work_of_kernels() -> None:
+    """In the file's tables; of kernels that the object does not name there is none."""
+    blob = program()
+    assert [one.identifier for one in blob.work] == [0, 1]
+    blob.work = [*blob.work, NativeWork(2**32 - 1, 1, 2, 3)]
+    context = BackendInitContext(Platform(), None, "forward", {}, native=NativeOptions(allowed=True))
+    backend = NativeBackend()
+    found = backend.work_report(backend.init(context, memoryview(serialize_native(blob)), []))
+    assert [tuple(one) for one in found] == [
+        (0, "product_0", 4 * (5 * 8 + 8 * 20), 4 * 5 * 20, 2 * 5 * 20 * 8),
+        (1, "pointwise_0", 4 * 5 * 8, 4 * 5 * 8, 5 * 8),
+    ]
 
 
 @pytest.mark.parametrize("kept", [0, 1])
