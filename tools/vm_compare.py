@@ -129,11 +129,15 @@ def _where(value: ObservedValue) -> dict[str, Any]:
         "step": list(value.step),
         "module": value.place.module,
         "source": value.place.json(),
+        "fused": [
+            {"node": node, "module": place.module, "source": place.json()} for node, place in value.fused
+        ],
     }
 
 
 def _named(value: ObservedValue) -> str:
-    node = f" (node {value.node})" if value.node else ""
+    others = ", ".join(dict.fromkeys(node for node, _ in value.fused))
+    node = f" (node {value.node}{f', computed with {others}' if others else ''})" if value.node else ""
     source = f" at {value.place.source}" if value.line or value.place.module else f", step {value.step[0]}"
     return f"{value.operator}{node}{source}"
 

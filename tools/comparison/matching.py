@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import islice, permutations
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ __all__ = ["Pair", "first_difference", "match_values"]
 
 _NCHW = (0, 3, 1, 2)
 """The dimensions of an image, channels innermost, in logical order."""
+
+MOST_PERMUTED = 4
+"""Dimensions of values, at most, whose other orders are all tried."""
 
 _NEARER = 4
 """How many times nearer a value behind has to be where it is not within the bound."""
@@ -90,16 +93,27 @@ def _fits(value: ObservedValue, reference: ObservedValue) -> bool:
     if (np.asarray(value.value).dtype.kind in "iu") != (np.asarray(reference.value).dtype.kind in "iu"):
         return False
     ours, theirs = np.shape(value.value), np.shape(reference.value)
-    return ours == theirs or (value.is_inside and len(ours) == 4 and tuple(ours[d] for d in _NCHW) == theirs)
+    return ours == theirs or (value.is_reordered and bool(_orders(ours, theirs)))
+
+
+def _orders(ours: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Orders of the dimensions of a value in which it has the shape of its reference: channels innermost first."""
+    if sorted(ours) != sorted(theirs) or len(ours) > MOST_PERMUTED:
+        return []
+    several = dict.fromkeys((*([_NCHW] if len(ours) == 4 else []), *permutations(range(len(ours)))))
+    return [order for order in several if tuple(ours[dim] for dim in order) == theirs]
 
 
 def _pair(value: ObservedValue, reference: ObservedValue, bound: float | None) -> Pair:
     allowed = bound_for(np.asarray(reference.value).dtype, bound)
     ours, theirs = value.value, reference.value
     gap = gap_between(ours, theirs) if np.shape(ours) == np.shape(theirs) else None
-    if (gap is None or gap.exceeds(allowed)) and value.is_inside and np.ndim(ours) == 4:
-        turned = gap_between(np.transpose(ours, _NCHW), theirs)
-        gap = turned if gap is None or turned.relative < gap.relative else gap
+    if (gap is None or gap.exceeds(allowed)) and value.is_reordered:
+        for order in _orders(np.shape(ours), np.shape(theirs)):
+            turned = gap_between(np.transpose(ours, order), theirs)
+            gap = turned if gap is None or turned.relative < gap.relative else gap
+            if not gap.exceeds(allowed):
+                break
     return Pair(value, reference, gap or gap_between(ours, theirs), allowed)
 
 

@@ -50,11 +50,10 @@ class ObservedValue:
     """An array, or a Python number."""
     nodes: tuple[str, ...] = ()
     """Of an output of a delegate that says nothing of its nodes: all nodes that it stands for."""
-
-    @property
-    def is_inside(self) -> bool:
-        """Whether a node of a delegate computed it, which may have its channels innermost."""
-        return 0 < self.step[1] < _OUTPUT
+    fused: tuple[tuple[str, Location], ...] = ()
+    """Nodes that are computed with it, inside of one part of a delegate, and their places."""
+    is_reordered: bool = False
+    """Whether its dimensions may have changed places, as those of nodes of XNNPACK."""
 
     @property
     def line(self) -> str:
@@ -74,6 +73,13 @@ class InstructionSource:
         default_factory=dict[str, "Sequence[tuple[str, Location]]"]
     )
     """Nodes and their places by the identifiers of the delegate that it calls."""
+    backend: str = ""
+    """The backend that it calls."""
+
+    @property
+    def reorders(self) -> bool:
+        """Whether values inside the delegate may have other orders of dimensions than in the program."""
+        return self.backend == "XnnpackBackend"
 
 
 def sources_of(rows: Sequence[Origin]) -> dict[int, InstructionSource]:
@@ -86,7 +92,8 @@ def sources_of(rows: Sequence[Origin]) -> dict[int, InstructionSource]:
             for identifier, several in places.items()
         }
         place = Location(row.frames, row.module)
-        found[row.instruction] = InstructionSource(row.node, row.operator, place, inside)
+        backend = "" if row.delegate is None else row.delegate.backend
+        found[row.instruction] = InstructionSource(row.node, row.operator, place, inside, backend)
     return found
 
 
@@ -103,7 +110,8 @@ def sources_of_map(path: str, method: str) -> dict[int, InstructionSource]:
                 identifier: [(one["node"], _place(one)) for one in places if one["node"]]
                 for identifier, places in row.get("delegate", {}).get("identifiers", {}).items()
             }
-            source = InstructionSource(row["node"], row["operator"], _place(row), inside)
+            backend = str(row.get("delegate", {}).get("backend", ""))
+            source = InstructionSource(row["node"], row["operator"], _place(row), inside, backend)
             found[row["instruction"]] = source
     except KeyError as error:
         raise InvalidFile(f"the debug map has a row without {error}", where=path, hint=HINT) from error
@@ -129,11 +137,12 @@ def recorded_values(
             one for value in event.debug_data for one in (value if isinstance(value, list) else [value])
         ]
         node, operator, place, nodes = source.node, source.operator, source.place, ()
-        step = (index, 0)
+        step, fused = (index, 0), ()
         if event.is_delegated_op:
             parts[index] = parts.get(index, 0) + 1
             inside = source.inside.get(str(event.delegate_debug_identifier), [])
             node, place = inside[-1] if inside else ("", Location())
+            fused = tuple(inside[:-1])
             # Of a part that is several calls, the last one completes the value.
             names = event.raw_delegate_debug_metadatas or [b""]
             operator, step = names[-1].decode("utf-8", "replace"), (index, parts[index])
@@ -145,7 +154,10 @@ def recorded_values(
                 nodes = tuple(dict.fromkeys(name for places in source.inside.values() for name, _ in places))
         before += [one for one in values if isinstance(one, np.ndarray)]
         found += [
-            ObservedValue(node, operator, place, number, step, one, nodes)
+            ObservedValue(
+                *(node, operator, place, number, step, one, nodes, fused),
+                is_reordered=event.is_delegated_op and source.reorders,
+            )
             for number, one in enumerate(values)
             if isinstance(one, np.ndarray | bool | int | float)
         ]
@@ -209,7 +221,8 @@ class Recorder(EventTracer):
         last, count = self._nodes
         count = (count if output else count + 1) if last == index else 1
         self._nodes = (index, count)
-        self._keep(node, name, place, output, (index, count), value)
+        reorders = source is not None and source.reorders
+        self._keep(node, name, place, output, (index, count), value, (), places[:-1], is_reordered=reorders)
 
     def on_instruction(self, method: str, index: int, opcode: str, name: str, start: int, end: int) -> None:
         self._seen = (-1, 0)
@@ -225,9 +238,13 @@ class Recorder(EventTracer):
         step: tuple[int, int],
         value: object,
         nodes: Sequence[str] = (),
+        fused: Sequence[tuple[str, Location]] = (),
+        *,
+        is_reordered: bool = False,
     ) -> None:
         plain: Any = value.array.copy() if isinstance(value, Tensor) else value
         if isinstance(plain, np.ndarray | bool | int | float):
+            several = tuple(dict.fromkeys(nodes))
             self.values.append(
-                ObservedValue(node, operator, place, output, step, plain, tuple(dict.fromkeys(nodes)))
+                ObservedValue(node, operator, place, output, step, plain, several, tuple(fused), is_reordered)
             )

@@ -11,6 +11,10 @@ import pytest
 from command_line import Command
 from test_check_passes import WRONG
 
+from et_schema.diagnostics import Location
+from et_tools.comparison.matching import match_values
+from et_tools.comparison.recording import ObservedValue
+
 NETS = """
 import torch
 from torch import nn
@@ -132,6 +136,38 @@ def test_the_first_difference_inside_machine_code(command: Command) -> None:
         if backend is KEPT:
             assert report["first"]["source"][-1]["line"] == 14
     assert shown == [("mul", "convolution_0"), ("", "lowered_0")]
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 0, 1), (0, 2, 3, 1), (0, 3, 2, 1)])
+def test_orders_of_dimensions(order: tuple[int, ...]) -> None:
+    """Values of nodes that may be in other orders are compared in the one that fits, others as they are."""
+    random = np.random.default_rng(0)
+    for sizes in ((2, 3, 4, 5), (1, 4, 4, 4)):
+        array = random.standard_normal(sizes[: len(order)])
+        reference = [ObservedValue("a", "aten.exp", Location(), 0, (0, 0), array)]
+        for value, is_reordered, exceeds in (
+            (array.transpose(order), True, False),
+            (array.transpose(order), False, True),
+            (array.transpose(order) + 1, True, True),
+            (array, True, False),
+        ):
+            found = ObservedValue("a", "node", Location(), 0, (3, 1), value, is_reordered=is_reordered)
+            pairs, _ = match_values([found], reference)
+            fits = is_reordered or value.shape == array.shape
+            assert [pair.exceeds for pair in pairs] == [exceeds] * fits, (sizes, is_reordered)
+
+
+def test_what_is_computed_together(command: Command) -> None:
+    """A kernel has the value of its last node; the others are named."""
+    line = ("et-compile", "nets.py:layers", "-q", "-o", "net.pte", "--debug-map", "map.json", *KEPT)
+    assert command(*line, "--load", "wrong.py", "--pass", "edge:drop").code == 0
+    given = ("net.pte", "nets.py:layers", "--debug-map", "map.json", "--native")
+    first = compared(command, *given, code=1)["first"]
+    assert first["node"] == "mul"
+    assert [one["node"] for one in first["fused"]] == ["conv2d", "sigmoid"]
+    assert [one["source"][-1]["line"] for one in first["fused"]] == [13, 14]
+    ran = command("et-vm", "compare", *given)
+    assert "first difference: convolution_0 (node mul, computed with conv2d, sigmoid) at " in ran.out
 
 
 def test_levels_and_files(command: Command) -> None:

@@ -158,6 +158,28 @@ def test_comparison(command: Command, texts: Path, fault: Fault) -> None:
     assert first["source"][-1]["line"] in numbers(fault.line, *fault.readers), first
 
 
+@pytest.mark.sweep
+@pytest.mark.parametrize("backend", ["xnnpack", "native:values=1"])
+@by_name(tuple(fault for fault in FAULTS if fault.level == "edge"))
+def test_comparison_inside_delegates(command: Command, texts: Path, fault: Fault, backend: str) -> None:
+    """The first value that differs is of the node or kernel that computes the line, alone or with others.
+
+    Values of nodes of XNNPACK do not say the order of their dimensions: that one is wrong shows where they are cut.
+    """
+    line = ("et-compile", *options(fault), "-o", "net.pte", "--debug-map", "map.json", "--backend", backend)
+    assert command(*line).code == 0
+    given = ("--debug-map", "map.json", "--native", "--input", "x.npy", "--json")
+    ran = command("et-vm", "compare", "net.pte", "edge.mlir", *given)
+    assert ran.code == 1
+    report = json.loads(ran.out)
+    first = report["first"]
+    lines = {one["source"][-1]["line"] for one in (first, *first["fused"])}
+    readers = fault.readers
+    if (fault.name, backend) == ("lost-permutation", "xnnpack"):
+        readers = (*readers, "n = ")
+    assert lines & set(numbers(fault.line, *readers)), first
+
+
 @by_name(FAULTS)
 def test_reduction(fault: Fault) -> None:
     one = getattr(
