@@ -103,6 +103,12 @@ class XnnpackSupport(OperatorSupport):
                 "only i8 with one scale and zero point is supported",
                 f"{how.dtype.name} by {how.granularity.value}",
             )
+        other = _quantizing(op.operands[0]) if isinstance(op, DEQUANTIZE) else op
+        if other is not op:
+            there = self._quantization(other)
+            if not is_one_scale(there) or (there.scale, there.zero_point) != (how.scale, how.zero_point):
+                # A value of a graph has one quantization.
+                return Diagnostic("restored with another scale or zero point than it is quantized with")
         floats = op.results[0] if isinstance(op, DEQUANTIZE) else op.operands[0]
         is_f32 = tensor_type(floats).element_type == f32
         return self._of_value(floats) if is_f32 else Diagnostic("only f32 is quantized")
@@ -123,3 +129,11 @@ class XnnpackSupport(OperatorSupport):
         if not type.has_static_shape() and None in self._bounds.sizes(value):
             return Diagnostic("unbounded size", str(type))
         return None
+
+
+def _quantizing(integers: SSAValue) -> SchemaOp:
+    """What says how a value is quantized: the op that quantizes it, or else one, always the same, that restores it."""
+    owner = integers.owner
+    if isinstance(owner, QUANTIZE):
+        return owner
+    return next(use.operation for use in integers.uses if isinstance(use.operation, DEQUANTIZE))

@@ -78,6 +78,24 @@ def test_left_out_with_the_reason(body: str, result: str, reason: str):
     assert "; ".join(refusals(body, result)) == reason
 
 
+@pytest.mark.parametrize("other", ["scale = 0.25, zero_point = 0", "scale = 0.5, zero_point = 1"])
+def test_integers_that_are_restored_otherwise(other: str):
+    """A value of a graph has one scale and zero point: that of its quantization, or of an op that restores it."""
+    quantized, x = "edge.quantized_decomposed.quantize_per_tensor", "tensor<2x4xf32>"
+    limits = "quant_min = -128, quant_max = 127, dtype = i8"
+    body = f"""%q = {quantized} %x {{{RANGE}}} : ({x}) -> tensor<2x4xi8>
+  %s = {RESTORED} %q {{OTHER, {limits}}} : (tensor<2x4xi8>) -> {x}
+  %r = edge.sigmoid %s : {x}"""
+    reason = "restored with another scale or zero point than it is quantized with"
+    assert reason in refusals(body.replace("OTHER", other))
+    assert reason not in refusals(body.replace("OTHER", "scale = 0.5, zero_point = 0"))
+    two = body.replace("OTHER", "scale = 0.5, zero_point = 0").replace(
+        "%r = edge.sigmoid %s", f"""%t = {RESTORED} %q {{{other}, {limits}}} : (tensor<2x4xi8>) -> {x}
+  %r = edge.add.Tensor %s, %t"""
+    )  # fmt: skip
+    assert refusals(two).count(reason) == 1
+
+
 def test_what_the_user_leaves_out():
     assert refusals(SIGMOID, options=":without=sigmoid") == ["left out by the user: sigmoid"]
     assert refusals(SIGMOID, options=":only=relu") == ["left out by the user: sigmoid"]
