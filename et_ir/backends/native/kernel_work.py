@@ -1,4 +1,4 @@
-"""Operations and bytes of kernels, which profiles set against the time that they take."""
+"""Operations and bytes of kernels, for profiles."""
 
 from __future__ import annotations
 
