@@ -6,7 +6,8 @@ Instructions, and parts of delegates that report values, are matched with the no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from et_schema.errors import Error, ExecutorchError
@@ -57,6 +58,8 @@ class _Observed:
     names: list[str]
     results: int
     handles: Handles = ()
+    is_reordered: bool = False
+    """Whether dimensions may have changed places, as in nodes of XNNPACK."""
 
 
 def numeric_gaps(
@@ -177,7 +180,10 @@ def _observed(events: Sequence[Event]) -> dict[Handles, _Observed]:
         order = event.instruction_id, place
         known = found.get(handles)
         if known is None or order > known.order:
-            found[handles] = _Observed(order, event.debug_data, [event.name], event.num_outputs)
+            reordered = event.is_delegated_op and event.delegate_backend_name == "XnnpackBackend"
+            found[handles] = _Observed(
+                order, event.debug_data, [event.name], event.num_outputs, is_reordered=reordered
+            )
     return found
 
 
@@ -197,7 +203,7 @@ def _merged(observed: Mapping[Handles, _Observed]) -> dict[Handles, _Observed]:
             entry = entry if theirs.order < entry.order else theirs
             handles = tuple(dict.fromkeys((*(one for one in first if one not in last), *last)))
             names += theirs.names
-        merged[handles] = _Observed(entry.order, entry.values, names, entry.results)
+        merged[handles] = replace(entry, names=names)
     return merged
 
 
@@ -219,24 +225,42 @@ def _pair(reference: Any, observed: _Observed, number: int) -> tuple[Any, Any] |
         value = fits[0] if len(fits) == 1 else values[-1]
     if value is None or isinstance(value, list):
         return None
-    shaped = _in_shape(plain_tensor(value), reference)
+    shaped = _in_shape(plain_tensor(value), reference, is_reordered=observed.is_reordered)
     return None if shaped is None else (reference, shaped)
 
 
-def _in_shape(value: Any, reference: Any) -> Any:
-    """A value in the shape of its reference: one of as many elements is laid out as that, or with channels innermost,
-    whichever is nearer. None for another number of elements.
+def _in_shape(value: Any, reference: Any, *, is_reordered: bool) -> Any:
+    """A value in the shape of its reference: one of as many elements is laid out as that, with channels innermost, or
+    in another order of dimensions, whichever is nearest. None for another number of elements.
     """
     shape, wanted = getattr(value, "shape", None), getattr(reference, "shape", None)
-    if shape is None or wanted is None or shape == wanted:
+    if shape is None or wanted is None or (shape == wanted and not is_reordered):
         return value
     if value.numel() != reference.numel():
         return None
+    expected = as_tensor(reference)
+
+    def distance(one: Any) -> float:
+        return float((as_tensor(one) - expected).abs().sum())
+
     candidates = [value.reshape(wanted)]
-    if len(wanted) == 4:
+    if distance(candidates[0]) <= _NEAR * float(expected.abs().sum()):
+        return candidates[0]
+    if len(wanted) == 4 and shape != wanted:
         batch, channels, height, width = wanted
         candidates.append(value.reshape(batch, height, width, channels).permute(0, 3, 1, 2))
-    return min(candidates, key=lambda one: float((as_tensor(one) - as_tensor(reference)).abs().sum()))
+    if is_reordered and len(shape) == len(wanted) <= _MOST_PERMUTED:
+        orders = permutations(range(len(shape)))
+        candidates += [
+            value.permute(order) for order in orders if tuple(shape[dim] for dim in order) == tuple(wanted)
+        ]
+    return min(candidates, key=distance)
+
+
+_NEAR: Final = 1e-3
+"""Part of the sum of a reference's amounts that a value differs by at most where no other layout is looked for."""
+_MOST_PERMUTED: Final = 4
+"""Dimensions of values, at most, whose other orders are all tried."""
 
 
 def _row(

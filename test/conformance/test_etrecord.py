@@ -62,13 +62,26 @@ class Images(nn.Module):
         return torch.where(y > 0.5, y, -y).mean([2, 3])
 
 
+class Heads(nn.Module):
+    """Dimensions that change places, which XNNPACK's nodes compute in another order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        heads = self.project(x).view(1, 6, 2, 4).transpose(1, 2)
+        turned = torch.cat([-heads[..., 2:], heads[..., :2]], -1)
+        return torch.softmax((heads * 2 + turned).abs(), -1)
+
+
 SMALL: dict[str, Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]] = {
     "layers": lambda: (Layers().eval(), (torch.randn(5, 6),)),
     "images": lambda: (Images().eval(), (torch.randn(1, 3, 8, 8),)),
+    "heads": lambda: (Heads().eval(), (torch.randn(1, 6, 8),)),
 }
 MODELS = [
-    "layers",
-    "images",
+    *("layers", "images", "heads"),
     *(
         pytest.param(name, marks=[pytest.mark.slow, pytest.mark.sweep])
         for name in ("digits", "mobilenet_v2", "bert", "llama", "vit")
