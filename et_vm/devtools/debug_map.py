@@ -59,8 +59,9 @@ class Place:
 
 
 def places_of_method(path: str | os.PathLike[str], method: str) -> dict[int, Place]:
-    """The places of a method's instructions by index. A part that computes several nodes has the place of the first in
-    a module.
+    """The places of a method's instructions by index. A part of a delegate that computes several nodes has the place of
+    the first in a module; the delegate's call is in the innermost module around all of its nodes, and at a line if they
+    are all of that.
 
     Raises as `rows_of_method` does, and InvalidFile for rows that are no places.
     """
@@ -68,8 +69,10 @@ def places_of_method(path: str | os.PathLike[str], method: str) -> dict[int, Pla
     try:
         for row in rows_of_method(path, method):
             identifiers = (row.get("delegate") or {}).get("identifiers", {})
-            parts = {identifier: _first(rows) for identifier, rows in identifiers.items()}
-            found[int(row["instruction"])] = Place(str(row["module"]), _line(row), parts)
+            nodes = {identifier: list(map(_place, rows)) for identifier, rows in identifiers.items()}
+            parts = {identifier: _first(places) for identifier, places in nodes.items()}
+            own = _around([place for places in nodes.values() for place in places]) or _place(row)
+            found[int(row["instruction"])] = Place(own.module, own.line, parts)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise InvalidFile(
             "the debug map has rows of another form", where=os.fspath(path), hint=HINT
@@ -77,13 +80,27 @@ def places_of_method(path: str | os.PathLike[str], method: str) -> dict[int, Pla
     return found
 
 
-def _first(rows: Sequence[Mapping[str, Any]]) -> Place:
-    places = [Place(str(row["module"]), _line(row)) for row in rows]
+def _place(row: Mapping[str, Any]) -> Place:
+    # The innermost frame is the last one, as in Python's tracebacks.
+    frames = row.get("source") or ()
+    return Place(str(row["module"]), f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else "")
+
+
+def _first(places: Sequence[Place]) -> Place:
     known = [place for place in places if place.module or place.line]
     return next((place for place in known if place.module), known[0] if known else Place())
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    # The innermost frame is the last one, as in Python's tracebacks.
-    frames = row.get("source") or ()
-    return f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else ""
+def _around(places: Sequence[Place]) -> Place | None:
+    """The place of several nodes; None where none of them has one."""
+    known = [place for place in places if place.module or place.line]
+    if not known:
+        return None
+    paths = [place.module.split(".") for place in known]
+    # Of the smallest and the largest path, what is common is common to all.
+    least, most = min(paths), max(paths)
+    length = next(
+        (at for at, pair in enumerate(zip(least, most, strict=False)) if pair[0] != pair[1]), len(least)
+    )
+    lines = {place.line for place in known}
+    return Place(".".join(least[:length]), lines.pop() if len(lines) == 1 else "")

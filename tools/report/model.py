@@ -211,10 +211,9 @@ def _origins(
     file: str, method: str, instructions: Sequence[Instruction]
 ) -> dict[int, tuple[str, list[list[Any]]]]:
     """Module and frames of each instruction. Raises InvalidFile if the map is of another program."""
-    from et_vm.devtools.debug_map import rows_of_method
-    from et_vm.devtools.debugger import module_paths
+    from et_vm.devtools.debug_map import places_of_method, rows_of_method
 
-    modules = module_paths(file, method)
+    places = places_of_method(file, method)
     rows = rows_of_method(file, method)
     found: dict[int, tuple[str, list[list[Any]]]] = {}
     for row in rows:
@@ -229,7 +228,7 @@ def _origins(
             shown = [[one["file"], one["line"], one["function"], one["code"]] for one in frames]
         except (TypeError, KeyError) as error:
             raise InvalidFile("the debug map has rows of another form", where=file) from error
-        found[at] = (str(modules.get(at, "")), shown)
+        found[at] = (places[at].module, shown)
     return found
 
 

@@ -66,12 +66,41 @@ def test_places(tmp_path: Path) -> None:
     file.write_text(json.dumps({"forward": rows}))
     assert places_of_method(file, "forward") == {
         0: Place(
-            "a",
-            "net.py:7",
+            "",
+            "",
             {"0": Place("a.b", "net.py:3"), "x": Place("", "net.py:2"), "2": Place(), "3": Place()},
         ),
         3: Place(),
     }
+
+
+@pytest.mark.parametrize(
+    ("modules", "around"),
+    [
+        (("a.b", "a.b"), "a.b"),
+        (("a.b.c", "a.b.d", "a.b"), "a.b"),
+        (("a.b", "a.bc"), "a"),
+        (("a.1", "a.10", "a.2"), "a"),
+        (("a", "b"), ""),
+    ],
+)
+def test_calls_of_delegates(tmp_path: Path, modules: tuple[str, ...], around: str) -> None:
+    """In the module around all nodes; at a line if that is the same of all."""
+    file = tmp_path / "map.json"
+    for lines, line in (([3] * len(modules), "net.py:3"), (range(len(modules)), "")):
+        nodes = [
+            {"module": module, "source": [frame(number)]}
+            for module, number in zip(modules, lines, strict=True)
+        ]
+        parts = {str(number): [node] for number, node in enumerate(nodes)}
+        row = {"instruction": 0, **nodes[0], "delegate": {"identifiers": parts}}
+        file.write_text(json.dumps({"forward": [row]}))
+        place = places_of_method(file, "forward")[0]
+        assert (place.module, place.line) == (around, line)
+        # Where no node has a place, that of the call is what there is.
+        row["delegate"] = {"identifiers": {"0": [{"module": "", "source": []}]}}
+        file.write_text(json.dumps({"forward": [row]}))
+        assert places_of_method(file, "forward")[0].module == modules[0]
 
 
 @pytest.mark.parametrize(
