@@ -166,7 +166,7 @@ API = (
         "et_vm.devtools.debugger",
         {
             "et_vm.devtools.debugger": (
-                *("Debugger", "Stop", "StopReason", "Access", "module_paths"),
+                *("Debugger", "Stop", "StopReason", "Access"),
                 *("Breakpoint", "AtInstruction", "AtOperator", "AtLine", "InModule"),
                 *("NonFinite", "WatchRegister", "WatchBytes"),
             ),

@@ -284,7 +284,9 @@ def _parser() -> CommandParser:
         help="carry out the commands of a file and end; repeatable",
     )
     debug.add_argument(
-        "--debug-map", metavar="FILE", help="modules of the instructions, by et-compile --debug-map"
+        "--debug-map",
+        metavar="FILE",
+        help="modules and source lines of the instructions, by et-compile --debug-map",
     )
     debug.add_argument("--data", **data)
     debug.add_argument("--kernels", choices=KERNEL_LIBRARIES, default="portable", help="default: portable")
@@ -315,7 +317,9 @@ def _parser() -> CommandParser:
         "--by", choices=("operator", "module", "line"), help="sum over instructions that have this in common"
     )
     profile.add_argument(
-        "--debug-map", metavar="FILE", help="modules of the instructions, by et-compile --debug-map"
+        "--debug-map",
+        metavar="FILE",
+        help="modules and source lines of the instructions, by et-compile --debug-map",
     )
     profile.add_argument("--trace", metavar="FILE", help="write a trace in Chrome's format, for Perfetto")
     profile.add_argument(

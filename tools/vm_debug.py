@@ -54,12 +54,13 @@ def _commands(args: argparse.Namespace) -> list[str]:
 
 
 def _debugger(args: argparse.Namespace) -> Debugger:
-    from et_vm.devtools.debugger import Debugger, module_paths
+    from et_vm.devtools.debug_map import places_of_method
+    from et_vm.devtools.debugger import Debugger
 
     program = open_program(args.file, chosen_platform(args))
     name = method_name(program, args.method)
     inputs = method_inputs(program.method_meta(name), args.input or ["random:0"])
-    modules = None if args.debug_map is None else module_paths(args.debug_map, name)
+    places = None if args.debug_map is None else places_of_method(args.debug_map, name)
     method = program.load_method(
         name,
         kernels=chosen_kernels(args, args.kernels),
@@ -73,7 +74,7 @@ def _debugger(args: argparse.Namespace) -> Debugger:
         given.value.copy() if at in method.written_inputs else given.value for at, given in enumerate(inputs)
     ]
     try:
-        return Debugger(method, values, modules=modules)
+        return Debugger(method, values, places=places)
     except InputError as error:
         label, _, index = (error.where or "").partition(" ")
         if label == "input" and index.isdecimal():

@@ -146,7 +146,7 @@ class Session(cmd.Cmd):
         """break 12 | aten::add* | model.py:30 | module encoder.* | nan | inf: stop there (b); without one: list them
 
         nan and inf stop behind the instruction that makes one out of operands without. An operator and a module may
-        be shell patterns; modules need --debug-map, lines a file compiled with --emit-stacktrace.
+        be shell patterns; modules need --debug-map, lines that or a file compiled with --emit-stacktrace.
         """
         if not text.strip():
             self._list_breakpoints()
@@ -197,6 +197,9 @@ class Session(cmd.Cmd):
             print(f"module {module}")
         for frame in instruction.frames:
             print(f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.context.strip()}")
+        place = self._debugger.place(instruction)
+        if place.line and not instruction.frames:
+            print(place.line)
         if self._debugger.trap is not None:
             print(self._debugger.trap)
 
@@ -318,6 +321,8 @@ class Session(cmd.Cmd):
         if stop.instruction.frames:
             frame = stop.instruction.frames[-1]
             notes.append(f"{frame.filename}:{frame.lineno}: {frame.context.strip()}".rstrip(": "))
+        elif self._debugger.place(stop.instruction).line:
+            notes.append(self._debugger.place(stop.instruction).line)
         print(fit(", ".join(notes), self._width()))
         self._print(self._listing(stop.instruction.index, NEIGHBOURS))
 

@@ -22,7 +22,6 @@ from et_vm.devtools.debugger.breakpoints import (
     WatchRegister,
 )
 from et_vm.devtools.debugger.debugger import Access, Breakpoint, Debugger, Stop, StopReason
-from et_vm.devtools.debugger.modules import module_paths
 
 __all__ = [
     "Access",
@@ -37,5 +36,4 @@ __all__ = [
     "StopReason",
     "WatchBytes",
     "WatchRegister",
-    "module_paths",
 ]

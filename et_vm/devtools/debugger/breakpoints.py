@@ -57,7 +57,9 @@ class AtOperator(Breakpoint):
 
 @dataclass(frozen=True)
 class AtLine(Breakpoint):
-    """Before the first of consecutive instructions that come from a source line."""
+    """Before the first of consecutive instructions that come from a source line, or call a delegate of which a part
+    does.
+    """
 
     file: str
     """The end of its path, in whole components."""
@@ -65,10 +67,16 @@ class AtLine(Breakpoint):
     """Its number, from 1."""
 
     def reached(self, debugger: Debugger, instruction: Instruction, previous: Instruction | None) -> bool:
-        return self._here(instruction) and not (previous is not None and self._here(previous))
+        return self._here(debugger, instruction) and not (
+            previous is not None and self._here(debugger, previous)
+        )
 
-    def _here(self, instruction: Instruction) -> bool:
-        return any(frame.lineno == self.line and self._names(frame.filename) for frame in instruction.frames)
+    def _here(self, debugger: Debugger, instruction: Instruction) -> bool:
+        place = debugger.place(instruction)
+        known = [one.line.rpartition(":") for one in (place, *place.parts.values())]
+        return any(
+            frame.lineno == self.line and self._names(frame.filename) for frame in instruction.frames
+        ) or any(number == str(self.line) and self._names(file) for file, _, number in known)
 
     def _names(self, filename: str) -> bool:
         path = filename.replace(os.sep, "/")
@@ -80,7 +88,7 @@ class AtLine(Breakpoint):
 
 @dataclass(frozen=True)
 class InModule(Breakpoint):
-    """Before the first of consecutive instructions of a module."""
+    """Before the first of consecutive instructions of a module, or that call a delegate of which a part is of it."""
 
     pattern: str
     """The module's path, such as `encoder.layers.0`, or a shell pattern; its children belong to it."""
@@ -91,9 +99,10 @@ class InModule(Breakpoint):
         )
 
     def _here(self, debugger: Debugger, instruction: Instruction) -> bool:
-        path = debugger.module(instruction)
-        return path is not None and (
-            fnmatchcase(path, self.pattern) or fnmatchcase(path, f"{self.pattern}.*")
+        place = debugger.place(instruction)
+        paths = filter(None, (one.module for one in (place, *place.parts.values())))
+        return any(
+            fnmatchcase(path, self.pattern) or fnmatchcase(path, f"{self.pattern}.*") for path in paths
         )
 
     def __str__(self) -> str:

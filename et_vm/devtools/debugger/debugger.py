@@ -15,6 +15,7 @@ import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.program import Tensor as TensorTable
+from et_vm.devtools.debug_map import Place
 from et_vm.devtools.debugger.timeline import Timeline
 from et_vm.load.instructions import call_inputs, written_registers
 from et_vm.values import Array, Tensor
@@ -113,17 +114,17 @@ class Debugger:
         method: Method,
         inputs: Sequence[object] = (),
         *,
-        modules: Mapping[int, str] | None = None,
+        places: Mapping[int, Place] | None = None,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
-        """Start `method` on `inputs`, before its first instruction. `modules` are the module paths of instructions,
-        checkpoints take about `memory_limit` bytes.
+        """Start `method` on `inputs`, before its first instruction. `places` are by instruction, those of a debug map
+        (`places_of_method`); checkpoints take about `memory_limit` bytes.
 
         Raises InputError for inputs that do not fit, ExecutorchError(InvalidState) while the method is executing.
         """
         self.method = method
         self.plan: ExecutionPlan = method.machine.plan
-        self._modules = modules or {}
+        self._places = places or {}
         self._memory_limit = memory_limit
         method.reset_execution()
         method.set_inputs(inputs)
@@ -173,7 +174,11 @@ class Debugger:
 
     def module(self, instruction: Instruction) -> str | None:
         """The module path of an instruction, None if it is not known."""
-        return self._modules.get(instruction.index)
+        return self.place(instruction).module or None
+
+    def place(self, instruction: Instruction) -> Place:
+        """Where an instruction, and the parts of a delegate that it calls, come from, as far as it is known."""
+        return self._places.get(instruction.index, Place())
 
     # Execution
 
@@ -500,7 +505,8 @@ class Debugger:
         if instruction.frames:
             frame = instruction.frames[-1]
             return frame.filename, frame.lineno
-        return self.module(instruction) or instruction.index
+        place = self.place(instruction)
+        return place.line or place.module or instruction.index
 
 
 def _within(path: str | None, module: str) -> bool:

@@ -13,6 +13,7 @@ from vm_programs import BOUND, Build, kernels, load
 from et_schema.errors import ExecutorchError, InputError, Trap
 from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
+from et_vm.devtools.debug_map import Place
 from et_vm.devtools.debugger import (
     AtInstruction,
     AtLine,
@@ -209,7 +210,8 @@ class TestBothDirections:
 
 class TestBreakpoints:
     def test_each_kind_of_place(self):
-        modules = {0: "a", 1: "b.c", 2: "b"}
+        parts = {"0": Place("d.e", "net.py:5"), "1": Place("", "net.py:6")}
+        places = {0: Place("a"), 1: Place("b.c"), 2: Place("b", "lib/net.py:4", parts)}
         for chosen, stops in (
             (AtInstruction(1), [1]),
             (AtOperator("test::add*"), [1, 2]),
@@ -220,8 +222,12 @@ class TestBreakpoints:
             (InModule("b"), [1]),
             (InModule("b.*"), [1]),
             (InModule("a"), []),
+            (InModule("d"), [2]),
+            (AtLine("net.py", 4), [2]),
+            (AtLine("net.py", 6), [2]),
+            (AtLine("net.py", 7), []),
         ):
-            debugger = Debugger(load(chain()), [f32(1, 2)], modules=modules)
+            debugger = Debugger(load(chain()), [f32(1, 2)], places=places)
             number = debugger.add(chosen)
             found = []
             while (stop := debugger.resume()).reason is StopReason.BREAKPOINT:
@@ -265,7 +271,9 @@ class TestBreakpoints:
         assert debugger.resume().reason is StopReason.END
 
     def test_lines_and_modules(self):
-        debugger = Debugger(load(chain()), [f32(1, 2)], modules={0: "a", 1: "a.b", 2: "c"})
+        debugger = Debugger(
+            load(chain()), [f32(1, 2)], places={0: Place("a"), 1: Place("a.b"), 2: Place("c")}
+        )
         assert debugger.next_line().step == 1
         debugger.restart()
         assert debugger.finish().step == 2

@@ -1,4 +1,4 @@
-"""`et-vm profile` of delegated programs: modules and source lines of what backends report."""
+"""Modules and source lines within delegates: in `et-vm profile` by what backends report, and in `et-vm debug`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Net(nn.Module):
         self.norm = nn.LayerNorm(8)
 
     def forward(self, x):
-        y = self.norm(self.body(x))
+        y = self.norm(self.body(torch.cumsum(x, 0)))
         return torch.softmax(y, -1)
 
 
@@ -32,7 +32,7 @@ def net():
 
 
 @pytest.mark.parametrize("backend", ["xnnpack", "native"])
-def test_places_within_delegates(command: Command, workplace: Path, backend: str) -> None:
+def test_profiles(command: Command, workplace: Path, backend: str) -> None:
     Path("net.py").write_text(NET)
     line = ("et-compile", "net.py:net", "-q", "--target", "et-vm", "--backend", backend, "-o", "net.pte")
     assert command(*line, "--debug-map", "map.json").code == 0
@@ -45,7 +45,7 @@ def test_places_within_delegates(command: Command, workplace: Path, backend: str
         return json.loads(ran.out)
 
     rows = profiled("--json")["rows"]
-    events = [event for row in rows for event in row["events"]]
+    events = [event for row in rows for event in row.get("events", ())]
     assert {"body.0", "body.2"} <= {event["module"] for event in events}
     assert any(event["line"].endswith("net.py:14") for event in events)
     (last,) = (event for event in events if event["module"] == "body.2")
@@ -75,3 +75,31 @@ def test_places_within_delegates(command: Command, workplace: Path, backend: str
     ]
     assert {"body.0", "body.2"} <= {one["name"] for one in spans}
     assert f"forward;body;2;{name};" in Path("net.folded").read_text()
+
+
+def test_breakpoints(command: Command, workplace: Path) -> None:
+    """A module and a line of a part stop before the call of the delegate."""
+    Path("net.py").write_text(NET)
+    line = (
+        "et-compile",
+        "net.py:net",
+        "-q",
+        "--backend",
+        "xnnpack",
+        "-o",
+        "net.pte",
+        "--debug-map",
+        "map.json",
+    )
+    assert command(*line).code == 0
+    for chosen, stops in (
+        ("module body.2", True),
+        ("net.py:14", True),
+        ("module other", False),
+        ("net.py:3", False),
+    ):
+        given = ("--debug-map", "map.json", "--command", f"break {chosen}", "--command", "continue")
+        ran = command("et-vm", "debug", "net.pte", *given)
+        assert ran.code == 0, ran.err
+        assert f"breakpoint 1: {chosen}" in ran.out
+        assert ("end of the execution" not in ran.out) == stops, ran.out
