@@ -68,7 +68,8 @@ def places_of_method(path: str | os.PathLike[str], method: str) -> dict[int, Pla
     found: dict[int, Place] = {}
     try:
         for row in rows_of_method(path, method):
-            identifiers = (row.get("delegate") or {}).get("identifiers", {})
+            delegate: Any = row.get("delegate")
+            identifiers: dict[str, Any] = delegate.get("identifiers", {}) if delegate else {}
             nodes = {identifier: list(map(_place, rows)) for identifier, rows in identifiers.items()}
             parts = {identifier: _first(places) for identifier, places in nodes.items()}
             own = _around([place for places in nodes.values() for place in places]) or _place(row)
