@@ -1,7 +1,7 @@
 """Object code of a module of xDSL's `llvm` dialect, by LLVM.
 
 LLVM gets code whose loops are tiled and whose vectors are those of the machine, so few of its passes run: those that
-clean up, none that vectorize or recognize idioms.
+clean up, none that vectorize or recognize idioms. The strength of induction variables is reduced by its code generator.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any, Final
 
-from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp
 
-from et_ir.dialects.native import CompareOp, ConvertOp, SelectOp
+from et_ir.backends.native.llvm_assembly import llvm_assembly
 
 __all__ = [
     "INSTRUCTION_SETS",
@@ -96,7 +94,7 @@ INSTRUCTION_SETS: Final = {
 
 def llvm_text(module: ModuleOp, target: InstructionSet) -> str:
     """The module as LLVM assembly, before LLVM optimizes it."""
-    return str(_translated(module, target))
+    return llvm_assembly(module, target.triple, data_layout(target))
 
 
 def object_code(text: str, target: InstructionSet) -> bytes:
@@ -123,13 +121,8 @@ def _optimized(text: str, target: InstructionSet) -> tuple[Any, Any]:
     options = binding.create_pipeline_tuning_options(speed_level=1)
     builder = binding.create_pass_builder(machine, options)
     passes = binding.create_new_module_pass_manager()
-    passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
     passes.add_new_gvn_pass()
-    passes.add_loop_simplify_pass()
-    passes.add_lcssa_pass()
-    passes.add_loop_strength_reduce_pass()
-    passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     passes.run(code, builder)
     code.verify()
@@ -172,7 +165,7 @@ def _runtime_text(target: InstructionSet) -> str:
     return f'target triple = "{target.triple}"\n' + text
 
 
-# -- from the dialect to llvmlite
+# -- LLVM
 
 
 def llvmlite(module: str) -> Any:
@@ -190,124 +183,3 @@ def require_llvm() -> None:
         raise ModuleNotFoundError(
             f"{message}pip install '.[native]' in the checkout of executorch-ir", name="llvmlite"
         ) from error
-
-
-def _translated(module: ModuleOp, target: InstructionSet) -> Any:
-    ir = llvmlite("ir")
-
-    made = ir.Module(name="native")
-    made.triple = target.triple
-    made.data_layout = data_layout(target)
-    functions = [op for op in module.body.block.ops if isinstance(op, llvm.FuncOp)]
-    for function in functions:
-        _declare(function, made)
-    for function in functions:
-        if function.body.blocks:
-            _define(function, made)
-    return made
-
-
-def _declare(function: llvm.FuncOp, module: Any) -> None:
-    ir = llvmlite("ir")
-    from xdsl.backend.llvm.convert_type import convert_type
-
-    type = function.function_type
-    made = ir.Function(
-        module,
-        ir.FunctionType(convert_type(type.output), [convert_type(one) for one in type.inputs.data]),
-        name=function.sym_name.data,
-    )
-    if function.body.blocks and function.linkage.linkage == StringAttr("internal"):
-        made.linkage = "internal"
-    made.attributes.add("nounwind")
-
-
-def _define(function: llvm.FuncOp, module: Any) -> None:
-    ir = llvmlite("ir")
-    from xdsl.backend.llvm.convert_type import convert_type
-
-    made = module.get_global(function.sym_name.data)
-    values: dict[SSAValue, Any] = {}
-    blocks: dict[Block, Any] = {}
-    for number, block in enumerate(function.body.blocks):
-        blocks[block] = made.append_basic_block(name=f"b{number}")
-    entry = function.body.blocks[0]
-    values.update(zip(entry.args, made.args, strict=True))
-    for block in list(function.body.blocks)[1:]:
-        builder = ir.IRBuilder(blocks[block])
-        for argument in block.args:
-            values[argument] = builder.phi(convert_type(argument.type))
-    # Definitions before their uses: in blocks that another one dominates, which their order respects.
-    for block in function.body.blocks:
-        builder = ir.IRBuilder(blocks[block])
-        builder.position_at_end(blocks[block])
-        for op in block.ops:
-            _translate(op, builder, values, blocks)
-
-
-def _translate(op: Operation, builder: Any, values: dict[SSAValue, Any], blocks: dict[Block, Any]) -> None:
-    from xdsl.backend.llvm.convert_op import convert_op
-
-    match op:
-        case CompareOp():
-            predicate = op.predicate.data
-            if predicate in _INTEGER_SYMBOLS:
-                symbol = _INTEGER_SYMBOLS[predicate]
-                values[op.result] = builder.icmp_signed(symbol, values[op.lhs], values[op.rhs])
-                return
-            compare = builder.fcmp_ordered if predicate.startswith("o") else builder.fcmp_unordered
-            symbol = _SYMBOLS.get(predicate[1:], predicate)
-            values[op.result] = compare(symbol, values[op.lhs], values[op.rhs])
-        case SelectOp():
-            values[op.result] = builder.select(values[op.mask], values[op.lhs], values[op.rhs])
-        case ConvertOp():
-            from xdsl.backend.llvm.convert_type import convert_type
-
-            convert = getattr(builder, op.kind.data)
-            values[op.result] = convert(values[op.source], convert_type(op.result.type))
-        case llvm.MaskedStoreOp():
-            _masked_store(op, builder, values)
-        case llvm.VectorReduceFAddOp() | llvm.VectorReduceFMulOp():
-            _reduce(op, builder, values)
-        case llvm.AllocaOp():
-            # llvmlite gives it a pointer with a type, unlike all others.
-            convert_op(op, builder, values, blocks)
-            values[op.res].type = llvmlite("ir").PointerType()
-        case _:
-            convert_op(op, builder, values, blocks)
-
-
-_INTEGER_SYMBOLS: Final = {"eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
-_SYMBOLS: Final = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "ne": "!="}
-
-
-def _masked_store(op: llvm.MaskedStoreOp, builder: Any, values: dict[SSAValue, Any]) -> None:
-    """A masked store by the intrinsic for its type, which xDSL's translation leaves out of the name."""
-    ir = llvmlite("ir")
-
-    value, pointer, mask = values[op.value], values[op.data], values[op.mask]
-    alignment = ir.Constant(ir.IntType(32), op.alignment.value.data)
-    type = ir.FunctionType(ir.VoidType(), [value.type, pointer.type, alignment.type, mask.type])
-    element = {"float": "f32", "double": "f64"}.get(str(value.type.element), str(value.type.element))
-    name = f"llvm.masked.store.v{value.type.count}{element}.p0"
-    function = builder.module.globals.get(name) or ir.Function(builder.module, type, name=name)
-    builder.call(function, [value, pointer, alignment, mask])
-
-
-def _reduce(
-    op: llvm.VectorReduceFAddOp | llvm.VectorReduceFMulOp,
-    builder: Any,
-    values: dict[SSAValue, Any],
-) -> None:
-    """A reduction with its flags, which xDSL's translation drops."""
-    ir = llvmlite("ir")
-
-    start, vector = values[op.start_value], values[op.vector]
-    kind = "fadd" if isinstance(op, llvm.VectorReduceFAddOp) else "fmul"
-    name = f"llvm.vector.reduce.{kind}.v{vector.type.count}f32"
-    module = builder.module
-    function = module.globals.get(name) or ir.Function(
-        module, ir.FunctionType(start.type, [start.type, vector.type]), name=name
-    )
-    flags = [flag.value for flag in op.fastmathFlags.data]
-    values[op.res] = builder.call(function, [start, vector], fastmath=flags)
