@@ -1,8 +1,8 @@
 """The `native` dialect: kernels of machine code, and the ops of their loops that xDSL's dialects lack.
 
 `native.kernel` holds the edge ops that become one kernel. The kernels themselves are `func`, `scf`, `memref`, `arith`
-and `vector`; here are a strided load, an outer product,
-comparison and selection of vectors, a prefetch, and a barrier between threads.
+and `vector`; here are a strided load, an outer product, products of bytes, comparison, selection and conversion of
+vectors, a prefetch, reports of invalid arguments, and a barrier between threads.
 """
 
 from xdsl.ir import Dialect
@@ -58,8 +58,10 @@ Native = Dialect(
         ConcatOp,
         CompareOp,
         SelectOp,
+        ConvertOp,
         PrefetchOp,
         PartOp,
+        ReportOp,
         BarrierOp,
     ],
     [],

@@ -549,8 +549,11 @@ class ConvertOp(IRDLOperation):
 
     name = "native.convert"
     kind = prop_def(StringAttr)
+    """The conversion, by LLVM's name of it."""
     source = operand_def(VectorType)
+    """The elements."""
     result = result_def(VectorType)
+    """The same numbers in another element type."""
     traits = traits_def(Pure())
     assembly_format = "$kind $source attr-dict `:` type($source) `->` type($result)"
 
@@ -582,6 +585,7 @@ class ReportOp(IRDLOperation):
 
     name = "native.report"
     number = prop_def(IntegerAttr.constr(i64))
+    """The number of the message."""
     traits = traits_def()
     assembly_format = "$number attr-dict"
 

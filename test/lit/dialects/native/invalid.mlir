@@ -123,3 +123,19 @@ func.func @part_c1(%n: index) {
   %first, %last, %number = native.part %n most 0
   func.return
 }
+
+// -----
+
+func.func @convert_c1(%a: vector<3xf32>) {
+  // expected-error@+1 {{[convert_c1] 'round' is none of}}
+  %0 = native.convert "round" %a : vector<3xf32> -> vector<3xi32>
+  func.return
+}
+
+// -----
+
+func.func @convert_c2(%a: vector<3xf32>) {
+  // expected-error@+1 {{[convert_c2] vector<3xf32> is not converted to vector<4xi32>}}
+  %0 = native.convert "fptosi" %a : vector<3xf32> -> vector<4xi32>
+  func.return
+}

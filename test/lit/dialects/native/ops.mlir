@@ -27,8 +27,10 @@ func.func @kernels(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<2x2xf32> {
 // CHECK-NEXT:     %m = native.compare "olt", %p, %zero : vector<3x8xf32>, vector<3x8xf32> -> vector<3x8xi1>
 // CHECK-NEXT:     %s = native.select %m, %p, %zero : vector<3x8xi1>, vector<3x8xf32>
 // CHECK:        %d = native.dot %q, %q, %q : vector<4xi32>
+// CHECK-NEXT:   %e = native.convert "sitofp" %d : vector<4xi32> -> vector<4xf32>
 // CHECK-NEXT:   native.prefetch %x[%n, %c0] : memref<?x?xf32>
 // CHECK-NEXT:   %first, %last, %number = native.part %n most 8
+// CHECK-NEXT:   native.report 3
 // CHECK-NEXT:   native.barrier
 func.func @loops(%x: memref<?x?xf32>, %n: index) {
   %c0 = arith.constant 0 : index
@@ -45,8 +47,10 @@ func.func @loops(%x: memref<?x?xf32>, %n: index) {
   }
   %q = arith.constant dense<0> : vector<4xi32>
   %d = native.dot %q, %q, %q : vector<4xi32>
+  %e = native.convert "sitofp" %d : vector<4xi32> -> vector<4xf32>
   native.prefetch %x[%n, %c0] : memref<?x?xf32>
   %first, %last, %number = native.part %n most 8
+  native.report 3
   native.barrier
   func.return
 }
