@@ -6,11 +6,11 @@ Loops compute on vectors that suit the kernel, such as a register tile of 12 by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Final
+from typing import Any, Final, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math, scf, vector
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import LoadOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.diagnostics import PassReport, diagnose
@@ -99,144 +99,123 @@ _Parts = Sequence[SSAValue]
 
 
 class _Lowering:
-    """Rebuilds a function; each of its values becomes one or more."""
+    """Replaces the vectors of a function; each becomes one or more. Ops without vectors stay."""
 
     def __init__(self, lanes: int):
         self._lanes = lanes
         self._parts: dict[SSAValue, _Parts] = {}
-        self._block = Block()
-        self._entry = self._block
+        self._entry = Block()
+        self._block = self._entry
+        self._place: Operation | None = None
+        """The op that is replaced: others go before it."""
+        self._replaced: list[Operation] = []
         self._indices: dict[int, SSAValue] = {}
 
     def function(self, function: FuncOp) -> None:
-        """Replace the body of a function."""
+        """Lower the body of a function."""
         if function.is_declaration:
             return
-        old = function.body.block
-        if any(isinstance(argument.type, VectorType) for argument in old.args):
+        self._entry = function.body.block
+        if any(isinstance(argument.type, VectorType) for argument in self._entry.args):
             raise PassReport(
                 "vectors cannot be lowered",
                 [diagnose(function, "an argument is a vector", "pass it in a buffer")],
             )
-        new = Block(arg_types=old.arg_types)
-        for before, after in zip(old.args, new.args, strict=True):
-            after.name_hint = before.name_hint
-            self._parts[before] = (after,)
-        self._block = self._entry = new
-        self._ops(old)
-        function.body.detach_block(old)
-        old.erase(safe_erase=False)
-        function.body.add_block(new)
+        self._ops(self._entry)
+        # Those that read come after those that define.
+        for op in reversed(self._replaced):
+            op.detach()
+            op.erase(safe_erase=False)
 
     # -- ops
 
     def _ops(self, block: Block) -> None:
-        for op in block.ops:
+        outside = self._block, self._place
+        self._block = block
+        op = block.first_op
+        while op is not None:
+            after = op.next_op
+            self._place = op
             self._op(op)
+            op = after
+        self._block, self._place = outside
 
     def _op(self, op: Operation) -> None:
-        match op:
-            case scf.ForOp():
-                self._for(op)
-            case scf.IfOp():
-                self._if(op)
-            case scf.YieldOp():
-                self._add(scf.YieldOp(*(part for value in op.operands for part in self._parts[value])))
-            case _ if not _has_vectors(op):
-                self._clone(op)
-            case arith.ConstantOp():
-                self._constant(op)
-            case vector.LoadOp():
-                base, type = self._one(op.base), vector_type(op.result)
-                self._parts[op.result] = [
-                    self._value(vector.LoadOp(base, at, self._part(type, column)))
-                    for column, at in self._places(op.indices, type)
-                ]
-            case vector.StoreOp():
-                base, type = self._one(op.base), vector_type(op.vector)
-                for value, (_, at) in zip(
-                    self._parts[op.vector], self._places(op.indices, type), strict=True
-                ):
-                    self._add(vector.StoreOp(value, base, at))
-            case vector.MaskedLoadOp():
-                base, type = self._one(op.base), vector_type(op.result)
-                places = [at for _, at in self._places(op.indices, type)]
-                self._parts[op.result] = [
-                    self._value(vector.MaskedLoadOp(base, at, mask, otherwise))
-                    for at, mask, otherwise in zip(
-                        places, self._parts[op.mask], self._parts[op.pass_thru], strict=True
-                    )
-                ]
-            case vector.MaskedStoreOp():
-                base, type = self._one(op.base), vector_type(op.value_to_store)
-                places = [at for _, at in self._places(op.indices, type)]
-                for at, mask, value in zip(
-                    places, self._parts[op.mask], self._parts[op.value_to_store], strict=True
-                ):
-                    self._add(vector.MaskedStoreOp(base, at, mask, value))
-            case vector.CreateMaskOp():
-                self._mask(op)
-            case vector.BroadcastOp():
-                self._broadcast(op)
-            case vector.ExtractOp():
-                self._extract(op)
-            case vector.ReductionOp():
-                self._reduction(op)
-            case StridedLoadOp():
-                # Outer products load its elements.
-                pass
-            case ConcatOp():
-                self._parts[op.result] = [part for value in op.parts for part in self._parts[value]]
-            case OuterProductOp():
-                self._outer_product(op)
-            case vector.ShuffleOp() if all(len(self._parts[value]) == 1 for value in op.operands):
-                one, other = map(self._one, op.operands)
-                made = vector.ShuffleOp(one, other, op.mask, result_type=vector_type(op.result))
-                self._parts[op.result] = (self._value(made),)
-            case vector.ShuffleOp() if self._lanes == 1:
-                parts = [part for value in op.operands for part in self._parts[value]]
-                self._parts[op.result] = [parts[place] for place in op.mask.get_values()]
-            case _ if isinstance(op, _ELEMENTWISE):
+        kind = op.__class__
+        if kind is scf.ForOp:
+            self._for(cast("scf.ForOp", op))
+        elif kind is scf.IfOp:
+            self._if(cast("scf.IfOp", op))
+        elif not self._changes(op):
+            self._keep(op)
+        else:
+            lower = _LOWERINGS.get(kind)
+            if lower is not None:
+                lower(self, op)
+            elif isinstance(op, _ELEMENTWISE):
                 self._elementwise(op)
-            case _:
+            else:
                 raise PassReport(
                     "vectors cannot be lowered",
                     [diagnose(op, f"'{op.name}' of vectors has no lowering", "use elementwise ops")],
                 )
+            if kind is not scf.YieldOp:
+                self._replaced.append(op)
+
+    def _changes(self, op: Operation) -> bool:
+        """Whether an op has vectors that the machine does not, or that have been replaced."""
+        if op.__class__ in _ALWAYS_LOWERED:
+            return True
+        return any(
+            value in self._parts or not self._fits(value.type) for value in (*op.operands, *op.results)
+        )
+
+    def _fits(self, type: Attribute) -> bool:
+        """Whether a type is no vector, or one of the machine."""
+        if not isinstance(type, VectorType):
+            return True
+        shape = type.get_shape()
+        return len(shape) == 1 and shape[0] <= self._lanes
+
+    def _of(self, value: SSAValue) -> _Parts:
+        """What a value has become."""
+        return self._parts.get(value) or (value,)
+
+    def _keep(self, op: Operation) -> None:
+        """An op that stays, whose regions may have vectors."""
+        for region in op.regions:
+            for block in region.blocks:
+                self._ops(block)
+        if op.__class__ is arith.ConstantOp and self._block is self._entry:
+            value = cast("arith.ConstantOp", op).value
+            if isinstance(value, IntegerAttr) and isinstance(op.results[0].type, IndexType):
+                self._indices.setdefault(value.value.data, op.results[0])
 
     def _for(self, op: scf.ForOp) -> None:
-        carried = [part for value in op.iter_args for part in self._parts[value]]
-        block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
-        self._parts[op.body.block.args[0]] = (block.args[0],)
-        at = 1
-        for argument, value in zip(op.body.block.args[1:], op.iter_args, strict=True):
-            count = len(self._parts[value])
-            self._parts[argument] = block.args[at : at + count]
-            at += count
-        bounds = [self._one(value) for value in (op.lb, op.ub, op.step)]
-        outside, self._block = self._block, block
-        self._ops(op.body.block)
-        self._block = outside
-        made = scf.ForOp(bounds[0], bounds[1], bounds[2], carried, block)
+        body = op.body.block
+        if not self._changes(op):
+            self._ops(body)
+            return
+        carried: list[SSAValue] = []
+        for argument, value in zip(list(body.args[1:]), op.iter_args, strict=True):
+            parts = self._of(value)
+            carried += parts
+            if parts[0] is not value:
+                self._parts[argument] = [body.insert_arg(part.type, argument.index) for part in parts]
+        self._ops(body)
+        self._drop_arguments(body)
+        made = scf.ForOp(op.lb, op.ub, op.step, carried, op.detach_region(op.body))
         self._add(made)
-        at = 0
-        for result, value in zip(op.results, op.iter_args, strict=True):
-            count = len(self._parts[value])
-            self._parts[result] = made.results[at : at + count]
-            at += count
+        self._results(op, made, [len(self._of(value)) for value in op.iter_args])
+        self._replaced.append(op)
 
     def _if(self, op: scf.IfOp) -> None:
         """A branch; each of its results becomes one or more."""
-        regions: list[Region] = []
-        for old in op.regions:
-            region = Region()
-            for inner in old.blocks:
-                block = Block()
-                outside, self._block = self._block, block
+        for region in op.regions:
+            for inner in region.blocks:
                 self._ops(inner)
-                self._block = outside
-                region.add_block(block)
-            regions.append(region)
+        if all(self._fits(result.type) for result in op.results):
+            return
         types: list[list[Attribute]] = []
         for result in op.results:
             if isinstance(result.type, VectorType):
@@ -245,34 +224,78 @@ class _Lowering:
                 types.append(list(row * _rows(type)))
             else:
                 types.append([result.type])
-        made = scf.IfOp(self._one(op.cond), [one for of in types for one in of], regions[0], regions[1])
+        regions = [op.detach_region(region) for region in list(op.regions)]
+        made = scf.IfOp(op.cond, [one for of in types for one in of], regions[0], regions[1])
         self._add(made)
+        self._results(op, made, [len(of) for of in types])
+        self._replaced.append(op)
+
+    def _drop_arguments(self, body: Block) -> None:
+        """The arguments of a loop that are vectors of any shape: what reads them is replaced."""
+        for argument in [one for one in body.args if one in self._parts]:
+            body.erase_arg(argument, safe_erase=False)
+
+    def _results(self, op: Operation, made: Operation, counts: Sequence[int]) -> None:
+        """The results of an op with regions as so many each of another."""
         at = 0
-        for result, of in zip(op.results, types, strict=True):
-            self._parts[result] = made.results[at : at + len(of)]
-            at += len(of)
+        for result, count in zip(op.results, counts, strict=True):
+            if isinstance(result.type, VectorType):
+                self._parts[result] = made.results[at : at + count]
+            else:
+                result.replace_all_uses_with(made.results[at])
+            at += count
 
-    def _clone(self, op: Operation) -> None:
-        """The same op, with what is in its regions lowered."""
-        made = op.clone_without_regions({value: self._one(value) for value in op.operands})
-        for old, region in zip(op.regions, made.regions, strict=True):
-            for inner in old.blocks:
-                block = Block(arg_types=inner.arg_types)
-                for before, after in zip(inner.args, block.args, strict=True):
-                    self._parts[before] = (after,)
-                outside, self._block = self._block, block
-                self._ops(inner)
-                self._block = outside
-                region.add_block(block)
-        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-            entry = self._block is self._entry
-            if entry and isinstance(op.result.type, IndexType):
-                self._indices.setdefault(op.value.value.data, made.results[0])
-        self._add(made)
-        for before, after in zip(op.results, made.results, strict=True):
-            self._parts[before] = (after,)
+    def yielded(self, op: scf.YieldOp) -> None:
+        op.operands = [part for value in op.operands for part in self._of(value)]
 
-    def _constant(self, op: arith.ConstantOp) -> None:
+    def load(self, op: vector.LoadOp) -> None:
+        base, type = op.base, vector_type(op.result)
+        self._parts[op.result] = [
+            self._value(vector.LoadOp.create(operands=(base, *at), result_types=[self._part(type, column)]))
+            for column, at in self._places(op.indices, type)
+        ]
+
+    def store(self, op: vector.StoreOp) -> None:
+        base, type = op.base, vector_type(op.vector)
+        for value, (_, at) in zip(self._of(op.vector), self._places(op.indices, type), strict=True):
+            self._add(vector.StoreOp.create(operands=(value, base, *at)))
+
+    def masked_load(self, op: vector.MaskedLoadOp) -> None:
+        type = vector_type(op.result)
+        places = [at for _, at in self._places(op.indices, type)]
+        self._parts[op.result] = [
+            self._value(vector.MaskedLoadOp(op.base, at, mask, otherwise))
+            for at, mask, otherwise in zip(places, self._of(op.mask), self._of(op.pass_thru), strict=True)
+        ]
+
+    def masked_store(self, op: vector.MaskedStoreOp) -> None:
+        type = vector_type(op.value_to_store)
+        places = [at for _, at in self._places(op.indices, type)]
+        for at, mask, value in zip(places, self._of(op.mask), self._of(op.value_to_store), strict=True):
+            self._add(vector.MaskedStoreOp(op.base, at, mask, value))
+
+    def column_load(self, op: StridedLoadOp) -> None:
+        """Nothing: outer products load its elements."""
+
+    def concat(self, op: ConcatOp) -> None:
+        self._parts[op.result] = [part for value in op.parts for part in self._of(value)]
+
+    def shuffle(self, op: vector.ShuffleOp) -> None:
+        operands = [self._of(value) for value in op.operands]
+        if all(len(parts) == 1 for parts in operands):
+            one, other = (parts[0] for parts in operands)
+            made = vector.ShuffleOp(one, other, op.mask, result_type=vector_type(op.result))
+            self._parts[op.result] = (self._value(made),)
+        elif self._lanes == 1:
+            parts = [part for each in operands for part in each]
+            self._parts[op.result] = [parts[place] for place in op.mask.get_values()]
+        else:
+            raise PassReport(
+                "vectors cannot be lowered",
+                [diagnose(op, f"'{op.name}' of vectors has no lowering", "use elementwise ops")],
+            )
+
+    def constant(self, op: arith.ConstantOp) -> None:
         value, type = op.value, vector_type(op.result)
         assert isinstance(value, DenseIntOrFPElementsAttr)
         # By the bytes: a NaN does not equal itself.
@@ -293,22 +316,22 @@ class _Lowering:
             parts.append(made[part])
         self._parts[op.result] = parts * _rows(type)
 
-    def _mask(self, op: vector.CreateMaskOp) -> None:
+    def mask(self, op: vector.CreateMaskOp) -> None:
         type = vector_type(op.mask_vector)
         if type.get_num_dims() != 1:
             raise PassReport(
                 "vectors cannot be lowered", [diagnose(op, "a mask of rank 2 or more", "use masks of rows")]
             )
-        count = self._one(op.mask_dim_sizes[0])
+        count = op.mask_dim_sizes[0]
         parts: list[SSAValue] = []
         for column in self._columns(type):
             left = count if column == 0 else self._value(arith.SubiOp(count, self._index(column)))
             parts.append(self._value(vector.CreateMaskOp([left], self._part(type, column))))
         self._parts[op.mask_vector] = parts
 
-    def _broadcast(self, op: vector.BroadcastOp) -> None:
+    def broadcast(self, op: vector.BroadcastOp) -> None:
         type = vector_type(op.vector)
-        source = self._parts[op.source]
+        source = self._of(op.source)
         if isinstance(op.source.type, VectorType):
             # Of a row, to all rows.
             self._parts[op.vector] = list(source) * (_count(type, self._lanes) // len(source))
@@ -322,7 +345,7 @@ class _Lowering:
             parts.append(made[part])
         self._parts[op.vector] = parts * _rows(type)
 
-    def _extract(self, op: vector.ExtractOp) -> None:
+    def extract(self, op: vector.ExtractOp) -> None:
         """A row of a vector of rank 2."""
         type = vector_type(op.vector)
         (row,) = op.static_position.get_values()
@@ -331,41 +354,43 @@ class _Lowering:
                 "vectors cannot be lowered", [diagnose(op, "no row of a vector of rank 2", "extract a row")]
             )
         count = len(self._columns(type))
-        self._parts[op.result] = list(self._parts[op.vector])[row * count : (row + 1) * count]
+        self._parts[op.result] = list(self._of(op.vector))[row * count : (row + 1) * count]
 
-    def _reduction(self, op: vector.ReductionOp) -> None:
+    def reduction(self, op: vector.ReductionOp) -> None:
         kind = op.kind.data
         integers = isinstance(op.dest.type, IntegerType)
         combine = _COMBINING_INTEGERS[kind] if integers else _COMBINING[kind]
-        parts = list(self._parts[op.vector])
+        parts = list(self._of(op.vector))
         # In pairs, so that the chain of dependences is short.
         while len(parts) > 1:
             pairs = [
                 self._value(combine(one, other)) for one, other in zip(parts[::2], parts[1::2], strict=False)
             ]
             parts = [*pairs, parts[-1]] if len(parts) % 2 else pairs
-        operands: list[Sequence[SSAValue]] = [parts, [self._one(op.acc)] if op.acc is not None else []]
+        operands: list[Sequence[SSAValue]] = [parts, [op.acc] if op.acc is not None else []]
         made = vector.ReductionOp.build(
             operands=operands, properties=op.properties, result_types=[op.dest.type]
         )
-        self._parts[op.dest] = (self._value(made),)
+        op.dest.replace_all_uses_with(self._value(made))
 
     def _column(self, op: StridedLoadOp, place: int) -> SSAValue:
         """The element of a strided load at a place."""
-        at = [self._one(value) for value in op.indices]
+        at = list(op.indices)
         dim = op.dim.value.data
         at[dim] = self._sum(at[dim], place * op.stride.value.data)
-        return self._value(LoadOp.get(self._one(op.base), at))
+        return self._value(
+            LoadOp.create(operands=(op.base, *at), result_types=[vector_type(op.result).element_type])
+        )
 
-    def _outer_product(self, op: OuterProductOp) -> None:
+    def outer_product(self, op: OuterProductOp) -> None:
         """Row by row: an element of the column is loaded, broadcast and used before the next, as registers are few."""
-        column, columns = op.lhs.owner, self._parts[op.rhs]
+        column, columns = op.lhs.owner, self._of(op.rhs)
         if not isinstance(column, StridedLoadOp):
             raise PassReport(
                 "vectors cannot be lowered",
                 [diagnose(op, "the column is no strided load", "make it of native.strided_load")],
             )
-        acc = iter(self._parts[op.acc])
+        acc = iter(self._of(op.acc))
         parts: list[SSAValue] = []
         for place in range(vector_type(op.lhs).get_shape()[0]):
             element = self._column(column, place)
@@ -373,12 +398,13 @@ class _Lowering:
             for row in columns:
                 if row.type not in splats:
                     splats[row.type] = self._value(vector.BroadcastOp(element, vector_type(row)))
-                parts.append(self._value(vector.FMAOp(splats[row.type], row, next(acc))))
+                factors = splats[row.type], row, next(acc)
+                parts.append(self._value(vector.FMAOp.create(operands=factors, result_types=[row.type])))
         self._parts[op.result] = parts
 
     def _elementwise(self, op: Operation) -> None:
         kind, type = op.__class__, vector_type(op.results[0])
-        operands = [self._parts[value] for value in op.operands]
+        operands = [self._of(value) for value in op.operands]
         parts: list[SSAValue] = []
         columns = [column for _ in range(_rows(type)) for column in self._columns(type)]
         for place, column in enumerate(columns):
@@ -404,7 +430,7 @@ class _Lowering:
         self, indices: Sequence[SSAValue], type: VectorType[Attribute]
     ) -> list[tuple[int, list[SSAValue]]]:
         """The column and the indices of each part of a vector in a buffer, row by row."""
-        at = [self._one(value) for value in indices]
+        at = list(indices)
         shape = type.get_shape()
         found: list[tuple[int, list[SSAValue]]] = []
         for outer in product(*map(range, shape[:-1])):
@@ -415,7 +441,10 @@ class _Lowering:
         return found
 
     def _sum(self, index: SSAValue, number: int) -> SSAValue:
-        return index if number == 0 else self._value(arith.AddiOp(index, self._index(number)))
+        if number == 0:
+            return index
+        terms = index, self._index(number)
+        return self._value(arith.AddiOp.create(operands=terms, result_types=[index.type]))
 
     def _index(self, number: int) -> SSAValue:
         """A constant at the entry of the function."""
@@ -431,17 +460,35 @@ class _Lowering:
 
     # -- values
 
-    def _one(self, value: SSAValue) -> SSAValue:
-        (part,) = self._parts[value]
-        return part
-
     def _add(self, op: Operation) -> None:
-        self._block.add_op(op)
+        assert self._place is not None
+        self._block.insert_op_before(op, self._place)
 
     def _value(self, op: Operation) -> SSAValue:
-        self._block.add_op(op)
+        self._add(op)
         return op.results[0]
 
+
+_LOWERINGS: Final[dict[type[Operation], Callable[[_Lowering, Any], None]]] = {
+    arith.ConstantOp: _Lowering.constant,
+    scf.YieldOp: _Lowering.yielded,
+    vector.BroadcastOp: _Lowering.broadcast,
+    vector.CreateMaskOp: _Lowering.mask,
+    vector.ExtractOp: _Lowering.extract,
+    vector.LoadOp: _Lowering.load,
+    vector.MaskedLoadOp: _Lowering.masked_load,
+    vector.MaskedStoreOp: _Lowering.masked_store,
+    vector.ReductionOp: _Lowering.reduction,
+    vector.ShuffleOp: _Lowering.shuffle,
+    vector.StoreOp: _Lowering.store,
+    ConcatOp: _Lowering.concat,
+    OuterProductOp: _Lowering.outer_product,
+    StridedLoadOp: _Lowering.column_load,
+}
+"""What lowers each op of vectors that is not elementwise, by its class."""
+
+_ALWAYS_LOWERED: Final = (ConcatOp, OuterProductOp, StridedLoadOp, vector.ExtractOp)
+"""Ops that the next level lacks."""
 
 _COMBINING: Final = {
     vector.CombiningKindFlag.ADD: arith.AddfOp,
@@ -460,10 +507,6 @@ _COMBINING_INTEGERS: Final = {
     vector.CombiningKindFlag.MUL: arith.MuliOp,
     vector.CombiningKindFlag.OR: arith.OrIOp,
 }
-
-
-def _has_vectors(op: Operation) -> bool:
-    return any(isinstance(value.type, VectorType) for value in (*op.operands, *op.results))
 
 
 def _rows(type: VectorType[Attribute]) -> int:

@@ -2,7 +2,7 @@
 
 func.func @constant() {
   // expected-error@+1 {{the elements of the constant differ}}
-  %v = arith.constant dense<[1.0, 2.0]> : vector<2xf32>
+  %v = arith.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : vector<2x2xf32>
   func.return
 }
 
