@@ -33,6 +33,7 @@ PASSES: Final[dict[str, str]] = {
     "choose-algorithms": "et_ir.backends.native.passes.choose_algorithms:ChooseAlgorithmsPass",
     "convert-to-loops": "et_ir.backends.native.passes.convert_to_loops:ConvertToLoopsPass",
     "plan-buffers": "et_ir.backends.native.passes.plan_buffers:PlanBuffersPass",
+    "merge-kernels": "et_ir.backends.native.passes.merge_kernels:MergeKernelsPass",
     "distribute-loops": "et_ir.backends.native.passes.distribute_loops:DistributeLoopsPass",
     "expand-math": "et_ir.backends.native.passes.expand_math:ExpandMathPass",
     "lower-vectors": "et_ir.backends.native.passes.lower_vectors:LowerVectorsPass",

@@ -5,9 +5,11 @@ Kernels are made with it. Index arithmetic on Python integers is folded, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from math import copysign
 from typing import TypeAlias, TypeVar, cast
 
 from xdsl.dialects import arith, scf, vector
@@ -26,6 +28,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.func import CallOp
 from xdsl.dialects.memref import AllocaOp, DimOp, LoadOp, ReinterpretCastOp, StoreOp, ViewOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -46,12 +49,21 @@ from et_ir.dialects.native import (
 from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_of, vector_type
 from et_ops.sizes import Expression
 
-__all__ = ["Index", "Loop", "LoopBuilder", "vector_of"]
+__all__ = ["Build", "Index", "Loop", "LoopBuilder", "vector_of"]
 
 Index: TypeAlias = int | SSAValue
 """A size or a place: a number, or a value of type `index`."""
 
+Build: TypeAlias = "Callable[[LoopBuilder, Sequence[SSAValue]], None]"
+"""Appends the loops of a function, given its arguments."""
+
 _Op = TypeVar("_Op", bound=Operation)
+
+
+@cache
+def _index_attribute(value: int) -> IntegerAttr[IndexType]:
+    """A number of type `index`: made once, as each attribute that is made is verified."""
+    return IntegerAttr.from_index_int_value(value)
 
 
 @dataclass
@@ -74,23 +86,27 @@ class LoopBuilder:
         self,
         entry: Block,
         message: Callable[[str], int] | None = None,
+        function: Callable[[str, Sequence[Attribute], Build, Hashable | None], str] | None = None,
         *,
         small: bool = False,
         fine: bool = False,
         few: bool = False,
     ):
-        """`message` numbers the messages of reports; `small` is for code of few instructions, without vectors, `fine`
-        for parallel loops of many short iterations, `few` for few vector registers, as small processors have.
+        """`message` numbers the messages of reports; `function` gives the symbol of a function as `call` describes it;
+        `small` is for code of few instructions, without vectors, `fine` for parallel loops of many short iterations,
+        `few` for few vector registers, as small processors have.
         """
         self.small = small
         self.fine = fine
         self.few = few
         self._block = entry
         self._message = message
+        self._function = function
         self.active: SSAValue | None = None
         """The lanes of vectors that have elements, where some have none."""
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self._indices: dict[int, SSAValue] = {}
+        self._splats: dict[tuple[Attribute, float, float], SSAValue] = {}
         self._entry = entry
         self._last_constant: Operation | None = None
 
@@ -106,6 +122,13 @@ class LoopBuilder:
         self._block.add_op(op)
         return op.results[0]
 
+    def combined(self, kind: type[Operation], *operands: SSAValue) -> SSAValue:
+        """The result of arithmetic whose operands and result have one type.
+
+        It is made without the constructor, which takes several times as long to sort what it is given.
+        """
+        return self.value(kind.create(operands=operands, result_types=[operands[0].type]))
+
     def constant(
         self, value: IntegerAttr | FloatAttr[AnyFloat] | DenseIntOrFPElementsAttr, type: Attribute
     ) -> SSAValue:
@@ -113,16 +136,20 @@ class LoopBuilder:
         key = (value, type)
         found = self._constants.get(key)
         if found is None:
-            op = arith.ConstantOp(value, type)
-            if self._last_constant is not None:
-                self._entry.insert_op_after(op, self._last_constant)
-            elif self._entry.first_op is not None:
-                self._entry.insert_op_before(op, self._entry.first_op)
-            else:
-                self._entry.add_op(op)
-            self._last_constant = op
-            found = self._constants[key] = op.result
+            found = self._constants[key] = self._enter(value, type)
         return found
+
+    def _enter(self, value: Attribute, type: Attribute) -> SSAValue:
+        """A new constant at the entry of the function."""
+        op = arith.ConstantOp.create(result_types=[type], properties={"value": value})
+        if self._last_constant is not None:
+            self._entry.insert_op_after(op, self._last_constant)
+        elif self._entry.first_op is not None:
+            self._entry.insert_op_before(op, self._entry.first_op)
+        else:
+            self._entry.add_op(op)
+        self._last_constant = op
+        return op.result
 
     # -- index arithmetic
 
@@ -132,8 +159,7 @@ class LoopBuilder:
             return value
         found = self._indices.get(value)
         if found is None:
-            made = self.constant(IntegerAttr.from_index_int_value(value), IndexType())
-            found = self._indices[value] = made
+            found = self._indices[value] = self._enter(_index_attribute(value), IndexType())
         return found
 
     def add(self, a: Index, b: Index) -> Index:
@@ -143,12 +169,12 @@ class LoopBuilder:
             return b
         if isinstance(b, int) and b == 0:
             return a
-        return self.value(arith.AddiOp(self.index(a), self.index(b)))
+        return self.combined(arith.AddiOp, self.index(a), self.index(b))
 
     def sub(self, a: Index, b: Index) -> Index:
         if isinstance(b, int) and (isinstance(a, int) or b == 0):
             return a - b if isinstance(a, int) else a
-        return self.value(arith.SubiOp(self.index(a), self.index(b)))
+        return self.combined(arith.SubiOp, self.index(a), self.index(b))
 
     def mul(self, a: Index, b: Index) -> Index:
         for one, other in ((a, b), (b, a)):
@@ -156,24 +182,24 @@ class LoopBuilder:
                 return 0 if one == 0 else other
         if isinstance(a, int) and isinstance(b, int):
             return a * b
-        return self.value(arith.MuliOp(self.index(a), self.index(b)))
+        return self.combined(arith.MuliOp, self.index(a), self.index(b))
 
     def floordiv(self, a: Index, b: int) -> Index:
         if isinstance(a, int):
             return a // b
-        return a if b == 1 else self.value(arith.DivUIOp(a, self.index(b)))
+        return a if b == 1 else self.combined(arith.DivUIOp, a, self.index(b))
 
     def quotient(self, a: Index, b: Index) -> Index:
         """`a // b`, of numbers that are not negative."""
         if isinstance(b, int):
             return self.floordiv(a, b)
-        return self.value(arith.DivUIOp(self.index(a), b))
+        return self.combined(arith.DivUIOp, self.index(a), b)
 
     def remainder(self, a: Index, b: Index) -> Index:
         """`a % b`, of numbers that are not negative."""
         if isinstance(a, int) and isinstance(b, int):
             return a % b
-        return self.value(arith.RemUIOp(self.index(a), self.index(b)))
+        return self.combined(arith.RemUIOp, self.index(a), self.index(b))
 
     def expression(self, size: Expression, symbols: Mapping[str, Index]) -> Index:
         """A size, of which the operands of each division are not negative."""
@@ -205,7 +231,7 @@ class LoopBuilder:
     def max(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
-        return self.value(arith.MaxSIOp(self.index(a), self.index(b)))
+        return self.combined(arith.MaxSIOp, self.index(a), self.index(b))
 
     def below(self, a: Index, b: Index) -> SSAValue:
         """Whether a < b."""
@@ -231,7 +257,7 @@ class LoopBuilder:
     def min(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        return self.value(arith.MinSIOp(self.index(a), self.index(b)))
+        return self.combined(arith.MinSIOp, self.index(a), self.index(b))
 
     def dim(self, base: SSAValue, dim: int) -> Index:
         """A size of a buffer."""
@@ -335,13 +361,30 @@ class LoopBuilder:
             block.add_op(scf.YieldOp())
         self.add_op(scf.IfOp(condition, [], Region(then), Region(otherwise)))
 
+    def call(self, name: str, arguments: Sequence[Index], build: Build, key: Hashable | None = None) -> None:
+        """Call a function of its own, which other kernels share: `build` appends its loops, given its arguments.
+
+        Functions of one name that have the same key, which is not None, and arguments of the same types are the same.
+        """
+        assert self._function is not None
+        given = [self.index(argument) for argument in arguments]
+        symbol = self._function(name, [argument.type for argument in given], build, key)
+        self.add_op(CallOp(symbol, given, []))
+
     # -- vectors
 
     def splat(self, number: float, type: VectorType[Attribute]) -> SSAValue:
         """A vector of equal constants; whole ones where its elements are integers or bits."""
-        if isinstance(type.element_type, IntegerType):
-            return self.constant(integer_splat(type, int(number)), type)
-        return self.constant(float_splat(type, number), type)
+        # Zeros of both signs are equal as numbers.
+        key = (type, number, copysign(1, number))
+        found = self._splats.get(key)
+        if found is None:
+            if isinstance(type.element_type, IntegerType):
+                found = self.constant(integer_splat(type, int(number)), type)
+            else:
+                found = self.constant(float_splat(type, number), type)
+            self._splats[key] = found
+        return found
 
     def number(self, number: float, type: Attribute) -> SSAValue:
         """A constant of the type of what it is combined with: a vector, or f32."""
@@ -370,7 +413,8 @@ class LoopBuilder:
         if type.element_type == i1:
             wide = vector_of(*type.get_shape(), element=in_memory(i1))
             return self.bits(self.load(base, at, wide))
-        return self.value(vector.LoadOp(base, [self.index(one) for one in at], type))
+        operands = base, *(self.index(one) for one in at)
+        return self.value(vector.LoadOp.create(operands=operands, result_types=[type]))
 
     def masked_load(
         self, base: SSAValue, at: Sequence[Index], mask: SSAValue, otherwise: SSAValue
@@ -384,7 +428,7 @@ class LoopBuilder:
     def store(self, value: SSAValue, base: SSAValue, at: Sequence[Index]) -> None:
         """Write a vector to a buffer from a place on; of rank 2, to rows of its last two dimensions."""
         value = self._stored(value)
-        self.add_op(vector.StoreOp(value, base, [self.index(one) for one in at]))
+        self.add_op(vector.StoreOp.create(operands=(value, base, *(self.index(one) for one in at))))
 
     def masked_store(self, value: SSAValue, base: SSAValue, at: Sequence[Index], mask: SSAValue) -> None:
         """As `store`, of rank 1, where the mask is set."""
@@ -441,9 +485,9 @@ class LoopBuilder:
         """One element of a buffer."""
         return self.value(LoadOp.get(base, [self.index(one) for one in at]))
 
-    def local(self, *shape: int) -> SSAValue:
-        """A small buffer of f32 of the thread's own, on its stack, for the whole kernel."""
-        made = AllocaOp.get(f32, 64, shape)
+    def local(self, *shape: int, element: Attribute = f32) -> SSAValue:
+        """A small buffer of the thread's own, on its stack, for the whole kernel."""
+        made = AllocaOp.get(element, 64, shape)
         if self._entry.first_op is not None:
             self._entry.insert_op_before(made, self._entry.first_op)
         else:

@@ -34,6 +34,7 @@ from et_ir.backends.native.passes.fuse_attention import FuseAttentionPass
 from et_ir.backends.native.passes.fuse_bands import CACHE, FuseBandsPass
 from et_ir.backends.native.passes.fuse_normalization import FuseNormalizationPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
+from et_ir.backends.native.passes.merge_kernels import merge_kernels
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
 from et_ir.data import Blob
 
@@ -162,9 +163,12 @@ def compile_partition(
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
     host = loops[instruction_sets[0]].host
     memory = Memory(arena, host.constants, host.derived_sizes, loops[instruction_sets[0]].values)
+    calls: dict[str, list[tuple[str, int]]] = {}
+    for name, made in loops.items():
+        merged = merge_kernels(made.module)
+        calls[name] = [(merged.get(kernel, kernel), number) for kernel, number in made.calls]
     with ThreadPoolExecutor(1) as executor:
         objects = _compiled(context, loops, mark(memory), executor)
-    calls = {name: made.calls for name, made in loops.items()}
     flags = {name: _target(name, made).cpu_flags for name, made in loops.items()}
     return Compiled(objects, flags, calls, memory, host.messages)
 

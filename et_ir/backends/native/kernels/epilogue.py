@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
@@ -14,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from et_ir.backends.native.elements import element_of, in_registers
 from et_ir.backends.native.kernels.host import Host, Operand
-from et_ir.backends.native.kernels.pointwise_rules import add, evaluate
+from et_ir.backends.native.kernels.pointwise_rules import FUNCTIONS, add, evaluate, operator_name
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.backends.native.sizes import Size, count_of, product, shape_of
 from et_ir.dialects.native import KernelOp, YieldOp
@@ -23,6 +24,9 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["Epilogue", "Tail", "convolution_epilogue"]
+
+LOOPED_ROWS: Final = 4
+"""Rows of a tile from which on they may be finished in a loop."""
 
 Tail = Callable[[LoopBuilder, SSAValue, Mapping[SSAValue, SSAValue]], SSAValue]
 """Arithmetic of the anchor itself on what its loops have accumulated, such as adding a bias."""
@@ -41,6 +45,8 @@ class Epilogue:
     """The operands of the anchor that `tail` reads, as values in the body."""
     absorbed: Sequence[SchemaOp] = ()
     """The ops after the anchor that `tail` computes too: a chain, of which others read the last result only."""
+    row_sizes: Sequence[Size] = ()
+    """The sizes of the dimensions that rows are of, for kernels that have an index for each of these."""
     _buffers: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
     @property
@@ -61,6 +67,11 @@ class Epilogue:
             and any(use.operation is not self.anchor for result in op.results for use in result.uses)
         ]
 
+    @property
+    def is_long(self) -> bool:
+        """Whether it is tens of instructions for each vector."""
+        return any(operator_name(op) in FUNCTIONS for op in self._ops)
+
     def operands(self, host: Host) -> list[Operand]:
         """Buffers that the epilogue reads: of all elements, of one for each column, or of one."""
         outside = self.kernel.outside()
@@ -69,7 +80,7 @@ class Epilogue:
             count = count_of(value)
             buffer = host.buffer(outside[value])
             if count == product((self.rows, self.columns)) and count != self.columns:
-                found.append(Operand(buffer, [self.rows, self.columns]))
+                found.append(Operand(buffer, [*(self.row_sizes or [self.rows]), self.columns]))
             else:
                 found.append(Operand(buffer, [self.columns] if count == self.columns else []))
         return found
@@ -81,11 +92,21 @@ class Epilogue:
     def store(
         self, b: LoopBuilder, total: SSAValue, target: SSAValue, at: Sequence[Index], mask: SSAValue | None
     ) -> None:
-        """Finish a tile of the anchor's results and write it; `mask` is of the columns that there are."""
+        """Finish a tile of the anchor's results and write it; `mask` is of the columns that there are.
+
+        Row by row where the code for all rows of the tile would be long.
+        """
+        rows, width = vector_type(total).get_shape()
+        if rows >= LOOPED_ROWS and not b.fine and self.is_long:
+            held = b.local(rows, width, element=vector_type(total).element_type)
+            b.store(total, held, [0, 0])
+            with b.for_(0, rows) as loop:
+                value = b.load_row(held, [loop.index, 0], None, width)
+                self.store_row(b, value, target, [b.add(at[0], loop.index), at[1]], mask)
+            return
         if mask is None:
             b.store(self._finished(b, total, at, None), target, at)
             return
-        rows, width = vector_type(total).get_shape()
         for place in range(rows):
             here = [b.add(at[0], place), at[1]]
             value = b.value(vector.ExtractOp(total, [place], vector_of(width)))
@@ -137,7 +158,7 @@ class Epilogue:
             case 0:
                 return b.broadcast(b.element(buffer, []), type)
             case 1:
-                return b.broadcast(b.load_row(buffer, [at[1]], mask, width, type.element_type), type)
+                return b.broadcast(b.load_row(buffer, [at[-1]], mask, width, type.element_type), type)
             case _ if mask is None:
                 return b.load(buffer, at, type)
             case _:

@@ -7,6 +7,7 @@ the same code are one function.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -24,14 +25,14 @@ from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from et_ir.backends.native.elements import element_of, in_memory
-from et_ir.backends.native.loop_builder import Index, LoopBuilder
+from et_ir.backends.native.loop_builder import Build, Index, LoopBuilder
 from et_ir.backends.native.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
 from et_ops.sizes import Ranges
 
-__all__ = ["PREPARATION", "Build", "Host", "Number", "Operand", "Packed"]
+__all__ = ["PREPARATION", "Host", "Number", "Operand", "Packed"]
 
 PREPARATION: Final = "native.prepare"
 """The name of the function that computes derived constants; that of no method has a point in it."""
@@ -43,8 +44,11 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 Packed: TypeAlias = dict[tuple[object, ...], tuple[Numbers, Blob]]
 """Arrays in the order in which kernels read them, by form, address, sizes and strides of the array they are of."""
 
-Build = Callable[[LoopBuilder, Sequence[SSAValue]], None]
-"""Appends the loops of a kernel, given its buffers."""
+
+@cache
+def _buffer_of(element: Attribute, shape: tuple[int, ...]) -> MemRefType:
+    """The type of a buffer: made once, as each one that is made is verified."""
+    return MemRefType(element, shape)
 
 
 class Operand:
@@ -65,7 +69,7 @@ class Operand:
             size if dim in self.fixed and isinstance(size, int) else DYNAMIC_INDEX
             for dim, size in enumerate(self.sizes)
         ]
-        return MemRefType(memref_type(self.value).element_type, shape)
+        return _buffer_of(memref_type(self.value).element_type, tuple(shape))
 
 
 class Number:
@@ -126,6 +130,7 @@ class Host:
         self._buffers: dict[SSAValue, SSAValue] = {}
         self._constants: dict[tuple[str, Attribute], SSAValue] = {}
         self._kernels: dict[Hashable, str] = {}
+        self._by_key: dict[Hashable, str] = {}
         self._names: dict[str, int] = {}
         self._known = known
         self._ranges = ranges
@@ -255,9 +260,11 @@ class Host:
 
     # -- kernels
 
-    def call(self, name: str, operands: Sequence[Operand | Number], build: Build) -> None:
-        """Call a kernel, which is built unless there is one with the same code."""
-        symbol = self._kernel(name, operands, build)
+    def call(
+        self, name: str, operands: Sequence[Operand | Number], build: Build, key: Hashable | None = None
+    ) -> None:
+        """Call a kernel, which is built unless there is one with the same code; `key` as for `LoopBuilder.call`."""
+        symbol = self._kernel(name, [operand.type for operand in operands], build, key)
         self.called.append(symbol)
         self._b.add_op(CallOp(symbol, [self._cast(self._b, operand) for operand in operands], []))
 
@@ -269,24 +276,38 @@ class Host:
         sources: Sequence[Operand],
         sizes: Sequence[int],
         build: Build,
+        code: Hashable | None = None,
     ) -> SSAValue:
         """A constant that a kernel computes of others when the program is loaded; one for each `key`.
 
-        The kernel takes the sources, then the result with the given sizes.
+        The kernel takes the sources, then the result with the given sizes. `code` is its key as for `LoopBuilder.call`.
         """
         if key not in self._derived:
             type = MemRefType(f32, [elements])
             made = self._derived_block.insert_arg(type, len(self._derived_block.args))
             self.derived_sizes.append(elements * 4)
             operands = [*sources, Operand(made, sizes)]
-            self._preparations.append((self._kernel(name, operands, build), operands))
+            symbol = self._kernel(name, [operand.type for operand in operands], build, code)
+            self._preparations.append((symbol, operands))
             self._derived[key] = made
         return self._derived[key]
 
-    def _kernel(self, name: str, operands: Sequence[Operand | Number], build: Build) -> str:
-        """The name of a kernel, which is built unless there is one with the same code."""
-        block = Block(arg_types=[operand.type for operand in operands])
-        builder = LoopBuilder(block, self.message, small=self.small, fine=self.fine, few=self.few)
+    def _kernel(
+        self, name: str, types: Sequence[Attribute], build: Build, key: Hashable | None = None
+    ) -> str:
+        """The name of a kernel, which is built unless there is one with the same code, or that the key says is it."""
+        if key is None:
+            return self._built(name, types, build)
+        known = (name, *types, key)
+        if known not in self._by_key:
+            self._by_key[known] = self._built(name, types, build)
+        return self._by_key[known]
+
+    def _built(self, name: str, types: Sequence[Attribute], build: Build) -> str:
+        block = Block(arg_types=types)
+        builder = LoopBuilder(
+            block, self.message, self._kernel, small=self.small, fine=self.fine, few=self.few
+        )
         build(builder, block.args)
         builder.add_op(ReturnOp())
         code = _code(block)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.host import Host, Number, Operand
 from et_ir.backends.native.kernels.windows import Window
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
 
@@ -23,31 +23,35 @@ def padded(host: Host, image: SSAValue, window: Window, channels: int, border: f
     target = host.scratch(window.batch * height * width * channels)
     source = Operand(image, [window.batch, window.in_height, window.in_width * channels])
     result = Operand(target, [window.batch * height, width * channels])
-    before = window.border_x * channels
+    numbers = height, window.in_height, window.border_y, window.border_x * channels
+    # One kernel for images of all sizes, unless code is to be small or fine: that is for the numbers of its call.
+    told = not (host.fine or host.small or host.few)
     lanes = host.lanes
 
-    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        x, y = buffers
+    def build(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        x, y, *given = arguments
+        height, lines, above, before = given if told else numbers
         inner = b.dim(x, 2)
         if b.fine:
             with b.each([b.dim(y, 0), b.dim(y, 1)]) as (row, column):
-                line = b.sub(b.remainder(row, height), window.border_y)
+                line = b.sub(b.remainder(row, height), above)
                 place = b.sub(column, before)
-                bounds = [(line, window.in_height), (place, inner)]
+                bounds = [(line, lines), (place, inner)]
                 here = [b.quotient(row, height), line, place]
                 copy_inside(b, x, here, bounds, y, [row, column], border)
             return
         with b.parallel(b.dim(y, 0)) as row:
             number = b.quotient(row, height)
-            line = b.sub(b.remainder(row, height), window.border_y)
-            with b.if_(b.both(b.at_least(line, 0), b.below(line, window.in_height))) as otherwise:
+            line = b.sub(b.remainder(row, height), above)
+            with b.if_(b.both(b.at_least(line, 0), b.below(line, lines))) as otherwise:
                 fill_row(b, y, row, 0, before, border, lanes)
                 copy_row(b, x, [number, line, 0], y, [row, before], inner, lanes)
                 fill_row(b, y, row, b.add(inner, before), b.dim(y, 1), border, lanes)
                 with otherwise():
                     fill_row(b, y, row, 0, b.dim(y, 1), border, lanes)
 
-    host.call("pad", [source, result], build)
+    operands = [source, result, *(map(Number, numbers) if told else ())]
+    host.call("pad", operands, build, border if told else None)
     return target
 
 

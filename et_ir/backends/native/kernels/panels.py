@@ -22,6 +22,7 @@ __all__ = [
     "constant_integers",
     "integers_constant",
     "panel_columns",
+    "panels_blob",
     "panels_of",
     "tile_rows",
 ]
@@ -56,9 +57,14 @@ def panels_of(host: Host, matrix: Array, panel: int = PANEL) -> SSAValue:
 
     Columns are the last dimension of the array, and rows are all others.
     """
+    blob = panels_blob(host, matrix, panel)
+    return host.constant(blob, blob.nbytes // 4)
+
+
+def panels_blob(host: Host, matrix: Array, panel: int = PANEL) -> Blob:
+    """The bytes of `panels_of`."""
     columns = matrix.shape[-1]
     rows = matrix.size // columns
-    padded = -(-columns // panel) * panel
 
     def pack() -> Array:
         packed = np.zeros((-(-columns // panel), rows, panel), np.float32)
@@ -69,7 +75,7 @@ def panels_of(host: Host, matrix: Array, panel: int = PANEL) -> SSAValue:
             packed[whole, :, : columns % panel] = flat[:, whole * panel :]
         return packed
 
-    return host.constant(host.packed(matrix, f"panels of {panel}", pack), rows * padded)
+    return host.packed(matrix, f"panels of {panel}", pack)
 
 
 def array_constant(host: Host, array: Array) -> SSAValue:

@@ -30,7 +30,16 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["COMPARISONS", "POINTWISE", "Rule", "anchor_of", "evaluate", "is_pointwise", "rule_of"]
+__all__ = [
+    "COMPARISONS",
+    "FUNCTIONS",
+    "POINTWISE",
+    "Rule",
+    "anchor_of",
+    "evaluate",
+    "is_pointwise",
+    "rule_of",
+]
 
 Rule: TypeAlias = Callable[[LoopBuilder, SchemaOp, Sequence[SSAValue]], SSAValue]
 """From the values of an op's operands, which have one type, to that of its result."""
@@ -135,19 +144,19 @@ def anchor_of(kernel: KernelOp) -> SchemaOp:
 
 
 def add(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.value(arith.AddfOp(x, y))
+    return b.combined(arith.AddfOp, x, y)
 
 
 def sub(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.value(arith.SubfOp(x, y))
+    return b.combined(arith.SubfOp, x, y)
 
 
 def mul(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.value(arith.MulfOp(x, y))
+    return b.combined(arith.MulfOp, x, y)
 
 
 def div(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.value(arith.DivfOp(x, y))
+    return b.combined(arith.DivfOp, x, y)
 
 
 def choose(b: LoopBuilder, predicate: str, x: SSAValue, y: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
@@ -465,3 +474,34 @@ POINTWISE: Final[dict[str, Rule]] = {
     "where.self": _where,
 }
 """Rules of operators that are computed in f32."""
+
+FUNCTIONS: Final = frozenset(
+    {
+        *FLOATS,
+        "acos",
+        "asin",
+        "atan",
+        "atan2",
+        "cos",
+        "cosh",
+        "elu",
+        "erf",
+        "exp",
+        "expm1",
+        "gelu",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "pow.Scalar",
+        "pow.Tensor_Scalar",
+        "pow.Tensor_Tensor",
+        "sigmoid",
+        "silu",
+        "sin",
+        "sinh",
+        "tan",
+        "tanh",
+    }
+)
+"""Operators that are tens of instructions, as they are computed by polynomials or in steps."""

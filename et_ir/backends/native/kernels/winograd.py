@@ -5,7 +5,9 @@ pixels of the result are computed from m + 2 by m + 2 pixels of the image. These
 transformed filters, which is a product of matrices for each of the (m + 2)² places, and what comes of it is transformed
 back. F(4, 3) multiplies a quarter as often as the definition, F(2, 3) four ninths as often.
 
-Blocks of tiles, whose transformed pixels stay in the L2 cache, go through the three steps one after the other.
+Blocks of tiles, whose transformed pixels stay in the L2 cache, go through the three steps one after the other. Each
+step is a function of its own, which layers share: the products do not depend on what the tiles are of, nor the first
+transform on what is computed of the result.
 
 Filters are transformed when the program is loaded, or, where there are few tiles, in each call: the transformed ones
 are up to four times as large, and to read them from memory would take longer than the products.
@@ -19,7 +21,7 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-from xdsl.dialects import arith, vector
+from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogue
@@ -29,10 +31,11 @@ from et_ir.backends.native.kernels.panels import (
     PANEL,
     constant_array,
     panel_columns,
+    panels_blob,
     panels_of,
     tile_rows,
 )
-from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul
+from et_ir.backends.native.kernels.pointwise_rules import add, anchor_of, mul, sub
 from et_ir.backends.native.kernels.product import PREFETCHING_ROWS, prefetch_panels
 from et_ir.backends.native.kernels.windows import Window, window_of
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
@@ -74,11 +77,11 @@ class Algorithm:
 
 
 def _image_of_two(b: LoopBuilder, d: Sequence[SSAValue]) -> list[SSAValue]:
-    return [_sub(b, d[0], d[2]), add(b, d[1], d[2]), _sub(b, d[2], d[1]), _sub(b, d[1], d[3])]
+    return [sub(b, d[0], d[2]), add(b, d[1], d[2]), sub(b, d[2], d[1]), sub(b, d[1], d[3])]
 
 
 def _result_of_two(b: LoopBuilder, m: Sequence[SSAValue]) -> list[SSAValue]:
-    return [add(b, add(b, m[0], m[1]), m[2]), _sub(b, _sub(b, m[1], m[2]), m[3])]
+    return [add(b, add(b, m[0], m[1]), m[2]), sub(b, sub(b, m[1], m[2]), m[3])]
 
 
 def _filters_of_two(b: LoopBuilder, g: Sequence[SSAValue]) -> list[SSAValue]:
@@ -87,11 +90,11 @@ def _filters_of_two(b: LoopBuilder, g: Sequence[SSAValue]) -> list[SSAValue]:
 
 def _image_of_four(b: LoopBuilder, d: Sequence[SSAValue]) -> list[SSAValue]:
     even, odd = _plus(b, d[4], -4.0, d[2]), _plus(b, d[3], -4.0, d[1])
-    near, far = _sub(b, d[4], d[2]), _sub(b, d[3], d[1])
+    near, far = sub(b, d[4], d[2]), sub(b, d[3], d[1])
     return [
         _plus(b, _plus(b, d[4], -5.0, d[2]), 4.0, d[0]),
         add(b, even, odd),
-        _sub(b, even, odd),
+        sub(b, even, odd),
         _plus(b, near, 2.0, far),
         _plus(b, near, -2.0, far),
         _plus(b, _plus(b, d[5], -5.0, d[3]), 4.0, d[1]),
@@ -99,8 +102,8 @@ def _image_of_four(b: LoopBuilder, d: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _result_of_four(b: LoopBuilder, m: Sequence[SSAValue]) -> list[SSAValue]:
-    even, odd = add(b, m[1], m[2]), _sub(b, m[1], m[2])
-    far_even, far_odd = add(b, m[3], m[4]), _sub(b, m[3], m[4])
+    even, odd = add(b, m[1], m[2]), sub(b, m[1], m[2])
+    far_even, far_odd = add(b, m[3], m[4]), sub(b, m[3], m[4])
     return [
         add(b, add(b, m[0], even), far_even),
         _plus(b, odd, 2.0, far_odd),
@@ -115,13 +118,9 @@ def _filters_of_four(b: LoopBuilder, g: Sequence[SSAValue]) -> list[SSAValue]:
     return [_times(b, 1 / 4, g[0]), *near, *far, g[2]]
 
 
-def _sub(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.value(arith.SubfOp(x, y))
-
-
 def _plus(b: LoopBuilder, x: SSAValue, factor: float, y: SSAValue) -> SSAValue:
     """x + factor · y, rounded once."""
-    return b.value(vector.FMAOp(y, b.number(factor, y.type), x))
+    return b.combined(vector.FMAOp, y, b.number(factor, y.type), x)
 
 
 def _both(b: LoopBuilder, x: SSAValue, factor: float, y: SSAValue) -> list[SSAValue]:
@@ -208,11 +207,11 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     columns, channels = filters.shape[:2]
     pixels = int(kernel.form.data.removeprefix("winograd_"))
     shape = _shape(host, ALGORITHMS[pixels], window, channels, columns)
-    rows = window.batch * window.out_height * window.out_width
     epilogue = convolution_epilogue(kernel, anchor)
+    epilogue.row_sizes = (window.batch * window.out_height, window.out_width)
     covered = replace(window, out_height=shape.tiles_y * pixels, out_width=shape.tiles_x * pixels)
     source = padded(host, host.buffer(outside[anchor.arg("input")]), covered, channels, 0.0)
-    image = Operand(source, [window.batch * covered.padded_height, covered.padded_width * channels])
+    image = Operand(source, [window.batch * covered.padded_height, covered.padded_width, channels])
     packed = (
         _plain_filters(host, filters, shape) if shape.transforms_filters else _filters(host, filters, shape)
     )
@@ -220,18 +219,41 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     before = Operand(host.scratch(rows_of_block * channels), [rows_of_block, channels])
     width = shape.panels * PANEL
     after = Operand(host.scratch(rows_of_block * width), [rows_of_block, width])
-    result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
+    result = Operand(host.buffer(kernel.outputs[0]), [*epilogue.row_sizes, columns])
+    tiles = _Tiles(
+        shape.tile_rows, shape.tile_columns, width >= shape.tile_columns, width % shape.tile_columns > 0
+    )
+
+    def transform_image(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        _transform_image(b, shape.algorithm, channels % PANEL != 0, *arguments)
+
+    def multiply(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        _multiply(b, tiles, *arguments)
+
+    def multiply_plain(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        _multiply_plain(b, shape, *arguments)
+
+    def transform_back(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        first, left, m, *others, y = arguments
+        epilogue.bind(others)
+        _transform_back(b, shape, (first, left), m, epilogue, y)
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, u, v, m, *others, y = buffers
-        epilogue.bind(others)
+        # Rows of the places of a block follow each other.
+        by_place = [b.view(one, 0, [shape.places, b.mul(b.dim(one, 1), shape.block)]) for one in (v, m)]
         with b.for_(0, shape.tiles, shape.block) as loop:
             first = loop.index
-            left = b.min(b.sub(shape.tiles, first), shape.block)
-            _transform_image(b, shape, covered.padded_height, (first, left), x, v)
-            multiply = _multiply_plain if shape.transforms_filters else _multiply
-            multiply(b, shape, left, v, u, m)
-            _transform_back(b, shape, (first, left), m, epilogue, y)
+            left = b.index(b.min(b.sub(shape.tiles, first), shape.block))
+            grid = shape.tiles_y, shape.tiles_x, covered.padded_height
+            key = shape.algorithm.pixels, channels % PANEL != 0
+            b.call("winograd_image", [first, left, *grid, x, by_place[0]], transform_image, key)
+            if shape.transforms_filters:
+                b.call("winograd_product", [left, v, u, m], multiply_plain)
+            else:
+                sizes = left, shape.places, shape.block, width
+                b.call("winograd_product", [*sizes, v, u, m], multiply, tiles)
+            b.call("winograd_result", [first, left, by_place[1], *others, y], transform_back)
 
     host.call("winograd", [image, packed, before, after, *epilogue.operands(host), result], build)
 
@@ -283,8 +305,9 @@ def _filters(host: Host, filters: Array, shape: _Shape) -> Operand:
             for place, value in enumerate(made):
                 b.store(value, u, [place, panel, channel, 0])
 
-    key = f"winograd {shape.algorithm.pixels} {host.packed(filters, 'elements', lambda: filters).sha256}"
-    made = host.derived(key, prod(sizes), "winograd_filters", [source], sizes, build)
+    blob = panels_blob(host, filters.transpose(2, 3, 1, 0))
+    key = f"winograd {shape.algorithm.pixels} {blob.sha256}"
+    made = host.derived(key, prod(sizes), "winograd_filters", [source], sizes, build, shape.algorithm.pixels)
     return Operand(made, [shape.places * panels, channels, PANEL], fixed=[2])
 
 
@@ -304,73 +327,101 @@ def _transformed_filters(
 
 
 def _vectors(
-    b: LoopBuilder, count: Index, known: int, visit: Callable[[Index, SSAValue | None], None]
+    b: LoopBuilder, count: Index, masked: bool, visit: Callable[[Index, SSAValue | None], None]
 ) -> None:
     """Visit vectors of channels, the last with a mask where they do not fill it."""
     whole = b.multiple_below(count, PANEL)
     with b.for_(0, whole, PANEL) as loop:
         visit(loop.index, None)
-    if known % PANEL:
+    if masked:
         visit(whole, b.mask(b.sub(count, whole), PANEL))
 
 
-def _place(b: LoopBuilder, shape: _Shape, tile: Index) -> tuple[Index, Index, Index]:
+def _place(b: LoopBuilder, tiles_y: Index, tiles_x: Index, tile: Index) -> tuple[Index, Index, Index]:
     """The image that a tile is of, and its row and column there."""
-    each = shape.tiles_y * shape.tiles_x
+    each = b.mul(tiles_y, tiles_x)
     within = b.remainder(tile, each)
-    return b.quotient(tile, each), b.quotient(within, shape.tiles_x), b.remainder(within, shape.tiles_x)
+    return b.quotient(tile, each), b.quotient(within, tiles_x), b.remainder(within, tiles_x)
 
 
 def _transform_image(
-    b: LoopBuilder, shape: _Shape, height: int, tiles: tuple[Index, Index], x: SSAValue, v: SSAValue
+    b: LoopBuilder,
+    algorithm: Algorithm,
+    masked: bool,
+    first: SSAValue,
+    left: SSAValue,
+    tiles_y: SSAValue,
+    tiles_x: SSAValue,
+    height: SSAValue,
+    x: SSAValue,
+    v: SSAValue,
 ) -> None:
-    """From the pixels under each tile of a block to a row of `v` for each place."""
-    first, left = tiles
-    pixels, places = shape.algorithm.pixels, shape.algorithm.places
-    channels = b.dim(v, 1)
+    """From the pixels under each tile of a block to a row of `v` for each place.
+
+    The block has `left` tiles from `first` on, of images of `tiles_y` by `tiles_x` tiles and `height` rows. `masked`
+    says whether the channels fill no whole number of vectors.
+    """
+    pixels, places = algorithm.pixels, algorithm.places
+    channels = b.dim(x, 2)
     with b.parallel(left) as tile:
-        number, tile_y, tile_x = _place(b, shape, b.add(first, tile))
+        number, tile_y, tile_x = _place(b, tiles_y, tiles_x, b.add(first, tile))
         top = b.add(b.mul(number, height), b.mul(tile_y, pixels))
         start = b.mul(tile_x, pixels)
+        lines = [b.add(top, row) for row in range(places)]
+        pixels_of_line = [b.add(start, column) for column in range(places)]
+        target = b.mul(tile, channels)
 
         def transform(channel: Index, mask: SSAValue | None) -> None:
             rows = [
-                shape.algorithm.image(
-                    b,
-                    [
-                        b.load_row(
-                            x,
-                            [b.add(top, row), b.add(b.mul(b.add(start, column), channels), channel)],
-                            mask,
-                            PANEL,
-                        )
-                        for column in range(places)
-                    ],
+                algorithm.image(
+                    b, [b.load_row(x, [line, pixel, channel], mask, PANEL) for pixel in pixels_of_line]
                 )
-                for row in range(places)
+                for line in lines
             ]
+            at = b.add(target, channel)
             for column in range(places):
-                made = shape.algorithm.image(b, [row[column] for row in rows])
+                made = algorithm.image(b, [row[column] for row in rows])
                 for row, value in enumerate(made):
-                    at = [b.add(tile, (row * places + column) * shape.block), channel]
+                    here = [row * places + column, at]
                     if mask is None:
-                        b.store(value, v, at)
+                        b.store(value, v, here)
                     else:
-                        b.masked_store(value, v, at, mask)
+                        b.masked_store(value, v, here, mask)
 
-        _vectors(b, channels, shape.channels, transform)
+        _vectors(b, channels, masked, transform)
 
 
-def _multiply(b: LoopBuilder, shape: _Shape, left: Index, v: SSAValue, u: SSAValue, m: SSAValue) -> None:
-    """For each place, the product of the tiles' pixels with the filters there.
+@dataclass(frozen=True)
+class _Tiles:
+    """What the code of the products depends on: the register tile, and the columns that there are."""
+
+    rows: int
+    columns: int
+    some: bool
+    """Whether there are as many columns as a tile has."""
+    rest: bool
+    """Whether there is a panel after whole tiles."""
+
+
+def _multiply(
+    b: LoopBuilder,
+    tiles: _Tiles,
+    left: SSAValue,
+    places: SSAValue,
+    block: SSAValue,
+    columns: SSAValue,
+    v: SSAValue,
+    u: SSAValue,
+    m: SSAValue,
+) -> None:
+    """For each of `places`, the product of the pixels of `left` tiles, of a block of `block`, with the filters there.
 
     Rows of the last register tile that are of no tile are computed of what is there, and not read.
     """
-    width, tile = shape.tile_columns, shape.tile_rows
-    columns = shape.panels * PANEL
+    width, tile = tiles.columns, tiles.rows
 
     def group(place: Index, column: Index, width: int) -> None:
-        first = b.mul(place, shape.block)
+        first = b.mul(place, block)
         panel = b.add(b.mul(place, columns), column)
         with b.for_(0, left, tile) as loop:
             row = b.add(first, loop.index)
@@ -383,17 +434,17 @@ def _multiply(b: LoopBuilder, shape: _Shape, left: Index, v: SSAValue, u: SSAVal
                 inner.next = [b.outer_product(pixels, filters, inner.args[0])]
             b.store(inner.results[0], m, [row, column])
 
-    groups = columns // width
-    if groups:
-        with b.parallel(shape.places * groups) as number:
+    groups = b.quotient(columns, width)
+    if tiles.some:
+        with b.parallel(b.mul(places, groups)) as number:
             group(b.quotient(number, groups), b.mul(b.remainder(number, groups), width), width)
-    if columns % width:
-        with b.parallel(shape.places) as place:
-            group(place, groups * width, PANEL)
+    if tiles.rest:
+        with b.parallel(places) as place:
+            group(place, b.mul(groups, width), PANEL)
 
 
 def _multiply_plain(
-    b: LoopBuilder, shape: _Shape, left: Index, v: SSAValue, w: SSAValue, m: SSAValue
+    b: LoopBuilder, shape: _Shape, left: SSAValue, v: SSAValue, w: SSAValue, m: SSAValue
 ) -> None:
     """As `_multiply`, with filters that are transformed here, by blocks of channels.
 
@@ -463,39 +514,60 @@ def _transform_back(
     """From the products of each tile of a block to pixels of the result."""
     first, left = tiles
     window, pixels, places = shape.window, shape.algorithm.pixels, shape.algorithm.places
+    columns = b.dim(y, 2)
+    width = shape.panels * PANEL
     with b.parallel(left) as tile:
-        number, tile_y, tile_x = _place(b, shape, b.add(first, tile))
+        number, tile_y, tile_x = _place(b, shape.tiles_y, shape.tiles_x, b.add(first, tile))
         top, start = b.mul(tile_y, pixels), b.mul(tile_x, pixels)
-        image = b.mul(number, window.out_height)
+        first_line = b.add(b.mul(number, window.out_height), top)
+        lines = [b.add(first_line, row) for row in range(pixels)]
+        pixels_of_line = [b.add(start, column) for column in range(pixels)]
+        inside = [
+            [
+                _inside(b, shape, (row, b.add(top, row)), (column, pixels_of_line[column]))
+                for column in range(pixels)
+            ]
+            for row in range(pixels)
+        ]
+        source = b.mul(tile, width)
+
+        def finish_in_loop(made: Sequence[Sequence[SSAValue]], channel: Index, mask: SSAValue | None) -> None:
+            """Pixel by pixel, as the code for all of a tile would be long."""
+            held = b.local(pixels, pixels, PANEL)
+            for column, values in enumerate(made):
+                for row, value in enumerate(values):
+                    b.store(value, held, [row, column, 0])
+            with (
+                b.for_(0, b.min(b.sub(window.out_height, top), pixels)) as row,
+                b.for_(0, b.min(b.sub(window.out_width, start), pixels)) as column,
+            ):
+                value = b.load(held, [row.index, column.index, 0], vector_of(PANEL))
+                here = [b.add(first_line, row.index), b.add(start, column.index), channel]
+                epilogue.store_row(b, value, y, here, mask)
 
         def transform(channel: Index, mask: SSAValue | None) -> None:
+            at = b.add(source, channel)
             rows = [
                 shape.algorithm.result(
-                    b,
-                    [
-                        b.load(
-                            m,
-                            [b.add(tile, (row * places + column) * shape.block), channel],
-                            vector_of(PANEL),
-                        )
-                        for column in range(places)
-                    ],
+                    b, [b.load(m, [row * places + column, at], vector_of(PANEL)) for column in range(places)]
                 )
                 for row in range(places)
             ]
-            for column in range(pixels):
-                made = shape.algorithm.result(b, [row[column] for row in rows])
-                for row, value in enumerate(made):
-                    line, place = b.add(top, row), b.add(start, column)
-                    at = [b.add(b.mul(b.add(image, line), window.out_width), place), channel]
-                    inside = _inside(b, shape, (row, line), (column, place))
-                    if inside is None:
-                        epilogue.store_row(b, value, y, at, mask)
+            made = [shape.algorithm.result(b, [row[column] for row in rows]) for column in range(pixels)]
+            if epilogue.is_long:
+                finish_in_loop(made, channel, mask)
+                return
+            for column, values in enumerate(made):
+                for row, value in enumerate(values):
+                    here = [lines[row], pixels_of_line[column], channel]
+                    within = inside[row][column]
+                    if within is None:
+                        epilogue.store_row(b, value, y, here, mask)
                         continue
-                    with b.if_(inside):
-                        epilogue.store_row(b, value, y, at, mask)
+                    with b.if_(within):
+                        epilogue.store_row(b, value, y, here, mask)
 
-        _vectors(b, b.dim(y, 1), shape.columns, transform)
+        _vectors(b, columns, shape.columns % PANEL != 0, transform)
 
 
 def _inside(
