@@ -20,7 +20,7 @@ from et_ir.backends.native.backend import (
     NativeBackend,
 )
 from et_ir.backends.native.forms import element_refusal, form_of_operator, is_view
-from et_ir.backends.native.kernels.gathers import looks_up_rows
+from et_ir.backends.native.kernels.gathers import takes_any_size
 from et_ir.backends.native.kernels.integer_operands import is_dynamic_factor, is_weight
 from et_ir.backends.native.kernels.pointwise_rules import operator_name
 from et_ir.backends.native.kernels.quantized_operands import (
@@ -29,10 +29,19 @@ from et_ir.backends.native.kernels.quantized_operands import (
     is_zero_point,
     quantized_operands,
 )
+from et_ir.backends.native.kernels.scans import scanned_size
 from et_ir.backends.native.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
 from et_ir.backends.native.passes.fuse_bands import CACHE
-from et_ir.backends.native.sizes import Known, count_of, has_known_sizes, largest, number_of, shape_of
+from et_ir.backends.native.sizes import (
+    Known,
+    count_of,
+    has_known_sizes,
+    largest,
+    least,
+    number_of,
+    shape_of,
+)
 from et_ir.backends.native.state_updates import updates_state
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
@@ -84,7 +93,6 @@ FIXED_FORMS: Final = frozenset(
         "gather",
         "pad",
         "resample",
-        "scan",
         "scatter",
         "shuffle",
     }
@@ -109,11 +117,13 @@ class NativeSupport(OperatorSupport):
         if not has_known_sizes(value):
             return Diagnostic("a size without an expression", str(value.type))
         form = form_of_operator(op)
-        fixed = form in FIXED_FORMS and not looks_up_rows(op)
+        fixed = form in FIXED_FORMS and not takes_any_size(op)
         if fixed or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
             return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self._ranges) is None:
             return Diagnostic("unbounded size", str(value.type))
+        if form == "scan" and not least(scanned_size(op), self._ranges):
+            return Diagnostic("a size that may be 0", str(op.operands[0].type))
         return None
 
     def refusal(self, op: Operation) -> Diagnostic | None:

@@ -27,6 +27,7 @@ __all__ = [
     "extremum",
     "has_known_sizes",
     "largest",
+    "least",
     "normal",
     "number_of",
     "product",
@@ -96,6 +97,11 @@ def count_of(value: SSAValue) -> Size:
 def largest(size: Size, ranges: Ranges) -> int | None:
     """The upper bound of a size, None where there is none."""
     return size if isinstance(size, int) else size.interval(ranges).most
+
+
+def least(size: Size, ranges: Ranges) -> int:
+    """The lower bound of a size."""
+    return size if isinstance(size, int) else max(size.interval(ranges).least or 0, 0)
 
 
 @lru_cache(maxsize=4096)

@@ -1,14 +1,15 @@
 """Gather and scatter kernels: places are computed, or read from tensors.
 
-Places of the result are rows of elements that follow each other in the source too: one element at least. Of sizes that
-are known at run time only, there is code for rows that a tensor of indices names. An index that
-is out of range is reported as an invalid argument of the call, and that of element 0 is used in its stead, so that no
-access is outside of a tensor.
+Places of the result are rows of elements that follow each other in the source too: one element at least. Sizes may be
+known at run time only where tensors of indices name the places, and in reversed dimensions. An index that is out of
+range is reported as an invalid argument of the call, and that of element 0 is used in its stead, so that no access is
+outside of a tensor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
 from typing import Final, TypeAlias, cast
@@ -22,7 +23,7 @@ from et_ir.backends.native.kernels.host import Host, Number, Operand
 from et_ir.backends.native.kernels.pointwise import copy_kernel
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.backends.native.sizes import count_of, product, shape_of
+from et_ir.backends.native.sizes import Size, count_of, product, shape_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.schema import SchemaOp
@@ -33,25 +34,57 @@ __all__ = [
     "SCATTERS",
     "gather_kernel",
     "is_taken",
-    "looks_up_rows",
     "scatter_kernel",
     "sized_gather_kernel",
+    "takes_any_size",
 ]
 
 VECTORS: Final = 4
 
 _Read: TypeAlias = Callable[[int, Index, Index, bool], Index]
 """The index at a place of a tensor of indices, given its number, the place, what it is below, and whether it wraps."""
-_Place: TypeAlias = Callable[[LoopBuilder, Sequence[Index], _Read], Index]
+
+
+@dataclass(frozen=True)
+class _Code:
+    """What the code of a kernel is made with: indices, and sizes that are known at run time only."""
+
+    b: LoopBuilder
+    read: _Read
+    sizes: Mapping[Size, Index]
+
+    def size(self, size: Size) -> Index:
+        """A size as the kernel has it."""
+        return size if isinstance(size, int) else self.sizes[size]
+
+    def flat(self, at: Sequence[Index], sizes: Sequence[Size]) -> Index:
+        """The number of a place in row-major order."""
+        place: Index = 0
+        for index, size in zip(at, sizes, strict=True):
+            place = self.b.add(self.b.mul(place, self.size(size)), index)
+        return place
+
+    def places(self, row: Index, sizes: Sequence[Size]) -> list[Index]:
+        """The place of a row, by dimension."""
+        at: list[Index] = []
+        rest = row
+        for size in reversed(sizes[1:]):
+            at.append(self.b.remainder(rest, self.size(size)))
+            rest = self.b.quotient(rest, self.size(size))
+        return [rest, *reversed(at)]
+
+
+_Place: TypeAlias = Callable[[_Code, Sequence[Index]], Index]
 """The row of one tensor for the place of a row in the other."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows of `inner` elements, which are at `sizes` in one tensor, and in another where `place` says."""
+    """Rows of `inner` elements, which are at `sizes` in one tensor, and in another of `count` where `place` says."""
 
-    sizes: Sequence[int]
-    inner: int
+    sizes: Sequence[Size]
+    inner: Size
+    count: Size
     place: _Place
     indices: Sequence[SSAValue] = field(default_factory=tuple[SSAValue, ...])
 
@@ -82,36 +115,30 @@ def _lookup(op: SchemaOp) -> _Lookup | None:
             return None
 
 
-def looks_up_rows(op: SchemaOp) -> bool:
-    """Whether there is code for an operator of `GATHERS` whatever its sizes are."""
-    return _lookup(op) is not None
+def takes_any_size(op: SchemaOp) -> bool:
+    """Whether there is code for an operator of `GATHERS` or `SCATTERS` whatever its sizes are."""
+    return operator_name(op) in _ANY_SIZE
 
 
 # -- places
 
 
-def _flat(b: LoopBuilder, at: Sequence[Index], sizes: Sequence[int]) -> Index:
-    """The number of a place in row-major order."""
-    place: Index = 0
-    for index, size in zip(at, sizes, strict=True):
-        place = b.add(b.mul(place, size), index)
-    return place
-
-
 def _mapped(
-    result: Sequence[int],
-    source: Sequence[int],
+    result: Sequence[Size],
+    source: Sequence[Size],
     moved: Sequence[int],
-    move: Callable[[LoopBuilder, int, Index], Index],
+    move: Callable[[_Code, int, Index], Index],
 ) -> _Rows:
     """A place of the source for each of the result, dimension by dimension; `moved` are those that `move` changes."""
     end = max(moved, default=-1) + 1
 
-    def place(b: LoopBuilder, at: Sequence[Index], _: _Read) -> Index:
-        there = [move(b, dim, index) if dim in moved else index for dim, index in enumerate(at)]
-        return _flat(b, there, source[:end])
+    def place(code: _Code, at: Sequence[Index]) -> Index:
+        if not end:
+            return 0
+        there = [move(code, dim, index) if dim in moved else index for dim, index in enumerate(at)]
+        return code.flat(there, source[:end])
 
-    return _Rows(result[:end] or [1], prod(result[end:]), place if end else lambda _, __, ___: 0)
+    return _Rows(result[:end] or [1], product(result[end:]), product(source[:end]), place)
 
 
 def _embedding(op: SchemaOp) -> _Rows:
@@ -120,7 +147,8 @@ def _embedding(op: SchemaOp) -> _Rows:
     return _Rows(
         [prod(tensor_type(indices).get_shape())],
         inner,
-        lambda _, at, read: read(0, at[0], count, False),
+        count,
+        lambda code, at: code.read(0, at[0], count, False),
         [indices],
     )
 
@@ -130,37 +158,37 @@ def _index_select(op: SchemaOp) -> _Rows:
     dim = int(op.arg("dim")) % len(shape)
     index: SSAValue = op.arg("index")
 
-    def place(b: LoopBuilder, at: Sequence[Index], read: _Read) -> Index:
-        return b.add(b.mul(at[0], shape[dim]), read(0, at[1], shape[dim], False))
+    def place(code: _Code, at: Sequence[Index]) -> Index:
+        return code.b.add(code.b.mul(at[0], shape[dim]), code.read(0, at[1], shape[dim], False))
 
-    count = prod(tensor_type(index).get_shape())
-    return _Rows([prod(shape[:dim]), count], prod(shape[dim + 1 :]), place, [index])
+    count, before = prod(tensor_type(index).get_shape()), prod(shape[:dim])
+    return _Rows([before, count], prod(shape[dim + 1 :]), before * shape[dim], place, [index])
 
 
 def _by_elements(op: SchemaOp) -> _Rows:
     """Of `gather` and `scatter`: an index for each element."""
-    shape = tensor_type(op.operands[0]).get_shape() or (1,)
+    shape = shape_of(op.operands[0]) or (1,)
     index: SSAValue = op.arg("index")
-    sizes = tensor_type(index).get_shape() or (1,)
+    sizes = shape_of(index) or (1,)
     dim = int(op.arg("dim")) % len(shape)
 
-    def place(b: LoopBuilder, at: Sequence[Index], read: _Read) -> Index:
+    def place(code: _Code, at: Sequence[Index]) -> Index:
         found = list(at)
-        found[dim] = read(0, _flat(b, at, sizes), shape[dim], False)
-        return _flat(b, found, shape)
+        found[dim] = code.read(0, code.flat(at, sizes), code.size(shape[dim]), False)
+        return code.flat(found, shape)
 
-    return _Rows(sizes, 1, place, [index])
+    return _Rows(sizes, 1, product(shape), place, [index])
 
 
 def _advanced(op: SchemaOp) -> _Rows:
     """Of `index` and `index_put`: tensors of indices, broadcast, for some dimensions."""
-    shape = tensor_type(op.operands[0]).get_shape()
+    shape = shape_of(op.operands[0])
     given: Sequence[SSAValue | None] = op.arg("indices")
     by_dim = {dim: value for dim, value in enumerate(given) if value is not None}
-    shapes = [tensor_type(value).get_shape() for value in by_dim.values()]
+    shapes = [shape_of(value) for value in by_dim.values()]
     rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(one)) + tuple(one) for one in shapes]
-    common = [max(sizes) for sizes in zip(*padded, strict=True)]
+    padded: list[tuple[Size, ...]] = [(1,) * (rank - len(one)) + one for one in shapes]
+    common = [next((size for size in sizes if size != 1), 1) for sizes in zip(*padded, strict=True)]
     dims = list(by_dim)
     # Dimensions of indices stand where those that they are for are, or first if these are apart.
     first = dims[0] if dims == list(range(dims[0], dims[-1] + 1)) else 0
@@ -169,7 +197,7 @@ def _advanced(op: SchemaOp) -> _Rows:
     sizes = [shape[dim] for dim in others]
     sizes[first:first] = common
 
-    def place(b: LoopBuilder, at: Sequence[Index], read: _Read) -> Index:
+    def place(code: _Code, at: Sequence[Index]) -> Index:
         inside = at[first : first + rank]
         rest = iter([*at[:first], *at[first + rank :]])
         found: list[Index] = []
@@ -179,16 +207,20 @@ def _advanced(op: SchemaOp) -> _Rows:
                 continue
             number = dims.index(dim)
             here = [0 if size == 1 else index for index, size in zip(inside, padded[number], strict=True)]
-            found.append(read(number, _flat(b, here, padded[number]), shape[dim], True))
-        return _flat(b, found, shape[:end])
+            found.append(code.read(number, code.flat(here, padded[number]), code.size(shape[dim]), True))
+        return code.flat(found, shape[:end])
 
-    return _Rows(sizes or [1], prod(shape[end:]), place, list(by_dim.values()))
+    return _Rows(sizes or [1], product(shape[end:]), product(shape[:end]), place, list(by_dim.values()))
 
 
 def _flip(op: SchemaOp) -> _Rows:
-    shape = tensor_type(op.operands[0]).get_shape()
+    shape = shape_of(op.operands[0])
     dims = [int(dim) % len(shape) for dim in op.arg("dims")]
-    return _mapped(shape, shape, dims, lambda b, dim, index: b.sub(shape[dim] - 1, index))
+
+    def move(code: _Code, dim: int, index: Index) -> Index:
+        return code.b.sub(code.b.sub(code.size(shape[dim]), 1), index)
+
+    return _mapped(shape, shape, dims, move)
 
 
 def _roll(op: SchemaOp) -> _Rows:
@@ -201,8 +233,8 @@ def _roll(op: SchemaOp) -> _Rows:
     for dim, shift in zip(dims, op.arg("shifts"), strict=True):
         shifts[dim] = shifts.get(dim, 0) + int(shift)
 
-    def move(b: LoopBuilder, dim: int, index: Index) -> Index:
-        return b.remainder(b.add(index, -shifts[dim] % shape[dim]), shape[dim])
+    def move(code: _Code, dim: int, index: Index) -> Index:
+        return code.b.remainder(code.b.add(index, -shifts[dim] % shape[dim]), shape[dim])
 
     return _mapped(shape, shape, dims, move)
 
@@ -212,14 +244,15 @@ def _repeat(op: SchemaOp) -> _Rows:
     source = tensor_type(op.operands[0]).get_shape()
     padded = [1] * (len(result) - len(source)) + list(source)
     moved = [dim for dim, size in enumerate(result) if size != padded[dim]]
-    return _mapped(result, padded, moved, lambda b, dim, index: b.remainder(index, padded[dim]))
+    return _mapped(result, padded, moved, lambda code, dim, index: code.b.remainder(index, padded[dim]))
 
 
 def _strided(op: SchemaOp) -> _Rows:
     """Elements at places that are sums of strides."""
     sizes, strides = [[int(one) for one in op.arg(name)] for name in ("size", "stride")]
     offset = int(op.arg("storage_offset") or 0)
-    return _Rows(sizes or [1], 1, lambda b, at, _: _sum_of(b, at, strides, offset))
+    count = prod(tensor_type(op.operands[0]).get_shape())
+    return _Rows(sizes or [1], 1, count, lambda code, at: _sum_of(code.b, at, strides, offset))
 
 
 def _diagonal(op: SchemaOp) -> _Rows:
@@ -231,7 +264,7 @@ def _diagonal(op: SchemaOp) -> _Rows:
     start = offset * strides[other] if offset >= 0 else -offset * strides[one]
     steps = [*kept, strides[one] + strides[other]]
     sizes = tensor_type(op.results[0]).get_shape()
-    return _Rows(sizes, 1, lambda b, at, _: _sum_of(b, at, steps, start))
+    return _Rows(sizes, 1, prod(shape), lambda code, at: _sum_of(code.b, at, steps, start))
 
 
 def _sum_of(b: LoopBuilder, at: Sequence[Index], strides: Sequence[int], start: int) -> Index:
@@ -261,7 +294,7 @@ def _slice(op: SchemaOp) -> _Rows:
     part = tensor_type(op.arg("src") if scatters else op.results[0]).get_shape()
     only = int(op.arg("dim")) % len(source)
     start, step = _start(op, source[only]), int(op.arg("step"))
-    return _mapped(part, source, [only], lambda b, _, index: b.add(b.mul(index, step), start))
+    return _mapped(part, source, [only], lambda code, _, index: code.b.add(code.b.mul(index, step), start))
 
 
 def _select(op: SchemaOp) -> _Rows:
@@ -270,7 +303,7 @@ def _select(op: SchemaOp) -> _Rows:
     part = list(shape)
     part[only] = 1
     chosen = int(op.arg("index")) % shape[only]
-    return _mapped(part, shape, [only], lambda b, _, index: b.add(index, chosen))
+    return _mapped(part, shape, [only], lambda code, _, index: code.b.add(index, chosen))
 
 
 GATHERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
@@ -298,6 +331,22 @@ SCATTERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
 """Operators whose result is their first operand, with other elements at the places that are given."""
 
 
+_ANY_SIZE: Final = frozenset(
+    {
+        "embedding",
+        "flip",
+        "gather",
+        "index.Tensor",
+        "index_put",
+        "index_select",
+        "scatter.src",
+        "scatter.value",
+        "scatter_add",
+    }
+)
+"""Those of them whose sizes may be known at run time only."""
+
+
 def is_taken(op: SchemaOp) -> bool:
     """Whether there is code for the arguments of an operator of `GATHERS` or `SCATTERS`."""
     name = operator_name(op)
@@ -318,14 +367,16 @@ def is_taken(op: SchemaOp) -> bool:
             return False
     if not all(is_tensor(value.type) for value in op.operands):
         return False
-    if not all(tensor_type(value).has_static_shape() for value in op.operands):
-        lookup = _lookup(op)
-        return lookup is not None and element_of(lookup.index) in (i32, i64)
+    static = all(tensor_type(value).has_static_shape() for value in op.operands)
+    if not static and not takes_any_size(op):
+        return False
     if not tensor_type(op.operands[0]).get_shape() and name not in ("gather", "scatter.src", "scatter.value"):
         return False
     if name == "as_strided_copy" and not _is_inside(op):
         return False
-    if not all(element_of(value) in (i32, i64) for value in _rows(op).indices):
+    lookup = _lookup(op)
+    indices = _rows(op).indices if lookup is None else [lookup.index]
+    if not all(element_of(value) in (i32, i64) for value in indices):
         return False
     if name in ("index_put", "scatter_add"):
         adds = name == "scatter_add" or op.arg("accumulate")
@@ -345,30 +396,48 @@ def gather_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel that reads its elements from places."""
     op, outside = anchor_of(kernel), kernel.outside()
     rows = _rows(op)
-    count = prod(rows.sizes)
-    source = outside[op.operands[0]]
-    elements = prod(tensor_type(source).get_shape())
+    count = product(rows.sizes)
+    numbers = _numbers(op, rows)
     operands = [
-        Operand(host.buffer(source), [elements // rows.inner, rows.inner]),
+        *map(Number, numbers),
+        Operand(host.buffer(outside[op.operands[0]]), [rows.count, rows.inner]),
         *_index_operands(host, rows, outside),
         Operand(host.buffer(kernel.outputs[0]), [count, rows.inner]),
     ]
 
-    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        x, *indices, y = buffers
-        with b.parallel(count) as row:
-            at = _places(b, row, rows.sizes)
-            place = rows.place(b, at, _reader(b, op, indices))
-            _copy(b, host.lanes, x, place, y, row, rows.inner)
+    def build(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        given, (x, *indices, y) = arguments[: len(numbers)], arguments[len(numbers) :]
+        code = _Code(b, _reader(b, op, indices), dict(zip(numbers, given, strict=True)))
+        with b.parallel(count if isinstance(count, int) else b.dim(y, 0)) as row:
+            place = rows.place(code, code.places(row, rows.sizes))
+            inner = rows.inner if isinstance(rows.inner, int) else b.dim(y, 1)
+            with _where_some(b, rows, x):
+                _copy(b, host.lanes, x, place, y, row, inner)
 
     host.call(operator_name(op).partition(".")[0].removesuffix("_copy"), operands, build)
+
+
+def _numbers(op: SchemaOp, rows: _Rows) -> list[Size]:
+    """The sizes of an op that its kernel is told, as they are known at run time only: each once."""
+    tensors = [value for value in op.operands if is_tensor(value.type)]
+    every = [*rows.sizes, rows.inner, *(size for value in tensors for size in shape_of(value))]
+    return list(dict.fromkeys(size for size in every if not isinstance(size, int)))
+
+
+def _where_some(b: LoopBuilder, rows: _Rows, table: SSAValue) -> AbstractContextManager[object]:
+    """A branch for tables of rows that may have none: then there is none in the stead of what is out of range."""
+    if isinstance(rows.count, int):
+        return nullcontext()
+    return b.if_(b.below(0, b.dim(table, 0)))
 
 
 def sized_gather_kernel(host: Host, kernel: KernelOp) -> None:
     """The same for rows that a tensor of indices names, where sizes are known at run time only."""
     op, outside = anchor_of(kernel), kernel.outside()
     lookup = _lookup(op)
-    assert lookup is not None
+    if lookup is None:
+        gather_kernel(host, kernel)
+        return
     shape = shape_of(op.operands[0])
     size, before, inner = shape[lookup.dim], product(shape[: lookup.dim]), product(shape[lookup.dim + 1 :])
     count = count_of(lookup.index)
@@ -399,33 +468,36 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
     name = operator_name(op)
     rows = _rows(op)
     source, result = outside[op.operands[0]], kernel.outputs[0]
-    elements = prod(tensor_type(result).get_shape())
-    copy_kernel(host, host.buffer(source), host.buffer(result), elements)
-    count = prod(rows.sizes)
+    copy_kernel(host, host.buffer(source), host.buffer(result), count_of(result))
+    numbers = _numbers(op, rows)
     values: SSAValue | None = None
     for argument in ("values", "src"):
         if argument in op.schema().by_name:
             values = op.arg(argument)
-    operands = [*_index_operands(host, rows, outside)]
-    sizes: Sequence[int] = []
+    operands = [*map(Number, numbers), *_index_operands(host, rows, outside)]
+    sizes: Sequence[Size] = []
     if values is not None:
-        sizes = tensor_type(values).get_shape()
-        operands.append(Operand(host.buffer(outside[values]), [prod(sizes)]))
-    operands.append(Operand(host.buffer(result), [elements // rows.inner, rows.inner]))
+        sizes = shape_of(values)
+        operands.append(Operand(host.buffer(outside[values]), [product(sizes)]))
+    operands.append(Operand(host.buffer(result), [rows.count, rows.inner]))
     adds = name == "scatter_add" or (name == "index_put" and bool(op.arg("accumulate")))
 
-    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        *indices, y = buffers
+    def build(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        given, (*indices, y) = arguments[: len(numbers)], arguments[len(numbers) :]
         x = indices.pop() if values is not None else None
         element = b.element_type(y)
-        with b.parallel(1), b.for_(0, count) as loop:
-            at = _places(b, loop.index, rows.sizes)
-            place = rows.place(b, at, _reader(b, op, indices))
-            with b.for_(0, rows.inner) as inner:
+        code = _Code(b, _reader(b, op, indices), dict(zip(numbers, given, strict=True)))
+        many: Index = 1
+        for size in rows.sizes:
+            many = b.mul(many, code.size(size))
+        with b.parallel(1), b.for_(0, many) as loop:
+            at = code.places(loop.index, rows.sizes)
+            place = rows.place(code, at)
+            with _where_some(b, rows, y), b.for_(0, code.size(rows.inner)) as inner:
                 if x is None:
                     value = b.number(op.arg("value"), element)
                 else:
-                    value = b.element(x, [_value_at(b, op, rows, sizes, at, inner.index)])
+                    value = b.element(x, [_value_at(code, op, rows, sizes, at, inner.index)])
                 if adds:
                     before = b.element(y, [place, inner.index])
                     add = arith.AddfOp if is_float(element) else arith.AddiOp
@@ -436,42 +508,30 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
 
 
 def _value_at(
-    b: LoopBuilder, op: SchemaOp, rows: _Rows, sizes: Sequence[int], at: Sequence[Index], inner: Index
+    code: _Code, op: SchemaOp, rows: _Rows, sizes: Sequence[Size], at: Sequence[Index], inner: Index
 ) -> Index:
     """Where the value for an element is: in a tensor that is broadcast, or as large as that of indices at least."""
-    name = operator_name(op)
+    b, name = code.b, operator_name(op)
     if name in ("slice_scatter", "select_scatter"):
-        return b.add(b.mul(_flat(b, at, rows.sizes), rows.inner), inner)
+        return b.add(b.mul(code.flat(at, rows.sizes), code.size(rows.inner)), inner)
     if name != "index_put":
-        return _flat(b, at, sizes or [1])
+        return code.flat(at, sizes or [1])
     # Of as many dimensions as are indexed and inside, broadcast.
     given: Sequence[SSAValue | None] = op.arg("indices")
     end = 1 + max(dim for dim, value in enumerate(given) if value is not None)
-    tail = tensor_type(op.operands[0]).get_shape()[end:]
+    tail = shape_of(op.operands[0])[end:]
     trailing: list[Index] = []
     rest = inner
     for size in reversed(tail[1:]):
-        trailing.append(b.remainder(rest, size))
-        rest = b.quotient(rest, size)
+        trailing.append(b.remainder(rest, code.size(size)))
+        rest = b.quotient(rest, code.size(size))
     whole = [*at, *([rest, *reversed(trailing)] if tail else [])]
     used = whole[len(whole) - len(sizes) :]
-    return _flat(b, [0 if size == 1 else index for index, size in zip(used, sizes, strict=True)], sizes)
+    return code.flat([0 if size == 1 else index for index, size in zip(used, sizes, strict=True)], sizes)
 
 
 def _index_operands(host: Host, rows: _Rows, outside: dict[SSAValue, SSAValue]) -> list[Operand]:
-    return [
-        Operand(host.buffer(outside[value]), [prod(tensor_type(value).get_shape())]) for value in rows.indices
-    ]
-
-
-def _places(b: LoopBuilder, row: Index, sizes: Sequence[int]) -> list[Index]:
-    """The place of a row, by dimension."""
-    at: list[Index] = []
-    rest = row
-    for size in reversed(sizes[1:]):
-        at.append(b.remainder(rest, size))
-        rest = b.quotient(rest, size)
-    return [rest, *reversed(at)]
+    return [Operand(host.buffer(outside[value]), [count_of(value)]) for value in rows.indices]
 
 
 def _reader(b: LoopBuilder, op: SchemaOp, indices: Sequence[SSAValue]) -> _Read:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final, TypeAlias
 
 from xdsl.dialects import arith
@@ -19,13 +18,13 @@ from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_rules import converted
 from et_ir.backends.native.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
+from et_ir.backends.native.sizes import Size, product, shape_of
 from et_ir.dialects.native import CompareOp, KernelOp, SelectOp, YieldOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
-from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["SCANS", "is_taken", "scan_kernel"]
+__all__ = ["SCANS", "is_taken", "scan_kernel", "scanned_size"]
 
 _Load: TypeAlias = Callable[[Index], SSAValue]
 _Store: TypeAlias = Callable[[int, SSAValue, Index], None]
@@ -38,7 +37,7 @@ class _Scan:
 
     b: LoopBuilder
     op: SchemaOp
-    count: int
+    count: Index
     load: _Load
     store: _Store
 
@@ -118,6 +117,21 @@ def is_taken(op: SchemaOp) -> bool:
     return elements[0] not in (i1, ui8)
 
 
+def _sizes(op: SchemaOp) -> tuple[Size, Size, Size]:
+    """The sizes of the dimensions before, of and after that of a scan."""
+    shape = shape_of(op.operands[0]) or (1,)
+    dim = op.arg("dim")
+    if dim is None:
+        shape, dim = (product(shape),), 0
+    dim = int(dim) % len(shape)
+    return product(shape[:dim]), shape[dim], product(shape[dim + 1 :])
+
+
+def scanned_size(op: SchemaOp) -> Size:
+    """The number of elements that there must be one of at least: those that an extreme is of; 1 for other scans."""
+    return 1 if operator_name(op).startswith("cum") else _sizes(op)[1]
+
+
 def scan_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a scan."""
     op, outside = anchor_of(kernel), kernel.outside()
@@ -125,27 +139,27 @@ def scan_kernel(host: Host, kernel: KernelOp) -> None:
     assert isinstance(last, YieldOp)
     made = dict(zip(last.operands, kernel.outputs, strict=True))
     source = op.operands[0]
-    shape = tensor_type(source).get_shape() or (1,)
-    dim = op.arg("dim")
-    if dim is None:
-        shape, dim = (prod(shape),), 0
-    dim = int(dim) % len(shape)
-    outer, count, inner = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+    sizes = outer, count, inner = _sizes(op)
     whole = operator_name(op).startswith("cum")
     numbers = [number for number, result in enumerate(op.results) if result in made]
-    operands = [Operand(host.buffer(outside[source]), [outer, count, inner])]
+    operands = [Operand(host.buffer(outside[source]), sizes)]
     for number in numbers:
         target = host.buffer(made[op.results[number]])
         operands.append(Operand(target, [outer, count if whole else 1, inner]))
     element = in_registers(element_of(source))
-    width = min(inner, host.lanes)
+    width = min(inner, host.lanes) if isinstance(inner, int) else host.lanes
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, *targets = buffers
-        blocks = -(-inner // width)
-        with b.parallel(outer * blocks) as number:
+        # Those that are known are numbers: a mask of all lanes is none.
+        before, along, after = (
+            size if isinstance(size, int) else b.dim(x, dim) for dim, size in enumerate(sizes)
+        )
+        blocks = b.ceildiv(after, width)
+        with b.parallel(b.mul(before, blocks)) as number:
             row, column = b.quotient(number, blocks), b.mul(b.remainder(number, blocks), width)
-            mask = b.mask(b.sub(inner, column), width) if inner % width else None
+            fills = isinstance(after, int) and after % width == 0
+            mask = None if fills else b.mask(b.sub(after, column), width)
 
             def load(place: Index) -> SSAValue:
                 return b.load_row(x, [row, place, column], mask, width, element)
@@ -159,6 +173,6 @@ def scan_kernel(host: Host, kernel: KernelOp) -> None:
                 else:
                     b.masked_store(value, target, [row, place, column], mask)
 
-            SCANS[operator_name(op)](_Scan(b, op, count, load, store))
+            SCANS[operator_name(op)](_Scan(b, op, along, load, store))
 
     host.call(operator_name(op).partition(".")[0], operands, build)

@@ -78,6 +78,14 @@ CASES = {
     "variance": Case(lambda x: x.var(-1, correction=1), [("b", "n")], 1e-5),
     "variance across rows": Case(lambda x: x.var(1), [("b", "n", 18)], 1e-5),
     "largest": Case(lambda x: x.amax(-1) - x.amin(1), [("b", "n", "n")]),
+    "running sum": Case(lambda x: x.cumsum(1) * 2, [("b", "n", 5)], 1e-5),
+    "running sum of rows": Case(lambda x: x.cumsum(-1), [("b", "n")], 1e-5),
+    "running sum of parts": Case(lambda x: x.cumsum(0), [("n", 3, "b")], 1e-5),
+    "place of the largest": Case(lambda x: x.argmax(1), [("b", "n", 19)]),
+    "place of all": Case(lambda x: x.argmin(), [("b", "n")]),
+    "least and its place": Case(lambda x: x.min(0)[0] + x.min(0)[1], [("n", "b")]),
+    "reversed": Case(lambda x: x.flip(1) * 2, [("b", "n", 5)]),
+    "reversed rows": Case(lambda x: x.flip(0, -1), [("b", "n")]),
     "transpose": Case(lambda x: x.transpose(1, 2).contiguous() * 2, [("b", "n", 5)]),
     "transpose heads": Case(lambda x: x.permute(0, 2, 3, 1).contiguous().exp(), [("b", "n", 4, 3)]),
     "cat": Case(lambda x, y: torch.cat([x, y, x], 1) * 2, [("b", "n", 3), ("b", 4, 3)]),
@@ -185,6 +193,18 @@ LOOKUPS = {
     "elements": Lookup(lambda x, i: x.index_select(-1, i) + 1, ["b", "n"], [4], 1),
     "indices": Lookup(lambda x, i: x[i] * 2, ["n", 3, 2], ["b", 2], 0, wraps=True),
     "indices of a dimension": Lookup(lambda x, i: x[:, i] * 2, [2, "n", 18], ["b"], 1, wraps=True),
+    "indices of two dimensions": Lookup(
+        lambda x, i: x[torch.arange(3)[:, None], i] * 2, [3, "n", 5], [3, "b"], 1, wraps=True
+    ),
+    "gathered": Lookup(lambda x, i: x.gather(1, i) + 1, [4, "n", 5], [4, "b", 3], 1),
+    "gathered rows": Lookup(lambda x, i: x.gather(0, i) + 1, ["n", "b"], ["b", "b"]),
+    "scattered": Lookup(lambda x, i: x.scatter(1, i, x * 3), [4, "n"], [4, 1], 1),
+    "scattered number": Lookup(lambda x, i: x.scatter(0, i, 2.5) * 2, ["n", "b", 3], [1, "b", 2]),
+    "added": Lookup(lambda x, i: x.scatter_add(0, i, x + 1), ["n", 6], ["b", 5]),
+    "put": Lookup(lambda x, i: torch.index_put(x, [i], x[:1] * 2), ["n", 3, 7], [1], 0, wraps=True),
+    "put and added": Lookup(
+        lambda x, i: torch.index_put(x, [i], x[:1] + 1, accumulate=True), ["n", "b", 4], [6], 0, wraps=True
+    ),
 }
 
 
