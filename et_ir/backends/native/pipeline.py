@@ -35,6 +35,7 @@ from et_ir.backends.native.passes.fuse_bands import CACHE, FuseBandsPass
 from et_ir.backends.native.passes.fuse_normalization import FuseNormalizationPass
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
+from et_ir.backends.native.passes.share_matrices import ShareMatricesPass
 from et_ir.data import Blob
 
 __all__ = [
@@ -114,6 +115,7 @@ def make_kernels(
 
     The options are those of `compile_partition`.
     """
+    ShareMatricesPass().apply(context, module)
     FuseAttentionPass().apply(context, module)
     FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)
