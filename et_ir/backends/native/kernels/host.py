@@ -7,9 +7,8 @@ the same code are one function.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FunctionType,
@@ -24,6 +23,7 @@ from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from et_ir.backends.native.elements import element_of, in_memory
+from et_ir.backends.native.kernels.packing import Numbers, packed_blob, source_key
 from et_ir.backends.native.loop_builder import Index, LoopBuilder
 from et_ir.backends.native.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
@@ -36,12 +36,8 @@ __all__ = ["PREPARATION", "Build", "Host", "Number", "Operand", "Packed"]
 PREPARATION: Final = "native.prepare"
 """The name of the function that computes derived constants; that of no method has a point in it."""
 
-Array = np.ndarray[Any, np.dtype[np.float32]]
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
-
-Packed: TypeAlias = dict[tuple[object, ...], tuple[Numbers, Blob]]
-"""Arrays in the order in which kernels read them, by form, address, sizes and strides of the array they are of."""
+Packed: TypeAlias = dict[tuple[object, ...], tuple[Sequence[Numbers], Blob]]
+"""Arrays in the order in which kernels read them, by form and place of the arrays they are of."""
 
 Build = Callable[[LoopBuilder, Sequence[SSAValue]], None]
 """Appends the loops of a kernel, given its buffers."""
@@ -243,14 +239,12 @@ class Host:
         self.messages.append(text)
         return len(self.messages) - 1
 
-    def packed(self, source: Numbers, form: str, pack: Callable[[], Numbers]) -> Blob:
-        """The bytes of an array in some form, of the same element type, which `pack` makes of it the first time."""
-        place = source.__array_interface__
-        key = (form, place["data"][0], source.shape, source.strides)
+    def packed(self, form: str, sources: Sequence[Numbers], pack: Callable[..., Numbers]) -> Blob:
+        """The bytes of arrays in some form, as `packed_blob` makes them."""
+        key = source_key(form, sources)
         if key not in self._packed:
-            flat = np.ascontiguousarray(pack(), source.dtype).reshape(-1)
-            # With the array, as its address is another's once it is gone.
-            self._packed[key] = source, Blob.of("packed", flat.view(np.uint8).data)
+            # With the arrays, as their addresses are others' once they are gone.
+            self._packed[key] = sources, packed_blob(form, sources, pack)
         return self._packed[key][1]
 
     # -- kernels

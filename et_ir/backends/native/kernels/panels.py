@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.native.kernels.packing import as_is
 from et_ir.backends.orders import in_order, step, straight
 from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
@@ -60,7 +61,7 @@ def panels_of(host: Host, matrix: Array, panel: int = PANEL) -> SSAValue:
     rows = matrix.size // columns
     padded = -(-columns // panel) * panel
 
-    def pack() -> Array:
+    def pack(matrix: Array) -> Array:
         packed = np.zeros((-(-columns // panel), rows, panel), np.float32)
         flat = matrix.reshape(rows, columns)
         whole = columns // panel
@@ -69,12 +70,12 @@ def panels_of(host: Host, matrix: Array, panel: int = PANEL) -> SSAValue:
             packed[whole, :, : columns % panel] = flat[:, whole * panel :]
         return packed
 
-    return host.constant(host.packed(matrix, f"panels of {panel}", pack), rows * padded)
+    return host.constant(host.packed(f"panels of {panel}", [matrix], pack), rows * padded)
 
 
 def array_constant(host: Host, array: Array) -> SSAValue:
     """A constant buffer with the elements of an array."""
-    return host.constant(host.packed(array, "elements", lambda: array), array.size)
+    return host.constant(host.packed("elements", [array], as_is), array.size)
 
 
 def integers_constant(host: Host, array: np.ndarray[Any, np.dtype[np.int64]]) -> SSAValue:

@@ -24,6 +24,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
+from et_ir.backends.native.kernels.packing import as_is
 from et_ir.backends.native.kernels.padding import padded
 from et_ir.backends.native.kernels.panels import (
     PANEL,
@@ -283,7 +284,7 @@ def _filters(host: Host, filters: Array, shape: _Shape) -> Operand:
             for place, value in enumerate(made):
                 b.store(value, u, [place, panel, channel, 0])
 
-    key = f"winograd {shape.algorithm.pixels} {host.packed(filters, 'elements', lambda: filters).sha256}"
+    key = f"winograd {shape.algorithm.pixels} {host.packed('elements', [filters], as_is).sha256}"
     made = host.derived(key, prod(sizes), "winograd_filters", [source], sizes, build)
     return Operand(made, [shape.places * panels, channels, PANEL], fixed=[2])
 
