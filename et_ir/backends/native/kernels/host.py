@@ -31,7 +31,7 @@ from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
 from et_ops.sizes import Ranges
 
-__all__ = ["PREPARATION", "Build", "Host", "Number", "Operand", "Packed"]
+__all__ = ["PREPARATION", "Build", "Host", "Number", "Operand", "Packed", "code_of"]
 
 PREPARATION: Final = "native.prepare"
 """The name of the function that computes derived constants; that of no method has a point in it."""
@@ -283,7 +283,7 @@ class Host:
         builder = LoopBuilder(block, self.message, small=self.small, fine=self.fine, few=self.few)
         build(builder, block.args)
         builder.add_op(ReturnOp())
-        code = _code(block)
+        code = code_of(block)
         if code not in self._kernels:
             number = self._names.get(name, 0)
             self._names[name] = number + 1
@@ -349,8 +349,8 @@ class Host:
         self.module.body.block.add_op(FuncOp(name, type, Region(block)))
 
 
-def _code(block: Block) -> Hashable:
-    """The code of a kernel, equal for blocks that are the same up to the names of values.
+def code_of(block: Block) -> Hashable:
+    """The code of a kernel or of a module, equal for blocks that are the same up to the names of values.
 
     Control flow is structured: blocks have no successors. Ops and attributes are hashed as they are: to print them
     takes longer. Attributes of floats are equal where the bits are, so that zeros of both signs differ.

@@ -14,14 +14,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from et_ir.data import Blob
+from et_ir.data.blob import KEEP, Blob
 
 __all__ = ["Numbers", "as_is", "packed_blob", "source_key"]
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-_KEPT: Final = 1 << 20
-"""Packed constants of more bytes are not kept."""
 _Key: TypeAlias = tuple[object, ...]
 _MADE: Final[WeakValueDictionary[_Key, Blob]] = WeakValueDictionary()
 """By form and place of the sources: a blob that is not kept holds its sources, so their memory is not another's."""
@@ -44,7 +42,7 @@ def packed_blob(form: str, sources: Sequence[Numbers], pack: Callable[..., Numbe
         return np.ascontiguousarray(pack(*sources)).reshape(-1).view(np.uint8).data
 
     first = compute()
-    if first.nbytes <= _KEPT:
+    if first.nbytes <= KEEP:
         return Blob.of("packed", first)
     digest = hashlib.sha256(first).hexdigest()
     made = _MADE[key] = Blob("packed", first.nbytes, compute=compute, sha256=digest)
