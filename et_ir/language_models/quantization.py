@@ -5,8 +5,6 @@ No second copy of them is in memory."""
 from __future__ import annotations
 
 import ctypes
-import mmap
-import tempfile
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from math import inf, log10, nan, prod
@@ -15,6 +13,7 @@ from typing import Any, Final, cast
 import torch
 from torch import nn
 
+from et_ir.data.mapped import release, temporary_memory
 from et_ir.quantization import Layer, QuantizationError, QuantizationMode, QuantizedModule, Unquantized
 
 __all__ = ["quantize_weights"]
@@ -107,7 +106,6 @@ def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: i
     others: dict[str, list[torch.Tensor]] = {}
     kind: Any = None
     layout: Any = None
-    release: Callable[[], object] = int
     for first in range(0, height, rows):
         part = before[first : first + rows]
         holder = _holder(module, part)
@@ -119,13 +117,13 @@ def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: i
             tensor = getattr(weight, key)
             if key == _INTEGERS:
                 if integers is None:
-                    integers, release = _on_disk(tensor.dtype, (height, width))
+                    integers = _on_disk(tensor.dtype, (height, width))
                 integers[first : first + rows] = tensor
             else:
                 others.setdefault(key, []).append(tensor)
         kind = cast(Any, type(weight))
     assert integers is not None
-    release()
+    release(integers.data_ptr())
     tensors = {_INTEGERS: integers} | {key: torch.cat(parts) for key, parts in others.items()}
     tensors["scale"] = tensors["scale"].to(torch.float32)
     made = kind.__tensor_unflatten__(tensors, layout, before.size(), before.stride())
@@ -152,18 +150,9 @@ def _holder(module: nn.Linear | nn.Embedding, weight: torch.Tensor) -> nn.Linear
     return holder
 
 
-def _on_disk(dtype: torch.dtype, shape: tuple[int, ...]) -> tuple[torch.Tensor, Callable[[], object]]:
-    """A tensor in the memory of a temporary file, and what takes its pages, once written, from those of the process.
-
-    They stay in the cache of the system, which may write them out when it needs the memory.
-    """
-    size = prod(shape) * dtype.itemsize
-    with tempfile.TemporaryFile() as file:
-        file.truncate(size)
-        memory = mmap.mmap(file.fileno(), size)
-    advice: int | None = getattr(mmap, "MADV_DONTNEED", None)
-    tensor = torch.frombuffer(memory, dtype=dtype).view(shape)
-    return tensor, (lambda: None) if advice is None else lambda: memory.madvise(advice)
+def _on_disk(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    """A tensor in the memory of a temporary file."""
+    return torch.frombuffer(temporary_memory(prod(shape) * dtype.itemsize), dtype=dtype).view(shape)
 
 
 def _trim() -> Callable[[], object]:

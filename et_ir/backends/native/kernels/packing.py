@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from et_ir.data.blob import KEEP, Blob
+from et_ir.data.mapped import release
 
 __all__ = ["Numbers", "as_is", "packed_blob", "source_key"]
 
@@ -36,10 +37,13 @@ def packed_blob(form: str, sources: Sequence[Numbers], pack: Callable[..., Numbe
     key = source_key(form, sources)
     found = _MADE.get(key)
     if found is not None:
+        _release(sources)
         return found
 
     def compute() -> memoryview:
-        return np.ascontiguousarray(pack(*sources)).reshape(-1).view(np.uint8).data
+        made = np.ascontiguousarray(pack(*sources)).reshape(-1).view(np.uint8).data
+        _release(sources)
+        return made
 
     first = compute()
     if first.nbytes <= KEEP:
@@ -47,6 +51,12 @@ def packed_blob(form: str, sources: Sequence[Numbers], pack: Callable[..., Numbe
     digest = hashlib.sha256(first).hexdigest()
     made = _MADE[key] = Blob("packed", first.nbytes, compute=compute, sha256=digest)
     return made
+
+
+def _release(sources: Sequence[Numbers]) -> None:
+    """Give back the memory of sources in temporary files: they are read by one kernel after the other."""
+    for one in sources:
+        release(one.__array_interface__["data"][0])
 
 
 def as_is(source: Numbers) -> Numbers:
