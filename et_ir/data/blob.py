@@ -41,7 +41,17 @@ class Blob:
     and where these are equal SHA-256 decides.
     """
 
-    __slots__ = ("_begin", "_compute", "_head", "_rearranged", "_sha256", "_view", "key", "nbytes")
+    __slots__ = (
+        "__weakref__",
+        "_begin",
+        "_compute",
+        "_head",
+        "_rearranged",
+        "_sha256",
+        "_view",
+        "key",
+        "nbytes",
+    )
 
     def __init__(
         self,

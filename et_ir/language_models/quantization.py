@@ -5,8 +5,6 @@ No second copy of them is in memory."""
 from __future__ import annotations
 
 import ctypes
-import mmap
-import tempfile
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from math import inf, log10, nan, prod
@@ -15,12 +13,13 @@ from typing import Any, Final, cast
 import torch
 from torch import nn
 
+from et_ir.data.mapped import release, temporary_memory
 from et_ir.quantization import Layer, QuantizationError, QuantizationMode, QuantizedModule, Unquantized
 
 __all__ = ["quantize_weights"]
 
-_ELEMENTS: Final = 1 << 22
-"""About how many elements of a weight are quantized at a time: torchao makes several copies of them."""
+_ELEMENTS: Final = 1 << 18
+"""About how many elements of a weight are quantized at a time: torchao makes several copies of them, in the caches."""
 _INTEGERS: Final = "qdata"
 """The attribute of torchao's tensors that holds the integers."""
 _LARGE: Final = 2
@@ -32,10 +31,10 @@ def quantize_weights(
 ) -> QuantizedModule:
     """The same module, with embedding tables quantized to 8 bits per row, and linear layers as the mode specifies.
 
-    `8da4w`: group-wise 4-bit weights (with `embedding=4`, also of embedding tables), and 8-bit activations with a scale
-    per row computed at run time; `int8-dynamic`: the same with 8-bit weights and a scale per row; `int8-weights`: 8-bit
-    weights only. Scales are derived from the largest magnitudes, as in torchao. Raises `QuantizationError` for other
-    modes, and for a pattern of `keep_float` that matches no module's path.
+    `8da4w`: group-wise 4-bit weights (with `embedding=4`, also of embedding tables) with scales that bf16 can hold, and
+    8-bit activations with a scale per row computed at run time; `int8-dynamic`: the same with 8-bit weights and a scale
+    per row; `int8-weights`: 8-bit weights only. Scales are derived from the largest magnitudes, as in torchao. Raises
+    `QuantizationError` for other modes, and for a pattern of `keep_float` that matches no module's path.
     """
     from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.quant_api import (
@@ -48,10 +47,10 @@ def quantize_weights(
     if mode.name == "8da4w":
         bits_4: Any = cast(Any, torch).int4
         linear: Any = Int8DynamicActivationIntxWeightConfig(
-            weight_dtype=bits_4, weight_granularity=PerGroup(mode.group)
+            weight_dtype=bits_4, weight_granularity=PerGroup(mode.group), weight_scale_dtype=torch.bfloat16
         )
         if mode.embedding == 4:
-            rows = IntxWeightOnlyConfig(bits_4, PerGroup(mode.group))
+            rows = IntxWeightOnlyConfig(bits_4, PerGroup(mode.group), scale_dtype=torch.bfloat16)
     elif mode.name == "int8-dynamic":
         linear = Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int8, weight_granularity=PerAxis(0))
     elif mode.name == "int8-weights":
@@ -117,13 +116,16 @@ def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: i
         for key in names:
             tensor = getattr(weight, key)
             if key == _INTEGERS:
-                integers = _on_disk(tensor.dtype, (height, width)) if integers is None else integers
+                if integers is None:
+                    integers = _on_disk(tensor.dtype, (height, width))
                 integers[first : first + rows] = tensor
             else:
                 others.setdefault(key, []).append(tensor)
         kind = cast(Any, type(weight))
     assert integers is not None
+    release(integers.data_ptr())
     tensors = {_INTEGERS: integers} | {key: torch.cat(parts) for key, parts in others.items()}
+    tensors["scale"] = tensors["scale"].to(torch.float32)
     made = kind.__tensor_unflatten__(tensors, layout, before.size(), before.stride())
     module.weight = nn.Parameter(made, requires_grad=False)
     scales = tensors["scale"].nbytes
@@ -149,12 +151,8 @@ def _holder(module: nn.Linear | nn.Embedding, weight: torch.Tensor) -> nn.Linear
 
 
 def _on_disk(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
-    """A tensor in the memory of a temporary file, which the system may write out when it needs the memory."""
-    size = prod(shape) * dtype.itemsize
-    with tempfile.TemporaryFile() as file:
-        file.truncate(size)
-        memory = mmap.mmap(file.fileno(), size)
-    return torch.frombuffer(memory, dtype=dtype).view(shape)
+    """A tensor in the memory of a temporary file."""
+    return torch.frombuffer(temporary_memory(prod(shape) * dtype.itemsize), dtype=dtype).view(shape)
 
 
 def _trim() -> Callable[[], object]:

@@ -23,6 +23,7 @@ PASSES: Final[dict[str, str]] = {
     "convolutions-to-products": "to_executorch.convolutions_to_products:ConvolutionsToProductsPass",
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.backends.native.passes.assign_layouts:AssignLayoutsPass",
+    "share-matrices": "et_ir.backends.native.passes.share_matrices:ShareMatricesPass",
     "fuse-attention": "et_ir.backends.native.passes.fuse_attention:FuseAttentionPass",
     "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
     "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",

@@ -14,6 +14,8 @@ from itertools import chain, groupby, islice
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+import numpy as np
+
 from et_vm.devtools.debug_map import Place
 from et_vm.load.instructions import call_inputs, call_outputs
 from et_vm.tracer import DelegateEvent, InstructionEvent, RecordingTracer
@@ -297,8 +299,14 @@ def _traffic(method: Method, instruction: Instruction) -> tuple[int | None, int 
         return None, None
     plan = method.machine.plan
     inputs = _tensors(method, call_inputs(instruction, plan))
-    written = _nbytes(_tensors(method, call_outputs(instruction, plan)))
-    if instruction.name.partition(".")[0] in _OF_PARTS:
+    outputs = _tensors(method, call_outputs(instruction, plan))
+    written = _nbytes(outputs)
+    base = instruction.name.partition(".")[0]
+    if base in _CACHES:
+        return _nbytes([inputs[0], *inputs[2:]]), _nbytes(inputs[:1])
+    if base in _UPDATES and outputs and np.may_share_memory(inputs[0].array, outputs[0].array):
+        return _nbytes(inputs[1:]), _nbytes(inputs[-1:])
+    if base in _OF_PARTS:
         return min(_nbytes(inputs[:1]), written) + _nbytes(inputs[1:]), written
     return _nbytes(inputs), written
 
@@ -308,6 +316,12 @@ _OF_PARTS = frozenset(
     for name in ("slice_copy", "select_copy", "as_strided_copy", "embedding", "index_select", "gather")
 )
 """Operators that read no more of their first tensor than they write."""
+_UPDATES = frozenset(
+    f"aten::{name}" for name in ("index_put", "index_put_", "slice_scatter", "select_scatter")
+)
+"""Operators that write their last tensor into the first one; in place, they touch nothing else of it."""
+_CACHES = frozenset({"llama::update_cache", "llama::update_cache_with_indices"})
+"""Operators that write their first tensor into the second one."""
 
 
 _POINTWISE = frozenset(

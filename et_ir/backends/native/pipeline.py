@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.kernels.host import Packed
+from et_ir.backends.native.kernels.host import Packed, code_of
 from et_ir.backends.native.object_code import (
     INSTRUCTION_SETS,
     InstructionSet,
@@ -36,6 +37,7 @@ from et_ir.backends.native.passes.fuse_normalization import FuseNormalizationPas
 from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
 from et_ir.backends.native.passes.merge_kernels import merge_kernels
 from et_ir.backends.native.passes.plan_buffers import plan_buffers
+from et_ir.backends.native.passes.share_matrices import ShareMatricesPass
 from et_ir.data import Blob
 
 __all__ = [
@@ -53,6 +55,10 @@ MACHINE_LEVELS: Final = ("loops", "vector", "llvm")
 
 Listener: TypeAlias = Callable[[str, InstructionSet, ModuleOp], None]
 _LISTENER: Final[ContextVar[Listener | None]] = ContextVar("listener", default=None)
+_KEPT: Final = 8
+"""Partitions whose object code is kept: as many as differ in turn."""
+_OBJECTS: Final[OrderedDict[Hashable, bytes]] = OrderedDict()
+"""Object code by what it is compiled from, the latest last: layers of a model differ in their constants only."""
 
 
 @contextmanager
@@ -115,6 +121,7 @@ def make_kernels(
 
     The options are those of `compile_partition`.
     """
+    ShareMatricesPass().apply(context, module)
     FuseAttentionPass().apply(context, module)
     FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)
@@ -182,8 +189,14 @@ def _target(name: str, loops: Loops) -> InstructionSet:
 def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Executor) -> dict[str, bytes]:
     """Lower loops for each instruction set. LLVM compiles one in a thread while passes lower the next."""
     objects: dict[str, Future[bytes]] = {}
+    keys: dict[str, Hashable] = {}
     for name, made in loops.items():
         target = _target(name, made)
+        keys[name] = (target, mark, code_of(made.module.body.block))
+        if _LISTENER.get() is None and keys[name] in _OBJECTS:
+            objects[name] = Future()
+            objects[name].set_result(_OBJECTS[keys[name]])
+            continue
         _reached("loops", target, made.module)
         for one in machine_passes(target.lanes):
             one.apply(context, made.module)
@@ -192,4 +205,10 @@ def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Ex
         made.module.body.block.add_op(empty_function(mark))
         _reached("llvm", target, made.module)
         objects[name] = executor.submit(object_code, llvm_text(made.module, target), target)
-    return {name: future.result() for name, future in objects.items()}
+    found = {name: future.result() for name, future in objects.items()}
+    for name, code in found.items():
+        _OBJECTS[keys[name]] = code
+        _OBJECTS.move_to_end(keys[name])
+    while len(_OBJECTS) > _KEPT * len(found):
+        _OBJECTS.popitem(last=False)
+    return found

@@ -12,7 +12,14 @@
 To the program these sizes are not known before it runs, so `constant-fold`, which puts constants where results of
 known sizes were, leaves such operators alone. `repeat_interleave`, `nonzero` (which masks come down to) and `bincount`
 are evaluated in numpy; what is large stays an op, of a known size. What is computed from the results gets sizes that
-follow from theirs.
+follow from theirs. The element of a constant that `_local_scalar_dense` reads is a number:
+
+```mlir
+%p = program.get @padding : tensor<i64>                                                           // 5
+%n = aten._local_scalar_dense %p : (tensor<i64>) -> i64                                           // before
+
+%n = program.literal 5 : i64                                                                      // after
+```
 """
 
 from __future__ import annotations
@@ -30,12 +37,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from et_ir.data.blob import KEEP, Blob
-from et_ir.dialects.program import GetOp, Globals
+from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp, compatible
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.dialects.schema.tensors import is_static, is_tensor, layout_of, sized_tensor, sizes_of, tensor_type
-from et_ir.evaluation.arrays import Array, array_of, bytes_of
+from et_ir.evaluation.arrays import Array, array_of, bytes_of, has_numpy_dtype
 from et_ir.passes.common.canonicalize import symbols
+from et_ir.passes.common.constant_fold import ConstantFoldPass
 from et_ir.rewriting import rewrite
 
 __all__ = ["FoldSizesPass"]
@@ -91,6 +99,25 @@ def _fold(op: SchemaOp, globals: Globals) -> bool:
     return True
 
 
+def _fold_element(op: SchemaOp, globals: Globals) -> bool:
+    """Put a number in the place of an op that reads it from a constant."""
+    if op.operator.view_form != "_local_scalar_dense":
+        return False
+    found = globals.constant_of(op.operands[0])
+    if found is None or found.value is None or not found.value.blob.is_resolved:
+        return False
+    if not has_numpy_dtype(found.type.element_type):
+        return False
+    number = array_of(found.type, found.value.blob).reshape(-1)[0].item()
+    literal = LiteralOp(number) if isinstance(number, bool | int | float) else None
+    if literal is None or literal.result.type != op.results[0].type:
+        return False
+    literal.location = op.location
+    literal.result.name_hint = op.results[0].name_hint
+    Rewriter.replace_op(op, literal)
+    return True
+
+
 def _refine(op: Operation) -> bool:
     """Give the results of an op the sizes that follow from its operands."""
     if not isinstance(op, SchemaOp) or all(not is_tensor(r.type) or is_static(r.type) for r in op.results):
@@ -121,13 +148,21 @@ class FoldSizesPass(ModulePass):
     name = "fold-sizes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        globals = Globals(op)
         methods = [method for method in op.body.block.ops if isinstance(method, FuncOp)]
-        for method in methods:
-            folded = [one for one in list(method.walk()) if isinstance(one, SchemaOp) and _fold(one, globals)]
-            # Sizes go from op to op, and from types into numbers that other sizes are computed from.
-            while folded and method.body.blocks:
-                rewrite(op, [pattern() for pattern in symbols.PATTERNS], recursive=True)
-                folded = [one for one in method.body.block.ops if _refine(one)]
-            if method.body.blocks:
-                method.update_function_type()
+        # What is computed from a size that is known now may be the number that tells another.
+        while sum(_fold_method(op, method) for method in methods):
+            ConstantFoldPass().apply(ctx, op)
+
+
+def _fold_method(module: ModuleOp, method: FuncOp) -> bool:
+    """Fold what constants tell in a method; whether there was such an op."""
+    globals = Globals(module)
+    ops = [one for one in method.walk() if isinstance(one, SchemaOp)]
+    found = folded = [one for one in ops if _fold(one, globals) or _fold_element(one, globals)]
+    # Sizes go from op to op, and from types into numbers that other sizes are computed from.
+    while folded and method.body.blocks:
+        rewrite(module, [pattern() for pattern in symbols.PATTERNS], recursive=True)
+        folded = [one for one in method.body.block.ops if _refine(one)]
+    if method.body.blocks:
+        method.update_function_type()
+    return bool(found)

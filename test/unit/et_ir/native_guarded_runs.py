@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import faulthandler
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -234,12 +234,14 @@ KEPT = (4, 27, 28, len(CASES) + len(SIZED) - 1)
 Shapes = list[tuple[int, ...]]
 
 
-def blobs(name: str) -> Iterator[tuple[str, NativeProgram, dict[str, memoryview], list[Shapes]]]:
-    """Each case compiled: its tables, the named data, and the shapes of inputs to run it with."""
+def blobs(
+    name: str, kept: Sequence[int] = KEPT
+) -> Iterator[tuple[str, NativeProgram, dict[str, memoryview], list[Shapes]]]:
+    """Each case compiled, and some once more with values kept: tables, named data, and shapes of inputs to run with."""
     fixed = [(module, None, [shapes]) for module, shapes in CASES]
     cases = [*fixed, *SIZED]
     plain = [(number, False) for number in range(len(cases))]
-    for number, values in [*plain, *((number, True) for number in KEPT)]:
+    for number, values in [*plain, *((number, True) for number in kept)]:
         module, dynamic, runs = cases[number]
         torch.manual_seed(number)
         inputs = tuple(torch.randn(shape) for shape in runs[0])

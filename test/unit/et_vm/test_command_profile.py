@@ -13,6 +13,7 @@ from vm_commands import run
 from vm_programs import Build
 
 from et_schema.program import Frame
+from et_schema.scalar_type import ScalarType
 from et_tools.exit_codes import ExitCode
 from et_vm import Program
 from et_vm.devtools.debug_map import Place
@@ -94,6 +95,28 @@ class TestTable:
         build.outputs(y)
         [row] = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak"))["rows"]
         assert (row["bytes_read"], row["bytes_written"]) == (32, 32)
+
+    def test_updates_in_place_move_the_new_elements(self, capsys, file):
+        build = Build()
+        cache, places, values = (
+            build.tensor(64, 4),
+            build.tensor(2, dtype=ScalarType.LONG),
+            build.tensor(2, 4),
+        )
+        build.call(
+            "aten::index_put_",
+            cache,
+            build.tensors(places, optional=True),
+            values,
+            build.scalar(False),
+            cache,
+        )
+        build.inputs(cache, places, values)
+        build.outputs(cache)
+        rows = json.loads(run(capsys, "profile", file(build), "--json", "--no-peak", "--input", "ones"))[
+            "rows"
+        ]
+        assert [(row["bytes_read"], row["bytes_written"]) for row in rows] == [(2 * 8 + 32, 32)]
 
     def test_without_the_peak(self, capsys, file):
         report = json.loads(run(capsys, "profile", file(net()), "--json", "--no-peak"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -44,6 +45,17 @@ def test_prompt_and_steps(command: Command) -> None:
     for place in range(13, 16):
         (found,) = decode.execute([TOKENS[:, place : place + 1], torch.tensor([place])])
         torch.testing.assert_close(torch.as_tensor(found)[0], expected[place])
+
+
+@pytest.mark.usefixtures("model")
+def test_decoding_writes_one_row_of_the_cache(command: Command) -> None:
+    line = ("et-compile", "hf:llama", "-o", "m.pte", "--max-len", "32", "--max-prefill", "8", "-q")
+    assert command(*line, "--target", "et-vm").code == 0
+    ran = command("et-vm", "profile", "m.pte", "--method", "decode", "--input", "ones", "--json", "--no-peak")
+    config = ATTENTION["llama"]()
+    row = config.num_key_value_heads * config.head_dim * 4
+    updates = [one for one in json.loads(ran.out)["rows"] if "aten::index_put_" in one["name"]]
+    assert [one["bytes_written"] for one in updates] == [row] * 2 * config.num_hidden_layers
 
 
 @pytest.mark.usefixtures("model")

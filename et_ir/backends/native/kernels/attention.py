@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i1
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.elements import element_of, in_registers
@@ -36,7 +36,7 @@ from et_ir.backends.native.kernels.pointwise_rules import (
     rule_of,
 )
 from et_ir.backends.native.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native import CompareOp, KernelOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
@@ -286,12 +286,45 @@ class _Loops:
 
     def _build_few(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """All queries that read the same keys and values, which threads share."""
-        end = self.keys
+        end: Index = self._last_keys()
         if self.reach is not None:
             end = max(min(self.query.rows + self.reach, self.keys), 1)
         with self.b.parallel(self.query.count // self.sharing) as shared:
             self._head, self._top = self.b.mul(shared, self.sharing), 0
             self._tile(q, k, v, y, shared, end)
+
+    def _last_keys(self) -> Index:
+        """The end of the keys that a mask for all queries leaves, to a whole vector; of a cache, those written so far.
+
+        Without any, scores are what they are without regard to the mask.
+        """
+        b = self.b
+        found = [
+            self.buffers[operand]
+            for op in self.attention.pointwise
+            if operator_name(op) == "add.Tensor" and float(op.arg("alpha")) == 1
+            for operand in op.operands
+            if operand in self.buffers and self._masks_keys(operand)
+        ]
+        if not found:
+            return self.keys
+        width = self.lanes * VECTORS
+        lowest = b.splat(MASKED, vector_of(width))
+        with b.for_(0, self.keys, width, [b.index(0)]) as loop:
+            if self.keys % width:
+                mask = b.mask(b.sub(self.keys, loop.index), width)
+                value = b.masked_load(found[0], [loop.index], mask, lowest)
+            else:
+                value = b.load(found[0], [loop.index], vector_of(width))
+            seen = _any(b, b.value(CompareOp("ugt", value, lowest)))
+            loop.next = [b.index(b.choose(seen, b.min(b.add(loop.index, width), self.keys), loop.args[0]))]
+        end = loop.results[0]
+        return b.choose(b.below(0, end), end, self.keys)
+
+    def _masks_keys(self, operand: SSAValue) -> bool:
+        """Whether a tensor has a number for each key, and is the same for all queries."""
+        shape = tensor_type(operand).get_shape()
+        return element_of(operand) == f32 and shape[-1:] == (self.keys,) and prod(shape) == self.keys > 1
 
     def _tile(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue, shared: Index, end: Index) -> None:
         b = self.b
@@ -524,6 +557,16 @@ class _Loops:
             else:
                 known[operand] = b.load_row(buffer, [*here, column], mask, width, element)
         return evaluate(b, attention.pointwise, known)[attention.pointwise[-1].results[0]]
+
+
+def _any(b: LoopBuilder, bits: SSAValue) -> SSAValue:
+    """Whether a bit is set."""
+    made = vector.ReductionOp.build(
+        operands=[[bits], []],
+        properties={"kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR)},
+        result_types=[i1],
+    )
+    return b.value(made)
 
 
 def _reduced(b: LoopBuilder, value: SSAValue, kind: vector.CombiningKindFlag) -> SSAValue:

@@ -214,7 +214,7 @@ def panel_filters(host: Host, sizes: Convolution, phase: Phase, weight: SSAValue
     if filters is None:
         return _packed_panels(host, sizes, phase, host.buffer(weight), inner)
 
-    def pack() -> Any:
+    def pack(filters: Any) -> Any:
         packed = np.zeros((sizes.groups, panels, inner, PANEL), np.float32)
         by_group = _by_group(sizes, phase, filters).reshape(sizes.groups, inner, columns)
         for panel in range(panels):
@@ -223,7 +223,7 @@ def panel_filters(host: Host, sizes: Convolution, phase: Phase, weight: SSAValue
         return packed
 
     operand = [sizes.groups * panels, inner, PANEL]
-    blob = host.packed(filters, f"panels of {sizes.groups} groups, {sizes.transposed}, {phase}", pack)
+    blob = host.packed(f"panels of {sizes.groups} groups, {sizes.transposed}, {phase}", [filters], pack)
     return Operand(host.constant(blob, sizes.groups * panels * inner * PANEL), operand, fixed=[2])
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
-import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     FunctionType,
@@ -25,6 +24,7 @@ from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from et_ir.backends.native.elements import element_of, in_memory
+from et_ir.backends.native.kernels.packing import Numbers, packed_blob, source_key
 from et_ir.backends.native.loop_builder import Build, Index, LoopBuilder
 from et_ir.backends.native.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
@@ -32,17 +32,13 @@ from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import Globals
 from et_ops.sizes import Ranges
 
-__all__ = ["PREPARATION", "Host", "Number", "Operand", "Packed"]
+__all__ = ["PREPARATION", "Host", "Number", "Operand", "Packed", "code_of"]
 
 PREPARATION: Final = "native.prepare"
 """The name of the function that computes derived constants; that of no method has a point in it."""
 
-Array = np.ndarray[Any, np.dtype[np.float32]]
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
-
-Packed: TypeAlias = dict[tuple[object, ...], tuple[Numbers, Blob]]
-"""Arrays in the order in which kernels read them, by form, address, sizes and strides of the array they are of."""
+Packed: TypeAlias = dict[tuple[object, ...], tuple[Sequence[Numbers], Blob]]
+"""Arrays in the order in which kernels read them, by form and place of the arrays they are of."""
 
 
 @cache
@@ -248,14 +244,12 @@ class Host:
         self.messages.append(text)
         return len(self.messages) - 1
 
-    def packed(self, source: Numbers, form: str, pack: Callable[[], Numbers]) -> Blob:
-        """The bytes of an array in some form, of the same element type, which `pack` makes of it the first time."""
-        place = source.__array_interface__
-        key = (form, place["data"][0], source.shape, source.strides)
+    def packed(self, form: str, sources: Sequence[Numbers], pack: Callable[..., Numbers]) -> Blob:
+        """The bytes of arrays in some form, as `packed_blob` makes them."""
+        key = source_key(form, sources)
         if key not in self._packed:
-            flat = np.ascontiguousarray(pack(), source.dtype).reshape(-1)
-            # With the array, as its address is another's once it is gone.
-            self._packed[key] = source, Blob.of("packed", flat.view(np.uint8).data)
+            # With the arrays, as their addresses are others' once they are gone.
+            self._packed[key] = sources, packed_blob(form, sources, pack)
         return self._packed[key][1]
 
     # -- kernels
@@ -310,7 +304,7 @@ class Host:
         )
         build(builder, block.args)
         builder.add_op(ReturnOp())
-        code = _code(block)
+        code = code_of(block)
         if code not in self._kernels:
             number = self._names.get(name, 0)
             self._names[name] = number + 1
@@ -376,8 +370,8 @@ class Host:
         self.module.body.block.add_op(FuncOp(name, type, Region(block)))
 
 
-def _code(block: Block) -> Hashable:
-    """The code of a kernel, equal for blocks that are the same up to the names of values.
+def code_of(block: Block) -> Hashable:
+    """The code of a kernel or of a module, equal for blocks that are the same up to the names of values.
 
     Control flow is structured: blocks have no successors. Ops and attributes are hashed as they are: to print them
     takes longer. Attributes of floats are equal where the bits are, so that zeros of both signs differ.

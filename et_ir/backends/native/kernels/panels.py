@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.host import Host
+from et_ir.backends.native.kernels.packing import as_is
 from et_ir.backends.orders import in_order, step, straight
 from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
@@ -66,7 +67,7 @@ def panels_blob(host: Host, matrix: Array, panel: int = PANEL) -> Blob:
     columns = matrix.shape[-1]
     rows = matrix.size // columns
 
-    def pack() -> Array:
+    def pack(matrix: Array) -> Array:
         packed = np.zeros((-(-columns // panel), rows, panel), np.float32)
         flat = matrix.reshape(rows, columns)
         whole = columns // panel
@@ -75,12 +76,12 @@ def panels_blob(host: Host, matrix: Array, panel: int = PANEL) -> Blob:
             packed[whole, :, : columns % panel] = flat[:, whole * panel :]
         return packed
 
-    return host.packed(matrix, f"panels of {panel}", pack)
+    return host.packed(f"panels of {panel}", [matrix], pack)
 
 
 def array_constant(host: Host, array: Array) -> SSAValue:
     """A constant buffer with the elements of an array."""
-    return host.constant(host.packed(array, "elements", lambda: array), array.size)
+    return host.constant(host.packed("elements", [array], as_is), array.size)
 
 
 def integers_constant(host: Host, array: np.ndarray[Any, np.dtype[np.int64]]) -> SSAValue:

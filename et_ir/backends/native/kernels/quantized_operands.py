@@ -64,6 +64,8 @@ class QuantizedOperands:
     weights: Array
     """i8 [columns, inner], as they are stored."""
     quantization: Quantization
+    scales: Array
+    """f32 [columns, groups], as they are stored where there are several groups."""
 
     @property
     def group(self) -> int:
@@ -71,30 +73,14 @@ class QuantizedOperands:
         return self.quantization.group or self.weights.shape[1]
 
     @cached_property
-    def scales(self) -> Array:
-        """f32 [groups, columns]."""
-        found = self.quantization.scales
-        assert found is not None
-        columns, inner = self.weights.shape
-        if self.quantization.granularity is not Granularity.GROUP:
-            found = np.broadcast_to(found, columns).reshape(columns, 1)
-        assert found.shape == (columns, inner // self.group)
-        return np.ascontiguousarray(found.T.astype(np.float32))
-
-    @cached_property
-    def sums(self) -> Array:
-        """f32 of each column: the dequantized weights of all rows, added up."""
-        columns, inner = self.weights.shape
-        sums = self.weights.reshape(columns, inner // self.group, self.group).sum(2, dtype=np.int64)
-        return (sums.T * self.scales.astype(np.float64)).sum(0).astype(np.float32)
-
-    @cached_property
     def has_nibbles(self) -> bool:
         """Whether weights are packed as two to a byte: they fit, and groups are of whole pairs, of bytes of quads."""
         low, high = NIBBLES
         step = 2 if self.activation is None else 2 * QUAD
         limits = low <= self.quantization.quant_min and self.quantization.quant_max <= high
-        return limits and self.group % step == 0 and low <= self.weights.min() and self.weights.max() <= high
+        if not limits or self.group % step:
+            return False
+        return bool(low <= self.weights.min() and self.weights.max() <= high)
 
 
 def quantized_operands(op: SchemaOp) -> QuantizedOperands | None:
@@ -140,7 +126,22 @@ def _matched(op: SchemaOp, symbols: Globals) -> QuantizedOperands | None:
     activation = op.arg("input").owner
     if not is_row_quantized(activation) or not _multiplies_bytes(weights, quantization):
         activation = None
-    return QuantizedOperands(op, weight, activation, weights, quantization)
+    scales = _scales(weight, weights, quantization, symbols)
+    return QuantizedOperands(op, weight, activation, weights, quantization, scales)
+
+
+def _scales(weight: SchemaOp, weights: Array, quantization: Quantization, symbols: Globals) -> Array:
+    """f32 [columns, groups]: not copied where they are stored so, as there may be many."""
+    columns = weights.shape[0]
+    if quantization.granularity is Granularity.GROUP:
+        symbol = symbols.constant_of(weight.arg("scales"))
+        if symbol is not None and symbol.value is not None and symbol.type.element_type == f32:
+            return array_of(symbol.type, symbol.value.blob).reshape(columns, -1)
+    found = quantization.scales
+    assert found is not None
+    if quantization.granularity is not Granularity.GROUP:
+        found = np.broadcast_to(found, columns).reshape(columns, 1)
+    return np.ascontiguousarray(found, np.float32)
 
 
 def _multiplies_bytes(weights: Array, quantization: Quantization) -> bool:

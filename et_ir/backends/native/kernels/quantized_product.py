@@ -5,23 +5,27 @@ up before it is scaled. Panels for products of floats are `[panel][inner][16]`, 
 have four bits, the first in the low bits. Panels for products of bytes have fours of neighbors in a lane, as the
 instructions that multiply bytes take them: `[panel][inner / 4][16][4]`, or two such fours where weights have four bits,
 each with the first in the low bits of its bytes.
+
+Scales of groups are stored as the high halves of f32 (bf16) where the other bits are zeros: for groups of 32 weights of
+four bits, they are a ninth of what a product reads, not a fifth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import f32, i32
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import IntegerType, f32, i32
+from xdsl.ir import SSAValue
 
 from et_ir.backends.native.kernels.epilogue import Epilogue
 from et_ir.backends.native.kernels.host import Host, Operand
 from et_ir.backends.native.kernels.integer_product import QUAD, integer_tile_rows
-from et_ir.backends.native.kernels.panels import PANEL, panel_columns, panels_of, tile_rows
+from et_ir.backends.native.kernels.panels import PANEL, panel_columns, tile_rows
 from et_ir.backends.native.kernels.pointwise_rules import add
 from et_ir.backends.native.kernels.product import Sizes, in_panels, shared_rows
 from et_ir.backends.native.kernels.quantization_rules import i8
@@ -36,9 +40,17 @@ __all__ = ["quantized_product_kernel"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+i16: Final = IntegerType(16)
 NIBBLE: Final = 4
 HIGH: Final = -0x0F0F0F10
 """The high halves of four bytes, as i32: 0xF0F0F0F0."""
+BYTE_LOW: Final = 0x0F0F0F0F
+"""The low halves of four bytes."""
+HALF: Final = 16
+LOW: Final = np.uint32(0xFFFF)
+"""The half of the bits of f32 that bf16 does not have."""
+STEP: Final = 1 << 20
+"""About how many weights are added up at a time."""
 GROUPED_ROWS: Final = 6
 """Rows of a tile at most where groups are scaled: sums of all groups take registers beside those of one."""
 FEW_ROWS: Final = 4
@@ -76,9 +88,9 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
         host.multiplies_bytes = True
         stored, *numbers = (host.buffer(outside[one]) for one in found.activation.operands)
         left = [Operand(stored, [product((rows, inner))]), *(Operand(one, [rows]) for one in numbers)]
-    right = [_packed(host, found, panel), _columns(host, _scales(found), panel)]
+    right = [_packed(host, found, panel), _scales(host, found, panel)]
     if by_bytes:
-        right.append(_columns(host, found.sums, panel))
+        right.append(_sums(host, found, panel))
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -114,7 +126,7 @@ class _Floats:
         type = vector_of(height, width)
 
         def scale(total: SSAValue, group: Index, before: SSAValue | None) -> SSAValue:
-            scales = b.broadcast(b.panels(self.scales, column, [group], width), type)
+            scales = b.broadcast(_loaded_scales(b, self.scales, column, group, width), type)
             if before is None:
                 return b.value(arith.MulfOp(total, scales))
             return b.value(vector.FMAOp(total, scales, before))
@@ -181,7 +193,7 @@ class _Bytes:
         groups = self._found.weights.shape[1] // self._found.group
 
         def scaled(group: Index, before: Sequence[SSAValue]) -> list[SSAValue]:
-            scales = b.panels(self._scales, column, [group], width)
+            scales = _loaded_scales(b, self._scales, column, group, width)
             start = b.mul(group, self._found.group // QUAD)
             sums = self._group(b, row, height, column, width, start)
             floats = [b.convert("sitofp", one, f32) for one in sums]
@@ -230,39 +242,81 @@ class _Bytes:
         return list(loop.results)
 
 
-def _scales(found: QuantizedOperands) -> Array:
-    """Scales of sums: those of bytes by halves of bytes are 16 times as large as they should be."""
+def _loaded_scales(b: LoopBuilder, scales: SSAValue, column: Index, group: Index, width: int) -> SSAValue:
+    """f32 scales of a group for neighboring columns."""
+    stored = b.panels(scales, column, [group], width)
+    if b.element_type(scales) == f32:
+        return stored
+    wide = b.convert("zext", stored, i32)
+    bits = b.value(arith.ShLIOp(wide, b.number(HALF, wide.type)))
+    return b.value(vector.BitcastOp(bits, vector_of(width)))
+
+
+def _scales(host: Host, found: QuantizedOperands, panel: int) -> Operand:
+    """Scales in panels as the weights are, `[panel][group][16]`.
+
+    Those of sums of bytes by halves of bytes are 16 times as large as they should be.
+    """
+    columns, groups = found.scales.shape
     by_halves = found.has_nibbles and found.activation is not None
-    return found.scales * np.float32(2.0**-NIBBLE) if by_halves else found.scales
+    sizes = [-(-columns // panel), groups, panel]
+    form = f"scales in panels of {panel}{', by 16' if by_halves else ''}"
+    is_short = groups > 1 and not (np.ascontiguousarray(found.scales).view(np.uint32) & LOW).any()
+
+    def pack(scales: Array) -> Array:
+        rows = scales * np.float32(2.0**-NIBBLE) if by_halves else scales
+        whole = _in_columns(rows, panel)
+        return (whole.view(np.uint32) >> HALF).astype(np.uint16) if is_short else whole
+
+    blob = host.packed(form, [found.scales], pack)
+    return Operand(host.constant(blob, prod(sizes), i16 if is_short else f32), sizes, fixed=[2])
 
 
-def _columns(host: Host, numbers: Array, panel: int) -> Operand:
-    """f32 of each column, maybe of each group, in panels as the weights are: `[panel][group][16]`."""
-    rows = numbers.reshape(-1, numbers.shape[-1])
-    return Operand(
-        panels_of(host, rows, panel), [-(-rows.shape[1] // panel), rows.shape[0], panel], fixed=[2]
-    )
+def _sums(host: Host, found: QuantizedOperands, panel: int) -> Operand:
+    """f32 of each column, in panels as the weights are: the dequantized weights of all rows, added up."""
+    columns, sizes = found.weights.shape[0], [-(-found.weights.shape[0] // panel), 1, panel]
+    group = found.group
+
+    def pack(weights: Array, scales: Array) -> Array:
+        # Sums of groups are exact in f32, whose products are fast.
+        ones = np.ones(group, np.float32)
+        step = max(1, STEP // weights.shape[1])
+        made = np.empty(columns, np.float32)
+        for first in range(0, columns, step):
+            part = weights[first : first + step].astype(np.float32)
+            sums = (part.reshape(-1, group) @ ones).reshape(len(part), -1)
+            made[first : first + step] = (sums * scales[first : first + step].astype(np.float64)).sum(1)
+        return _in_columns(made.reshape(columns, 1), panel)
+
+    blob = host.packed(f"sums in panels of {panel} of groups of {group}", [found.weights, found.scales], pack)
+    return Operand(host.constant(blob, prod(sizes)), sizes, fixed=[2])
+
+
+def _in_columns(rows: Array, panel: int) -> Array:
+    """Panels of the columns that are the rows of a matrix, padded with zeros: `[panel][row][column]`."""
+    columns, inner = rows.shape
+    whole = np.zeros((-(-columns // panel) * panel, inner), rows.dtype)
+    whole[:columns] = rows
+    return np.ascontiguousarray(whole.reshape(-1, panel, inner).transpose(0, 2, 1))
 
 
 def _packed(host: Host, found: QuantizedOperands, panel: int) -> Operand:
     """Panels of the weights, as a kernel takes them."""
     columns, inner = found.weights.shape
-    panels = -(-columns // panel)
-    by_bytes = found.activation is not None
+    by_bytes, has_nibbles = found.activation is not None, found.has_nibbles
     # Neighbors of the shared dimension that follow each other in a lane.
-    lane = QUAD if by_bytes else 1
-    halves = 2 if found.has_nibbles else 1
+    lane, element = (np.int32, i32) if by_bytes else (np.int8, i8)
 
-    def pack() -> Array:
-        whole = np.zeros((panels * panel, inner), np.int8)
-        whole[:columns] = found.weights
-        held = whole.reshape(panels, panel, inner // lane, lane).transpose(0, 2, 1, 3)
-        if halves == 1:
-            return held
-        low, high = held[:, ::2], held[:, 1::2]
-        return (low & 15) | (high << NIBBLE)
+    def pack(weights: Array) -> Array:
+        rows = np.ascontiguousarray(weights).view(lane)
+        if has_nibbles:
+            low, high = rows[:, ::2], rows[:, 1::2]
+            halves = lane(BYTE_LOW if by_bytes else 15)
+            rows = (low & halves) | ((high & halves) << lane(NIBBLE))
+        return _in_columns(rows, panel)
 
-    blob = host.packed(found.weights, f"{lane} in a lane of {panel}, {halves} to a byte", pack)
-    element: Attribute = i32 if by_bytes else i8
-    depth = inner // lane // halves
-    return Operand(host.constant(blob, panels * depth * panel, element), [panels, depth, panel], fixed=[2])
+    blob = host.packed(
+        f"{lane.__name__} in panels of {panel}, {1 + has_nibbles} to a byte", [found.weights], pack
+    )
+    sizes = [-(-columns // panel), inner // (QUAD if by_bytes else 1) // (1 + has_nibbles), panel]
+    return Operand(host.constant(blob, prod(sizes), element), sizes, fixed=[2])

@@ -15,7 +15,9 @@ from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.executorch import AllocOp, RegisterOp, ValueOp
 from et_ir.dialects.executorch.arguments import Scalar
 from et_ir.dialects.program import StringType
-from et_ir.dialects.schema.tensors import is_tensor, layout_of, tensor_type
+from et_ir.dialects.schema.sizes import method_ranges
+from et_ir.dialects.schema.tensors import is_tensor, layout_of, sizes_of, tensor_type
+from et_ops.sizes import Expression
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["AT_RUN_TIME", "PlanBuilder", "default_of"]
@@ -104,6 +106,18 @@ class PlanBuilder(ABC):
         """Whether a tensor has a size without a bound, which is reported where it first comes up."""
         return is_tensor(value.type) and self._bounds is not None and None in self._bounds.sizes(value)
 
+    def _by_name(self, type: Attribute) -> str:
+        """How to bound the symbols of a type that have no bound, by their names."""
+        ranges = method_ranges(self.function)
+        names = {
+            name: None
+            for size in sizes_of(type)
+            if isinstance(size, Expression)
+            for name in sorted(size.symbols)
+            if name not in ranges or ranges[name].most is None
+        }
+        return f"or by {' '.join(f'--default-bound {name}=N' for name in names)}, " if names else ""
+
     def result_register(self, op: Operation, result: SSAValue) -> SSAValue:
         """The register for a result."""
         place = self.places.get(result)
@@ -113,8 +127,8 @@ class PlanBuilder(ABC):
         type = result.type
         if is_tensor(type):
             fix = (
-                "bound it in the program with torch._check(n <= N) for the size or number n, or "
-                f"{AT_RUN_TIME}"
+                "bound it in the program with torch._check(n <= N) for the size or number n, "
+                f"{self._by_name(type)}or {AT_RUN_TIME}"
             )
             bounded, dynamism = self.largest(op, "a result", result, fix)
             register: RegisterOp = AllocOp(bounded, dynamism=dynamism)

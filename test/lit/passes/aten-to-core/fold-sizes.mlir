@@ -63,3 +63,32 @@ func.func @large() -> tensor<?xi64> {
   %1 = aten.repeat_interleave.Tensor %r : (tensor<1xi64>) -> tensor<?xi64>
   func.return %1 : tensor<?xi64>
 }
+
+// -----
+
+// The element of a constant is a number, and so is what is computed from a size that follows from it.
+program.constant @padding : tensor<i64> = #program.data<i64, [5]>
+// CHECK-LABEL: func.func @elements(%x: tensor<1x3xf32>) -> tensor<1x19xf32>
+func.func @elements(%x: tensor<1x3xf32>) -> tensor<1x?xf32> {
+  %p = program.get @padding : tensor<i64>
+  %n = aten._local_scalar_dense %p : (tensor<i64>) -> i64
+  // CHECK: %[[Y:.*]] = aten.constant_pad_nd %x {pad = [0, 5], value = 0.0} : (tensor<1x3xf32>) -> tensor<1x8xf32>
+  %1 = aten.constant_pad_nd %x {pad = [0, %n], value = 0.0} : (tensor<1x3xf32>, i64) -> tensor<1x?xf32>
+  %2 = aten.sym_size.int %1 {dim = 1} : (tensor<1x?xf32>) -> i64
+  %3 = program.literal 3 : i64
+  %4 = program.compute "add" %2, %3 : (i64, i64) -> i64
+  %5 = aten.full {size = [], fill_value = %4} : (i64) -> tensor<i64>
+  %6 = aten._local_scalar_dense %5 : (tensor<i64>) -> i64
+  // CHECK: aten.constant_pad_nd %[[Y]] {pad = [0, 11], value = 0.0} : (tensor<1x8xf32>) -> tensor<1x19xf32>
+  %7 = aten.constant_pad_nd %1 {pad = [0, %6], value = 0.0} : (tensor<1x?xf32>, i64) -> tensor<1x?xf32>
+  func.return %7 : tensor<1x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @element_of_input
+func.func @element_of_input(%x: tensor<i64>) -> i64 {
+  // CHECK-NEXT: aten._local_scalar_dense
+  %0 = aten._local_scalar_dense %x : (tensor<i64>) -> i64
+  func.return %0 : i64
+}

@@ -21,7 +21,7 @@ from et_ir.quantization import QuantizationError, QuantizationMode
 TOKENS = torch.arange(12)[None] % 64
 CONFIGS = {
     "8da4w:group=16": Int8DynamicActivationIntxWeightConfig(
-        weight_dtype=torch.int4, weight_granularity=PerGroup(16)
+        weight_dtype=torch.int4, weight_granularity=PerGroup(16), weight_scale_dtype=torch.bfloat16
     ),
     "int8-dynamic": Int8DynamicActivationIntxWeightConfig(
         weight_dtype=torch.int8, weight_granularity=PerAxis(0)

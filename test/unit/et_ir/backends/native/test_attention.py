@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf, nan
 
+import numpy as np
 import pytest
 import torch
-from native_modules import as_module, check
+from native_modules import SETS, as_module, check, compiled, run
 from torch import nn
 from torch.nn import functional as F
 from xdsl.context import Context
@@ -152,6 +153,33 @@ def test_few_grouped_queries(keys: int) -> None:
     mask = torch.where(torch.rand(2, 1, 3, keys) < 0.3, -inf, torch.randn(2, 1, 3, keys))
     q, k, v = torch.randn(2, 2, 3, 16), torch.randn(2, 2, keys, 16), torch.randn(2, 2, keys, 16)
     fused(lambda q, k, v, m: torch.softmax(q @ k.mT + m, -1) @ v, q, k, v, mask)
+
+
+@pytest.mark.parametrize("keys", [30, 128, 330])
+def test_keys_that_a_mask_leaves(keys: int) -> None:
+    """As in a cache that is filled in part: what is behind is not read, unless there is nothing else."""
+    torch.manual_seed(0)
+    module = as_module(lambda q, k, v, m: torch.softmax(q @ k.mT + m, -1) @ v)
+    q, k, v = torch.randn(1, 2, 3, 16), torch.randn(1, 2, keys, 16), torch.randn(1, 2, keys, 16)
+    masks = [torch.full((1, 1, 1, keys), lowest) for lowest in (-inf, -3e38)]
+    for end in (1, 29, keys // 2 + 3, keys - 1, keys):
+        masks.append(torch.randn(1, 1, 1, keys))
+        masks[-1][..., end:] = -inf
+    masks.append(masks[-1].clone())
+    masks[-1][..., : keys // 2] = -inf  # of a window
+    masks.append(masks[-1].clone())
+    masks[-1][..., -1] = nan
+    for instruction_set in SETS:
+        file = compiled(module, (q, k, v, masks[0]), instruction_set)
+        for mask in masks:
+            expected = module(q, k, v, mask).numpy()
+            np.testing.assert_allclose(run(file, (q, k, v, mask)), expected, rtol=0, atol=2e-6)
+        # Nothing behind the vectors that have a key is read.
+        behind = -(-29 // 64) * 64
+        k_behind, v_behind = k.clone(), v.clone()
+        k_behind[:, :, behind:], v_behind[:, :, behind:] = nan, nan
+        found = run(file, (q, k_behind, v_behind, masks[3]))
+        np.testing.assert_allclose(found, module(q, k, v, masks[3]).numpy(), rtol=0, atol=2e-6)
 
 
 class Block(nn.Module):

@@ -71,7 +71,7 @@ def emulated(
 def test_programs(runner: Path, tmp_path: Path) -> None:
     """Every case of the guarded runs, against eager."""
     modules = [module for module, *_ in (*CASES, *SIZED)]
-    for module, (label, program, data, runs) in zip(modules, blobs("aarch64"), strict=True):
+    for module, (label, program, data, runs) in zip(modules, blobs("aarch64", kept=()), strict=True):
         random = np.random.default_rng(0)
         inputs = [random.standard_normal(shape).astype(np.float32) for shape in runs[-1]]
         found = emulated(runner, tmp_path, program, data, inputs)

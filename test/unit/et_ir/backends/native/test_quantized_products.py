@@ -41,6 +41,8 @@ class Weights:
     group: int = 0
     bias: bool = True
     zero_point: int = 0
+    has_short_scales: bool = False
+    """Whether scales are numbers of bf16."""
 
 
 class Layer(nn.Module):
@@ -62,7 +64,8 @@ class Layer(nn.Module):
         )
         self.register_buffer("weights", weights)
         groups = (facts.columns, facts.inner // facts.group) if facts.group else (facts.columns,)
-        self.register_buffer("scales", torch.rand(groups, generator=generator) * 0.01 + 1e-3)
+        scales = torch.rand(groups, generator=generator) * 0.01 + 1e-3
+        self.register_buffer("scales", scales.bfloat16().float() if facts.has_short_scales else scales)
         self.register_buffer("zeros", torch.full(groups, facts.zero_point, dtype=torch.int64))
         bias = torch.randn(facts.columns, generator=generator)
         self.register_buffer("bias", bias if facts.bias else None)
@@ -112,6 +115,8 @@ WEIGHTS = {
     "nibbles-odd": Weights(19, 27, bits=4),
     "nibbles-groups": Weights(70, 128, bits=4, group=32),
     "nibbles-small-groups": Weights(17, 24, bits=4, group=4),
+    "nibbles-short-scales": Weights(70, 64, bits=4, group=32, has_short_scales=True),
+    "bytes-short-scales": Weights(17, 24, group=4, has_short_scales=True),
     "one-column": Weights(1, 32),
 }
 ROWS = [1, 3, 5, 17, 200]
@@ -221,17 +226,17 @@ def test_number_of_rows_known_at_run_time(instruction_set: str, by_rows: bool) -
 
 
 def test_size_of_weights() -> None:
-    """Weights take their bits, and a scale for each group, in the file."""
+    """Weights take their bits, and a scale for each group, in the file: half of one where that is all there is."""
     sizes = []
-    for bits in (8, 4):
-        layer = Layer(Weights(512, 512, bits=bits, group=64, bias=False)).eval()
+    for bits, short in ((8, False), (4, False), (4, True)):
+        layer = Layer(Weights(512, 512, bits=bits, group=64, bias=False, has_short_scales=short)).eval()
         file = compiled(layer, (torch.randn(1, 512),), SETS[0])
         pte = read_pte(memoryview(file))
         (delegate,) = pte.program.execution_plan[0].delegates
         assert delegate.processed is not None
         sizes.append(sum(one.nbytes for one in read_native(pte.delegate_data(delegate.processed)).constants))
     scales = 512 * 512 // 64 * 4
-    assert sizes == [512 * 512 + scales, 512 * 512 // 2 + scales]
+    assert sizes == [512 * 512 + scales, 512 * 512 // 2 + scales, 512 * 512 // 2 + scales // 2]
 
 
 def test_unfit_weights_stay_outside() -> None:

@@ -1,0 +1,39 @@
+"""Memory of temporary files: what is too much to hold, and is read again."""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from typing import Final
+from weakref import WeakValueDictionary
+
+__all__ = ["release", "temporary_memory"]
+
+_MAPS: Final[WeakValueDictionary[int, mmap.mmap]] = WeakValueDictionary()
+"""By the address of the first byte."""
+
+
+def temporary_memory(nbytes: int) -> mmap.mmap:
+    """Zeros in a temporary file, which the system may write out when it needs the memory."""
+    with tempfile.TemporaryFile() as file:
+        file.truncate(nbytes)
+        memory = mmap.mmap(file.fileno(), nbytes)
+    _MAPS[_address(memory)] = memory
+    return memory
+
+
+def release(address: int) -> None:
+    """Take the pages of such memory from those of the process, if it begins at an address.
+
+    They stay in the cache of the system, and come back when they are read.
+    """
+    memory = _MAPS.get(address)
+    advice: int | None = getattr(mmap, "MADV_DONTNEED", None)
+    if memory is not None and advice is not None:
+        memory.madvise(advice)
+
+
+def _address(memory: mmap.mmap) -> int:
+    import numpy as np
+
+    return int(np.frombuffer(memory, np.uint8).__array_interface__["data"][0])
