@@ -1,4 +1,7 @@
-"""Types of the results of delegates whose sizes are known at run time only: a file has their bounds alone."""
+"""Result types of delegates with sizes known at run time only.
+
+A file has the bounds of these sizes alone; how they depend on those of the inputs, the delegate's graph says.
+"""
 
 from __future__ import annotations
 
