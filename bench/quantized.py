@@ -1,17 +1,23 @@
 """Quantized example models on each runtime: accuracy relative to eager, file sizes, and times.
 
     python -m bench.quantized [--models …] [--modes …]      results and sizes
+    python -m bench.quantized --control [--models …]        `int8` in double precision beside results
     python -m bench.quantized --times [--threads N]         times, compared with stock's files and onnxruntime
+    python -m bench.quantized --rows [--threads N]          products of one row with 4-bit weights, and the limit
 
 The first table has by how much results differ at most from those of torch's converted graph in eager, in steps of the
 output's grid: its scale where the mode has one for the output, else the 255th part of the output's range. "et-vm" and
 "stock" run kernels (stock with its quantized library), the columns of XNNPACK and native what their partitioners take.
-"bytes" is the file for et-vm to that in floats.
+"file size" is that of the file for et-vm, relative to floats.
+
+With `--control`, the differences are from the program in double precision, on et-vm and of eager, in steps; and of each
+tensor of integers of the program in turn, in the order in which they are computed: where the first difference is, how
+large it is, and how far from a tie the number in double precision lies there at most.
 
 Times are the least processor time of an inference, all candidates in turns in one process: of native code, and of our
 file and stock's for XNNPACK on the stock runtime, of a graph that torchao has quantized, static for images and with
 scales computed at run time for BERT; and of onnxruntime's quantization of the model, where `onnxruntime` and `onnx` are
-installed. Goals: native at most 0.9 of the fastest of the others, XNNPACK at most 1.05 of stock's in time and bytes.
+installed. Goals: native at most 0.9 of the fastest of the others, XNNPACK at most 1.05 of stock's in time and size.
 """
 
 from __future__ import annotations
@@ -116,6 +122,143 @@ def results_row(name: str, mode: str) -> list[str]:
     order = ("et-vm", "stock", "xnnpack, et-vm", "xnnpack, stock", "native")
     cells = [f"{worst[label]:.2g}" for label in order]
     return [name, mode, f"{len(found['et-vm']) / floats:.2f}", *cells]
+
+
+# -- double precision
+
+
+def with_all_integers(program: Any, inputs: tuple[Any, ...]) -> Any:
+    """A program that returns, behind its results, the real numbers of each tensor that it quantizes."""
+    import torch
+
+    graph_module: Any = program.module()
+    graph = graph_module.graph
+    (output,) = graph.find_nodes(op="output")
+    quantize = torch.ops.quantized_decomposed.quantize_per_tensor.default
+    restored: list[Any] = []
+    for node in graph.find_nodes(op="call_function", target=quantize):
+        with graph.inserting_before(output):
+            dequantize = torch.ops.quantized_decomposed.dequantize_per_tensor.default
+            restored.append(graph.call_function(dequantize, (node, *node.args[1:])))
+    results = output.args[0]
+    output.args = ((*(results if isinstance(results, tuple | list) else (results,)), *restored),)
+    graph._codegen = torch.fx.graph.CodeGen()  # pyright: ignore[reportPrivateUsage]  (results are another tuple)
+    graph_module.recompile()
+    return torch.export.export(graph_module, inputs)
+
+
+def control_rows(name: str) -> list[list[str]]:
+    """Rows of the table of double precision: a model's results, and the first of its tensors that differs."""
+    import torch
+
+    from bench.double_precision import DoublePrecision
+    from bench.subjects import compile_for_vm, compile_for_xnnpack, compile_native
+    from et_ir.quantization import quantize
+    from et_vm.runtime import Runtime
+
+    module, inputs = made(name)
+    quantized = quantize(module, inputs, "int8", calibration=batches(inputs, 4)).module
+    program = with_all_integers(torch.export.export(quantized, inputs), inputs)
+    quantizes = program.graph.find_nodes(
+        op="call_function", target=torch.ops.quantized_decomposed.quantize_per_tensor.default
+    )
+    scales = [float(node.args[1]) for node in quantizes]
+    compiled = {
+        "et-vm": compile_for_vm(program),
+        "XNNPACK on et-vm": compile_for_xnnpack(program),
+        "native": compile_native(program),
+    }
+    runs: dict[str, Callable[[Any], Any]] = {"eager": lambda given: program.module()(*given)}
+    for label, file in compiled.items():
+        runs[label] = Runtime().load_program(file, allow_native=True).load_method("forward").execute
+    rows: list[list[str]] = []
+    batch = batches(inputs, 5)[4]
+    observed = DoublePrecision(program.module())
+    with torch.no_grad():
+        exact = observed.run(*(one.double() for one in batch))[-len(scales) :]
+        for label, run in runs.items():
+            found = [torch.as_tensor(one).double() for one in run(list(batch))[-len(scales) :]]
+            errors = [
+                ((one - ref) / scale).abs() for one, ref, scale in zip(found, exact, scales, strict=True)
+            ]
+            first = next((at for at, error in enumerate(errors) if error.max() > 0.5), None)
+            if first is None:
+                rows.append([name, label, "0", "", "", "", ""])
+                continue
+            wrong = errors[first] > 0.5
+            rows.append(
+                [
+                    name,
+                    label,
+                    f"{float(errors[-1].max()):.0f}",
+                    f"{first} of {len(scales)}",
+                    f"{int(wrong.sum())} of {wrong.numel():,}",
+                    f"{float(errors[first].max()):.0f}",
+                    f"{float(observed.ties[first][wrong].max()):.1e}",
+                ]
+            )
+    return rows
+
+
+# -- products of one row
+
+ROWS = 16384
+COLUMNS = 12288
+
+
+def one_row(threads: int, rounds: int) -> list[list[str]]:
+    """Rows of the table of products with weights larger than caches: at which share of the rate of reading memory."""
+    import torch
+    from torch import nn
+    from torch.ao.quantization.fx import _decomposed  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers)
+
+    from bench.machine import PART, reads
+    from bench.measure import take_turns
+    from bench.subjects import compile_native
+    from et_vm.runtime import Runtime
+
+    q: Any = torch.ops.quantized_decomposed
+
+    class Product(nn.Module):
+        """A row by weights of 4 bits in groups; the row in floats, or quantized to bytes."""
+
+        def __init__(self, group: int, *, by_bytes: bool) -> None:
+            super().__init__()
+            self.group, self.by_bytes = group, by_bytes
+            self.register_buffer("weight", torch.randint(-8, 8, (ROWS, COLUMNS), dtype=torch.int8))
+            self.register_buffer("scales", torch.rand(ROWS, COLUMNS // group) + 0.1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.by_bytes:
+                scale, zero = q.choose_qparams.tensor(x, -128, 127, 1e-7, torch.int8)
+                limits = scale, zero, -128, 127, torch.int8
+                x = q.dequantize_per_tensor.tensor(q.quantize_per_tensor.tensor(x, *limits), *limits)
+            weight = q.dequantize_per_channel_group(
+                self.weight, self.scales, None, -8, 7, torch.int8, self.group, torch.float32
+            )
+            return nn.functional.linear(x, weight)
+
+    runs: dict[str, Callable[[], object]] = {"reading": reads(threads)}
+    sizes: dict[str, int] = {}
+    x = torch.randn(1, COLUMNS)
+    for group in (32, 128):
+        for by_bytes in (False, True):
+            label = f"groups of {group}, {'bytes' if by_bytes else 'floats'}"
+            file = compile_native(torch.export.export(Product(group, by_bytes=by_bytes), (x,)))
+            method = Runtime(threads=threads).load_program(file, allow_native=True).load_method("forward")
+            runs[label] = lambda method=method: method.execute([x])
+            sizes[label] = ROWS * COLUMNS // 2 + ROWS * COLUMNS // group * 4
+    seconds = {label: min(one) for label, one in take_turns(runs, rounds).items()}
+    rate = PART * threads / seconds["reading"]
+    return [
+        [
+            label,
+            f"{size / 1e6:.0f} MB",
+            f"{seconds[label] * 1e3:.2f} ms",
+            f"{size / seconds[label] / rate:.0%}",
+        ]
+        for label, size in sizes.items()
+    ]
 
 
 # -- times
@@ -238,6 +381,8 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", help=f"of {', '.join(dict.fromkeys((*MODELS, *TIMED)))}")
     parser.add_argument("--modes", nargs="*", default=MODES, help=f"of {', '.join(MODES)}; all unless given")
     parser.add_argument("--times", action="store_true", help="times in the place of results")
+    parser.add_argument("--control", action="store_true", help="differences from double precision")
+    parser.add_argument("--rows", action="store_true", help="products of one row in the place of models")
     parser.add_argument("--threads", type=int, default=1, help="of each runtime")
     parser.add_argument("--repeat", type=int, default=30, help="rounds of inferences")
     options = parser.parse_args()
@@ -246,6 +391,10 @@ def main() -> None:
     from bench.subjects import quiet
 
     rows: list[list[str]] = []
+    if options.rows:
+        head = ["4-bit weights, one row", "weights", "time", "of the rate of reading"]
+        print_table(head, one_row(options.threads, options.repeat))
+        return
     if options.times:
         ratios: list[float] = []
         for name in progress(options.models or TIMED, "times"):
@@ -256,15 +405,22 @@ def main() -> None:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         rows.append(["geometric mean", *[""] * 4, f"{mean:.2f}", verdict(mean, NATIVE_GOAL), *[""] * 4])
         head = ["model", "native", "XNNPACK", "stock's", "onnxruntime", "native", "goal"]
-        print_table([*head, "XNNPACK", "goal", "bytes", "goal"], rows)
+        print_table([*head, "XNNPACK", "goal", "file size", "goal"], rows)
         return
     import executorch.kernels.quantized  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers kernels)
 
+    if options.control:
+        for name in progress(options.models or MODELS, "models"):
+            with quiet():
+                rows += control_rows(name)
+        head = ["model", "runtime", "output", "first tensor", "elements", "steps", "from a tie"]
+        print_table(head, rows)
+        return
     for name in progress(options.models or MODELS, "models"):
         for mode in options.modes:
             with quiet():
                 rows.append(results_row(name, mode))
-    head = ["model", "mode", "bytes", "et-vm", "stock", "XNNPACK on et-vm", "XNNPACK on stock", "native"]
+    head = ["model", "mode", "file size", "et-vm", "stock", "XNNPACK on et-vm", "XNNPACK on stock", "native"]
     print_table(head, rows)
 
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 from quantized_nets import NETS
 
+from bench.double_precision import in_double_precision
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from et_ir.driver.managers import ExecutorchProgramManager
 from et_ir.quantization import XNNPACKQuantizer, get_symmetric_quantization_config, quantize
@@ -26,33 +27,6 @@ Q: Any = torch.ops.quantized_decomposed
 BETWEEN = frozenset(
     {"quantized_decomposed::quantize_per_tensor.out", "quantized_decomposed::dequantize_per_tensor.out"}
 )
-
-
-class Reference(torch.fx.Interpreter):
-    """A quantized graph in double precision."""
-
-    def fetch_attr(self, target: str) -> Any:
-        value = super().fetch_attr(target)
-        return value.double() if torch.is_tensor(value) and value.is_floating_point() else value
-
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        if target is Q.quantize_per_tensor.default:
-            x, scale, zero_point, least, most, dtype = args
-            return (torch.round(x / scale) + zero_point).clamp(least, most).to(dtype)
-        if target is Q.dequantize_per_tensor.default:
-            return (args[0].double() - args[2]) * args[1]
-        if target is Q.dequantize_per_channel.default:
-            x, scales, zero_points, axis = args[:4]
-            shape = [-1 if at == axis else 1 for at in range(x.dim())]
-            return (x.double() - zero_points.double().reshape(shape)) * scales.double().reshape(shape)
-        return super().call_function(target, args, kwargs)
-
-
-def reference(program: torch.export.ExportedProgram, x: torch.Tensor) -> torch.Tensor:
-    graph: Any = program.module()
-    with torch.no_grad():
-        found = Reference(graph).run(x.double())
-    return found[0] if isinstance(found, tuple | list) else found
 
 
 def lowered(
@@ -98,7 +72,9 @@ def test_small_networks(name: str) -> None:
     assert moves <= {f"aten::{move}" for move in ("cat.out", "permute_copy.out", "slice_copy.Tensor_out")}
     for seed in range(3):
         x = torch.randn(*NETS[name][1], generator=torch.Generator().manual_seed(seed))
-        torch.testing.assert_close(ran(manager, x), reference(program, x).float(), rtol=1e-6, atol=0)
+        torch.testing.assert_close(
+            ran(manager, x), in_double_precision(program, x).float(), rtol=1e-6, atol=0
+        )
 
 
 def test_batches_of_any_size() -> None:
@@ -126,7 +102,7 @@ def test_batches_of_any_size() -> None:
     for count in (2, 8, 1, 3):
         x = torch.randn(count, *shape)
         torch.testing.assert_close(
-            method.execute([x])[0], reference(program, x).float(), rtol=1e-6, atol=1e-6
+            method.execute([x])[0], in_double_precision(program, x).float(), rtol=1e-6, atol=1e-6
         )
 
 
@@ -147,7 +123,7 @@ def test_mobilenet_v2() -> None:
     manager = lowered(program)
     assert {one for one in kernels(manager) if not one.startswith("integer::")} == BETWEEN
     x = torch.randn(inputs[0].shape, generator=torch.Generator().manual_seed(5))
-    torch.testing.assert_close(ran(manager, x), reference(program, x).float(), rtol=1e-6, atol=0)
+    torch.testing.assert_close(ran(manager, x), in_double_precision(program, x).float(), rtol=1e-6, atol=0)
     floats = lowered(torch.export.export(module, inputs))
     assert arena(manager) <= arena(floats) / 3.9
 

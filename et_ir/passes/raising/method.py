@@ -59,6 +59,7 @@ from et_ir.passes.raising.calls import (
     functional_op,
 )
 from et_ir.passes.raising.contents import Contents, Definition, Location
+from et_ir.passes.raising.delegate_types import DelegateTypes
 from et_ir.passes.raising.liveness import LiveRegisters
 from et_ir.passes.raising.memory_reads import Reader
 from et_ir.passes.raising.sizes import InputSizes
@@ -80,11 +81,13 @@ class MethodRaiser:
         symbols: Globals,
         custom: Custom,
         raise_loop: Callable[[MethodRaiser, Block], Block],
+        delegates: DelegateTypes,
         sizes: InputSizes | None = None,
     ):
         """`raise_loop` adds the loop that a block is the header of, and returns the block after it."""
         self.plan = plan
         self._raise_loop = raise_loop
+        self._delegates = delegates
         self.sizes = sizes
         """Sizes of inputs that are known at run time only, or a number for each on trial."""
         self.symbols = symbols
@@ -363,14 +366,13 @@ class MethodRaiser:
             case KernelCallOp():
                 self._kernel(op)
             case DelegateCallOp():
-                if self.sizes is not None and not all(_is_exact(out) for out in op.outs):
-                    raise CannotRaise(
-                        f"[raise_c4] sizes of results of the delegate @{op.callee.string_value()} are known at "
-                        "run time only",
-                        "compile the program from its source",
-                    )
                 inputs = [self.value(value) for value in op.inputs]
-                made = CallOp(op.callee.string_value(), inputs, [out.type for out in op.outs])
+                types = [out.type for out in op.outs]
+                if self.sizes is not None and not all(_is_exact(out) for out in op.outs):
+                    types = self._delegates.result_types(op, inputs, types)
+                    for out, type in zip(op.outs, types, strict=True):
+                        self._check(out, type)
+                made = CallOp(op.callee.string_value(), inputs, types)
                 self.insert(made)
                 for register, result in zip(op.outs, made.outputs, strict=True):
                     self.define(register, result)
@@ -503,7 +505,7 @@ class MethodRaiser:
         if len(targets) != len(raised.results):
             raise CannotRaise(f"[raise_c2] {len(targets)} results of '{op.key}', not {len(raised.results)}")
         for target, result in zip(targets, raised.results, strict=True):
-            self._check(target, result)
+            self._check(target, result.type)
         return raised
 
     def _contiguous(self, op: EdgeOp, targets: Sequence[SSAValue]) -> None:
@@ -526,9 +528,9 @@ class MethodRaiser:
             return value
         return self._edge("dim_order_ops._clone_dim_order", value, False, list(order))
 
-    def _check(self, target: SSAValue, result: SSAValue) -> None:
-        """Report a result that its register does not hold."""
-        wanted, type = target.type, result.type
+    def _check(self, target: SSAValue, type: Attribute) -> None:
+        """Report a result of a type that its register does not hold."""
+        wanted = target.type
         if not is_tensor(wanted) or not is_tensor(type):
             return
         register = target.owner

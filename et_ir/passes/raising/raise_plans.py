@@ -42,6 +42,7 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import PlanOp
 from et_ir.dialects.program import DeclareOperatorOp, Globals
 from et_ir.passes.raising.calls import Custom
+from et_ir.passes.raising.delegate_types import DelegateTypes
 from et_ir.passes.raising.loops import raise_loop
 from et_ir.passes.raising.method import MethodRaiser
 from et_ir.passes.raising.sizes import InputSizes, find_sizes, has_sizes_at_run_time
@@ -57,12 +58,14 @@ class RaisePlansPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         symbols = Globals(op)
+        delegates = DelegateTypes(op)
         custom = _custom_kernels(op)
         findings: list[Diagnostic] = []
         raised: list[tuple[PlanOp, FuncOp]] = []
         for plan in op.body.block.ops:
             if isinstance(plan, PlanOp):
-                method = MethodRaiser(plan, symbols, custom, raise_loop, _sizes(plan, symbols, custom))
+                sizes = _sizes(plan, symbols, custom, delegates)
+                method = MethodRaiser(plan, symbols, custom, raise_loop, delegates, sizes)
                 function = method.run()
                 findings.extend(method.diagnostics)
                 if function is not None:
@@ -72,13 +75,13 @@ class RaisePlansPass(ModulePass):
             Rewriter.replace_op(plan, function, [])
 
 
-def _sizes(plan: PlanOp, symbols: Globals, custom: Custom) -> InputSizes | None:
+def _sizes(plan: PlanOp, symbols: Globals, custom: Custom, delegates: DelegateTypes) -> InputSizes | None:
     """Sizes of inputs that are known at run time only; `None` where all sizes of the plan are exact."""
     if not has_sizes_at_run_time(plan):
         return None
 
     def is_valid(sizes: InputSizes) -> bool:
-        return MethodRaiser(plan, symbols, custom, raise_loop, sizes).run() is not None
+        return MethodRaiser(plan, symbols, custom, raise_loop, delegates, sizes).run() is not None
 
     return find_sizes(plan, is_valid)
 

@@ -16,8 +16,11 @@
 
 A constant of 8-bit integers within [-8, 7] takes half of a byte an element in the file and in memory, one within
 [-2, 1] a quarter. The kernels restore rows as `dequantize_per_channel_group` does, to the bit: `(q - zero_point) *
-scale` in float32. Only for targets that have these kernels, such as `et-vm` and `stock-1.5-quantized`. A row of an odd
-number of 4-bit integers is no whole number of bytes, and stays.
+scale` in float32. Only for targets that have these kernels, such as `et-vm` and `stock-1.5-quantized`.
+
+Where a row is no whole number of bytes, as of an odd number of 4-bit integers, two or four rows of a matrix are one row
+with a scale for each, and the result is viewed as rows again. Rows that are looked up cannot share a byte: a group of
+zeros behind each is cut off what is found.
 
 Runs behind the passes that match on operators which dequantize, such as partitioners.
 """
@@ -26,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from xdsl.context import Context
@@ -56,34 +59,58 @@ _NAMES: Final = {2: "embedding_2bit", 4: "embedding_4bit", 8: "embedding_byte"}
 _NAMESPACE: Final = "quantized_decomposed"
 
 
+class _Form(NamedTuple):
+    """How the rows of a matrix are bytes."""
+
+    bits: int
+    """Of an element."""
+    merged: int = 1
+    """Rows of the matrix that make a row of whole bytes; zeros follow the last if there are too few."""
+    added: int = 0
+    """Groups of zeros behind each row."""
+
+
 @dataclass
 class _Packer:
     """Packed forms of the constants of a module, each made once."""
 
     symbols: Globals
     kernels: frozenset[str]
-    made: dict[tuple[str, int], GlobalOp]
+    made: dict[tuple[object, ...], GlobalOp]
 
-    def bits_of(self, weight: GlobalOp, quantization: Quantization) -> int:
-        """The fewest bits that hold the elements and that there is a kernel for; 0 if there is none."""
+    def form_of(self, weight: GlobalOp, quantization: Quantization, *, by_index: bool) -> _Form | None:
+        """The form with the fewest bits that holds the elements and that there is a kernel for; None if there is none.
+        Rows that are looked up `by_index` stay rows.
+        """
         array = array_of(weight.type, weight.value.blob) if weight.value is not None else np.zeros(1)
+        rows, columns = weight.type.get_shape()
         for bits, name in _NAMES.items():
             half = 1 << (bits - 1)
             limited = quantization.quant_min >= -half and quantization.quant_max < half
-            fits = limited and weight.type.get_shape()[1] * bits % 8 == 0
             inside = bits == 8 or (array.size > 0 and bool(array.min() >= -half) and bool(array.max() < half))
-            if fits and inside and f"{_NAMESPACE}::{name}.out" in self.kernels:
-                return bits
-        return 0
+            if not limited or not inside or f"{_NAMESPACE}::{name}.out" not in self.kernels:
+                continue
+            merged, added = 1, 0
+            if by_index:
+                group = quantization.group or 1
+                added = next(more for more in range(8) if (columns + more * group) * bits % 8 == 0)
+                columns_packed, rows_packed = columns + added * group, rows
+            else:
+                merged = next(count for count in (1, 2, 4) if columns * count * bits % 8 == 0)
+                columns_packed, rows_packed = columns, -(-rows // merged) * merged
+            if bits == 8 or rows_packed * columns_packed * bits // 8 < rows * columns:
+                return _Form(bits, merged, added)
+        return None
 
-    def packed(self, weight: GlobalOp, bits: int) -> GlobalOp:
+    def packed(self, weight: GlobalOp, form: _Form, group: int) -> GlobalOp:
         """The integers of a matrix, several to a byte: 4-bit ones with the lower column in the high half, 2-bit ones
         from the low end; each plus half of its range.
         """
+        bits = form.bits
 
         def pack() -> Array:
             assert weight.value is not None
-            array = array_of(weight.type, weight.value.blob)
+            array = _arranged(array_of(weight.type, weight.value.blob), form, group, 0)
             shifts = (4, 0) if bits == 4 else (0, 2, 4, 6)
             raised = (
                 (array + np.int8(1 << (bits - 1))).astype(np.uint8).reshape(array.shape[0], -1, 8 // bits)
@@ -91,22 +118,35 @@ class _Packer:
             parts = [raised[:, :, at] << np.uint8(shift) for at, shift in enumerate(shifts)]
             return np.bitwise_or.reduce(parts)
 
-        return self._once(weight.key, bits, f"{weight.key}_{bits}bit", pack)
+        return self._once((weight.key, form, form.added * group), f"{weight.key}_{bits}bit", pack)
 
     def rows(self, count: int) -> GlobalOp:
         """The indices of all rows."""
-        return self._once("", count, f"rows_{count}", lambda: np.arange(count, dtype=np.int64))
+        return self._once(("", count), f"rows_{count}", lambda: np.arange(count, dtype=np.int64))
 
-    def floats(self, key: str, numbers: Array) -> GlobalOp:
-        """Zero points in the type of the scales."""
-        return self._once(key, 0, key, lambda: numbers.astype(np.float32))
+    def floats(self, key: str, numbers: Array, form: _Form, filler: float) -> GlobalOp:
+        """Scales, or zero points in the type of these, of the rows of a form."""
 
-    def _once(self, key: str, bits: int, name: str, make: Callable[[], Array]) -> GlobalOp:
-        if (key, bits) not in self.made:
+        def arrange() -> Array:
+            if form.merged == 1 and not form.added:
+                return numbers.astype(np.float32)
+            return _arranged(numbers.reshape(len(numbers), -1), form, 1, filler).astype(np.float32)
+
+        return self._once((key, form), key, arrange)
+
+    def _once(self, key: tuple[object, ...], name: str, make: Callable[[], Array]) -> GlobalOp:
+        if key not in self.made:
             array = np.ascontiguousarray(make())
             type = TensorType(element_type_of(array.dtype), list(array.shape))
-            self.made[key, bits] = self.symbols.add_constant(name, type, Blob.of("", array.tobytes()))
-        return self.made[key, bits]
+            self.made[key] = self.symbols.add_constant(name, type, Blob.of("", array.tobytes()))
+        return self.made[key]
+
+
+def _arranged(matrix: Array, form: _Form, group: int, filler: float) -> Array:
+    """The rows of a form; `filler` is what is added, of a group so many elements."""
+    more = (0, -len(matrix) % form.merged), (0, form.added * group)
+    padded = np.pad(matrix, more, constant_values=filler)
+    return padded.reshape(len(padded) // form.merged, -1)
 
 
 class _Lookup(RewritePattern):
@@ -119,6 +159,7 @@ class _Lookup(RewritePattern):
         """Ops of which the last gives rows of a dequantized constant, all of them without `indices`; `None` where no
         kernel does that. `most` is the largest number of bits.
         """
+        by_index = indices is not None
         packer = self.packer
         weight = packer.symbols.constant_of(dequantize.operands[0])
         if weight is None or weight.value is None or not weight.value.blob.is_resolved:
@@ -140,9 +181,10 @@ class _Lookup(RewritePattern):
             types[0].get_shape() != scales.shape
         ):
             return None
-        bits = packer.bits_of(weight, quantization)
-        if not 0 < bits <= most:
+        form = packer.form_of(weight, quantization, by_index=by_index)
+        if form is None or form.bits > most:
             return None
+        bits, group = form.bits, quantization.group or 1
 
         ops: list[Operation] = []
 
@@ -155,12 +197,23 @@ class _Lookup(RewritePattern):
         if np.any(zero_points):
             owner = dequantize.operands[2].owner
             key = owner.symbol.string_value() if isinstance(owner, GetOp) else f"{weight.key}_zero_points"
-            zeros = read(packer.floats(f"{key}_f32", zero_points))
+            zeros = read(packer.floats(f"{key}_f32", zero_points, form, 0))
         half = 1 << (bits - 1)
-        named = read(packer.rows(shape[0])) if indices is None else indices
-        packed = dequantize.operands[0] if bits == 8 else read(packer.packed(weight, bits))
+        rows = -(-shape[0] // form.merged)
+        named = read(packer.rows(rows)) if indices is None else indices
+        packed = dequantize.operands[0] if bits == 8 else read(packer.packed(weight, form, group))
+        factors = dequantize.operands[1]
+        if form.merged > 1 or form.added:
+            factors = read(packer.floats(f"{weight.key}_scales", scales, form, 1))
         kind = OP_BY_NAME[f"{_NAMESPACE}.{_NAMES[bits]}"]
-        return [*ops, kind.make(packed, dequantize.operands[1], zeros, -half, half - 1, named)]
+        ops.append(kind.make(packed, factors, zeros, -half, half - 1, named))
+        if form.merged > 1:
+            ops.append(OP_BY_NAME["view_copy"].make(ops[-1], [rows * form.merged, shape[1]]))
+            if rows * form.merged > shape[0]:
+                ops.append(OP_BY_NAME["slice_copy.Tensor"].make(ops[-1], 0, 0, shape[0]))
+        elif form.added:
+            ops.append(OP_BY_NAME["slice_copy.Tensor"].make(ops[-1], -1, 0, shape[1]))
+        return ops
 
 
 class _Table(_Lookup):

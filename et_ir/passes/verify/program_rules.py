@@ -61,6 +61,7 @@ from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.operator import OperatorOp
 from et_ir.dialects.schema.sizes import SizesAttr, method_ranges, values_of
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.passes.verify.quantization_rules import Annotations
 
 __all__ = ["SHARED_DIALECTS", "OpRule", "ProgramRules", "dialect_of"]
 
@@ -96,6 +97,7 @@ class ProgramRules:
         self.level = level
         self.dialects = SHARED_DIALECTS | {level, *dialects}
         self.symbols = {op.key: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
+        self.annotations = Annotations(module)
         self.operators: dict[str, type[OperatorOp]] = {}
         """The operators that the module declares, by the names of their ops."""
 
@@ -119,6 +121,7 @@ class ProgramRules:
         return found
 
     def _op(self, op: Operation, rule: OpRule, found: list[Diagnostic]) -> None:
+        found.extend(self.annotations.findings(op))
         dialect = dialect_of(op)
         if dialect not in self.dialects:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name

@@ -9,7 +9,7 @@ operand belongs to which limits is in the names of `quantized_decomposed`: `weig
 | `quantization_c1` | a scale is a number above zero, finite, and not subnormal, for its inverse would be infinite |
 | `quantization_c2` | a zero point is within the limits of the integers |
 | `quantization_c3` | the lower limit is below the upper one |
-| `quantization_c4` | what `annotate-quantization` has written is what the operation says |
+| `quantization_c4` | what `annotate-quantization` has written of a value is what its operations say |
 
 That limits fit the type of the integers, that an axis is one of the tensor, that there are as many scales as channels,
 and that groups divide a row are rules of the operators (`operand_c3`).
@@ -17,21 +17,23 @@ and that groups divide a row are rules of the operators (`operand_c3`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.analysis.quantization import QUANTIZE, numbers_of, quantization_of
-from et_ir.analysis.quantized_values import quantized_attr
+from et_ir.analysis.quantization import Quantization, numbers_of
+from et_ir.analysis.quantized_values import quantized_attr, quantized_values
 from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.program import QUANTIZED, GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.evaluation.arrays import Array
 from et_ir.locations import module_path
 
-__all__ = ["quantization_findings"]
+__all__ = ["Annotations", "quantization_findings"]
 
 _NAMESPACE: Final = "quantized_decomposed."
 _LEAST: Final = float(np.finfo(np.float32).tiny)
@@ -40,18 +42,31 @@ _SHOWN: Final = 3
 """Wrong numbers that a message lists."""
 
 
+class Annotations:
+    """What operations say of the values of a module, to check annotations by."""
+
+    def __init__(self, module: ModuleOp):
+        self._module = module
+
+    @cached_property
+    def _values(self) -> Mapping[SSAValue, Quantization]:
+        return quantized_values(self._module, Globals(self._module))
+
+    def findings(self, op: Operation) -> Iterator[Diagnostic]:
+        """Whether the annotation of an op is contradicted. One of a value that is quantized no more says nothing."""
+        stated = op.attributes.get(QUANTIZED)
+        if stated is None or len(op.results) != 1:
+            return
+        found = self._values.get(op.results[0])
+        if found is not None and stated != (said := quantized_attr(found)):
+            message = f"[quantization_c4] is annotated as {stated}, but is {said}"
+            yield diagnose(op, message, "run annotate-quantization again, or drop the annotation")
+
+
 def quantization_findings(op: Operation, symbols: Globals) -> Iterator[Diagnostic]:
     """Violations of the rules at one op, with the names of the constants that hold wrong numbers."""
     if not isinstance(op, SchemaOp) or not op.operator.name.startswith(_NAMESPACE):
         return
-    stated = op.attributes.get(QUANTIZED)
-    if (
-        stated is not None
-        and isinstance(op, QUANTIZE)
-        and stated != quantized_attr(quantization_of(op, symbols))
-    ):
-        message = f"[quantization_c4] is annotated as {stated}, which its arguments contradict"
-        yield diagnose(op, message, "run annotate-quantization again, or drop the annotation")
     names = [arg.name for arg in op.schema().args]
     for name in names:
         for ending, other in (("scales", "zero_points"), ("scale", "zero_point")):

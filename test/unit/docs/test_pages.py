@@ -78,6 +78,7 @@ COMMANDS = (
 )
 ELSEWHERE = {
     "--check": "python -m bench",
+    "--control": "python -m bench.quantized",
     "--corpus": "python -m fuzz",
     "--count": "python -m fuzz",
     "--dry-run": "python -m bench",
@@ -88,6 +89,7 @@ ELSEWHERE = {
     "--only": "python -m sweep",
     "--param": "lit",
     "--processes": "python -m bench.compile",
+    "--rows": "python -m bench.quantized",
     "--sample": "pytest, by test/conftest.py",
     "--samples": "python -m bench.target_costs",
     "--rewrite": "python -m walkthrough",

@@ -11,6 +11,7 @@ from command_line import Command
 NET = """
 import torch
 from torch import nn
+from torch.ao.quantization.fx import _decomposed
 
 
 class Net(nn.Module):
@@ -37,6 +38,38 @@ def data():
     torch.manual_seed(1)
     for _ in range(3):
         yield torch.randn(2, 16)
+
+
+class Scaled(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x):
+        limits = self.scale, 0, -128, 127, torch.int8
+        q = torch.ops.quantized_decomposed
+        return q.dequantize_per_tensor(q.quantize_per_tensor(x, *limits), *limits)
+
+
+def zero_scale():
+    return nn.Sequential(nn.Linear(16, 4), Scaled(0.0)).eval(), (torch.ones(2, 16),)
+
+
+def subnormal_scale():
+    return nn.Sequential(nn.Linear(16, 4), Scaled(1e-40)).eval(), (torch.ones(2, 16),)
+
+
+class Chosen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.expert = nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.expert(x[x[:, 0] > 100])
+
+
+def unseen():
+    return Chosen().eval(), (torch.full((2, 16), 101.0),)
 
 
 def nothing():
@@ -165,3 +198,25 @@ def test_programs_that_are_exported(command: Command) -> None:
     assert "--quantize needs a module: the factory quantized.py:exported returns an ExportedProgram" in told
     ran = command("et-compile", "relu.mlir", "-o", "net.pte", "--quantize", "int8-weights")
     assert (ran.code, "relu.mlir is exported" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(("factory", "number"), [("zero_scale", "0"), ("subnormal_scale", "1e-40")])
+def test_scales_that_are_none(command: Command, factory: str, number: str) -> None:
+    ran = command("et-compile", f"quantized.py:{factory}", "-o", "net.pte", "-q")
+    assert ran.code == 3
+    assert f"[quantization_c1] 'scale' in 1 is {number}: not a positive, finite, normal number" in ran.err
+    assert "quantized.py:" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_layer_that_saw_no_data(command: Command) -> None:
+    code, told = quantized(command, "--quantize", "int8", "--calibrate", "data", factory="unseen")
+    assert code == 3
+    assert "'expert' reads, had no elements" in told
+    assert "Traceback" not in told
+
+
+def test_groups_that_do_not_divide(command: Command) -> None:
+    code, told = quantized(command, "--quantize", "8da4w:group=24")
+    assert code == 0
+    assert "not quantized: body.0: Linear: groups of 24 do not divide its 16 inputs" in told

@@ -13,6 +13,9 @@
 program.constant @four : tensor<2x4xi8> = #program.data<i8, [-8, 7, -1, 0, 1, 3, 0, 5]>
 program.constant @two : tensor<2x4xi8> = #program.data<i8, [-2, -1, 0, 1, 1, 0, -1, -2]>
 program.constant @eight : tensor<2x4xi8> = #program.data<i8, [-128, 7, -1, 0, 1, 3, 0, 127]>
+program.constant @odd : tensor<2x3xi8> = #program.data<i8, [-8, 7, -1, 0, 1, 3]>
+program.constant @tall : tensor<3x9xi8> = #program.data<i8, [-8, 7, -1, 0, 1, 3, 5, 6, 7, -8, 7, -1, 0, 1, 3, 5, 6, 7, -8, 7, -1, 0, 1, 3, 5, 6, 7]>
+program.constant @tall_group_scales : tensor<3x3xf32> = #program.data<f32, [0.5, 0.25, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]>
 program.constant @scales : tensor<2xf32> = #program.data<f32, [0.5, 0.25]>
 program.constant @zeros : tensor<2xi64> = #program.data<i64, [1, -1]>
 program.constant @none : tensor<2x2xi64> = #program.data<i64, [0, 0, 0, 0]>
@@ -35,6 +38,30 @@ func.func @weights() -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
   %eight = program.get @eight : tensor<2x4xi8>
   %2 = edge.quantized_decomposed.dequantize_per_channel %eight, %scales, none {axis = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>, tensor<2xf32>) -> tensor<2x4xf32>
   func.return %0, %1, %2 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+}
+
+// Rows of odd length: two are one with a scale for each, the last with a row of zeros; rows that are looked up have a
+// column, or a group, of zeros behind them.
+// CHECK-LABEL: @odd_rows
+func.func @odd_rows(%indices: tensor<2xi64>) -> (tensor<2x3xf32>, tensor<3x9xf32>, tensor<2x3xf32>) {
+  %scales = program.get @scales : tensor<2xf32>
+  %w = program.get @odd : tensor<2x3xi8>
+  // CHECK: %[[P:.*]] = program.get @odd_4bit{{.*}} : tensor<1x3xui8>
+  // CHECK: %[[S:.*]] = program.get @odd_scales{{.*}} : tensor<1x2xf32>
+  // CHECK: %[[R:.*]] = edge.quantized_decomposed.embedding_4bit %[[P]], %[[S]], none, {{.*}} -> tensor<1x6xf32>
+  // CHECK-NEXT: edge.view_copy %[[R]] {size = [2, 3]}
+  %0 = edge.quantized_decomposed.dequantize_per_channel %w, %scales, none {axis = 0, quant_min = -8, quant_max = 7, dtype = i8} : (tensor<2x3xi8>, tensor<2xf32>) -> tensor<2x3xf32>
+  %t = program.get @tall : tensor<3x9xi8>
+  %ts = program.get @tall_group_scales : tensor<3x3xf32>
+  // CHECK: embedding_4bit {{.*}} : (tensor<2x9xui8>, tensor<2x6xf32>, tensor<2xi64>) -> tensor<2x18xf32>
+  // CHECK-NEXT: %[[V:.*]] = edge.view_copy {{.*}} {size = [4, 9]}
+  // CHECK-NEXT: edge.slice_copy.Tensor %[[V]] {start = 0, end = 3}
+  %1 = edge.quantized_decomposed.dequantize_per_channel_group %t, %ts, none {quant_min = -8, quant_max = 7, dtype = i8, group_size = 3, output_dtype = f32} : (tensor<3x9xi8>, tensor<3x3xf32>) -> tensor<3x9xf32>
+  // CHECK: embedding_4bit {{.*}}, %indices {{.*}} : (tensor<2x2xui8>, tensor<2x2xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  // CHECK-NEXT: edge.slice_copy.Tensor {{.*}} {dim = -1, start = 0, end = 3}
+  %2 = edge.quantized_decomposed.dequantize_per_channel %w, %scales, none {axis = 0, quant_min = -8, quant_max = 7, dtype = i8} : (tensor<2x3xi8>, tensor<2xf32>) -> tensor<2x3xf32>
+  %3 = edge.embedding %2, %indices : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  func.return %0, %1, %3 : tensor<2x3xf32>, tensor<3x9xf32>, tensor<2x3xf32>
 }
 
 // CHECK-LABEL: @tables

@@ -43,7 +43,24 @@ func.func @forward(%a: tensor<4xi8>) -> tensor<4xi8> {
 // -----
 
 func.func @forward(%x: tensor<4xf32>) -> tensor<4xi8> {
-  // expected-error@below {{[quantization_c4] is annotated as #program.quantized<i8 [-128, 127], tensor, scale = 2, zero_point = 0>, which its arguments contradict}}
+  // expected-error@below {{[quantization_c4] is annotated as #program.quantized<i8 [-128, 127], tensor, scale = 2, zero_point = 0>, but is #program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0>}}
   %0 = aten.quantized_decomposed.quantize_per_tensor %x {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} attributes {program.quantized = #program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>} : (tensor<4xf32>) -> tensor<4xi8>
   func.return %0 : tensor<4xi8>
+}
+
+// -----
+
+// Weights, whose annotation is said by the operation that restores them, and what moves integers.
+program.constant @scales : tensor<2xf32> = #program.data<f32, [0.5, 0.25]>
+program.constant @weight : tensor<2x4xi8> = #program.data<i8, [1, 2, 3, 4, 5, 6, 7, -7]>
+
+func.func @forward(%x: tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x2xi8>) {
+  // expected-error@below {{[quantization_c4] is annotated as #program.quantized<i8 [-127, 127], channel 1, scale = [0.5, 0.25], zero_point = 0>, but is #program.quantized<i8 [-127, 127], channel 0, scale = [0.5, 0.25], zero_point = 0>}}
+  %w = program.get @weight : tensor<2x4xi8> {program.quantized = #program.quantized<i8 [-127, 127], channel 1, scale = [0.5, 0.25], zero_point = 0>}
+  %s = program.get @scales : tensor<2xf32>
+  %0 = aten.quantized_decomposed.dequantize_per_channel %w, %s, none {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<2x4xi8>, tensor<2xf32>) -> tensor<2x4xf32>
+  %q = aten.quantized_decomposed.quantize_per_tensor %x {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
+  // expected-error@below {{[quantization_c4] is annotated as #program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 5>, but is #program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0>}}
+  %v = aten.view %q {size = [2, 2]} attributes {program.quantized = #program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 5>} : (tensor<4xi8>) -> tensor<2x2xi8>
+  func.return %0, %v : tensor<2x4xf32>, tensor<2x2xi8>
 }
