@@ -299,7 +299,7 @@ def test_backends_that_are_not_there(command: Command) -> None:
     assert ran.code == 4
     assert ran.err == (
         "et-compile: error: argument --backend: unknown backend 'npu'; "
-        "backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, vulkan, xnnpack\n"
+        "backends are: coreml, ethos-u, native, nested, openvino, tosa, vgf, vulkan, vulkan-graph, xnnpack\n"
     )
     assert (
         "did you mean 'xnnpack'?" in command("et-compile", "relu.mlir", "-o", "x", "--backend", "xnpack").err
