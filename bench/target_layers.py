@@ -295,11 +295,17 @@ def counted(layer: Layer, folder: Path, seed: int = 0) -> Counts:
     return Counts(found.instructions, expected.instructions)
 
 
+def _network(name: str) -> str:
+    if name not in NETWORKS:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(NETWORKS)}")
+    return name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("networks", nargs="*", default=["digits", "keyword_spotting"], choices=list(NETWORKS))
+    parser.add_argument("networks", nargs="*", default=["digits", "keyword_spotting"], type=_network)
     names: list[str] = parser.parse_args().networks
     for name in names:
         make, data = NETWORKS[name]

@@ -61,11 +61,17 @@ def arenas(edge: EdgeProgramManager, target: str) -> list[int]:
     return [*found, bound]
 
 
+def _network(name: str) -> str:
+    if name not in NETWORKS:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(NETWORKS)}")
+    return name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("networks", nargs="*", default=list(NETWORKS), choices=list(NETWORKS))
+    parser.add_argument("networks", nargs="*", default=list(NETWORKS), type=_network)
     rows: list[list[str]] = []
     for name in progress(parser.parse_args().networks, "networks"):
         make, data = NETWORKS[name]

@@ -277,7 +277,7 @@ def shared_tiles(
     """
     width = sizes.tile_columns
     whole = b.multiple_below(columns, width)
-    if b.small:
+    if b.small and not b.fine:
         # There are no threads, and a division for each tile would show.
         with b.for_(0, whole, width) as group, b.for_(0, tiles) as inner:
             visit(inner.index, group.index, width, None)

@@ -23,7 +23,7 @@ __all__ = ["MergeKernelsPass", "merge_kernels"]
 
 @dataclass(frozen=True)
 class MergeKernelsPass(ModulePass):
-    """Make one function of private functions that differ in constants of type `index` only.
+    """Merge functions that differ in index constants.
 
     The constants that differ become arguments, unless innermost loops would read more than a few: there an address with
     a constant distance is free, and one with a distance that is known at run time only takes a register. Divisors there
