@@ -1,18 +1,20 @@
-"""A bar on standard error for what takes longer than a second."""
+"""A bar or a spinner on standard error for what takes longer than a second."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from contextlib import contextmanager
+from threading import Timer
+from typing import Any, Final, TypeVar
 
-__all__ = ["PATIENCE", "progress"]
+__all__ = ["PATIENCE", "activity", "progress"]
 
 T = TypeVar("T")
 
 PATIENCE: Final = 1.0
-"""Seconds before there is a bar."""
+"""Seconds before either is shown."""
 
 
 def progress(items: Sequence[T], what: str) -> Iterator[T]:
@@ -44,3 +46,34 @@ def _with_bar(items: Sequence[T], done: int, what: str) -> Iterator[T]:
         for item in items[done:]:
             yield item
             bar.advance(task)
+
+
+@contextmanager
+def activity(what: str) -> Iterator[None]:
+    """A context of what has no steps to count: on a terminal, after a second, a spinner, which goes in the end.
+
+    Without the package rich, there is none.
+    """
+    shown: list[Any] = []
+
+    def show() -> None:
+        try:
+            from rich.console import Console
+        except ImportError:
+            return
+        status = Console(file=sys.stderr).status(what)
+        status.start()
+        shown.append(status)
+
+    if not sys.stderr.isatty():
+        yield
+        return
+    timer = Timer(PATIENCE, show)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        for status in shown:
+            status.stop()

@@ -18,6 +18,7 @@ from et_tools.comparison.sides import Side, open_side
 from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.level_runs import ModuleRun
 from et_tools.messages import print_message
+from et_tools.progress import activity
 from et_tools.streams import fit, line_width
 from et_tools.vm_files import BadFile, count
 from et_tools.vm_inputs import method_inputs, method_name
@@ -35,13 +36,22 @@ def compare_files(args: argparse.Namespace) -> int:
     """
     if args.reference is None and not args.nan:
         raise UsageError("et-vm compare needs a reference: another .pte, a .mlir, or file.py:factory")
-    ours = _opened(args.file, args, args.debug_map)
-    reference = None if args.reference is None else _opened(args.reference, args, args.reference_map)
-    method = method_name(ours, args.method)
-    if reference is not None and method not in reference.method_names:
-        raise UsageError(f"{reference.file} has no method {method!r}: {', '.join(reference.method_names)}")
-    inputs = _inputs(args, method, ours, reference)
-    run = _run(ours, method, inputs)
+    results: list[Deviation] = []
+    matched: tuple[list[Pair], str] = [], ""
+    with activity(f"comparing {args.file}"):
+        ours = _opened(args.file, args, args.debug_map)
+        reference = None if args.reference is None else _opened(args.reference, args, args.reference_map)
+        method = method_name(ours, args.method)
+        if reference is not None and method not in reference.method_names:
+            raise UsageError(
+                f"{reference.file} has no method {method!r}: {', '.join(reference.method_names)}"
+            )
+        inputs = _inputs(args, method, ours, reference)
+        run = _run(ours, method, inputs)
+        if reference is not None:
+            other = _run(reference, method, inputs)
+            results = deviations(method, run, other, args.bound)
+            matched = match_values(run.values, other.values, args.bound)
     report: dict[str, Any] = {"file": args.file, "reference": args.reference, "method": method}
     failed = False
     lines: list[str] = []
@@ -53,9 +63,7 @@ def compare_files(args: argparse.Namespace) -> int:
             print_message("et-vm", f"{args.file}: {_named(value)} makes the first {what}")
         lines += [f"first {what}: {_named(value)}" for what, value in makers] or ["no NaN or infinity"]
     if reference is not None:
-        other = _run(reference, method, inputs)
-        results = deviations(method, run, other, args.bound)
-        pairs, by = match_values(run.values, other.values, args.bound)
+        pairs, by = matched
         wrong = [one for one in results if one.exceeds]
         report |= _json(results, pairs, by)
         lines += _lines(results, pairs, by, args, wrong)
