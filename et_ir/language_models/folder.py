@@ -154,7 +154,7 @@ def _json(path: Path, what: str) -> dict[str, Any]:
         found: Any = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise LanguageModelError(f"{path.parent} has no {path.name}, {what}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise LanguageModelError(f"{path}: {error}") from None
     if not isinstance(found, dict):
         raise LanguageModelError(f"{path}: expected an object, {what}")

@@ -36,7 +36,7 @@ class Constraint:
         if isinstance(schema, str):
             try:
                 schema = json.loads(schema)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise InputError(f"JSON schema: {error}") from None
         assert not isinstance(schema, str)
         return Constraint(expression_of(schema))

@@ -117,7 +117,7 @@ class Tokenizer:
         folder = self.file.parent
         config: dict[str, Any] = {}
         if (folder / _CONFIG).is_file():
-            config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+            config = _config(folder / _CONFIG)
         template: Any = config.get("chat_template")
         if (folder / _TEMPLATE).is_file():
             template = (folder / _TEMPLATE).read_text(encoding="utf-8")
@@ -140,6 +140,16 @@ class Tokenizer:
             )
         except TemplateError as error:
             raise InputError(f"the chat template refuses the messages: {error}", where=str(folder)) from None
+
+
+def _config(path: Path) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"not a configuration of a tokenizer: {error}", where=str(path)) from None
+    if not isinstance(found, dict):
+        raise InputError("not a configuration of a tokenizer: expected an object", where=str(path))
+    return cast("dict[str, Any]", found)
 
 
 def _decoders(made: Any) -> list[dict[str, Any]]:

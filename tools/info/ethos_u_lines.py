@@ -58,7 +58,7 @@ def _estimate(text: bytes | None) -> Iterator[str]:
         cycles, clock = float(found["cycles"]), float(found["clock_hz"])
         macs = int(found.get("macs", 0))
         memories = {label: float(found[name]) for name, label in _MEMORIES.items() if name in found}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         yield "the compiler's estimate is not readable"
         return
     milliseconds = f", {cycles / clock * 1e3:.3g} ms at {clock / 1e6:.0f} MHz" if clock else ""

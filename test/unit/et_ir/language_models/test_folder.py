@@ -84,11 +84,12 @@ def _of_another_format(path: Path) -> None:
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
         (lambda path: (path / "config.json").write_text("[]"), "expected an object"),
+        (lambda path: (path / "config.json").write_text("[" * 100_000), "maximum recursion"),
         (lambda path: (path / "config.json").write_text('{"model_type": "nothing"}'), "cannot load it"),
         (lambda path: (path / "model.safetensors.index.json").write_text("{}"), "no 'weight_map'"),
     ],
     ids=[
-        *("shard", "damaged", "weight", "format", "config", "json", "list", "unknown", "index"),
+        *("shard", "damaged", "weight", "format", "config", "json", "list", "nested", "unknown", "index"),
     ],
 )
 def test_incomplete_folders(folder: Path, damage: Callable[[Path], None], message: str) -> None:

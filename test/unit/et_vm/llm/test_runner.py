@@ -199,3 +199,7 @@ def test_chat_templates(files: Path, tmp_path: Path) -> None:
     (folder / "chat_template.jinja").write_text("{{ bos_token }}{{ raise_exception('roles') }}")
     with pytest.raises(InputError, match="refuses the messages: roles"):
         coder.chat(messages)
+    for damaged in ("{", "[]", "[" * 100_000):
+        (folder / "tokenizer_config.json").write_text(damaged)
+        with pytest.raises(InputError, match="not a configuration of a tokenizer"):
+            coder.chat(messages)
