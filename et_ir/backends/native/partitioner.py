@@ -114,8 +114,6 @@ class NativeSupport(OperatorSupport):
 
     def _dynamic_refusal(self, op: SchemaOp, value: SSAValue) -> Diagnostic | None:
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
-        if not has_known_sizes(value):
-            return Diagnostic("a size without an expression", str(value.type))
         form = form_of_operator(op)
         fixed = form in FIXED_FORMS and not takes_any_size(op)
         if fixed or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
@@ -137,6 +135,10 @@ class NativeSupport(OperatorSupport):
         if name == "embedding" and isinstance(op.operands[0].owner, DEQUANTIZE):
             # A kernel of the program restores the rows that are found; here the whole table would be an input.
             return Diagnostic("rows of integers are looked up", name)
+        tensors = [value for value in (*op.operands, *op.results) if is_tensor(value.type)]
+        unknown = next((value.type for value in tensors if not has_known_sizes(value)), None)
+        if unknown is not None:
+            return Diagnostic("a size without an expression", str(unknown))
         form = form_of_operator(op)
         if is_weight(op) or is_quantized_weight(op) or is_dynamic_factor(op) or is_zero_point(op):
             # They are computed with the products that read them, or are read by who restores the weights.
