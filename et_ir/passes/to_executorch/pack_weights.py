@@ -67,7 +67,7 @@ class _Form(NamedTuple):
     merged: int = 1
     """Rows of the matrix that make a row of whole bytes; zeros follow the last if there are too few."""
     added: int = 0
-    """Groups of zeros behind each row."""
+    """Groups of zeros behind each row, or elements if a row has one scale."""
 
 
 @dataclass
@@ -128,7 +128,8 @@ class _Packer:
         """Scales, or zero points in the type of these, of the rows of a form."""
 
         def arrange() -> Array:
-            if form.merged == 1 and not form.added:
+            # Of a row with one scale, what is added has that too.
+            if form.merged == 1 and (not form.added or numbers.ndim == 1):
                 return numbers.astype(np.float32)
             return _arranged(numbers.reshape(len(numbers), -1), form, 1, filler).astype(np.float32)
 
@@ -203,7 +204,7 @@ class _Lookup(RewritePattern):
         named = read(packer.rows(rows)) if indices is None else indices
         packed = dequantize.operands[0] if bits == 8 else read(packer.packed(weight, form, group))
         factors = dequantize.operands[1]
-        if form.merged > 1 or form.added:
+        if form.merged > 1 or (form.added and not by_row):
             factors = read(packer.floats(f"{weight.key}_scales", scales, form, 1))
         kind = OP_BY_NAME[f"{_NAMESPACE}.{_NAMES[bits]}"]
         ops.append(kind.make(packed, factors, zeros, -half, half - 1, named))

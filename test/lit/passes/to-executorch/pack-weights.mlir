@@ -57,7 +57,7 @@ func.func @odd_rows(%indices: tensor<2xi64>) -> (tensor<2x3xf32>, tensor<3x9xf32
   // CHECK-NEXT: %[[V:.*]] = edge.view_copy {{.*}} {size = [4, 9]}
   // CHECK-NEXT: edge.slice_copy.Tensor %[[V]] {start = 0, end = 3}
   %1 = edge.quantized_decomposed.dequantize_per_channel_group %t, %ts, none {quant_min = -8, quant_max = 7, dtype = i8, group_size = 3, output_dtype = f32} : (tensor<3x9xi8>, tensor<3x3xf32>) -> tensor<3x9xf32>
-  // CHECK: embedding_4bit {{.*}}, %indices {{.*}} : (tensor<2x2xui8>, tensor<2x2xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  // CHECK: embedding_4bit {{.*}}, %indices {{.*}} : (tensor<2x2xui8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x4xf32>
   // CHECK-NEXT: edge.slice_copy.Tensor {{.*}} {dim = -1, start = 0, end = 3}
   %2 = edge.quantized_decomposed.dequantize_per_channel %w, %scales, none {axis = 0, quant_min = -8, quant_max = 7, dtype = i8} : (tensor<2x3xi8>, tensor<2xf32>) -> tensor<2x3xf32>
   %3 = edge.embedding %2, %indices : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>

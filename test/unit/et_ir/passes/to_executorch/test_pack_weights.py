@@ -105,6 +105,29 @@ def test_rows_that_are_no_whole_number_of_bytes(
     assert torch.equal(run(plain, x), module(x))
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(("bits", "columns"), [(4, 7), (2, 5)])
+def test_tables_of_odd_rows_with_a_scale_each(bits: int, columns: int, *, zeros: bool) -> None:
+    rows, half = 6, 1 << (bits - 1)
+
+    class Table(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weight", torch.randint(-half, half, (rows, columns)).to(torch.int8))
+            self.register_buffer("scales", torch.rand(rows) + 0.01)
+            self.register_buffer("zeros", torch.randint(-half, half, (rows,)) * zeros)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            limits = -half, half - 1, torch.int8
+            restored = Q.dequantize_per_channel(self.weight, self.scales, self.zeros, 0, *limits)
+            return nn.functional.embedding(x, restored)
+
+    module, x = Table(), torch.arange(rows)
+    packed = compiled(module, x, "1")
+    assert f"embedding_{bits}bit".encode() in packed
+    assert torch.equal(run(packed, x), module(x))
+
+
 @pytest.mark.parametrize("backend", [None, "xnnpack", "native"])
 @pytest.mark.parametrize("bits", [4, 8])
 def test_the_memory_report(bits: int, backend: str | None) -> None:
