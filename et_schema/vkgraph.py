@@ -18,6 +18,9 @@ from et_schema.scalar_type import ScalarType
 from et_schema.vkgraph_tables import (
     FILE_IDENTIFIER,
     NO_OFFSET,
+    BoolList,
+    DoubleList,
+    IntList,
     SymInt,
     ValueList,
     VkBytes,
@@ -42,6 +45,11 @@ BACKEND: Final = "VulkanBackend"
 MAX_RANK: Final = 16
 MAX_BYTES: Final = 2**48
 """More than a tensor may take: what a process can address."""
+
+_MENTIONS_PER_BYTE: Final = 1
+"""Items of lists that calls may name in all, for each byte of the graph: a list takes four bytes for each, but many
+calls may name one list, and each takes the time and memory that it is long.
+"""
 
 _MAGIC: Final = b"VH00"
 
@@ -118,10 +126,12 @@ def _read(blob: memoryview) -> VkBlob:
 
 def _graph(flatbuffer: memoryview, start: int, data_size: int) -> VkGraph:
     """Decode and check the graph that starts at byte `start`."""
-    return decode_graph(flatbuffer, start, VkGraph, FILE_IDENTIFIER, lambda graph: _check(graph, data_size))
+    return decode_graph(
+        flatbuffer, start, VkGraph, FILE_IDENTIFIER, lambda graph: _check(graph, data_size, len(flatbuffer))
+    )
 
 
-def _check(graph: VkGraph, data_size: int) -> None:
+def _check(graph: VkGraph, data_size: int, size: int) -> None:
     """Raise InvalidFile, with the path of the table, unless values, constants and calls agree with each other."""
     for name, entries in (("constants", graph.constants), ("shaders", graph.shaders)):
         for number, entry in enumerate(entries):
@@ -130,6 +140,7 @@ def _check(graph: VkGraph, data_size: int) -> None:
         raise InvalidFile("shaders of the blob's own are not supported", where="shaders[0]")
     for number, value in enumerate(graph.values):
         _check_value(graph, value, f"values[{number}].value")
+    _check_mentions(graph, _MENTIONS_PER_BYTE * size)
     written = _check_arguments(graph)
     for number, call in enumerate(graph.chain):
         _check_call(graph, call.args, written, f"chain[{number}].args")
@@ -201,6 +212,20 @@ def _check_arguments(graph: VkGraph) -> set[int]:
             raise InvalidFile(f"value {value} is an input twice", where=where)
         written.add(value)
     return written
+
+
+def _check_mentions(graph: VkGraph, most: int) -> None:
+    values = [one.value for one in graph.values]
+    lengths = [
+        len(one.items) if isinstance(one, ValueList | IntList | DoubleList | BoolList) else 0
+        for one in values
+    ]
+    count = 0
+    for number, call in enumerate(graph.chain):
+        count += sum(lengths[arg] for arg in call.args if 0 <= arg < len(lengths))
+        if count > most:
+            message = f"the calls up to this name {count} items of lists, too many for a graph of this size"
+            raise InvalidFile(message, where=f"chain[{number}].args")
 
 
 def _check_call(graph: VkGraph, args: Sequence[int], written: set[int], where: str) -> None:

@@ -15,6 +15,7 @@ from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Ba
 from et_vm.backends.nested import memory_by_purpose
 from et_vm.backends.vkgraph.calls import translate
 from et_vm.backends.vkgraph.plan import METHOD, Plan
+from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.tracer import EventTracer
 from et_vm.values import Array, Tensor
@@ -58,12 +59,12 @@ class VulkanGraphBackend(Backend):
         handle.execute(context, args)
 
 
-def program_of(blob: VkBlob, named_data: Mapping[str, memoryview]) -> tuple[bytes, Plan]:
+def program_of(blob: VkBlob, named_data: Mapping[str, memoryview], platform: Platform) -> tuple[bytes, Plan]:
     """The program that computes a graph, and the plan that it was made from, which has its constants.
 
     Raises InvalidFile for arguments that operators do not take, ExecutorchError(NotSupported) for other operators.
     """
-    plan = Plan(blob, named_data)
+    plan = Plan(blob, named_data, platform)
     translate(plan, blob.graph)
     return plan.finish(), plan
 
@@ -84,7 +85,8 @@ class _Delegate:
     """A loaded graph."""
 
     def __init__(self, context: BackendInitContext, blob: VkBlob) -> None:
-        program, plan = program_of(blob, context.named_data)
+        program, plan = program_of(blob, context.named_data, context.platform)
+        self._reservations = plan.reservations
         self._types = plan.staged_types([*blob.graph.input_ids, *blob.graph.output_ids])
         self._numbers = [isinstance(blob.graph.values[one].value, SymInt) for one in blob.graph.input_ids]
         self._count = len(blob.graph.input_ids)

@@ -134,7 +134,8 @@ class _Call:
             ]
             try:
                 found = rule(*operands)
-            except (ValueError, TypeError, IndexError):
+            except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+                # Arguments of a graph may be of any kind.
                 continue
             metas = (found,) if isinstance(found, Meta) else found
             if isinstance(metas, Sequence) and len(metas) == len(declared):

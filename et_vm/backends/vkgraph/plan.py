@@ -15,6 +15,7 @@ from et_schema.errors import Error, InvalidFile
 from et_schema.pte import serialize_pte
 from et_schema.scalar_type import ScalarType
 from et_schema.vkgraph import SCALAR_TYPES, VkBlob, staged_type
+from et_vm.platform import Platform
 from et_vm.values import element_count
 
 if TYPE_CHECKING:
@@ -38,10 +39,16 @@ def misfit(message: str) -> InvalidFile:
 class Plan:
     """An execution plan under construction."""
 
-    def __init__(self, blob: VkBlob, named_data: Mapping[str, memoryview]) -> None:
-        """Raises InvalidFile(DelegateInvalidCompatibility) for constants that the program does not have."""
+    def __init__(self, blob: VkBlob, named_data: Mapping[str, memoryview], platform: Platform) -> None:
+        """`platform` counts what is derived from constants.
+
+        Raises InvalidFile(DelegateInvalidCompatibility) for constants that the program does not have.
+        """
         self._blob = blob
         self._named_data = named_data
+        self._platform = platform
+        self.reservations: list[object] = []
+        """Of the platform, for what was derived from constants."""
         self.external: dict[str, memoryview] = {}
         """The data of constants by name."""
         self.identifiers: list[int] = []
@@ -181,8 +188,12 @@ class Plan:
         return self._append(_planned(scalar_type, sizes, at))
 
     def constant(self, scalar_type: ScalarType, sizes: Sequence[int], data: memoryview) -> int:
-        """A constant that is made when the graph is loaded."""
+        """A constant that is made when the graph is loaded, of bytes that were reserved."""
         return self._append(self._constant_table(scalar_type, sizes, data, f"derived[{len(self.external)}]"))
+
+    def reserve(self, nbytes: int) -> None:
+        """Count what is about to be derived from constants. Raises OutOfMemory if the platform has not that much."""
+        self.reservations.append(self._platform.reserve(nbytes))
 
     def type_of(self, register: int) -> ScalarType:
         """The element type of a tensor. Raises InvalidFile for what is no tensor."""

@@ -34,14 +34,20 @@ def _array(plan: Plan, register: int, rank: int) -> Array:
 
 
 def _restored(plan: Plan, numbers: Array, scales: Array) -> int:
-    """The register of a constant of integers times scales."""
+    """The register of a constant of integers times scales. Raises InvalidFile for scales of another shape."""
+    if np.broadcast_shapes(numbers.shape, scales.shape) != numbers.shape:
+        raise misfit(f"scales {list(scales.shape)} of numbers {list(numbers.shape)}")
+    plan.reserve(numbers.size * ScalarType.FLOAT.itemsize)
     made = np.multiply(numbers, scales, dtype=np.float32)
     data = memoryview(made.tobytes())
     return plan.constant(ScalarType.FLOAT, list(made.shape), data)
 
 
 def _rows_of_nibbles(packed: Array, *, high_first: bool) -> Array:
-    """Signed 4-bit numbers, two in each byte."""
+    """Signed 4-bit numbers, two in each byte. Raises InvalidFile for elements that are no bytes."""
+    if packed.dtype not in (np.uint8, np.int8):
+        raise misfit(f"4-bit numbers in elements of type {packed.dtype.name}")
+    packed = packed.view(np.uint8)
     high, low = (packed >> 4).astype(np.int8), (packed & 15).astype(np.int8)
     pairs = (high, low) if high_first else (low, high)
     return np.stack(pairs, axis=-1).reshape(len(packed), -1) - np.int8(_NIBBLE_OFFSET)
@@ -53,7 +59,9 @@ def _in_groups(numbers: Array, scales: Array, group: int | float | None) -> tupl
     groups = scales.shape[-1]
     if not isinstance(group, int) or group <= 0 or scales.shape != (rows, groups) or groups * group < columns:
         raise misfit(f"groups of {group} of {columns} numbers with scales {list(scales.shape)}")
-    return numbers, np.repeat(scales, group, axis=1)[:, :columns]
+    # A group that says that it is longer than the row takes no more memory than the row.
+    used = scales[:, : -(-columns // group)]
+    return numbers, np.repeat(used, min(group, columns), axis=1)[:, :columns]
 
 
 def _linear(plan: Plan, x: int, weight: int, bias: int, out: int) -> None:

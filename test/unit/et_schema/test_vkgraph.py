@@ -196,3 +196,14 @@ def test_damaged_bytes(seed: int) -> None:
             )
         with suppress(InvalidFile):
             read_vkgraph(damaged)
+
+
+def test_lists_that_many_calls_name() -> None:
+    """A short file could make a reader go through a long list any number of times."""
+    build = Build()
+    x, dim, result = build.input(4), build.literal(0), build.output(4)
+    items = build.values(*[x] * 2000)
+    for _ in range(100):
+        build.call("aten.cat.default", items, dim, result)
+    with pytest.raises(InvalidFile, match=r"name \d+ items of lists, too many .* at chain\[\d+\].args"):
+        read_vkgraph(build.blob())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from vulkan_graphs import Build, argument, empty
 
+from et_ops.library import OPERATORS
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.backends.vkgraph.backend import VulkanGraphBackend
@@ -104,3 +105,58 @@ def test_graphs_that_are_cut_short():
     good = graph().blob()
     for length in range(0, len(good), 37):
         assert attempt(good[:length]) == Error.DelegateInvalidCompatibility.name
+
+
+def load(build: Build, memory_limit: int = 1 << 20) -> None:
+    platform = Platform(memory_limit=memory_limit)
+    context = BackendInitContext(platform, None, "forward", {})
+    VulkanGraphBackend().init(context, memoryview(build.blob()), [])
+
+
+@pytest.mark.parametrize("name", ["linear", "_softmax", "amax", "repeat", "scatter.value", "cat", "any.dims"])
+@pytest.mark.parametrize("kind", [None, 1.5, "text", [1, 2]])
+def test_arguments_of_another_kind(name, kind):
+    build = Build()
+    args = [build.literal(kind) for _ in OPERATORS[name].schema.args]
+    build.call(f"aten.{name}", *args, build.output(2))
+    with pytest.raises(ExecutorchError) as caught:
+        load(build)
+    assert caught.value.code.name in LOADED
+
+
+def grouped(weights, scales, group, columns=8):
+    build = Build()
+    x = build.input(3, columns)
+    args = build.constant(weights), build.constant(scales), build.literal(group)
+    build.call("et_vk.linear_q4gsw.default", x, *args, build.output(3, len(weights)))
+    return build
+
+
+@pytest.mark.parametrize("group", [1 << 20, 1 << 32, 2**63 - 1])
+def test_groups_longer_than_rows(group):
+    """They take no more memory than the rows, which would be 96 GiB for the second."""
+    load(grouped(np.zeros((6, 4), np.uint8), np.ones((1, 6), np.float32), group))
+
+
+def test_nibbles_of_floats():
+    with pytest.raises(
+        ExecutorchError, match=r"4-bit numbers in elements of type float32 at chain\[0\].args"
+    ):
+        load(grouped(np.zeros((6, 4), np.float32), np.ones((1, 6), np.float32), 8))
+
+
+def test_scales_of_more_rows_than_there_are():
+    """A row for each of the scales could be much more than the file has."""
+    build = Build()
+    weights, scales = build.constant(np.zeros((1, 8), np.int8)), build.constant(np.ones(6, np.float32))
+    build.call("aten._weight_int8pack_mm.default", build.input(3, 8), weights, scales, build.output(3, 6))
+    with pytest.raises(ExecutorchError, match=r"scales \[6, 1\] of numbers \[1, 8\] at chain\[0\].args"):
+        load(build)
+
+
+def test_restored_weights_count_as_memory():
+    build = grouped(np.zeros((1024, 128), np.uint8), np.ones((1, 1024), np.float32), 256, 256)
+    load(build, 2 << 20)
+    with pytest.raises(ExecutorchError) as caught:
+        load(build, 1 << 19)
+    assert caught.value.code is Error.MemoryAllocationFailed
