@@ -74,7 +74,7 @@ def places_of_method(path: str | os.PathLike[str], method: str) -> dict[int, Pla
             parts = {identifier: _first(places) for identifier, places in nodes.items()}
             own = _around([place for places in nodes.values() for place in places]) or _place(row)
             found[int(row["instruction"])] = Place(own.module, own.line, parts)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as error:
         raise InvalidFile(
             "the debug map has rows of another form", where=os.fspath(path), hint=HINT
         ) from error

@@ -108,6 +108,7 @@ def test_calls_of_delegates(tmp_path: Path, modules: tuple[str, ...], around: st
     [
         {"module": "a"},
         {"instruction": "x", "module": "a"},
+        {"instruction": float("inf"), "module": "a"},
         {"instruction": 0},
         {"instruction": 0, "module": "", "source": 3},
         {"instruction": 0, "module": "", "source": [{}]},
