@@ -135,7 +135,10 @@ class GraphConstants:
             scales = self._channel_scales(tensor, how).astype(np.float64)
             return array_blob(self._hint, (_unpacked(view, tensor) * scales).astype(np.float32))
 
-        return self._get(tensor, TensorType(f32, tensor.dims), ("sums", repr(how)), blob)
+        # The number of a buffer means something in its graph only.
+        index = how.scale_buffer_idx if isinstance(how, PerChannelQuant) else 0
+        stored = self._place(index) if index else None
+        return self._get(tensor, TensorType(f32, tensor.dims), ("sums", repr(how), stored), blob)
 
     def scales(self, how: PerChannelQuant | PerChannelGroupQuant, sizes: Sequence[int]) -> GetOp:
         """The op that reads scales, f32 of the given sizes."""
@@ -170,7 +173,7 @@ class GraphConstants:
         if self._program is None:
             return GetOp(self._hint, type)
         index, size = tensor.constant_buffer_idx, constant_bytes(tensor.datatype, tensor.dims)
-        identity = (self._place(index), *kind)
+        identity = (self._place(index), tensor.datatype, *kind)
         return self._program.get(self._hint, identity, type, lambda: blob(self._view(index, size)))
 
     def _scales(self, how: PerChannelQuant | PerChannelGroupQuant) -> Array:
