@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import ModuleOp
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from et_ir.backends.operator_rules import RuleSupport
 from et_ir.backends.vulkan_graph.backend import VulkanGraphBackend
@@ -20,8 +21,10 @@ from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import DelegationSpec
 from et_ir.delegation.support import ChosenByUser, OperatorSupport
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.evaluation.arrays import array_of
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -45,7 +48,9 @@ class VulkanGraphSupport(RuleSupport):
 
     def __init__(self, method: FuncOp):
         super().__init__(RULES, "ExecuTorch's Vulkan runtime", highest_rank=_HIGHEST_RANK)
-        assert isinstance(method.parent_op(), ModuleOp)
+        module = method.parent_op()
+        assert isinstance(module, ModuleOp)
+        self._symbols = Globals(module)
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         refusal = super().refusal(op)
@@ -55,7 +60,17 @@ class VulkanGraphSupport(RuleSupport):
         for value in (*op.operands, *op.results):
             if is_tensor(value.type) and not any(one.holds(sizes_of(value)) for one in needed):
                 return Diagnostic("a tensor that does not fit the storage of the operator", str(value.type))
+            if is_tensor(value.type) and tensor_type(value).element_type == i64 and not self._fits(value):
+                return Diagnostic("a constant has integers that 32 bits do not hold", str(value.type))
         return None
+
+    def _fits(self, value: SSAValue) -> bool:
+        """Whether integers are none of more bits than the device has, as far as they are known."""
+        symbol = self._symbols.constant_of(value)
+        if symbol is None or symbol.value is None or not symbol.value.blob.is_resolved:
+            return True
+        array = array_of(tensor_type(value), symbol.value.blob)
+        return bool(np.all(array == array.astype(np.int32)))
 
 
 class VulkanGraphPartitioner(CapabilityPartitioner):

@@ -55,7 +55,7 @@ class Translation:
         self._method = method
         self._values: dict[SSAValue, dict[Storage, int]] = {}
         """The tensors that a value of the program is, by storage; the first was there first."""
-        self._constants: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._constants: dict[tuple[str, tuple[int, ...], str], int] = {}
         self._literals: dict[tuple[type, str], int] = {}
         self._op: SchemaOp | None = None
 
@@ -179,7 +179,7 @@ class Translation:
         """A constant, whose bytes are named data of the program under their hash."""
         if blob is None or blob.nbytes != array.nbytes:
             blob = Blob.of("", np.ascontiguousarray(array).tobytes())
-        key = blob.sha256, array.shape
+        key = blob.sha256, array.shape, array.dtype.kind
         found = self._constants.get(key)
         if found is None:
             self.data.add_named_data(blob.sha256, blob, CONSTANT_ALIGNMENT)

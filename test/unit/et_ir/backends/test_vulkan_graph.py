@@ -210,3 +210,35 @@ def test_large_tensors_are_buffers() -> None:
     graph = graph_of(file_of(model(lambda x: x + 1), torch.randn(70_000)))
     tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
     assert {one.storage_type for one in tensors if one.constant_id < 0} == {VkStorageType.BUFFER}
+
+
+def test_constants_of_the_same_bytes_and_another_type() -> None:
+    class Compare(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("floats", torch.zeros(4))
+            self.register_buffer("integers", torch.zeros(4, dtype=torch.int32))
+
+        def forward(self, x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+            return torch.logical_and(n > self.integers, x > self.floats)
+
+    graph = graph_of(file_of(Compare(), torch.ones(4), torch.ones(4, dtype=torch.int32)))
+    tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
+    found = sorted(one.datatype.name for one in tensors if one.constant_id >= 0)
+    assert found == ["FLOAT32", "INT32"]
+
+
+@pytest.mark.parametrize(("number", "delegates"), [(2**31 - 1, 1), (2**40, 0)])
+def test_constants_of_more_than_32_bits(number: int, delegates: int) -> None:
+    class Least(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("bound", torch.tensor([number, 2]))
+
+        def forward(self, n: torch.Tensor) -> torch.Tensor:
+            return torch.minimum(n, self.bound)
+
+    module, n = Least(), torch.tensor([5, 5])
+    file = file_of(module, n)
+    assert len(read_pte(file).program.execution_plan[0].delegates) == delegates
+    assert torch.equal(run(file, n)[0], module(n))
