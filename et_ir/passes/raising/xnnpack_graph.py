@@ -74,8 +74,17 @@ class GraphRaiser:
 
         Raises `CannotRaiseNode`.
         """
+        try:
+            return self._run(inputs, types, exact=exact)
+        except (LookupError, ValueError, TypeError, ArithmeticError) as error:
+            # Files have shapes and dimensions that no check knows of.
+            raise CannotRaiseNode(f"values or nodes that do not fit each other: {error}") from error
+
+    def _run(self, inputs: Sequence[SSAValue], types: Sequence[Attribute], *, exact: bool) -> list[SSAValue]:
         if not all(isinstance(value.type, TensorType) for value in inputs):
             raise CannotRaiseNode("an argument that is no tensor")
+        if len(inputs) + len(types) != self._tables.num_externs:
+            raise CannotRaiseNode("another number of arguments than the call")
         nodes = NodeRaiser(self._insert, self._described())
         for number, tensor in self._tensors.items():
             if tensor.flags & EXTERNAL_INPUT:

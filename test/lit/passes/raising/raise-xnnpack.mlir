@@ -90,3 +90,45 @@ func.func @forward(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %r = backend.call @lowered_0(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
   func.return %r : tensor<2x4xf32>
 }
+
+// -----
+
+// So does one that a call gives another number of arguments, or whose node has dimensions that there are not.
+// CHECK:       backend.lowered @fewer "XnnpackBackend"
+// CHECK-NEXT:  backend.lowered @perm "XnnpackBackend"
+// CHECK-NEXT:  backend.lowered @pads "XnnpackBackend"
+// CHECK-NEXT:  backend.lowered @image "XnnpackBackend"
+// CHECK-NEXT:  backend.lowered @rank "XnnpackBackend"
+xnnpack.graph @fewer version "0" table [{offset = 0 : i64, size = 0 : i64}] {
+  %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
+  %1 = xnnpack.abs(%0) ids array<i64: 1> : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
+  xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
+}
+xnnpack.graph @perm version "0" table [{offset = 0 : i64, size = 0 : i64}] {
+  %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
+  %1 = xnnpack.static_transpose(%0) ids array<i64: 1> {num_dims = 3 : i64, perm = array<i64: 1, 2, 3>} : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
+  xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
+}
+xnnpack.graph @pads version "0" table [{offset = 0 : i64, size = 0 : i64}] {
+  %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
+  %1 = xnnpack.static_constant_pad(%0) ids array<i64: 1> {post_paddings = array<i64: 1>} : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
+  xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
+}
+xnnpack.graph @image version "0" table [{offset = 0 : i64, size = 0 : i64}] {
+  %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
+  %1 = xnnpack.max_pooling2d(%0) ids array<i64: 1> : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [4]>
+  xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [4]>
+}
+xnnpack.graph @rank version "0" table [{offset = 0 : i64, size = 0 : i64}] {
+  %0 = xnnpack.input 0 id 0 : !xnnpack.value<fp32, [4]>
+  %1 = xnnpack.abs(%0) ids array<i64: 1> : (!xnnpack.value<fp32, [4]>) -> !xnnpack.value<fp32, [2, 2]>
+  xnnpack.output %1 arguments array<i64: 1> : !xnnpack.value<fp32, [2, 2]>
+}
+func.func @forward(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x2xf32>) {
+  %0 = backend.call @fewer() : () -> tensor<4xf32>
+  %1 = backend.call @perm(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = backend.call @pads(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = backend.call @image(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %4 = backend.call @rank(%x) : (tensor<4xf32>) -> tensor<2x2xf32>
+  func.return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x2xf32>
+}
