@@ -133,7 +133,8 @@ class _Packer:
                 return numbers.astype(np.float32)
             return _arranged(numbers.reshape(len(numbers), -1), form, 1, filler).astype(np.float32)
 
-        return self._once((key, form), key, arrange)
+        # By the numbers: a matrix may be restored with several scales.
+        return self._once((numbers.tobytes(), numbers.shape, form, filler), key, arrange)
 
     def _once(self, key: tuple[object, ...], name: str, make: Callable[[], Array]) -> GlobalOp:
         if key not in self.made:

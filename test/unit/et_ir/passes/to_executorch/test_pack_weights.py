@@ -128,6 +128,26 @@ def test_tables_of_odd_rows_with_a_scale_each(bits: int, columns: int, *, zeros:
     assert torch.equal(run(packed, x), module(x))
 
 
+def test_one_matrix_of_odd_rows_with_two_scales() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weight", torch.randint(-8, 8, (6, 7)).to(torch.int8))
+            self.register_buffer("small", torch.rand(6) + 0.01)
+            self.register_buffer("large", torch.rand(6) + 5)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            limits = 0, -8, 7, torch.int8
+            small = Q.dequantize_per_channel(self.weight, self.small, None, *limits)
+            return x + small, x + Q.dequantize_per_channel(self.weight, self.large, None, *limits)
+
+    module, x = Twice(), torch.zeros(6, 7)
+    packed = compiled(module, x, "1")
+    assert b"embedding_4bit" in packed
+    results = Runtime.get().load_program(packed).load_method("forward").execute([x])
+    assert all(torch.equal(torch.as_tensor(a), b) for a, b in zip(results, module(x), strict=True))
+
+
 @pytest.mark.parametrize("backend", [None, "xnnpack", "native"])
 @pytest.mark.parametrize("bits", [4, 8])
 def test_the_memory_report(bits: int, backend: str | None) -> None:
