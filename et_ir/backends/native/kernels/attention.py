@@ -93,6 +93,19 @@ class Attention:
         return [value for value in found if value not in made]
 
     @property
+    def added(self) -> list[SSAValue]:
+        """The operands of additions that the softmax reads, or that other such additions read.
+
+        A key with a mask of -inf there has no weight. What else is done to scores, such as a bound, may give it some.
+        """
+        found: list[SSAValue] = []
+        for op in reversed(self.pointwise):
+            if operator_name(op) != "add.Tensor" or float(op.arg("alpha")) != 1:
+                break
+            found[:0] = op.operands
+        return found
+
+    @property
     def inputs(self) -> list[SSAValue]:
         return [self.query, self.key, self.value, *self.beside]
 
@@ -301,9 +314,7 @@ class _Loops:
         b = self.b
         found = [
             self.buffers[operand]
-            for op in self.attention.pointwise
-            if operator_name(op) == "add.Tensor" and float(op.arg("alpha")) == 1
-            for operand in op.operands
+            for operand in self.attention.added
             if operand in self.buffers and self._masks_keys(operand)
         ]
         if not found:
@@ -647,21 +658,18 @@ def _reach(
 ) -> int | None:
     """How far beyond its own number a query reads keys, by constant masks that are added; None for all keys."""
     found: int | None = None
-    for op in attention.pointwise:
-        if operator_name(op) != "add.Tensor" or float(op.arg("alpha")) != 1:
+    for operand in attention.added:
+        array = constant_array(host, outside[operand]) if operand in outside else None
+        if array is None or array.ndim < 2 or array.shape[-2] != queries:
             continue
-        for operand in op.operands:
-            array = constant_array(host, outside[operand]) if operand in outside else None
-            if array is None or array.ndim < 2 or array.shape[-2] != queries:
-                continue
-            if array.shape[-1] != attention.shape[-1]:
-                continue
-            allowed = np.asarray(array > MASKED).reshape(-1, queries, attention.shape[-1])
-            # A query that reads no key gets what its scores are without regard to the mask.
-            if not allowed.any(axis=2).all():
-                continue
-            rows, columns = np.nonzero(allowed.any(axis=0))
-            reach = int((columns - rows).max())
-            if reach + 1 < attention.shape[-1]:
-                found = reach if found is None else min(found, reach)
+        if array.shape[-1] != attention.shape[-1]:
+            continue
+        allowed = np.asarray(array > MASKED).reshape(-1, queries, attention.shape[-1])
+        # A query that reads no key gets what its scores are without regard to the mask.
+        if not allowed.any(axis=2).all():
+            continue
+        rows, columns = np.nonzero(allowed.any(axis=0))
+        reach = int((columns - rows).max())
+        if reach + 1 < attention.shape[-1]:
+            found = reach if found is None else min(found, reach)
     return found

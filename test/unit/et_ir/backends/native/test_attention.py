@@ -182,6 +182,16 @@ def test_keys_that_a_mask_leaves(keys: int) -> None:
         np.testing.assert_allclose(found, module(q, k, v, masks[3]).numpy(), rtol=0, atol=2e-6)
 
 
+@pytest.mark.parametrize("queries", [1, 64])
+def test_bounds_of_masked_scores(queries: int) -> None:
+    """A key keeps some weight where scores are bounded after a mask is added, whether it is constant or not."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 2, queries, 8), torch.randn(1, 2, 300, 8), torch.randn(1, 2, 300, 8)
+    mask = torch.full((queries, 300), -inf).triu(20)
+    fused(lambda q, k, v, m: torch.softmax(torch.tanh((q @ k.mT + m) / 5) * 5, -1) @ v, q, k, v, mask)
+    fused(lambda q, k, v: torch.softmax(torch.tanh((q @ k.mT + mask) / 5) * 5, -1) @ v, q, k, v)
+
+
 class Block(nn.Module):
     """Projections whose results are read, and written, without transpositions."""
 
