@@ -378,10 +378,34 @@ def is_taken(op: SchemaOp) -> bool:
     indices = _rows(op).indices if lookup is None else [lookup.index]
     if not all(element_of(value) in (i32, i64) for value in indices):
         return False
+    if name in ("index.Tensor", "index_put") and not _broadcasts(op):
+        return False
     if name in ("index_put", "scatter_add"):
         adds = name == "scatter_add" or op.arg("accumulate")
         return not adds or element_of(op.operands[0]) != i1
     return True
+
+
+def _broadcasts(op: SchemaOp) -> bool:
+    """Whether it is known in which dimensions tensors of indices, and values for their places, are broadcast.
+
+    A size that is known at run time only may be 1 there, or another one than that of the places, which is an error.
+    """
+    rows = _rows(op)
+    given: Sequence[SSAValue | None] = op.arg("indices")
+    dims = [dim for dim, value in enumerate(given) if value is not None]
+    shapes = [shape_of(value) for value in rows.indices]
+    rank = max(map(len, shapes))
+    first = dims[0] if dims == list(range(dims[0], dims[-1] + 1)) else 0
+    broadcast = [(rows.sizes[first : first + rank], shape) for shape in shapes]
+    if operator_name(op) == "index_put":
+        places = [*rows.sizes, *shape_of(op.operands[0])[dims[-1] + 1 :]]
+        broadcast.append((places, shape_of(op.arg("values"))))
+    return all(
+        size in (1, of)
+        for sizes, shape in broadcast
+        for of, size in zip(reversed(sizes), reversed(shape), strict=False)
+    )
 
 
 def _rows(op: SchemaOp) -> _Rows:

@@ -231,6 +231,29 @@ def test_lookups_of_any_size(lookup: Lookup, name: str) -> None:
                 assert caught.value.code == Error.InvalidArgument
 
 
+@pytest.mark.parametrize("shape", [(7, 4), (4,)], ids=["rows", "a row"])
+def test_values_that_may_be_broadcast(shape: tuple[int, ...]) -> None:
+    """Values of a size that may be 1, or no size of the places, at run time: no kernel reads beyond them."""
+    dims = torch.export.Dim("places", min=1, max=9), torch.export.Dim("values", min=1, max=9)
+    columns = ({1: dims[0]}, None) if len(shape) == 1 else (None, {0: dims[0]})
+    inputs = torch.randn(9, 4), torch.arange(7), torch.randn(shape)
+    program = torch.export.export(
+        as_module(lambda x, i, y: torch.index_put(x, [i], y) * 2),
+        inputs,
+        dynamic_shapes=((*columns, {0: dims[1]}),),
+    )
+    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=SETS[:1]))
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    for size in (shape[0], 1):
+        given = *inputs[:2], torch.randn(size, *shape[1:])
+        found = np.array(method.execute([one.numpy() for one in given])[0])
+        np.testing.assert_allclose(found, (torch.index_put(given[0], [given[1]], given[2]) * 2).numpy())
+    with pytest.raises(ExecutorchError) as caught:
+        method.execute([one.numpy() for one in (*inputs[:2], torch.randn(3, *shape[1:]))])
+    assert caught.value.code == Error.InvalidArgument
+
+
 def test_a_lookup_in_no_rows() -> None:
     lookup = LOOKUPS["rows"]
     sizes = {0: torch.export.Dim("rows", min=0, max=9)}
