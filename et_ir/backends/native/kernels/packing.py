@@ -27,9 +27,28 @@ _MADE: Final[WeakValueDictionary[_Key, Blob]] = WeakValueDictionary()
 
 
 def source_key(form: str, sources: Sequence[Numbers]) -> _Key:
-    """What identifies a form of arrays that are in memory."""
-    places = ((one.__array_interface__["data"][0], one.shape, one.strides, one.dtype) for one in sources)
+    """What identifies a form of arrays that are in memory, as long as these live."""
+    places = (
+        (_owner(one), one.__array_interface__["data"][0], one.shape, one.strides, one.dtype)
+        for one in sources
+    )
     return form, *places
+
+
+def _owner(array: Numbers) -> int:
+    """The identity of the object that has the memory of an array.
+
+    It is another one for weights that were changed in place and exported again, at the same address.
+    """
+    owner: object = array
+    while True:
+        # Views of numpy have a base, those of Python an object.
+        outer: object = getattr(owner, "base", None)
+        if outer is None:
+            outer = getattr(owner, "obj", None)
+        if outer is None:
+            return id(owner)
+        owner = outer
 
 
 def packed_blob(form: str, sources: Sequence[Numbers], pack: Callable[..., Numbers]) -> Blob:

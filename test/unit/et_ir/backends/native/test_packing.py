@@ -7,8 +7,10 @@ import hashlib
 import tracemalloc
 
 import numpy as np
+import torch
 
 from et_ir.backends.native.kernels.packing import as_is, packed_blob
+from et_ir.data.tensors import blob_of_tensor
 
 
 def test_large_constants_are_shared_and_not_kept() -> None:
@@ -39,6 +41,18 @@ def test_sources_live_as_long_as_what_is_made_of_them() -> None:
         other = packed_blob("turned", [np.full(1 << 20, 2.0 + number, np.float32)], np.flip)
         assert bytes(other.view()[:4]) == np.float32(2.0 + number).tobytes()
     assert bytes(made.view()[:4]) == np.float32(1).tobytes()
+
+
+def test_weights_that_are_changed_in_place() -> None:
+    """Those of a program that is exported after a step of training have the name of their own bytes."""
+    weights = torch.zeros(1 << 16)
+    old = blob_of_tensor("weights", weights)
+    made = packed_blob("turned", [np.frombuffer(old.view(), np.float32)], np.flip)
+    assert packed_blob("turned", [np.frombuffer(old.view(), np.float32)], np.flip) is made
+    weights += 1
+    new = blob_of_tensor("weights", weights)
+    other = packed_blob("turned", [np.frombuffer(new.view(), np.float32)], np.flip)
+    assert other.sha256 == hashlib.sha256(other.view()).hexdigest() != made.sha256
 
 
 def test_small_constants_are_not_shared() -> None:
