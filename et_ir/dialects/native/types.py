@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import prod
+from math import copysign, inf, prod
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -39,8 +39,12 @@ def memref_type(value: SSAValue) -> MemRefType[Attribute]:
 
 
 def float_splat(type: VectorType[Attribute], number: float) -> DenseIntOrFPElementsAttr:
-    """A constant vector of floats whose elements are all `number`."""
-    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[AnyFloat]", type), [number])
+    """A constant vector of floats whose elements are all `number`, or infinite where that is too large for them."""
+    floats = cast("VectorType[AnyFloat]", type)
+    try:
+        return DenseIntOrFPElementsAttr.from_list(floats, [number])
+    except OverflowError:
+        return DenseIntOrFPElementsAttr.from_list(floats, [copysign(inf, number)])
 
 
 def integer_splat(type: VectorType[Attribute], number: int) -> DenseIntOrFPElementsAttr:

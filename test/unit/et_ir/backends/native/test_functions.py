@@ -143,6 +143,20 @@ def test_pointwise(function: str) -> None:
     check(POINTWISE[function], torch.randn(5, 37) * 2)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x: x * 1e39 + 1, id="factor"),
+        pytest.param(lambda x: x - 1e300, id="term"),
+        pytest.param(lambda x: (x < 1e300) | (x > 1), id="bound"),
+        pytest.param(lambda x: (x.abs() + 1) ** -1e39, id="exponent"),
+    ],
+)
+def test_numbers_beyond_the_largest_float(function: Callable[..., torch.Tensor]) -> None:
+    """They are infinite, as torch has them."""
+    check(function, torch.linspace(-3, 3, 19))
+
+
 def test_pointwise_after_a_product() -> None:
     torch.manual_seed(0)
     layer = torch.nn.Linear(9, 37)
