@@ -306,7 +306,8 @@ def _filters(host: Host, filters: Array, shape: _Shape) -> Operand:
                 b.store(value, u, [place, panel, channel, 0])
 
     blob = panels_blob(host, filters.transpose(2, 3, 1, 0))
-    key = f"winograd {shape.algorithm.pixels} {blob.sha256}"
+    # With the sizes, as filters of other sizes may have the same bytes.
+    key = f"winograd {sizes} {blob.sha256}"
     made = host.derived(key, prod(sizes), "winograd_filters", [source], sizes, build, shape.algorithm.pixels)
     return Operand(made, [shape.places * panels, channels, PANEL], fixed=[2])
 

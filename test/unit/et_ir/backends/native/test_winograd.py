@@ -95,3 +95,22 @@ def test_choice(channels: int, pixels: int, form: str) -> None:
 
 def test_steps_of_two_have_no_other_algorithm() -> None:
     check(nn.Conv2d(32, 32, 3, stride=2, padding=1), torch.randn(1, 32, 9, 9), tolerance=1e-5)
+
+
+class TwoShapes(nn.Module):
+    """Filters from 32 to 16 channels and from 16 to 32, whose panels have the same bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        numbers = torch.randn(9 * 32 * 16) / 20
+        narrow = numbers.view(3, 3, 32, 16).permute(3, 2, 0, 1)
+        wide = numbers.view(2, 3, 3, 16, 16).permute(0, 4, 3, 1, 2).reshape(32, 16, 3, 3)
+        self.narrow, self.wide = (nn.Parameter(one.contiguous()) for one in (narrow, wide))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.conv2d(nn.functional.conv2d(x, self.narrow, padding=1), self.wide, padding=1)
+
+
+def test_filters_of_the_same_bytes() -> None:
+    torch.manual_seed(0)
+    check(TwoShapes().eval(), torch.randn(1, 32, 24, 24), algorithm="winograd_2", tolerance=1e-5)
