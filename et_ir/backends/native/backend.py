@@ -132,7 +132,10 @@ class NativeBackend(BackendDetails):
         mapping = DelegateMappingBuilder(generated_identifiers=True)
         kernels = [op for op in method.body.block.ops if isinstance(op, KernelOp)]
         for number, op in enumerate(kernels):
-            mapping.insert_delegate_mapping_entry(list(op.body.walk()))
+            # Kernels within a kernel have the location of their last op, which would come before the others.
+            mapping.insert_delegate_mapping_entry(
+                [one for one in op.body.walk() if not isinstance(one, KernelOp)]
+            )
             work = kernel_work(op)
             if work is not None:
                 read, written, flops = work
