@@ -1,4 +1,4 @@
-"""A bar or a spinner on standard error for what takes longer than a second."""
+"""Bars and spinners for what takes longer than a second."""
 
 from __future__ import annotations
 
