@@ -23,7 +23,7 @@ __all__ = ["CONSTANT_ALIGNMENT", "MAGIC_AT", "GraphBlob", "decode_graph", "pack_
 
 MAGIC_AT: Final = 4
 CONSTANT_ALIGNMENT: Final = 16
-"""Of the graph, and of constants, in bytes."""
+"""Alignment of the graph, and of constants, in bytes."""
 
 _HEADER: Final = Struct("<I4sHIIIQ")
 _HINT: Final = "the blob may be cut short"

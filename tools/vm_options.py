@@ -214,6 +214,11 @@ def _tolerance(text: str) -> float:
     return value
 
 
+def _add_limits(parser: CommandParser) -> None:
+    for name, summary in LIMITS.items():
+        parser.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
+
+
 def _add_run_options(parser: CommandParser) -> None:
     parser.add_argument("--method", metavar="NAME", help="default: forward, or the only method")
     parser.add_argument("--input", **INPUT)
@@ -235,8 +240,7 @@ def _add_run_options(parser: CommandParser) -> None:
         "--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors"
     )
     parser.add_argument("--instruction-limit", **INSTRUCTION_LIMIT)
-    for name, summary in LIMITS.items():
-        parser.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
+    _add_limits(parser)
     parser.add_argument("--wide", **WIDE)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -272,8 +276,7 @@ def _add_debug_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--poison", action="store_true", help="overwrite dead memory, to expose lifetime errors"
     )
-    for name, summary in LIMITS.items():
-        parser.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
+    _add_limits(parser)
 
 
 def _add_profile_options(parser: CommandParser) -> None:
@@ -338,8 +341,7 @@ def _add_profile_options(parser: CommandParser) -> None:
     parser.add_argument("--load", **LOAD)
     parser.add_argument("--native", **NATIVE)
     parser.add_argument("--threads", **THREADS)
-    for name, summary in LIMITS.items():
-        parser.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
+    _add_limits(parser)
     parser.add_argument("--wide", **WIDE)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -525,8 +527,7 @@ def _add_verify_options(parser: CommandParser) -> None:
     )
     parser.add_argument("--data", **DATA)
     parser.add_argument("--instruction-limit", **INSTRUCTION_LIMIT)
-    for name, summary in LIMITS.items():
-        parser.add_argument(f"--{name}", type=positive_number, metavar="N", help=summary)
+    _add_limits(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

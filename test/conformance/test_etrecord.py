@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of stock about itself
 
 DISTANCES = ("MSE", "L1", "SNR")
 HERE = next(name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags))
-"""What code for this machine is compiled for."""
+"""Instruction set of this machine."""
 HIDDEN = ["debug_data", "raw"]
 """Columns of arrays, which test_etdump compares."""
 

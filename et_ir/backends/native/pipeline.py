@@ -193,9 +193,11 @@ def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Ex
     for name, made in loops.items():
         target = _target(name, made)
         keys[name] = (target, mark, code_of(made.module.body.block))
-        if _LISTENER.get() is None and keys[name] in _OBJECTS:
+        # Asked once: another thread that compiles may drop it.
+        known = _OBJECTS.get(keys[name]) if _LISTENER.get() is None else None
+        if known is not None:
             objects[name] = Future()
-            objects[name].set_result(_OBJECTS[keys[name]])
+            objects[name].set_result(known)
             continue
         _reached("loops", target, made.module)
         for one in machine_passes(target.lanes):

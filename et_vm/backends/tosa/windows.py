@@ -24,7 +24,7 @@ _MOST_EXACT: Final = 1 << 24
 _BLOCK: Final = 1 << 15
 """Elements of a depthwise convolution that are computed at a time."""
 _MOST_DISTANCE: Final = 255
-"""Of an 8-bit integer from a zero point."""
+"""Largest distance of an 8-bit integer from a zero point."""
 
 
 def _sums(

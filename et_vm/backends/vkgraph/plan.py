@@ -25,7 +25,7 @@ __all__ = ["METHOD", "Composite", "Plan", "Scalar", "integers_of", "misfit", "nu
 
 METHOD: Final = "forward"
 ALIGNMENT: Final = 64
-"""Of tensors in the arena, in bytes."""
+"""Alignment of tensors in the arena, in bytes."""
 _ARENA: Final = 1
 
 Scalar = bool | int | float | str | None

@@ -21,7 +21,7 @@ __all__ = ["QUANTIZED"]
 
 _LEAST, _MOST = -128, 127
 _NIBBLE_OFFSET: Final = 8
-"""What is added to signed 4-bit numbers for their nibbles to be positive."""
+"""Offset that makes the nibbles of signed 4-bit numbers positive."""
 
 
 def _array(plan: Plan, register: int, rank: int) -> Array:

@@ -344,7 +344,7 @@ _ANY_SIZE: Final = frozenset(
         "scatter_add",
     }
 )
-"""Those of them whose sizes may be known at run time only."""
+"""Operators of `GATHERS` and `SCATTERS` whose sizes may be known at run time only."""
 
 
 def is_taken(op: SchemaOp) -> bool:

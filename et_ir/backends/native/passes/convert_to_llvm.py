@@ -961,7 +961,7 @@ _CONVERSIONS: Final[dict[type[Operation], Callable[[_Conversion, Any], None]]] =
     ReturnOp: _Conversion.end,
     SelectOp: _Conversion.selection,
 }
-"""What converts each op, by its class: to compare the classes one after the other takes longer than the rest."""
+"""Conversions of ops by their class: to compare the classes one after the other takes longer than the rest."""
 
 
 def _parts(index: SSAValue) -> tuple[SSAValue | None, int]:

@@ -485,7 +485,7 @@ _LOWERINGS: Final[dict[type[Operation], Callable[[_Lowering, Any], None]]] = {
     OuterProductOp: _Lowering.outer_product,
     StridedLoadOp: _Lowering.column_load,
 }
-"""What lowers each op of vectors that is not elementwise, by its class."""
+"""Lowerings of the ops of vectors that are not elementwise, by their class."""
 
 _ALWAYS_LOWERED: Final = (ConcatOp, OuterProductOp, StridedLoadOp, vector.ExtractOp)
 """Ops that the next level lacks."""
