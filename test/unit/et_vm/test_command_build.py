@@ -4,8 +4,8 @@ import pytest
 from vm_commands import add, run
 
 from et_schema.scalar_type import ScalarType
-from et_tools.et_vm import BUILD_TARGETS
 from et_tools.exit_codes import ExitCode
+from et_tools.vm_options import BUILD_TARGETS
 from et_vm.micro.compilers import TARGETS
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import CDLL, CFUNCTYPE, c_int64, c_void_p, cast
+from ctypes import CFUNCTYPE, c_int, c_int64, c_void_p, cast, memset, string_at
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from native_blobs import blob, here, program, tensor
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
+from et_vm.backends.native import threads as native_threads
 from et_vm.backends.native.backend import NativeBackend
 from et_vm.backends.native.elf import load_object, machine_of
 from et_vm.backends.native.threads import REST, Code, ThreadPool
@@ -115,28 +117,50 @@ def test_threads_rest_between_calls() -> None:
     assert time.process_time() - before < 0.1
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor")
-def test_threads_leave_the_processor_of_the_caller() -> None:
-    """A thread moves that is to work where the caller does."""
-    found: dict[int, int] = {}
-    getcpu = CDLL(None).sched_getcpu
+def test_threads_leave_the_processor_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that is to work where its caller does leaves that processor, and may run on all of them afterwards.
 
-    @CFUNCTYPE(None, c_void_p, c_void_p, c_int64, c_int64)
-    def where(context: int, pointers: int, thread: int, threads: int) -> None:
-        found[thread] = getcpu()
+    Where the scheduler puts threads depends on what else the machine does: the test says where they are, and sees what
+    they ask for.
+    """
+    places, asked = {"caller": 0, "thread": 0}, list[set[int]]()
+    caller = threading.get_ident()
 
-    pool, code = ThreadPool(), loaded()
+    @CFUNCTYPE(c_int)
+    def getcpu() -> int:
+        return places["caller" if threading.get_ident() == caller else "thread"]
+
+    @CFUNCTYPE(c_int, c_int, c_int64, c_void_p)
+    def getaffinity(process: int, size: int, mask: int) -> int:
+        memset(mask, 0, size)
+        memset(mask, 0b111, 1)
+        return 0
+
+    @CFUNCTYPE(c_int, c_int, c_int64, c_void_p)
+    def setaffinity(process: int, size: int, mask: int) -> int:
+        bits = int.from_bytes(string_at(mask, size), "little")
+        asked.append({place for place in range(8 * size) if bits >> place & 1})
+        return 0
+
+    fakes = {"sched_getcpu": getcpu, "sched_getaffinity": getaffinity, "sched_setaffinity": setaffinity}
+    known = native_threads.function_address
+
+    def address(name: str) -> int:
+        return cast(fakes[name], c_void_p).value or 0 if name in fakes else known(name)
+
+    monkeypatch.setattr(native_threads, "function_address", address)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    pool = ThreadPool()
     assert calls(pool, 2) == [0, 1]
-    allowed = os.sched_getaffinity(0)
-    try:
-        for processor in sorted(allowed):
-            os.sched_setaffinity(0, {processor})
-            pool.run(code, cast(where, c_void_p).value or 0, 0, 0, 2)
-            assert found[0] == processor
-            assert found[1] in allowed - {processor}
-            os.sched_setaffinity(0, allowed)
-    finally:
-        os.sched_setaffinity(0, allowed)
+    assert asked == [{1, 2}, {0, 1, 2}]
+    asked.clear()
+    places["caller"] = places["thread"] = 2
+    assert calls(pool, 2) == [0, 1]
+    assert asked == [{0, 1}, {0, 1, 2}]
+    asked.clear()
+    places["thread"] = 1
+    assert calls(pool, 2) == [0, 1]
+    assert asked == []
 
 
 def test_a_pool_in_use() -> None:
