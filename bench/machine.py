@@ -25,7 +25,7 @@ PART = 1 << 28
 
 def best_instruction_set() -> str:
     """The most capable instruction set that the compiler knows and this machine has."""
-    from et_ir.backends.native.object_code import INSTRUCTION_SETS
+    from et_ir.codegen.object_code import INSTRUCTION_SETS
 
     features = cpu_features()
     return next(name for name, one in INSTRUCTION_SETS.items() if features.issuperset(one.cpu_flags))
@@ -118,7 +118,7 @@ end:
 @cache
 def _loaded(loop: Callable[[int], str]) -> LoadedObject:
     """A loop as machine code."""
-    from et_ir.backends.native.object_code import INSTRUCTION_SETS, object_code
+    from et_ir.codegen.object_code import INSTRUCTION_SETS, object_code
 
     target = INSTRUCTION_SETS[best_instruction_set()]
     number = machine()
@@ -153,7 +153,7 @@ def multiply_adds(threads: int) -> Callable[[], object]:
 
 def operations(threads: int) -> int:
     """Floating-point operations of a run: two for each multiply-add."""
-    from et_ir.backends.native.object_code import INSTRUCTION_SETS
+    from et_ir.codegen.object_code import INSTRUCTION_SETS
 
     return 2 * threads * TURNS * ACCUMULATORS * INSTRUCTION_SETS[best_instruction_set()].lanes
 

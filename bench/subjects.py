@@ -104,7 +104,7 @@ def compile_native(program: torch.export.ExportedProgram) -> bytes:
     """Our compiler with the native backend, for the instruction set of this machine."""
     from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
     from et_ir.backends.native import NativePartitioner
-    from et_ir.backends.native.object_code import INSTRUCTION_SETS
+    from et_ir.codegen.object_code import INSTRUCTION_SETS
     from et_vm.backends.native.cpu import cpu_features
 
     features = cpu_features()

@@ -36,7 +36,7 @@ STAGES = {
     "backend": "Delegation",
     "et_ir.backends.tosa.passes": "TOSA: the `tosa` backend",
     "raising": "From `executorch` back to `edge`",
-    "et_ir.backends.native.passes": "Machine code: the `native` backend",
+    "et_ir.codegen.passes": "Machine code: the code generator of the `native`, `freestanding` and `vulkan` backends",
     "et_ir.backends.vulkan.passes": "Compute shaders: the `vulkan` backend",
     "et_ir.backends.freestanding": "Machine code without a runtime",
     "to_executorch": "From `edge` to `executorch`",

@@ -18,7 +18,7 @@ from et_tools.output import write_stdout
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from et_ir.backends.native.object_code import InstructionSet
+    from et_ir.codegen.object_code import InstructionSet
     from et_ir.driver.kept import KeptOperators
 
 __all__ = ["Freestanding", "chosen_freestanding"]

@@ -17,7 +17,7 @@ from et_tools.output import write_stdout
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from et_ir.backends.native.object_code import InstructionSet
+    from et_ir.codegen.object_code import InstructionSet
 
 __all__ = ["MachineCode", "chosen_machine_code"]
 
@@ -47,7 +47,7 @@ class MachineCode:
             with observed_shaders(self._printed):
                 yield
             return
-        from et_ir.backends.native.pipeline import observed
+        from et_ir.codegen.pipeline import observed
 
         with observed(self._reached):
             yield
@@ -70,7 +70,7 @@ class MachineCode:
 
     def _reached(self, level: str, target: InstructionSet, module: ModuleOp) -> None:
         if level == "llvm" and self.level == "asm":
-            from et_ir.backends.native.object_code import assembly
+            from et_ir.codegen.object_code import assembly
 
             self.texts.append(f"# {target.name}\n{assembly(module, target)}")
         elif level == self.level:

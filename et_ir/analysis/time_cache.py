@@ -85,8 +85,8 @@ class TimeCache:
             _LOG.warning("%s %s is not written: %s", self._purpose, path, error)
 
 
-def source_digest(package: str, version: str = "") -> str:
-    """A hash of the modules of a package and the versions of their dependencies."""
+def source_digest(*packages: str, version: str = "") -> str:
+    """A hash of the modules of packages, those within them included, and of the version of what they depend on."""
     digest = sha256(version.encode())
 
     def add(folder: Traversable) -> None:
@@ -96,7 +96,8 @@ def source_digest(package: str, version: str = "") -> str:
             elif one.name.endswith((".py", ".ll")):
                 digest.update(one.read_bytes())
 
-    add(files(package))
+    for package in packages:
+        add(files(package))
     return digest.hexdigest()
 
 

@@ -209,8 +209,8 @@ def _key(program: ModuleOp, forms: Sequence[_Form]) -> str:
 @cache
 def _place() -> str:
     versions = [f"{name} {_version(name)}" for name in _PACKAGES]
-    sources = [source_digest("et_ir.backends"), source_digest("et_vm.backends")]
-    return " ".join([*versions, *sources, processor_digest()])
+    sources = source_digest("et_ir.codegen", "et_ir.backends", "et_vm.backends")
+    return " ".join([*versions, sources, processor_digest()])
 
 
 def _version(name: str) -> str:

@@ -13,7 +13,7 @@ from whole_copies import whole_copies
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.targets.lookup import DEFAULT
 from et_schema.pte import read_pte
 from et_vm.backends.native.cpu import cpu_features

@@ -17,8 +17,8 @@ from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.etrecord import parse_etrecord
 from et_schema.errors import InvalidFile
 from et_vm.backends.native.cpu import cpu_features

@@ -12,7 +12,7 @@ from example_models import Model
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 

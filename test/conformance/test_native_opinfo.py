@@ -22,7 +22,7 @@ from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.frontend import UnsupportedProgram
 from et_schema.errors import ExecutorchError
 from et_vm.backends.native.cpu import cpu_features

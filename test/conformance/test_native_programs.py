@@ -23,7 +23,7 @@ from xnnpack_programs import PROGRAMS
 
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 

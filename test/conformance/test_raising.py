@@ -18,8 +18,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from et_ir import ExecutorchBackendConfig, raise_program, to_edge
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 

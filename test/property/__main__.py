@@ -60,7 +60,7 @@ def checks_of(
     """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed, what
     `backend` takes is delegated to it, and it is compiled for the processor `freestanding`.
     """
-    from et_ir.backends.native.object_code import INSTRUCTION_SETS
+    from et_ir.codegen.object_code import INSTRUCTION_SETS
     from et_vm.backends.native.cpu import cpu_features
     from property.check import Checks
 

@@ -39,14 +39,14 @@ from et_ir.backends.freestanding.whole_program import (
     WholeProgramPartitioner,
     whole_program,
 )
-from et_ir.backends.native.kernels.host import Packed
-from et_ir.backends.native.object_code import InstructionSet, llvm_text, llvmlite, target_machine
-from et_ir.backends.native.passes.convert_to_llvm import ConvertToLlvmPass
-from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
-from et_ir.backends.native.passes.expand_math import ExpandMathPass
-from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
-from et_ir.backends.native.passes.plan_buffers import plan_buffers
-from et_ir.backends.native.pipeline import make_kernels
+from et_ir.codegen.kernels.host import Packed
+from et_ir.codegen.object_code import InstructionSet, llvm_text, llvmlite, target_machine
+from et_ir.codegen.passes.convert_to_llvm import ConvertToLlvmPass
+from et_ir.codegen.passes.convert_to_loops import Loops, loops_of
+from et_ir.codegen.passes.expand_math import ExpandMathPass
+from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
+from et_ir.codegen.passes.plan_buffers import plan_buffers
+from et_ir.codegen.pipeline import make_kernels
 from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.program import Globals

@@ -22,7 +22,7 @@ from et_ir.backends.freestanding.schedule import (
     State,
     Step,
 )
-from et_ir.backends.native.passes.convert_to_llvm import REPORT
+from et_ir.codegen.passes.convert_to_llvm import REPORT
 from et_ir.data import Blob
 
 __all__ = ["Program", "constant_text", "entry_text", "report_text", "reset_function", "reset_text"]

@@ -16,8 +16,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint
 
-from et_ir.backends.native.forms import VIEWS
-from et_ir.backends.native.kernels.pointwise_rules import operator_name
+from et_ir.codegen.forms import VIEWS
+from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite

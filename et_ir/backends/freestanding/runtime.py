@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from et_ir.backends.native.object_code import InstructionSet
+from et_ir.codegen.object_code import InstructionSet
 
 __all__ = ["missing_function", "runtime_function", "runtime_text"]
 

@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.native.partitioner import NativePartitioner, NativeSupport
+from et_ir.backends.native.partitioner import NativePartitioner
+from et_ir.codegen.support import KernelSupport
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
 from et_ir.dialects.program import LoadOp, StoreOp
@@ -33,14 +34,14 @@ class UnsupportedProgram(PassReport):
     """A program that needs more than a freestanding object has."""
 
 
-class _Support(NativeSupport):
+class _Support(KernelSupport):
     takes_updates = True
 
 
 class WholeProgramPartitioner(NativePartitioner):
     """Takes all that there are kernels for, also where it only moves elements, and updates of state."""
 
-    def support(self, method: FuncOp) -> NativeSupport:
+    def support(self, method: FuncOp) -> KernelSupport:
         return _Support(method, frozenset(), frozenset())
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:

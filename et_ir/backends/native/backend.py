@@ -10,14 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
-from et_ir.backends.native.kernel_work import kernel_work
-from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
-from et_ir.backends.native.passes.fuse_bands import CACHE
-from et_ir.backends.native.passes.plan_buffers import ALIGNMENT
-from et_ir.backends.native.pipeline import Memory, compile_partition
-from et_ir.backends.native.sizes import Known, Size, shape_of
 from et_ir.backends.native.tuning import add_times, sets_here
 from et_ir.backends.nested import NestedProgramBackend
+from et_ir.codegen.kernel_work import kernel_work
+from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
+from et_ir.codegen.passes.fuse_bands import CACHE
+from et_ir.codegen.passes.plan_buffers import ALIGNMENT
+from et_ir.codegen.pipeline import Memory, compile_partition
+from et_ir.codegen.sizes import Known, Size, shape_of
 from et_ir.delegation.backends_by_name import make_partitioner
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult

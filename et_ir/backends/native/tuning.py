@@ -26,9 +26,9 @@ from xdsl.printer import Printer
 
 from et_ir.analysis.choices import explained
 from et_ir.analysis.time_cache import TimeCache, Times, processor_digest, source_digest
-from et_ir.backends.native.object_code import INSTRUCTION_SETS, InstructionSet
-from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS, has_choice, set_seconds
-from et_ir.backends.native.pipeline import observed
+from et_ir.codegen.object_code import INSTRUCTION_SETS, InstructionSet
+from et_ir.codegen.passes.choose_algorithms import ALGORITHMS, has_choice, set_seconds
+from et_ir.codegen.pipeline import observed
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.dialects.native import KernelOp
@@ -192,7 +192,7 @@ def _place() -> str:
 
 def _compiler() -> str:
     """A hash of the backend's modules, and the version of LLVM."""
-    return source_digest("et_ir.backends.native", version("llvmlite"))
+    return source_digest("et_ir.codegen", "et_ir.backends.native", version=version("llvmlite"))
 
 
 def _processor() -> str:

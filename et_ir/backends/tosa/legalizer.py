@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from et_ir.backends.orders import straight
+from et_ir.analysis.dim_orders import straight
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type

@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, f16, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 
-from et_ir.backends.native.elements import nbytes
 from et_ir.backends.vulkan.binary import encode_shader
 from et_ir.backends.vulkan.pipeline import Shaders, shaders_of
+from et_ir.codegen.elements import nbytes
 from et_ir.data import Blob
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.details import BackendDetails, PreprocessResult

@@ -9,10 +9,10 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
-from et_ir.backends.native.forms import is_view
-from et_ir.backends.native.kernels.pointwise_rules import operator_name
-from et_ir.backends.native.partitioner import KEPT, NativeSupport, is_kept
 from et_ir.backends.vulkan.backend import STORAGE_SPEC, SpirvBackend
+from et_ir.codegen.forms import is_view
+from et_ir.codegen.kernels.pointwise_rules import operator_name
+from et_ir.codegen.support import KEPT, KernelSupport, is_kept
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
@@ -32,13 +32,13 @@ _STORAGES: Final = ("f32", "f16")
 
 
 class VulkanSupport(OperatorSupport):
-    """Ops on tensors of static shape for which the native backend has loops."""
+    """Ops on tensors of static shape for which the code generator has loops."""
 
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
-        self._native = NativeSupport(method, only, without)
+        self._kernels = KernelSupport(method, only, without)
 
     def refusal(self, op: Operation) -> Diagnostic | None:
-        found = self._native.refusal(op)
+        found = self._kernels.refusal(op)
         if found is not None or not isinstance(op, SchemaOp):
             return found
         restored = any(isinstance(operand.owner, DEQUANTIZE) for operand in op.operands)

@@ -14,14 +14,14 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from et_ir.backends.native.object_code import InstructionSet
-from et_ir.backends.native.passes.convert_to_loops import Loops, loops_of
-from et_ir.backends.native.passes.expand_math import ExpandMathPass
-from et_ir.backends.native.passes.lower_vectors import LowerVectorsPass
-from et_ir.backends.native.passes.plan_buffers import plan_buffers
-from et_ir.backends.native.pipeline import make_kernels
 from et_ir.backends.vulkan.passes.convert_to_spirv import ConvertToSpirvPass
 from et_ir.backends.vulkan.passes.split_parallel_loops import SplitParallelLoopsPass
+from et_ir.codegen.object_code import InstructionSet
+from et_ir.codegen.passes.convert_to_loops import Loops, loops_of
+from et_ir.codegen.passes.expand_math import ExpandMathPass
+from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
+from et_ir.codegen.passes.plan_buffers import plan_buffers
+from et_ir.codegen.pipeline import make_kernels
 from et_ir.dialects.native import KERNEL
 from et_ir.dialects.native.types import memref_type
 from et_schema.vulkan import ALIGNMENT

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.analysis.dim_orders import Order, in_order, step, straight
 from et_ir.analysis.integer_operations import (
     integer_operations,
     is_quantized_constant,
@@ -32,7 +33,6 @@ from et_ir.analysis.quantization import (
     dequantized,
     quantization_of,
 )
-from et_ir.backends.orders import Order, in_order, step, straight
 from et_ir.backends.xnnpack.constants import DATATYPES, PLACES, Array, array_blob, constant_array, is_constant
 from et_ir.backends.xnnpack.dynamic import dynamic_layers, is_4_bits
 from et_ir.backends.xnnpack.graph import GraphBuilder, ValueType

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
-from et_ir.backends.orders import Order, straight
+from et_ir.analysis.dim_orders import Order, straight
 from et_ir.backends.xnnpack.constants import array_blob
 from et_ir.data import Blob
 from et_ir.dialects.backend import LoweredOp, NamedDataOp

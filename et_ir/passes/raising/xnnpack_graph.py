@@ -9,7 +9,7 @@ from typing import Final, cast
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, TensorType, f16, f32, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from et_ir.backends.orders import Order
+from et_ir.analysis.dim_orders import Order
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.backends.orders import Order, straight
+from et_ir.analysis.dim_orders import Order, straight
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.passes.raising.xnnpack_rows import quantized_image, quantized_rows
 from et_schema import xnnpack_graph as schema

@@ -24,8 +24,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from et_ir.analysis.dim_orders import straight
 from et_ir.analysis.quantization import QUANTIZE, dequantized, quantization_of
-from et_ir.backends.orders import straight
 from et_ir.backends.tosa.integers import Integers
 from et_ir.backends.tosa.legalizer import Legalizer, is_tosa, memory_order
 from et_ir.backends.tosa.rules import RULES

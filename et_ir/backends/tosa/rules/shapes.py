@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from xdsl.ir import SSAValue
 
-from et_ir.backends.orders import straight
+from et_ir.analysis.dim_orders import straight
 from et_ir.backends.tosa.legalizer import CannotLegalize, Legalizer
 from et_ir.backends.tosa.rules.rule import Rule, axis
 from et_ir.dialects.schema import SchemaOp

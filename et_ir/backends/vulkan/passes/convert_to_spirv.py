@@ -33,7 +33,6 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.backends.native.elements import width_of
 from et_ir.backends.vulkan.dispatches import Specialized, parallel_loop, refused, replace_calls
 from et_ir.backends.vulkan.instructions import (
     ARITH_PREDICATES,
@@ -47,6 +46,7 @@ from et_ir.backends.vulkan.instructions import (
     STORED,
     WIDTHS,
 )
+from et_ir.codegen.elements import width_of
 from et_ir.dialects.native import CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.spirv import (

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 from xdsl.ir import SSAValue
 
-from et_ir.backends.orders import Order, straight
+from et_ir.analysis.dim_orders import Order, straight
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.prelu import find_prelu
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of

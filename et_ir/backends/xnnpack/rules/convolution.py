@@ -6,7 +6,7 @@ from typing import Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.orders import NHWC
+from et_ir.analysis.dim_orders import NHWC
 from et_ir.backends.xnnpack.constants import Array
 from et_ir.backends.xnnpack.rules.rule import Rule, numbers, refuse_variable, shape_of
 from et_ir.backends.xnnpack.translation import Translation

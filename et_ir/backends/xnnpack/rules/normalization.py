@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from xdsl.ir import SSAValue
 
-from et_ir.backends.orders import in_order
+from et_ir.analysis.dim_orders import in_order
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.rules.products import rows_with_last
 from et_ir.backends.xnnpack.rules.rule import Rule, shape_of

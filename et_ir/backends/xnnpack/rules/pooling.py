@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from et_ir.backends.orders import NHWC, in_order
+from et_ir.analysis.dim_orders import NHWC, in_order
 from et_ir.backends.xnnpack.rules.rule import Rule, numbers, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.diagnostics import Diagnostic

@@ -6,7 +6,7 @@ from typing import Final
 
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.backends.orders import Order, straight
+from et_ir.analysis.dim_orders import Order, straight
 from et_ir.backends.xnnpack.constants import Array, is_constant
 from et_ir.backends.xnnpack.rules.rule import Rule, refuse_variable, shape_of
 from et_ir.backends.xnnpack.translation import Translation

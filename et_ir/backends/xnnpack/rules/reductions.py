@@ -8,7 +8,7 @@ from typing import Final
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from et_ir.backends.orders import NHWC, Order, in_order, straight
+from et_ir.analysis.dim_orders import NHWC, Order, in_order, straight
 from et_ir.backends.xnnpack.rules.pooling import KEEP_DIMS
 from et_ir.backends.xnnpack.rules.products import rows_with_last
 from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from xdsl.ir import SSAValue
 
-from et_ir.backends.orders import Order, in_order, permuted_order, reshaped_order, straight
+from et_ir.analysis.dim_orders import Order, in_order, permuted_order, reshaped_order, straight
 from et_ir.backends.xnnpack.constants import is_constant
 from et_ir.backends.xnnpack.rules.arithmetic import common_order, operand
 from et_ir.backends.xnnpack.rules.rule import Rule, axis, shape_of

@@ -10,8 +10,8 @@ import pytest
 from random_quantized import Array, Values, check, random_program
 
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import EdgeProgramManager
 from et_vm.backends.native.cpu import cpu_features

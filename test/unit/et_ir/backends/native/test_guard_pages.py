@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_vm.backends.native.cpu import cpu_features
 
 SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]

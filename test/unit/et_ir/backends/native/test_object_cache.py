@@ -11,8 +11,8 @@ import torch
 from native_modules import compiled, run
 from torch import nn
 
-from et_ir.backends.native import pipeline
-from et_ir.backends.native.object_code import object_code
+from et_ir.codegen import pipeline
+from et_ir.codegen.object_code import object_code
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from torch import nn
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from et_ir.backends.native.object_code import InstructionSet
-from et_ir.backends.native.pipeline import observed
+from et_ir.codegen.object_code import InstructionSet
+from et_ir.codegen.pipeline import observed
 
 
 def shared(module: nn.Module, *arguments: torch.Tensor) -> int:

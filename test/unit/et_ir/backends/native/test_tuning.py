@@ -16,7 +16,7 @@ from torch import nn
 
 from et_ir.analysis.choices import Choice, ExplainingContext, explained
 from et_ir.backends.native import NativePartitioner, tuning
-from et_ir.backends.native.passes.choose_algorithms import ALGORITHMS
+from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
 from et_ir.delegation.backends_by_name import make_partitioner
 from et_vm.backends.native.timing import kernel_times
 

@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from et_ir import raise_program
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.data import Blob
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.program import GetOp, Globals

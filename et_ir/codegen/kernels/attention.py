@@ -1,0 +1,675 @@
+"""Attention kernels: softmax(q kᵀ) v, without the matrix of scores.
+
+A tile of rows of queries goes by blocks of keys. Its scores of a block, their exponentials, and the sums so far of
+these and of the values that they weigh are all that there is of them, and stay in the first cache. What is known after
+a block is scaled when the next one has a larger maximum (Milakov and Gimelshein, Online normalizer calculation for
+softmax, 2018; Dao et al., FlashAttention, 2022). Keys and values are packed into panels first, where there are more
+than a few rows of queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Final
+
+import numpy as np
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import f32, i1
+from xdsl.ir import SSAValue
+
+from et_ir.codegen.elements import element_of, in_registers
+from et_ir.codegen.kernels.exponential import exp_of_difference
+from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.matrices import Matrices, packed_matrices
+from et_ir.codegen.kernels.panels import PANEL, constant_array, panel_columns, tile_rows
+from et_ir.codegen.kernels.pointwise_rules import (
+    COMPARISONS,
+    POINTWISE,
+    add,
+    choose,
+    div,
+    evaluate,
+    mul,
+    operator_name,
+    rule_of,
+)
+from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.dialects.native import CompareOp, KernelOp
+from et_ir.dialects.native.types import vector_type
+from et_ir.dialects.program import GetOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = ["Attention", "attention_kernel", "attention_matrices", "match_attention"]
+
+KEYS: Final = 256
+"""Keys of a block, whose scores with a tile of queries stay in the first cache."""
+VECTORS: Final = 4
+"""Vector registers of scores that are computed together."""
+FEW: Final = 8
+"""As many queries, or fewer, read keys and values as they are."""
+TOGETHER: Final = 4
+"""Queries whose products with a key or value share its load, where there are `FEW`."""
+MASKED: Final = -1e30
+"""Largest mask value that excludes a key from the softmax."""
+
+
+# -- recognition
+
+_PRODUCTS: Final = ("bmm", "mm")
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The ops of an attention: two products, a softmax of the first, and pointwise ops between them."""
+
+    query: SSAValue
+    """`[…, queries, depth]`."""
+    key: SSAValue
+    """`[…, depth, keys]`."""
+    value: SSAValue
+    """`[…, keys, width]`."""
+    scores: SSAValue
+    """What the pointwise ops read: the first product, in the shape of the softmax."""
+    result: SSAValue
+    """`[…, queries, width]`."""
+    pointwise: tuple[SchemaOp, ...]
+    """From the scores to the operand of the softmax."""
+    ops: tuple[SchemaOp, ...]
+    """All ops, in their order."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the scores: rows of keys."""
+        return tuple(tensor_type(self.scores).get_shape())
+
+    @property
+    def beside(self) -> list[SSAValue]:
+        """What the pointwise ops read beside the scores: masks and numbers."""
+        made = {self.scores, *(result for op in self.pointwise for result in op.results)}
+        found = dict.fromkeys(operand for op in self.pointwise for operand in op.operands)
+        return [value for value in found if value not in made]
+
+    @property
+    def added(self) -> list[SSAValue]:
+        """The operands of additions that the softmax reads, or that other such additions read.
+
+        A key with a mask of -inf there has no weight. What else is done to scores, such as a bound, may give it some.
+        """
+        found: list[SSAValue] = []
+        for op in reversed(self.pointwise):
+            if operator_name(op) != "add.Tensor" or float(op.arg("alpha")) != 1:
+                break
+            found[:0] = op.operands
+        return found
+
+    @property
+    def inputs(self) -> list[SSAValue]:
+        return [self.query, self.key, self.value, *self.beside]
+
+
+def match_attention(op: SchemaOp) -> Attention | None:
+    """The attention whose second product an op is; None if it is none, or of sizes that there are no loops for."""
+    if operator_name(op) not in _PRODUCTS:
+        return None
+    weights, views = _through_views(op.operands[0])
+    softmax = weights.owner
+    if not isinstance(softmax, SchemaOp) or operator_name(softmax) != "_softmax":
+        return None
+    shape = tensor_type(weights).get_shape()
+    if not _used_once(weights) or int(softmax.arg("dim")) % len(shape) != len(shape) - 1:
+        return None
+    pointwise = _chain(softmax.operands[0], shape)
+    if pointwise is None:
+        return None
+    scores, chain = pointwise
+    product, before = _through_views(scores)
+    first = product.owner
+    if not isinstance(first, SchemaOp) or not _used_once(product):
+        return None
+    query, of_query = _operand(first.operands[0])
+    key, of_key = _operand(first.operands[1])
+    value, of_value = _operand(op.operands[1])
+    result, of_result = _result(op.results[0], tensor_type(query).get_shape()[-2])
+    ops = (*of_query, *of_key, first, *before, *chain, softmax, *views, *of_value, op, *of_result)
+    found = Attention(query, key, value, scores, result, tuple(chain), ops)
+    return found if _has_loops(found, tensor_type(product).get_shape()) else None
+
+
+def _used_once(value: SSAValue) -> bool:
+    return value.has_one_use()
+
+
+def _through_views(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
+    """What a value is a reshape of that only merges or splits its rows, and the ops that do so."""
+    views: list[SchemaOp] = []
+    columns = tensor_type(value).get_shape()[-1]
+    while isinstance(value.owner, SchemaOp) and operator_name(value.owner) == "view_copy":
+        source = value.owner.operands[0]
+        shape = tensor_type(source).get_shape()
+        if not _used_once(value) or not shape or shape[-1] != columns:
+            break
+        views.insert(0, value.owner)
+        value = source
+    return value, views
+
+
+def _operand(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
+    """Matrices of a batch, in more dimensions where their batch is a merge of some."""
+    owner = value.owner
+    if isinstance(owner, SchemaOp) and operator_name(owner) == "view_copy":
+        source = owner.operands[0]
+        shape, merged = tensor_type(source).get_shape(), tensor_type(value).get_shape()
+        if len(shape) > 2 and shape[-1] == merged[-1] and merged[-2] % max(shape[-2], 1) == 0:
+            return source, [owner]
+    return value, []
+
+
+def _result(value: SSAValue, queries: int) -> tuple[SSAValue, list[SchemaOp]]:
+    """The result in the shape of what alone reads it, if that takes its batch apart."""
+    uses = list(value.uses)
+    if len(uses) != 1:
+        return value, []
+    user = uses[0].operation
+    if not isinstance(user, SchemaOp) or operator_name(user) != "view_copy":
+        return value, []
+    shape = tensor_type(user.results[0]).get_shape()
+    if len(shape) < 2 or shape[-1] != tensor_type(value).get_shape()[-1] or shape[-2] != queries:
+        return value, []
+    return user.results[0], [user]
+
+
+def _chain(value: SSAValue, shape: Sequence[int]) -> tuple[SSAValue, list[SchemaOp]] | None:
+    """Pointwise ops from a product, or a view of one, to a value; all of one shape, read by nothing else."""
+    owner = value.owner
+    if not isinstance(owner, SchemaOp) or not _used_once(value):
+        return None
+    name = operator_name(owner)
+    if name in ("view_copy", *_PRODUCTS):
+        source = _through_views(value)[0].owner
+        return (value, []) if isinstance(source, SchemaOp) and operator_name(source) in _PRODUCTS else None
+    if name not in POINTWISE:
+        return None
+    for place, operand in enumerate(owner.operands):
+        if tensor_type(operand).get_shape() != shape:
+            continue
+        found = _chain(operand, shape)
+        if found is None:
+            continue
+        others = [one for number, one in enumerate(owner.operands) if number != place]
+        masks = [
+            one.owner
+            for one in others
+            if isinstance(one.owner, SchemaOp) and operator_name(one.owner) in COMPARISONS
+        ]
+        if found[0] in (read for mask in masks for read in mask.operands):
+            return None
+        return found[0], [*found[1], *masks, owner]
+    return None
+
+
+def _has_loops(one: Attention, product: Sequence[int]) -> bool:
+    """Whether the loops have a place for all operands, given the shape of the first product."""
+    values = [one.query, one.key, one.value, one.result, *one.beside]
+    types = [tensor_type(value) for value in values]
+    if not all(type.has_static_shape() for type in types):
+        return False
+    if any(type.element_type != f32 for type in types[:4]) or any(
+        rule_of(op) is None for op in one.pointwise
+    ):
+        return False
+    shapes: list[Sequence[int]] = [type.get_shape() for type in types]
+    heads, of_keys, of_values = (prod(shape[:-2]) for shape in shapes[:3])
+    queries, keys = shapes[0][-2], product[-1]
+    constant = any(isinstance(value.owner, GetOp) for value in values[1:3])
+    rows = (product[-2], *one.shape[-2:-1])
+    return (
+        not constant
+        and min(map(prod, shapes)) > 0
+        and one.shape[-1] == keys
+        and all(size % queries == 0 for size in (*rows, shapes[3][-2]))
+        and heads % of_keys == 0
+        and of_keys == of_values
+    )
+
+
+# -- loops
+
+
+@dataclass
+class _Block:
+    """What is computed of a block of keys."""
+
+    first: Index
+    count: Index
+    """Of keys."""
+    carried: bool
+    """Whether there are blocks before or after it."""
+
+
+@dataclass
+class _Loops:
+    """The loops of one kernel."""
+
+    b: LoopBuilder
+    buffers: Mapping[SSAValue, SSAValue]
+    """Of masks."""
+    lanes: int
+    attention: Attention
+    query: Matrices
+    result: Matrices
+    keys: int
+    depth: int
+    width: int
+    sharing: int
+    """Heads of queries that read the same keys and values."""
+    rows: int
+    """Of a tile."""
+    columns: int
+    reach: int | None
+    """Keys after the number of its query that a query reads; None if it reads all."""
+    unpacked: tuple[Matrices, Matrices] | None
+    """Keys and values that are read as they are, by few queries; None if they are packed."""
+
+    def build(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
+        """Tiles of queries, which threads share."""
+        b = self.b
+        queries = self.query.rows
+        block = min(KEYS, -(-self.keys // PANEL) * PANEL)
+        # Rows of whole steps of the loops over them.
+        step = self.lanes * VECTORS
+        self._scores = b.local(self.rows, -(-max(block, self.columns) // step) * step)
+        self._queries = b.local(self.rows, -(-self.depth // step) * step)
+        self._total = b.local(self.rows, -(-self.width // step) * step)
+        self._most, self._sum = b.local(self.rows), b.local(self.rows)
+        if self.unpacked is not None:
+            self._build_few(q, k, v, y)
+            return
+        tiles = -(-queries // self.rows)
+        with b.parallel(self.query.count * tiles) as number:
+            head, tile = b.quotient(number, tiles), b.remainder(number, tiles)
+            row = b.min(b.mul(tile, self.rows), queries - self.rows)
+            self._head, self._top = head, row
+            end: Index = self.keys
+            if self.reach is not None:
+                end = b.max(b.min(b.add(row, self.rows + self.reach), self.keys), 1)
+            self._tile(q, k, v, y, b.quotient(head, self.sharing), end)
+
+    def _build_few(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
+        """All queries that read the same keys and values, which threads share."""
+        end: Index = self._last_keys()
+        if self.reach is not None:
+            end = max(min(self.query.rows + self.reach, self.keys), 1)
+        with self.b.parallel(self.query.count // self.sharing) as shared:
+            self._head, self._top = self.b.mul(shared, self.sharing), 0
+            self._tile(q, k, v, y, shared, end)
+
+    def _last_keys(self) -> Index:
+        """The end of the keys that a mask for all queries leaves, to a whole vector; of a cache, those written so far.
+
+        Without any, scores are what they are without regard to the mask.
+        """
+        b = self.b
+        found = [
+            self.buffers[operand]
+            for operand in self.attention.added
+            if operand in self.buffers and self._masks_keys(operand)
+        ]
+        if not found:
+            return self.keys
+        width = self.lanes * VECTORS
+        lowest = b.splat(MASKED, vector_of(width))
+        with b.for_(0, self.keys, width, [b.index(0)]) as loop:
+            if self.keys % width:
+                mask = b.mask(b.sub(self.keys, loop.index), width)
+                value = b.masked_load(found[0], [loop.index], mask, lowest)
+            else:
+                value = b.load(found[0], [loop.index], vector_of(width))
+            seen = _any(b, b.value(CompareOp("ugt", value, lowest)))
+            loop.next = [b.index(b.choose(seen, b.min(b.add(loop.index, width), self.keys), loop.args[0]))]
+        end = loop.results[0]
+        return b.choose(b.below(0, end), end, self.keys)
+
+    def _masks_keys(self, operand: SSAValue) -> bool:
+        """Whether a tensor has a number for each key, and is the same for all queries."""
+        shape = tensor_type(operand).get_shape()
+        return element_of(operand) == f32 and shape[-1:] == (self.keys,) and prod(shape) == self.keys > 1
+
+    def _tile(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue, shared: Index, end: Index) -> None:
+        b = self.b
+        self._load_queries(q)
+        if self.keys <= KEYS:
+            self._block(k, v, shared, _Block(0, end, carried=False))
+        else:
+            self._start()
+            with b.for_(0, end, KEYS) as loop:
+                count = b.min(b.sub(end, loop.index), KEYS)
+                self._block(k, v, shared, _Block(loop.index, count, carried=True))
+        self._finish(y)
+
+    def _query(self, row: Index) -> tuple[Index, Index]:
+        """The head, and the query in it, of a row of the tile."""
+        b, queries = self.b, self.query.rows
+        if self.unpacked is None:
+            return self._head, b.add(self._top, row)
+        return b.add(self._head, b.quotient(row, queries)), b.remainder(row, queries)
+
+    def _vectors(self, size: int) -> list[tuple[int, SSAValue | None]]:
+        """Where vectors of a row of a known size start, and masks of their elements."""
+        step = self.lanes * VECTORS
+        return [
+            (at, None if size - at >= step else self.b.mask(size - at, step)) for at in range(0, size, step)
+        ]
+
+    def _load_queries(self, q: SSAValue) -> None:
+        b = self.b
+        with b.for_(0, self.rows) as loop:
+            for at, mask in self._vectors(self.depth):
+                here = self.query.at(b, *self._query(loop.index), at)
+                value = b.load_row(q, here, mask, self.lanes * VECTORS)
+                b.store(value, self._queries, [loop.index, at])
+
+    def _start(self) -> None:
+        b = self.b
+        with b.for_(0, self.rows) as loop:
+            b.set_element(b.number(-inf, f32), self._most, [loop.index])
+            b.set_element(b.number(0.0, f32), self._sum, [loop.index])
+            for at, _ in self._vectors(self.width):
+                type = vector_of(self.lanes * VECTORS)
+                b.store(b.splat(0.0, type), self._total, [loop.index, at])
+
+    def _block(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block) -> None:
+        b = self.b
+        if self.unpacked is not None:
+            self._block_of_few(k, v, shared, block)
+            return
+        panels = b.mul(shared, -(-self.keys // PANEL) * PANEL)
+        first = b.add(panels, block.first)
+
+        def scores(column: Index, width: int) -> None:
+            with b.for_(0, self.depth, 1, [b.splat(0.0, vector_of(self.rows, width))]) as loop:
+                left = b.column(self._queries, [0, loop.index], 0, 1, vector_of(self.rows))
+                right = b.panels(k, b.add(first, column), [loop.index], width)
+                loop.next = [b.outer_product(left, right, loop.args[0])]
+            b.store(loop.results[0], self._scores, [0, column])
+
+        self._columns(block.count, scores)
+        with b.for_(0, self.rows) as loop:
+            self._softmax(loop.index, block)
+
+        def values(column: Index, width: int) -> None:
+            type = vector_of(self.rows, width)
+            start = b.load(self._total, [0, column], type) if block.carried else b.splat(0.0, type)
+            of_head = b.mul(shared, -(-self.width // PANEL) * PANEL)
+            with b.for_(0, block.count, 1, [start]) as loop:
+                left = b.column(self._scores, [0, loop.index], 0, 1, vector_of(self.rows))
+                right = b.panels(v, b.add(of_head, column), [b.add(block.first, loop.index)], width)
+                loop.next = [b.outer_product(left, right, loop.args[0])]
+            b.store(loop.results[0], self._total, [0, column])
+
+        self._columns(self.width, values)
+
+    def _block_of_few(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block) -> None:
+        """Keys and values are read once, row by row, at the speed of memory."""
+        assert self.unpacked is not None
+        b = self.b
+        keys, values = self.unpacked
+        width = self.lanes * VECTORS
+        type = vector_of(width)
+        with b.for_(0, block.count) as loop:
+            key = b.add(block.first, loop.index)
+            parts = [
+                (at, b.load_row(k, keys.at(b, shared, at, key), mask, width))
+                for at, mask in self._vectors(self.depth)
+            ]
+            for row in range(self.rows):
+                total: SSAValue | None = None
+                for at, part in parts:
+                    query = b.load(self._queries, [row, at], type)
+                    total = (
+                        mul(b, query, part) if total is None else b.value(vector.FMAOp(query, part, total))
+                    )
+                assert total is not None
+                score = _reduced(b, total, vector.CombiningKindFlag.ADD)
+                b.set_element(score, self._scores, [row, loop.index])
+        with b.for_(0, self.rows) as loop:
+            self._softmax(loop.index, block)
+        for at, mask in self._vectors(self.width):
+            for top in range(0, self.rows, TOGETHER):
+                rows = range(top, min(top + TOGETHER, self.rows))
+                starts = [
+                    b.load(self._total, [row, at], type) if block.carried else b.splat(0.0, type)
+                    for row in rows
+                ]
+                with b.for_(0, block.count, 1, starts) as loop:
+                    here = values.at(b, shared, b.add(block.first, loop.index), at)
+                    value = b.load_row(v, here, mask, width)
+                    weights = [b.broadcast(b.element(self._scores, [row, loop.index]), type) for row in rows]
+                    loop.next = [
+                        b.value(vector.FMAOp(weight, value, total))
+                        for weight, total in zip(weights, loop.args, strict=True)
+                    ]
+                for row, total in zip(rows, loop.results, strict=True):
+                    b.store(total, self._total, [row, at])
+
+    def _columns(self, count: Index, visit: Callable[[Index, int], None]) -> None:
+        """Visit groups of panels of a tile's width, then the panels that are left, which may be filled in part."""
+        b = self.b
+        count = b.mul(b.ceildiv(count, PANEL), PANEL)
+        whole = b.multiple_below(count, self.columns)
+        with b.for_(0, whole, self.columns) as loop:
+            visit(loop.index, self.columns)
+        if self.columns > PANEL and (not isinstance(count, int) or count != whole):
+            with b.for_(whole, count, PANEL) as loop:
+                visit(loop.index, PANEL)
+
+    def _softmax(self, row: Index, block: _Block) -> None:
+        """Exponentials of the scores of one query in place, and what they change of its sums."""
+        b = self.b
+        width = self.lanes * VECTORS
+        type = vector_of(width)
+        lowest = b.splat(-inf, type)
+        places = self._places(*self._query(row)) if self.attention.pointwise else []
+
+        def largest(at: Index, carried: SSAValue) -> SSAValue:
+            value = b.load(self._scores, [row, at], type)
+            left = b.sub(block.count, at)
+            mask = None
+            if not isinstance(block.count, int) or block.count % width:
+                mask = b.mask(left, width)
+            if self.attention.pointwise:
+                value = self._pointwise(value, places, b.add(block.first, at), mask)
+            if mask is not None:
+                value = b.select(mask, value, lowest)
+            b.store(value, self._scores, [row, at])
+            return choose(b, "ogt", value, carried, value, carried)
+
+        with b.for_(0, block.count, width, [lowest]) as loop:
+            loop.next = [largest(loop.index, loop.args[0])]
+        most = _reduced(b, loop.results[0], vector.CombiningKindFlag.MAXNUMF)
+        narrow = vector_of(self.lanes)
+        factor: SSAValue | None = None
+        if block.carried:
+            before = b.broadcast(b.element(self._most, [row]), narrow)
+            now = b.broadcast(most, narrow)
+            now = choose(b, "ogt", before, now, before, now)
+            b.store_first(now, self._most, [row])
+            # While nothing but -inf was seen, the difference to 0 is what leaves it out.
+            used = choose(b, "oeq", now, b.splat(-inf, narrow), b.splat(0.0, narrow), now)
+            factor = exp_of_difference(b, b.value(arith.SubfOp(before, used)))
+            shift = b.widened(used, width)
+        else:
+            shift = b.broadcast(most, type)
+
+        with b.for_(0, block.count, width, [b.splat(0.0, type)]) as loop:
+            value = b.load(self._scores, [row, loop.index], type)
+            value = exp_of_difference(b, b.value(arith.SubfOp(value, shift)))
+            b.store(value, self._scores, [row, loop.index])
+            loop.next = [add(b, loop.args[0], value)]
+        total = b.broadcast(_reduced(b, loop.results[0], vector.CombiningKindFlag.ADD), narrow)
+        if factor is not None:
+            before = b.broadcast(b.element(self._sum, [row]), narrow)
+            total = b.value(vector.FMAOp(before, factor, total))
+            scale = b.widened(factor, width)
+            for at, _ in self._vectors(self.width):
+                value = mul(b, b.load(self._total, [row, at], type), scale)
+                b.store(value, self._total, [row, at])
+        b.store_first(total, self._sum, [row])
+
+    def _finish(self, y: SSAValue) -> None:
+        """Divide by the sums."""
+        b = self.b
+        width = self.lanes * VECTORS
+        type = vector_of(width)
+        with b.for_(0, self.rows) as loop:
+            total = b.broadcast(b.element(self._sum, [loop.index]), vector_of(self.lanes))
+            scale = b.widened(div(b, b.splat(1.0, vector_of(self.lanes)), total), width)
+            for at, mask in self._vectors(self.width):
+                value = mul(b, b.load(self._total, [loop.index, at], type), scale)
+                there = self._at(self.result, *self._query(loop.index), at)
+                if mask is None:
+                    b.store(value, y, there)
+                else:
+                    b.masked_store(value, y, there, mask)
+
+    # -- places
+
+    def _at(self, matrices: Matrices, head: Index, row: Index, column: Index) -> list[Index]:
+        """A place in matrices whose rows may be those of several heads."""
+        b = self.b
+        several = matrices.rows // self.query.rows
+        number = b.quotient(head, several)
+        row = b.add(b.mul(b.remainder(head, several), self.query.rows), row) if several > 1 else row
+        return matrices.at(b, number, row, column)
+
+    def _places(self, head: Index, row: Index) -> list[Index]:
+        """The place of a row of scores in each dimension of their shape."""
+        shape = self.attention.shape
+        whole = Matrices(self.attention.scores, shape, tuple(range(len(shape))))
+        return self._at(whole, head, row, 0)[:-1]
+
+    def _pointwise(
+        self, value: SSAValue, places: Sequence[Index], column: Index, mask: SSAValue | None
+    ) -> SSAValue:
+        """What the pointwise ops make of scores."""
+        b, attention = self.b, self.attention
+        (width,) = vector_type(value).get_shape()
+        rank = len(attention.shape)
+        known = {attention.scores: value}
+        for operand in attention.beside:
+            shape = tensor_type(operand).get_shape()
+            padded = [1] * (rank - len(shape)) + list(shape)
+            here = [place for place, size in zip(places, padded[:-1], strict=True) if size > 1]
+            buffer, element = self.buffers[operand], in_registers(element_of(operand))
+            if padded[-1] == 1:
+                known[operand] = b.broadcast(b.element(buffer, here), vector_of(width, element=element))
+            else:
+                known[operand] = b.load_row(buffer, [*here, column], mask, width, element)
+        return evaluate(b, attention.pointwise, known)[attention.pointwise[-1].results[0]]
+
+
+def _any(b: LoopBuilder, bits: SSAValue) -> SSAValue:
+    """Whether a bit is set."""
+    made = vector.ReductionOp.build(
+        operands=[[bits], []],
+        properties={"kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR)},
+        result_types=[i1],
+    )
+    return b.value(made)
+
+
+def _reduced(b: LoopBuilder, value: SSAValue, kind: vector.CombiningKindFlag) -> SSAValue:
+    made = vector.ReductionOp.build(
+        operands=[[value], []],
+        properties={"kind": vector.CombiningKindAttr(kind)},
+        result_types=[f32],
+    )
+    return b.value(made)
+
+
+def attention_kernel(host: Host, kernel: KernelOp) -> None:
+    """Lower a kernel of an attention."""
+    attention = attention_of(kernel)
+    outside = kernel.outside()
+    query, key, value = (Matrices.of(outside[one]) for one in attention.inputs[:3])
+    result = Matrices.of(kernel.outputs[0])
+    beside = [_beside(host, attention, one, outside[one]) for one in attention.beside]
+    reach = _reach(host, attention, outside, query.rows)
+    sharing = query.count // key.count
+    few = sharing * query.rows <= FEW and key.by_columns and not value.by_columns
+    unpacked = (key, value) if few else None
+    matrices = [one.operand(host) if few else _panels(host, one) for one in (key, value)]
+    operands = [query.operand(host), *matrices, *beside, result.operand(host)]
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        q, k, v, *others, y = buffers
+        loops = _Loops(
+            b,
+            dict(zip(attention.beside, others, strict=True)),
+            host.lanes,
+            attention,
+            query,
+            result,
+            key.columns,
+            key.rows,
+            value.columns,
+            sharing,
+            sharing * query.rows if few else tile_rows(query.rows, host),
+            panel_columns(host),
+            reach,
+            unpacked,
+        )
+        loops.build(q, k, v, y)
+
+    host.call("attention", operands, build)
+
+
+def attention_of(kernel: KernelOp) -> Attention:
+    """The attention in the body of a kernel."""
+    ops = [op for op in kernel.body.block.ops if isinstance(op, SchemaOp) and operator_name(op) in _PRODUCTS]
+    found = match_attention(ops[-1])
+    assert found is not None
+    return found
+
+
+def attention_matrices(kernel: KernelOp) -> list[SSAValue]:
+    """The queries, keys and values of a kernel, as its body has them."""
+    return attention_of(kernel).inputs[:3]
+
+
+def _panels(host: Host, matrices: Matrices) -> Operand:
+    panels = -(-matrices.columns // PANEL)
+    return Operand(
+        packed_matrices(host, matrices), [matrices.count * panels, matrices.rows, PANEL], fixed=[0, 1, 2]
+    )
+
+
+def _beside(host: Host, attention: Attention, inside: SSAValue, value: SSAValue) -> Operand:
+    """A mask as the loops read it: without the dimensions that it is broadcast in."""
+    shape = tensor_type(inside).get_shape()
+    sizes = [size for size in shape[:-1] if size > 1] + ([shape[-1]] if shape and shape[-1] > 1 else [])
+    return Operand(host.buffer(value), sizes, fixed=range(len(sizes)))
+
+
+def _reach(
+    host: Host, attention: Attention, outside: Mapping[SSAValue, SSAValue], queries: int
+) -> int | None:
+    """How far beyond its own number a query reads keys, by constant masks that are added; None for all keys."""
+    found: int | None = None
+    for operand in attention.added:
+        array = constant_array(host, outside[operand]) if operand in outside else None
+        if array is None or array.ndim < 2 or array.shape[-2] != queries:
+            continue
+        if array.shape[-1] != attention.shape[-1]:
+            continue
+        allowed = np.asarray(array > MASKED).reshape(-1, queries, attention.shape[-1])
+        # A query that reads no key gets what its scores are without regard to the mask.
+        if not allowed.any(axis=2).all():
+            continue
+        rows, columns = np.nonzero(allowed.any(axis=0))
+        reach = int((columns - rows).max())
+        if reach + 1 < attention.shape[-1]:
+            found = reach if found is None else min(found, reach)
+    return found

@@ -1,0 +1,399 @@
+"""The function that calls kernels, and buffers of values between them.
+
+A kernel is a function of buffers whose sizes are arguments, so that layers of different sizes share one: kernels with
+the same code are one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from typing import Final, TypeAlias
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FunctionType,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    f32,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from et_ir.codegen.elements import element_of, in_memory
+from et_ir.codegen.kernels.packing import Numbers, packed_blob, source_key
+from et_ir.codegen.loop_builder import Build, Index, LoopBuilder
+from et_ir.codegen.sizes import Known, Size, count_of, largest, normal, number_of, product
+from et_ir.data import Blob
+from et_ir.dialects.native.types import memref_type
+from et_ir.dialects.program import Globals
+from et_ops.sizes import Ranges
+
+__all__ = ["PREPARATION", "Host", "Number", "Operand", "Packed", "code_of"]
+
+PREPARATION: Final = "native.prepare"
+"""The name of the function that computes derived constants; that of no method has a point in it."""
+
+Packed: TypeAlias = dict[tuple[object, ...], tuple[Sequence[Numbers], Blob]]
+"""Arrays in the order in which kernels read them, by form and place of the arrays they are of."""
+
+
+@cache
+def _buffer_of(element: Attribute, shape: tuple[int, ...]) -> MemRefType:
+    """The type of a buffer: made once, as each one that is made is verified."""
+    return MemRefType(element, shape)
+
+
+class Operand:
+    """A buffer as a kernel takes it."""
+
+    def __init__(self, value: SSAValue, sizes: Sequence[Size], fixed: Sequence[int] = ()):
+        """`sizes` are those that the kernel sees, with as many elements as the value; those of the dimensions in
+        `fixed` are in the type, and the kernel is for these only.
+        """
+        self.value = value
+        self.sizes = tuple(sizes)
+        self.fixed = frozenset(fixed)
+
+    @property
+    def type(self) -> MemRefType:
+        """The type of the kernel's argument."""
+        shape = [
+            size if dim in self.fixed and isinstance(size, int) else DYNAMIC_INDEX
+            for dim, size in enumerate(self.sizes)
+        ]
+        return _buffer_of(memref_type(self.value).element_type, tuple(shape))
+
+
+class Number:
+    """A size or a place as a kernel takes it, of type `index`."""
+
+    def __init__(self, value: Size):
+        self.value = value
+        self.type = IndexType()
+
+
+class Host:
+    """Builds the function of a partition and the kernels it calls, in a module of their own."""
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        name: str,
+        lanes: int,
+        registers: int,
+        known: Known,
+        ranges: Ranges,
+        packed: Packed,
+        *,
+        small: bool = False,
+        dual_products: bool = False,
+        fine: bool = False,
+    ):
+        """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
+        self.small = small
+        """Whether code is to be small, as for machines without vectors: tiles have one row or pixel."""
+        self.dual_products = dual_products
+        """Whether there is an instruction for two products of 16 bits, so that products of bytes take few."""
+        self.fine = fine
+        """Whether parallel loops are to have many short iterations."""
+        self.symbols = Globals(module)
+        self.lanes = lanes
+        """Elements of a vector register."""
+        self.registers = registers
+        self.module = ModuleOp([])
+        self.constants: list[tuple[str, Blob]] = []
+        """Key and bytes of the constants, in the order of the arguments for them."""
+        self.derived_sizes: list[int] = []
+        """Bytes of the derived constants, in the order of the arguments for them, after the constants."""
+        self.messages: list[str] = []
+        """What reports of the code mean, by number."""
+        self.called: list[str] = []
+        """Names of the kernels, in the order of the calls."""
+        self.multiplies_bytes = False
+        """Whether kernels have products of bytes, which some processors have an instruction for."""
+        self._packed = packed
+        self._derived: dict[str, SSAValue] = {}
+        # The arguments of derived constants, until it is known which there are before them.
+        self._derived_block = Block()
+        self._preparations: list[tuple[str, Sequence[Operand]]] = []
+        self._name = name
+        self._block = Block()
+        self._b = LoopBuilder(self._block)
+        self._buffers: dict[SSAValue, SSAValue] = {}
+        self._constants: dict[tuple[str, Attribute], SSAValue] = {}
+        self._kernels: dict[Hashable, str] = {}
+        self._by_key: dict[Hashable, str] = {}
+        self._names: dict[str, int] = {}
+        self._known = known
+        self._ranges = ranges
+        self._words: dict[str, SSAValue] = {}
+        self._indices: dict[Size, Index] = {}
+
+    @property
+    def tile_pixels(self) -> int:
+        """Pixels of a register tile, of 16 channels each: these take more registers where vectors are shorter."""
+        return 1 if self.small or self.few else 8 if self.lanes == 16 else 3
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few vector registers that tiles are two rows by two vectors."""
+        return 0 < self.registers <= 8
+
+    @property
+    def step(self) -> int:
+        """Elements of a vector that pointwise loops go by."""
+        return 1 if self.small else self.lanes
+
+    def panel(self, whole: int, *, bytes: bool = False) -> int:
+        """Columns of a panel of constants, of which large code has `whole`; `bytes` are multiplied in fours."""
+        if self.few:
+            return 2 * self.lanes
+        return whole if not self.small else 2 if bytes else 4
+
+    # -- sizes
+
+    def word(self, name: str) -> None:
+        """A new argument of the function: a size that is known at run time only."""
+        made = self._words[name] = self._block.insert_arg(IndexType(), len(self._block.args))
+        made.name_hint = name
+
+    def index(self, size: Size) -> Index:
+        """A size in the function of the partition."""
+        if isinstance(size, int):
+            return size
+        if size not in self._indices:
+            told = self._known.told(size)
+            self._indices[size] = told if isinstance(told, int) else self._b.expression(told, self._words)
+        return self._indices[size]
+
+    def number(self, value: SSAValue) -> Size:
+        """An integer: a number, or an expression of what the partition is told. Raises ValueError for others."""
+        found = number_of(value, self._known.numbers)
+        if found is None:
+            raise ValueError(f"{value} is known to the program only")
+        return normal(found)
+
+    def place(self, value: SSAValue, size: Size) -> Size:
+        """An integer that is a place of a dimension; one that is below 0 counts from the end.
+
+        Raises ValueError as `number` does.
+        """
+        found = self.number(value)
+        if isinstance(found, int):
+            return normal(found + size) if found < 0 else found
+        given = {one.symbol for one in self._known.numbers.values()}
+        # Sizes are not negative. Of those that are the remainder takes no place past the end.
+        return normal((found + size) % size) if given & found.symbols else found
+
+    def most(self, size: Size) -> int:
+        """The upper bound of a size."""
+        found = largest(size, self._ranges)
+        if found is None:
+            raise ValueError(f"the size {size} has no upper bound")
+        return found
+
+    # -- buffers
+
+    def argument(self, value: SSAValue | None, type: MemRefType) -> SSAValue:
+        """A new argument of the function, which holds a value."""
+        made = self._block.insert_arg(type, len(self._block.args))
+        if value is not None:
+            self._buffers[value] = made
+            made.name_hint = value.name_hint
+        return made
+
+    def unread(self) -> None:
+        """An argument of the function in the place of an input that is a number: a word is told instead."""
+        self._block.insert_arg(IndexType(), len(self._block.args))
+
+    def hold(self, value: SSAValue, buffer: SSAValue) -> None:
+        """Note that a buffer holds a value."""
+        self._buffers[value] = buffer
+
+    def buffer(self, value: SSAValue) -> SSAValue:
+        """The buffer of a value: allocated when first asked for."""
+        if value not in self._buffers:
+            made = self._b.add_op(AllocOp([], [], self.type_of(value)))
+            made.memref.name_hint = value.name_hint
+            self._buffers[value] = made.memref
+        return self._buffers[value]
+
+    def type_of(self, value: SSAValue) -> MemRefType:
+        """The type of the buffer of a value, with room for as many elements as it can have."""
+        return MemRefType(in_memory(element_of(value)), [self.most(count_of(value))])
+
+    def scratch(self, elements: Size, element: Attribute = f32) -> SSAValue:
+        """A buffer that only the next kernel uses."""
+        return self._b.add_op(AllocOp([], [], MemRefType(in_memory(element), [self.most(elements)]))).memref
+
+    def constant(self, blob: Blob, elements: int, element: Attribute = f32) -> SSAValue:
+        """A buffer of constant data."""
+        key = f"sha256:{blob.sha256}"
+        held = in_memory(element)
+        if (key, held) not in self._constants:
+            self._constants[key, held] = self.argument(None, MemRefType(held, [elements]))
+            self.constants.append((key, blob))
+        return self._constants[key, held]
+
+    def message(self, text: str) -> int:
+        """The number of a new message that code reports, in the order of kernels."""
+        self.messages.append(text)
+        return len(self.messages) - 1
+
+    def packed(self, form: str, sources: Sequence[Numbers], pack: Callable[..., Numbers]) -> Blob:
+        """The bytes of arrays in some form, as `packed_blob` makes them."""
+        key = source_key(form, sources)
+        if key not in self._packed:
+            # With the arrays, as their addresses are others' once they are gone.
+            self._packed[key] = sources, packed_blob(form, sources, pack)
+        return self._packed[key][1]
+
+    # -- kernels
+
+    def call(
+        self, name: str, operands: Sequence[Operand | Number], build: Build, key: Hashable | None = None
+    ) -> None:
+        """Call a kernel, which is built unless there is one with the same code; `key` as for `LoopBuilder.call`."""
+        symbol = self._kernel(name, [operand.type for operand in operands], build, key)
+        self.called.append(symbol)
+        self._b.add_op(CallOp(symbol, [self._cast(self._b, operand) for operand in operands], []))
+
+    def derived(
+        self,
+        key: str,
+        elements: int,
+        name: str,
+        sources: Sequence[Operand],
+        sizes: Sequence[int],
+        build: Build,
+        code: Hashable | None = None,
+    ) -> SSAValue:
+        """A constant that a kernel computes of others when the program is loaded; one for each `key`.
+
+        The kernel takes the sources, then the result with the given sizes. `code` is its key as for `LoopBuilder.call`.
+        """
+        if key not in self._derived:
+            type = MemRefType(f32, [elements])
+            made = self._derived_block.insert_arg(type, len(self._derived_block.args))
+            self.derived_sizes.append(elements * 4)
+            operands = [*sources, Operand(made, sizes)]
+            symbol = self._kernel(name, [operand.type for operand in operands], build, code)
+            self._preparations.append((symbol, operands))
+            self._derived[key] = made
+        return self._derived[key]
+
+    def _kernel(
+        self, name: str, types: Sequence[Attribute], build: Build, key: Hashable | None = None
+    ) -> str:
+        """The name of a kernel, which is built unless there is one with the same code, or that the key says is it."""
+        if key is None:
+            return self._built(name, types, build)
+        known = (name, *types, key)
+        if known not in self._by_key:
+            self._by_key[known] = self._built(name, types, build)
+        return self._by_key[known]
+
+    def _built(self, name: str, types: Sequence[Attribute], build: Build) -> str:
+        block = Block(arg_types=types)
+        builder = LoopBuilder(
+            block, self.message, self._kernel, small=self.small, fine=self.fine, few=self.few
+        )
+        build(builder, block.args)
+        builder.add_op(ReturnOp())
+        code = code_of(block)
+        if code not in self._kernels:
+            number = self._names.get(name, 0)
+            self._names[name] = number + 1
+            symbol = f"{name}_{number}"
+            type = FunctionType.from_lists(block.arg_types, [])
+            function = FuncOp(symbol, type, Region(block), visibility=StringAttr("private"))
+            self.module.body.block.add_op(function)
+            self._kernels[code] = symbol
+        return self._kernels[code]
+
+    def _cast(self, b: LoopBuilder, operand: Operand | Number) -> SSAValue:
+        """The value with the type of a kernel's argument."""
+        if isinstance(operand, Number):
+            return b.index(self.index(operand.value))
+        if operand.value.type == operand.type:
+            return operand.value
+        shape = operand.type.get_shape()
+        dynamic = [
+            b.index(self.index(size)) for size, known in zip(operand.sizes, shape, strict=True) if known < 0
+        ]
+        strides = [product(operand.sizes[dim + 1 :]) for dim in range(len(operand.sizes))]
+        unknown = [b.index(self.index(one)) for one in strides if not isinstance(one, int)]
+        made = ReinterpretCastOp(
+            operand.value,
+            [],
+            dynamic,
+            unknown,
+            [0],
+            shape,
+            [one if isinstance(one, int) else DYNAMIC_INDEX for one in strides],
+            operand.type,
+        )
+        return b.add_op(made).result
+
+    def finish(self) -> ModuleOp:
+        """The module of the function and its kernels, and of the function that prepares derived constants."""
+        self._b.add_op(ReturnOp())
+        for value in list(self._derived_block.args):
+            value.replace_all_uses_with(self.argument(None, memref_type(value)))
+        self._add_function(self._name, self._block)
+        if self._preparations:
+            self._add_function(PREPARATION, self._preparation())
+        return self.module
+
+    def _preparation(self) -> Block:
+        """Calls of the kernels that compute derived constants, which take the same arguments as the function."""
+        block = Block(arg_types=self._block.arg_types)
+        b = LoopBuilder(block)
+        first = len(block.args) - len(self._derived)
+        for place, (symbol, operands) in enumerate(self._preparations):
+            *sources, result = operands
+            values = [block.args[self._block.args.index(one.value)] for one in sources]
+            made = [
+                Operand(value, one.sizes, sorted(one.fixed))
+                for value, one in zip([*values, block.args[first + place]], [*sources, result], strict=True)
+            ]
+            b.add_op(CallOp(symbol, [self._cast(b, one) for one in made], []))
+        b.add_op(ReturnOp())
+        return block
+
+    def _add_function(self, name: str, block: Block) -> None:
+        type = FunctionType.from_lists(block.arg_types, [])
+        self.module.body.block.add_op(FuncOp(name, type, Region(block)))
+
+
+def code_of(block: Block) -> Hashable:
+    """The code of a kernel or of a module, equal for blocks that are the same up to the names of values.
+
+    Control flow is structured: blocks have no successors. Ops and attributes are hashed as they are: to print them
+    takes longer. Attributes of floats are equal where the bits are, so that zeros of both signs differ.
+    """
+    places: dict[SSAValue, int] = {}
+
+    def number(values: Sequence[SSAValue]) -> tuple[Attribute, ...]:
+        for value in values:
+            places[value] = len(places)
+        return tuple(value.type for value in values)
+
+    def code(block: Block) -> Hashable:
+        return number(block.args), tuple(
+            (
+                op.name,
+                tuple(places[operand] for operand in op.operands),
+                tuple(op.properties.items()),
+                tuple(op.attributes.items()),
+                number(op.results),
+                tuple(tuple(map(code, region.blocks)) for region in op.regions),
+            )
+            for op in block.ops
+        )
+
+    return code(block)

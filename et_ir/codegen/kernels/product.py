@@ -1,0 +1,492 @@
+"""Product kernels: register tiles of the result, accumulated over the shared dimension, with fused arithmetic.
+
+The loop structure is that of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008): a tile of
+rows by panels of the result stays in registers while columns of the left and rows of the right matrix stream by. A
+constant right matrix is packed in panels of 16 columns when the program is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from xdsl.ir import SSAValue
+
+from et_ir.codegen.kernels.epilogue import Epilogue
+from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.matrices import Matrices, packed_matrices
+from et_ir.codegen.kernels.panels import (
+    PANEL,
+    constant_array,
+    panel_columns,
+    panels_of,
+    tile_rows,
+)
+from et_ir.codegen.kernels.pointwise_rules import add, anchor_of, mul, operator_name
+from et_ir.codegen.kernels.row_tiles import visit_rows
+from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.codegen.sizes import Size, product, shape_of
+from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native.types import memref_type
+from et_ir.dialects.program import GetOp
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
+
+__all__ = [
+    "BLOCK_ROWS",
+    "Sizes",
+    "build_product",
+    "build_sequential_product",
+    "column_groups",
+    "in_panels",
+    "packed_operand",
+    "product_kernel",
+    "right_argument",
+    "shared_rows",
+    "shared_tiles",
+]
+
+BLOCK_ROWS: Final = 96
+"""Rows that a thread computes of all panels before the next: their part of the left matrix stays in the L2 cache."""
+BLOCK_INNER: Final = 256
+"""Steps of the shared dimension after which sums are stored: as many rows of two panels stay in the first cache."""
+PREFETCHING_ROWS: Final = 8
+"""Rows of a tile from which on the next panels are prefetched: with fewer, memory is waited for anyway."""
+PACKED_ROWS: Final = 32
+PACKED_COLUMNS: Final = 384
+"""Right matrices of as many columns that are no constants are packed, if they meet as many rows."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A batch of products of matrices of `rows` by `inner` and `inner` by `columns`, and the tile of results."""
+
+    batch: Size
+    rows: Size
+    inner: Size
+    columns: Size
+    tile_rows: int
+    tile_columns: int
+    most_rows: int = 0
+    """Rows that there may be at most, where their number is not known."""
+    panel: int = PANEL
+    """Columns of a panel of the right matrix, if it is packed."""
+    fine: bool = False
+    """Whether tiles are shared, however many rows there are."""
+
+    @property
+    def many_rows(self) -> bool:
+        """Whether threads share blocks of rows, and not the columns."""
+        rows = self.rows if isinstance(self.rows, int) else self.most_rows
+        return not self.fine and rows >= 2 * BLOCK_ROWS
+
+
+class _Anchor:
+    """The product of a kernel: its operands, and whether the right matrix is stored by columns."""
+
+    def __init__(self, op: SchemaOp):
+        self.op = op
+        self.name = operator_name(op)
+        self.bias: SSAValue | None = None
+        match self.name:
+            case "mm" | "bmm":
+                self.left, self.right = op.operands
+            case "addmm":
+                self.bias, self.left, self.right = op.operands
+            case "linear":
+                self.left, self.right = op.arg("input"), op.arg("weight")
+                self.bias = op.arg("bias")
+            case _:
+                raise ValueError(f"no product: {self.name}")
+        self.by_columns = self.name == "linear"
+
+    def sizes(self, host: Host) -> Sizes:
+        result = shape_of(self.op.results[0])
+        batch, rows = (result[0], result[1]) if self.name == "bmm" else (1, product(result[:-1]))
+        inner = shape_of(self.left)[-1]
+        most = host.most(rows)
+        tile = tile_rows(most, host)
+        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most, fine=host.fine)
+
+    def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
+        """The product and its bias, scaled."""
+        if self.bias is None:
+            return total
+        bias = values[self.bias]
+        if self.name == "addmm":
+            alpha, beta = float(self.op.arg("alpha")), float(self.op.arg("beta"))
+            total = total if alpha == 1 else mul(b, total, b.number(alpha, total.type))
+            bias = bias if beta == 1 else mul(b, bias, b.number(beta, bias.type))
+        return add(b, total, bias)
+
+
+def product_kernel(host: Host, kernel: KernelOp) -> None:
+    """Lower a kernel whose anchor is a product of matrices."""
+    anchor = _Anchor(anchor_of(kernel))
+    sizes = anchor.sizes(host)
+    outside = kernel.outside()
+    array = constant_array(host, outside[anchor.right])
+    if array is not None and array.ndim == 2:
+        sizes = in_panels(sizes, host.panel(PANEL))
+    right = _right_operand(host, anchor, outside[anchor.right], sizes)
+    rows = product((sizes.batch, sizes.rows))
+    left = Operand(host.buffer(outside[anchor.left]), [rows, sizes.inner])
+    tail_operands = [] if anchor.bias is None else [anchor.bias]
+    epilogue = Epilogue(kernel, anchor.op, rows, sizes.columns, anchor.tail, tail_operands)
+    result = Operand(host.buffer(kernel.outputs[0]), [rows, sizes.columns])
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        x, w, *others, y = buffers
+        epilogue.bind(others)
+        build_product(b, sizes, epilogue, x, w, y)
+
+    host.call("product", [left, right, *epilogue.operands(host), result], build)
+
+
+def in_panels(sizes: Sizes, panel: int) -> Sizes:
+    """A product whose right matrix is in panels of a width; tiles are as wide if these are narrow."""
+    return sizes if panel == PANEL else replace(sizes, tile_columns=panel, panel=panel)
+
+
+def right_argument(kernel: KernelOp) -> SSAValue | None:
+    """The right matrix of a product, as the body has it, if it may be in memory by columns, as it is packed then."""
+    anchor = _Anchor(anchor_of(kernel))
+    value = kernel.outside()[anchor.right]
+    packs = not isinstance(value.owner, GetOp) and tensor_type(value).has_static_shape()
+    return anchor.right if packs and anchor.right.has_one_use() and not anchor.by_columns else None
+
+
+def _right_operand(host: Host, anchor: _Anchor, value: SSAValue, sizes: Sizes) -> Operand:
+    """The right matrix: packed when compiled or by a kernel, or as it is where that is as fast."""
+    array = constant_array(host, value)
+    if array is not None and array.ndim == 2:
+        return packed_operand(panels_of(host, array.T if anchor.by_columns else array, sizes.panel), sizes)
+    plain = Operand(host.buffer(value), [sizes.batch, sizes.inner, sizes.columns])
+    if not tensor_type(value).has_static_shape():
+        return plain
+    matrices = Matrices.of(value)
+    short = host.most(sizes.rows) < PACKED_ROWS or matrices.columns < PACKED_COLUMNS
+    if matrices.is_contiguous and short:
+        return plain
+    panels = packed_matrices(host, matrices)
+    if sizes.batch == 1:
+        return packed_operand(panels, sizes)
+    return Operand(panels, [sizes.batch, -(-matrices.columns // PANEL), sizes.inner, PANEL], fixed=[3])
+
+
+def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
+    """Panels of a right matrix, as a kernel takes them."""
+    assert isinstance(sizes.columns, int)
+    return Operand(panels, [-(-sizes.columns // sizes.panel), sizes.inner, sizes.panel], fixed=[2])
+
+
+def build_product(
+    b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+) -> None:
+    """Loops of a product of `x`, `[row][inner]`, with `w`: in panels, or `[batch][inner][column]`.
+
+    Panels are `[panel][inner][16]`, after a batch if there is one.
+    """
+    packed = sizes.batch == 1 and b.static_dim(w, 2) == sizes.panel
+    matrix = None if packed else 0
+
+    def rows(
+        start: Index, end: Index, column: Index, width: int, mask: SSAValue | None, number: Index | None
+    ) -> None:
+        _rows(b, sizes, epilogue, x, w, y, (start, end), (column, width, mask), number)
+
+    count = b.dim(x, 0)
+    if sizes.batch != 1:
+        each = b.quotient(count, b.dim(w, 0))
+        if b.fine and isinstance(sizes.columns, int):
+            tile = sizes.tile_rows
+            tiles = b.quotient(b.add(each, tile - 1), tile)
+
+            def one_tile(place: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+                number = b.quotient(place, tiles)
+                first = b.add(b.mul(number, each), b.mul(b.remainder(place, tiles), tile))
+                end = b.min(b.add(first, tile), b.mul(b.add(number, 1), each))
+                rows(first, end, column, width, mask, number)
+
+            shared_tiles(b, sizes, b.dim(y, 1), b.mul(b.dim(w, 0), tiles), one_tile)
+            return
+        with b.parallel(b.dim(w, 0)) as number:
+            start = b.mul(number, each)
+            column_groups(
+                b,
+                sizes,
+                b.dim(y, 1),
+                lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number),
+            )
+    elif packed and sizes.many_rows and _is_long(sizes) and not (b.small or b.few):
+        # Blocks are copied to the stack: more of it than small processors have memory.
+        _build_blocks(b, sizes, epilogue, x, w, y)
+    else:
+        shared_rows(
+            b,
+            sizes,
+            count,
+            b.dim(y, 1),
+            lambda first, end, at, width, mask: rows(first, end, at, width, mask, matrix),
+        )
+
+
+def shared_rows(
+    b: LoopBuilder,
+    sizes: Sizes,
+    count: Index,
+    columns: Index,
+    visit: Callable[[Index, Index, Index, int, SSAValue | None], None],
+) -> None:
+    """Visit the result by ranges of rows and groups of columns, that threads share: of `count` rows.
+
+    They share blocks of rows where these are many, else tiles of a known number of rows, else groups of columns. Ranges
+    of rows are told by their start and end; columns as `column_groups` does.
+    """
+    tile = sizes.tile_rows
+    if sizes.many_rows:
+        block = -(-BLOCK_ROWS // tile) * tile
+        with b.parallel(count, block) as first:
+            end = b.min(b.add(first, block), count)
+            column_groups(b, sizes, columns, lambda at, width, mask: visit(first, end, at, width, mask))
+    elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
+
+        def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+            first = b.mul(number, tile)
+            visit(first, b.min(b.add(first, tile), count), column, width, mask)
+
+        shared_tiles(b, sizes, columns, b.quotient(b.add(count, tile - 1), tile), one_tile)
+    else:
+        column_groups(
+            b, sizes, columns, lambda at, width, mask: visit(0, count, at, width, mask), shared=True
+        )
+
+
+def shared_tiles(
+    b: LoopBuilder,
+    sizes: Sizes,
+    columns: Index,
+    tiles: Index,
+    visit: Callable[[Index, Index, int, SSAValue | None], None],
+) -> None:
+    """Visit all tiles of the result: by groups of columns as `column_groups` has them, and in a group by rows.
+
+    Threads share tiles, not groups, of which there may be fewer than threads or a few more. The number of a tile in its
+    group is below `tiles`.
+    """
+    width = sizes.tile_columns
+    whole = b.multiple_below(columns, width)
+    if b.small and not b.fine:
+        # There are no threads, and a division for each tile would show.
+        with b.for_(0, whole, width) as group, b.for_(0, tiles) as inner:
+            visit(inner.index, group.index, width, None)
+        if sizes.columns % width:
+            with b.for_(0, tiles) as inner:
+                number = inner.index
+                _last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
+        return
+    with b.parallel(b.mul(b.quotient(whole, width), tiles)) as number:
+        group = b.quotient(number, tiles)
+        visit(b.sub(number, b.mul(group, tiles)), b.mul(group, width), width, None)
+    if sizes.columns % width:
+        with b.parallel(tiles) as number:
+            _last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
+
+
+def _last_columns(
+    b: LoopBuilder,
+    sizes: Sizes,
+    columns: Index,
+    whole: Index,
+    visit: Callable[[Index, int, SSAValue | None], None],
+) -> None:
+    """Visit the columns after whole groups, whose number is known, with a mask where they are no whole panel."""
+    assert isinstance(sizes.columns, int)
+    # One tile, masked: each element of the left matrix is read once for all of its panels.
+    left = sizes.columns % sizes.tile_columns
+    padded = -(-left // sizes.panel) * sizes.panel
+    visit(whole, padded, b.mask(b.sub(columns, whole), padded) if left % sizes.panel else None)
+
+
+def _is_long(sizes: Sizes) -> bool:
+    """Whether the shared dimension is worth blocks, and known, as are the rows that are left after whole tiles."""
+    return isinstance(sizes.rows, int) and isinstance(sizes.inner, int) and sizes.inner > BLOCK_INNER
+
+
+def _build_blocks(
+    b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+) -> None:
+    """Loops of a product whose shared dimension is too long for the first cache: in blocks of it.
+
+    A block of the left matrix is copied, as its rows may be so far apart that they meet in the cache. The sums of the
+    blocks before are in the result; the last block finishes them.
+    """
+    tile = sizes.tile_rows
+    assert isinstance(sizes.rows, int)
+    assert isinstance(sizes.inner, int)
+    rest, inner = sizes.rows % tile, sizes.inner
+    # All panels are read for each block: where there are many, larger ones leave enough of them to threads.
+    many = 2 * BLOCK_ROWS if sizes.rows >= 8 * BLOCK_ROWS else BLOCK_ROWS
+    block = -(-many // tile) * tile
+    count = b.dim(x, 0)
+    local = b.local(block, BLOCK_INNER)
+    end = (inner - 1) // BLOCK_INNER * BLOCK_INNER
+    vectors = PANEL * 4
+
+    def copy(first: Index, many: Index, start: Index, depth: int) -> None:
+        with b.for_(0, many) as row:
+            for place in range(0, depth, vectors):
+                mask = None if depth - place >= vectors else b.mask(depth - place, vectors)
+                here = [b.add(first, row.index), b.add(start, place)]
+                b.store(b.load_row(x, here, mask, vectors), local, [row.index, place])
+
+    def step(first: Index, many: Index, start: Index, depth: int, *, begins: bool, ends: bool) -> None:
+        copy(first, many, start, depth)
+
+        def group(column: Index, width: int, mask: SSAValue | None) -> None:
+            def tiles(row: Index, height: int) -> None:
+                at = [b.add(first, row), column]
+                type = vector_of(height, width)
+                if mask is not None:
+                    # Its sums would be loaded with a mask: the few columns are computed at once.
+                    if ends:
+                        epilogue.store(b, _accumulate(b, x, w, at, height, width, None, mask), y, at, mask)
+                    return
+                total = b.splat(0.0, type) if begins else b.load(y, at, type)
+                with b.for_(0, depth, 1, [total]) as loop:
+                    left = b.column(local, [row, loop.index], 0, 1, vector_of(height))
+                    right = b.panels(w, column, [b.add(start, loop.index)], width)
+                    if height >= PREFETCHING_ROWS:
+                        prefetch_panels(b, w, b.add(column, width), b.add(start, loop.index), width)
+                    loop.next = [b.outer_product(left, right, loop.args[0])]
+                if ends:
+                    epilogue.store(b, loop.results[0], y, at, None)
+                else:
+                    b.store(loop.results[0], y, at)
+
+            whole = b.multiple_below(many, tile)
+            with b.for_(0, whole, tile) as loop:
+                tiles(loop.index, tile)
+            # Rows are not computed twice here, as their sums are added to what is there.
+            if rest:
+                with b.if_(b.below(whole, many)):
+                    tiles(whole, rest)
+
+        column_groups(b, sizes, b.dim(y, 1), group)
+
+    with b.parallel(count, block) as first:
+        many = b.min(b.sub(count, first), block)
+        step(first, many, 0, BLOCK_INNER, begins=True, ends=False)
+        with b.for_(BLOCK_INNER, end, BLOCK_INNER) as loop:
+            step(first, many, loop.index, BLOCK_INNER, begins=False, ends=False)
+        step(first, many, end, inner - end, begins=False, ends=True)
+
+
+def build_sequential_product(
+    b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+) -> None:
+    """As `build_product`, of all rows by one thread, with packed panels."""
+    end = b.dim(x, 0)
+    column_groups(
+        b,
+        sizes,
+        b.dim(y, 1),
+        lambda at, width, mask: _rows(b, sizes, epilogue, x, w, y, (0, end), (at, width, mask), None),
+    )
+
+
+def _rows(
+    b: LoopBuilder,
+    sizes: Sizes,
+    epilogue: Epilogue,
+    x: SSAValue,
+    w: SSAValue,
+    y: SSAValue,
+    span: tuple[Index, Index],
+    columns: tuple[Index, int, SSAValue | None],
+    number: Index | None,
+) -> None:
+    """Tiles of a span of rows; `number` is that of the right matrix in a batch, None for packed panels."""
+    column, width, mask = columns
+
+    def one(row: Index, height: int) -> None:
+        total = _accumulate(b, x, w, [row, column], height, width, number, mask)
+        epilogue.store(b, total, y, [row, column], mask)
+
+    visit_rows(b, *span, sizes.tile_rows, one, any_number=not isinstance(sizes.rows, int))
+
+
+def column_groups(
+    b: LoopBuilder,
+    sizes: Sizes,
+    columns: Index,
+    visit: Callable[[Index, int, SSAValue | None], None],
+    *,
+    shared: bool = False,
+) -> None:
+    """Visit groups of columns of a tile's width, then what is left, with a mask where it is no whole panel.
+
+    With `shared`, threads share them.
+    """
+    width = sizes.tile_columns
+    whole = b.multiple_below(columns, width)
+    if shared:
+        with b.parallel(whole, width) as column:
+            visit(column, width, None)
+    else:
+        with b.for_(0, whole, width) as loop:
+            visit(loop.index, width, None)
+    left = sizes.columns % width if isinstance(sizes.columns, int) else width
+
+    def rest() -> None:
+        if not isinstance(sizes.columns, int):
+            some = b.multiple_below(columns, PANEL)
+            with b.for_(whole, some, PANEL) as loop:
+                visit(loop.index, PANEL, None)
+            with b.if_(b.below(some, columns)):
+                visit(some, PANEL, b.mask(b.sub(columns, some), PANEL))
+            return
+        _last_columns(b, sizes, columns, whole, visit)
+
+    if left and shared:
+        # One iteration, so that one thread computes it.
+        with b.parallel(1):
+            rest()
+    elif left:
+        rest()
+
+
+def _accumulate(
+    b: LoopBuilder,
+    x: SSAValue,
+    w: SSAValue,
+    at: Sequence[Index],
+    tile: int,
+    width: int,
+    number: Index | None,
+    mask: SSAValue | None,
+) -> SSAValue:
+    """A tile of the product: of `x` with panels, or with matrix `number` of a batch."""
+    row, column = at
+    with b.for_(0, b.dim(x, 1), 1, [b.splat(0.0, vector_of(tile, width))]) as loop:
+        left = b.column(x, [row, loop.index], 0, 1, vector_of(tile))
+        if number is None:
+            right = b.panels(w, column, [loop.index], width)
+            if tile >= PREFETCHING_ROWS:
+                prefetch_panels(b, w, b.add(column, width), loop.index, width)
+        elif memref_type(w).get_num_dims() == 4:
+            first = b.quotient(column, PANEL)
+            places = [[number, b.add(first, panel), loop.index, 0] for panel in range(width // PANEL)]
+            right = b.concat([b.load(w, place, vector_of(PANEL)) for place in places])
+        else:
+            right = b.load_row(w, [number, loop.index, column], mask, width)
+        loop.next = [b.outer_product(left, right, loop.args[0])]
+    return loop.results[0]
+
+
+def prefetch_panels(b: LoopBuilder, w: SSAValue, column: Index, row: Index, width: int) -> None:
+    """Prefetch a row of the next panels: while the first tile of rows reads them from memory, little else is done."""
+    first = b.quotient(column, PANEL)
+    for panel in range(width // PANEL):
+        b.prefetch(w, [b.add(first, panel), row, 0])

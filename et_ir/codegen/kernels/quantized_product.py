@@ -1,0 +1,322 @@
+"""Product kernels with quantized weights: of floats by dequantized weights, or of rows of bytes by bytes.
+
+Weights stay as narrow as they are in memory, and are widened in registers; each group of the shared dimension is added
+up before it is scaled. Panels for products of floats are `[panel][inner][16]`, with two rows to a byte where weights
+have four bits, the first in the low bits. Panels for products of bytes have fours of neighbors in a lane, as the
+instructions that multiply bytes take them: `[panel][inner / 4][16][4]`, or two such fours where weights have four bits,
+each with the first in the low bits of its bytes.
+
+Scales of groups are stored as the high halves of f32 (bf16) where the other bits are zeros: for groups of 32 weights of
+four bits, they are a ninth of what a product reads, not a fifth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import IntegerType, f32, i32
+from xdsl.ir import SSAValue
+
+from et_ir.codegen.kernels.epilogue import Epilogue
+from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.integer_product import QUAD, integer_tile_rows
+from et_ir.codegen.kernels.panels import PANEL, panel_columns, tile_rows
+from et_ir.codegen.kernels.pointwise_rules import add
+from et_ir.codegen.kernels.product import Sizes, in_panels, shared_rows
+from et_ir.codegen.kernels.quantization_rules import i8
+from et_ir.codegen.kernels.quantized_operands import QuantizedOperands, kernel_quantized_operands
+from et_ir.codegen.kernels.row_tiles import visit_rows
+from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.codegen.sizes import product, shape_of
+from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native.types import vector_type
+
+__all__ = ["quantized_product_kernel"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+i16: Final = IntegerType(16)
+NIBBLE: Final = 4
+HIGH: Final = -0x0F0F0F10
+"""The high halves of four bytes, as i32: 0xF0F0F0F0."""
+BYTE_LOW: Final = 0x0F0F0F0F
+"""The low halves of four bytes."""
+HALF: Final = 16
+LOW: Final = np.uint32(0xFFFF)
+"""The half of the bits of f32 that bf16 does not have."""
+STEP: Final = 1 << 20
+"""About how many weights are added up at a time."""
+GROUPED_ROWS: Final = 6
+"""Rows of a tile at most where groups are scaled: sums of all groups take registers beside those of one."""
+FEW_ROWS: Final = 4
+"""Rows below which a second accumulator hides the latency of additions."""
+
+_Tile = Callable[[LoopBuilder, Index, int, Index, int], list[SSAValue]]
+"""Rows of results of a tile: of its first row, height, first column and width."""
+
+
+def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
+    """Lower a kernel whose anchor is a linear layer with quantized weights."""
+    found = kernel_quantized_operands(host.symbols, kernel)
+    outside = kernel.outside()
+    columns, inner = found.weights.shape
+    rows = product(shape_of(found.op.results[0])[:-1])
+    most = host.most(rows)
+    by_bytes = found.activation is not None
+    tile = integer_tile_rows(most, host) if by_bytes else tile_rows(most, host)
+    if found.group < inner:
+        tile = min(tile, GROUPED_ROWS)
+    panel = host.panel(PANEL, bytes=by_bytes)
+    sizes = in_panels(Sizes(1, rows, inner, columns, tile, panel_columns(host), most), panel)
+    bias: SSAValue | None = found.op.arg("bias")
+    epilogue = Epilogue(
+        kernel,
+        found.op,
+        rows,
+        columns,
+        lambda b, total, values: total if bias is None else add(b, total, values[bias]),
+        [] if bias is None else [bias],
+    )
+    if found.activation is None:
+        left = [Operand(host.buffer(outside[found.op.arg("input")]), [rows, inner])]
+    else:
+        host.multiplies_bytes = True
+        stored, *numbers = (host.buffer(outside[one]) for one in found.activation.operands)
+        left = [Operand(stored, [product((rows, inner))]), *(Operand(one, [rows]) for one in numbers)]
+    right = [_packed(host, found, panel), _scales(host, found, panel)]
+    if by_bytes:
+        right.append(_sums(host, found, panel))
+    result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        read, y = buffers[: len(left) + len(right)], buffers[-1]
+        epilogue.bind(buffers[len(read) : -1])
+        count = b.dim(y, 0)
+        compute: _Tile = _Bytes(b, found, read, count).rows if by_bytes else _Floats(found, *read).rows
+
+        def visit(start: Index, end: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+            def one(row: Index, height: int) -> None:
+                for place, total in enumerate(compute(b, row, height, column, width)):
+                    epilogue.store_row(b, total, y, [b.add(row, place), column], mask)
+
+            visit_rows(b, start, end, tile, one, any_number=not isinstance(rows, int))
+
+        shared_rows(b, sizes, count, b.dim(y, 1), visit)
+
+    operands = [*left, *right, *epilogue.operands(host), result]
+    host.call("quantized_product", operands, build)
+
+
+@dataclass(frozen=True)
+class _Floats:
+    """Products of rows of floats with weights of `found`."""
+
+    found: QuantizedOperands
+    x: SSAValue
+    w: SSAValue
+    scales: SSAValue
+
+    def rows(self, b: LoopBuilder, row: Index, height: int, column: Index, width: int) -> list[SSAValue]:
+        """Rows of a tile of the product."""
+        type = vector_of(height, width)
+
+        def scale(total: SSAValue, group: Index, before: SSAValue | None) -> SSAValue:
+            scales = b.broadcast(_loaded_scales(b, self.scales, column, group, width), type)
+            if before is None:
+                return b.value(arith.MulfOp(total, scales))
+            return b.value(vector.FMAOp(total, scales, before))
+
+        def group(start: Index) -> SSAValue:
+            return self._group(b, row, height, column, width, start)
+
+        groups = self.found.weights.shape[1] // self.found.group
+        if groups == 1:
+            made = scale(group(0), 0, None)
+        else:
+            with b.for_(0, groups, 1, [b.splat(0.0, type)]) as loop:
+                total = group(b.mul(loop.index, self.found.group))
+                loop.next = [scale(total, loop.index, loop.args[0])]
+            made = loop.results[0]
+        return [b.value(vector.ExtractOp(made, [place], vector_of(width))) for place in range(height)]
+
+    def _group(
+        self, b: LoopBuilder, row: Index, height: int, column: Index, width: int, start: Index
+    ) -> SSAValue:
+        """Sums of a group of the shared dimension, which starts at a place, before they are scaled."""
+        length, nibbles = self.found.group, self.found.has_nibbles
+        few = height < FEW_ROWS and length % 2 == 0
+        steps = 2 if nibbles or few else 1
+        zero = b.splat(0.0, vector_of(height, width))
+        with b.for_(0, length, steps, [zero] * (2 if few else 1)) as loop:
+            place = b.add(start, loop.index)
+            places = [b.add(place, number) for number in range(steps)]
+            if nibbles:
+                weights = _halves(b, b.panels(self.w, column, [b.quotient(place, 2)], width))
+            else:
+                weights = [b.convert("sext", b.panels(self.w, column, [at], width), i32) for at in places]
+            totals = list(loop.args)
+            for number, (at, one) in enumerate(zip(places, weights, strict=True)):
+                left = b.column(self.x, [row, at], 0, 1, vector_of(height))
+                which = number % len(totals)
+                totals[which] = b.outer_product(left, b.convert("sitofp", one, f32), totals[which])
+            loop.next = totals
+        total, *others = loop.results
+        for other in others:
+            total = add(b, total, other)
+        return total
+
+
+def _halves(b: LoopBuilder, bytes: SSAValue) -> list[SSAValue]:
+    """The low and the high halves of bytes, as numbers with a sign, i32."""
+    wide = b.convert("sext", bytes, i32)
+    up = b.value(arith.ShLIOp(wide, b.number(32 - NIBBLE, wide.type)))
+    low = b.value(arith.ShRSIOp(up, b.number(32 - NIBBLE, wide.type)))
+    return [low, b.value(arith.ShRSIOp(wide, b.number(NIBBLE, wide.type)))]
+
+
+class _Bytes:
+    """Products of rows of bytes, each row with a scale and a zero point, with weights of `found`."""
+
+    def __init__(self, b: LoopBuilder, found: QuantizedOperands, read: Sequence[SSAValue], rows: Index):
+        x, self._row_scales, self._points, self._w, self._scales, self._sums = read
+        self._found = found
+        self._x = b.quads(x, [rows, found.weights.shape[1] // QUAD])
+
+    def rows(self, b: LoopBuilder, row: Index, height: int, column: Index, width: int) -> list[SSAValue]:
+        """Rows of a tile of the product."""
+        type = vector_of(width)
+        groups = self._found.weights.shape[1] // self._found.group
+
+        def scaled(group: Index, before: Sequence[SSAValue]) -> list[SSAValue]:
+            scales = _loaded_scales(b, self._scales, column, group, width)
+            start = b.mul(group, self._found.group // QUAD)
+            sums = self._group(b, row, height, column, width, start)
+            floats = [b.convert("sitofp", one, f32) for one in sums]
+            return [
+                b.value(vector.FMAOp(one, scales, other)) for one, other in zip(floats, before, strict=True)
+            ]
+
+        zeros = [b.splat(0.0, type)] * height
+        if groups == 1:
+            totals = scaled(0, zeros)
+        else:
+            with b.for_(0, groups, 1, zeros) as loop:
+                loop.next = scaled(loop.index, loop.args)
+            totals = list(loop.results)
+        sums = b.panels(self._sums, column, [0], width)
+        return [self._restored(b, total, sums, b.add(row, place)) for place, total in enumerate(totals)]
+
+    def _restored(self, b: LoopBuilder, total: SSAValue, sums: SSAValue, row: Index) -> SSAValue:
+        """A row of the product in floats."""
+        type = vector_type(total)
+        point = b.broadcast(b.element(self._points, [row]), type)
+        scale = b.broadcast(b.element(self._row_scales, [row]), type)
+        moved = b.value(arith.SubfOp(total, b.value(arith.MulfOp(point, sums))))
+        return b.value(arith.MulfOp(moved, scale))
+
+    def _group(
+        self, b: LoopBuilder, row: Index, height: int, column: Index, width: int, start: Index
+    ) -> list[SSAValue]:
+        """i32 sums of a group, which starts at a quad: times 16 where weights have four bits."""
+        steps = 2 if self._found.has_nibbles else 1
+        type = vector_of(width, element=i32)
+        with b.for_(0, self._found.group // QUAD, steps, [b.splat(0, type)] * height) as loop:
+            place = b.add(start, loop.index)
+            right = [b.panels(self._w, column, [b.quotient(place, steps)], width)]
+            if self._found.has_nibbles:
+                high = b.splat(HIGH, type)
+                up = b.value(arith.ShLIOp(right[0], b.number(NIBBLE, type)))
+                right = [b.value(arith.AndIOp(one, high)) for one in (up, right[0])]
+            totals = list(loop.args)
+            for number, weights in enumerate(right):
+                quad = b.add(place, number)
+                for at in range(height):
+                    left = b.broadcast(b.element(self._x, [b.add(row, at), quad]), type)
+                    totals[at] = b.dot(left, weights, totals[at])
+            loop.next = totals
+        return list(loop.results)
+
+
+def _loaded_scales(b: LoopBuilder, scales: SSAValue, column: Index, group: Index, width: int) -> SSAValue:
+    """f32 scales of a group for neighboring columns."""
+    stored = b.panels(scales, column, [group], width)
+    if b.element_type(scales) == f32:
+        return stored
+    wide = b.convert("zext", stored, i32)
+    bits = b.value(arith.ShLIOp(wide, b.number(HALF, wide.type)))
+    return b.value(vector.BitcastOp(bits, vector_of(width)))
+
+
+def _scales(host: Host, found: QuantizedOperands, panel: int) -> Operand:
+    """Scales in panels as the weights are, `[panel][group][16]`.
+
+    Those of sums of bytes by halves of bytes are 16 times as large as they should be.
+    """
+    columns, groups = found.scales.shape
+    by_halves = found.has_nibbles and found.activation is not None
+    sizes = [-(-columns // panel), groups, panel]
+    form = f"scales in panels of {panel}{', by 16' if by_halves else ''}"
+    is_short = groups > 1 and not (np.ascontiguousarray(found.scales).view(np.uint32) & LOW).any()
+
+    def pack(scales: Array) -> Array:
+        rows = scales * np.float32(2.0**-NIBBLE) if by_halves else scales
+        whole = _in_columns(rows, panel)
+        return (whole.view(np.uint32) >> HALF).astype(np.uint16) if is_short else whole
+
+    blob = host.packed(form, [found.scales], pack)
+    return Operand(host.constant(blob, prod(sizes), i16 if is_short else f32), sizes, fixed=[2])
+
+
+def _sums(host: Host, found: QuantizedOperands, panel: int) -> Operand:
+    """f32 of each column, in panels as the weights are: the dequantized weights of all rows, added up."""
+    columns, sizes = found.weights.shape[0], [-(-found.weights.shape[0] // panel), 1, panel]
+    group = found.group
+
+    def pack(weights: Array, scales: Array) -> Array:
+        # Sums of groups are exact in f32, whose products are fast.
+        ones = np.ones(group, np.float32)
+        step = max(1, STEP // weights.shape[1])
+        made = np.empty(columns, np.float32)
+        for first in range(0, columns, step):
+            part = weights[first : first + step].astype(np.float32)
+            sums = (part.reshape(-1, group) @ ones).reshape(len(part), -1)
+            made[first : first + step] = (sums * scales[first : first + step].astype(np.float64)).sum(1)
+        return _in_columns(made.reshape(columns, 1), panel)
+
+    blob = host.packed(f"sums in panels of {panel} of groups of {group}", [found.weights, found.scales], pack)
+    return Operand(host.constant(blob, prod(sizes)), sizes, fixed=[2])
+
+
+def _in_columns(rows: Array, panel: int) -> Array:
+    """Panels of the columns that are the rows of a matrix, padded with zeros: `[panel][row][column]`."""
+    columns, inner = rows.shape
+    whole = np.zeros((-(-columns // panel) * panel, inner), rows.dtype)
+    whole[:columns] = rows
+    return np.ascontiguousarray(whole.reshape(-1, panel, inner).transpose(0, 2, 1))
+
+
+def _packed(host: Host, found: QuantizedOperands, panel: int) -> Operand:
+    """Panels of the weights, as a kernel takes them."""
+    columns, inner = found.weights.shape
+    by_bytes, has_nibbles = found.activation is not None, found.has_nibbles
+    # Neighbors of the shared dimension that follow each other in a lane.
+    lane, element = (np.int32, i32) if by_bytes else (np.int8, i8)
+
+    def pack(weights: Array) -> Array:
+        rows = np.ascontiguousarray(weights).view(lane)
+        if has_nibbles:
+            low, high = rows[:, ::2], rows[:, 1::2]
+            halves = lane(BYTE_LOW if by_bytes else 15)
+            rows = (low & halves) | ((high & halves) << lane(NIBBLE))
+        return _in_columns(rows, panel)
+
+    blob = host.packed(
+        f"{lane.__name__} in panels of {panel}, {1 + has_nibbles} to a byte", [found.weights], pack
+    )
+    sizes = [-(-columns // panel), inner // (QUAD if by_bytes else 1) // (1 + has_nibbles), panel]
+    return Operand(host.constant(blob, prod(sizes), element), sizes, fixed=[2])

@@ -1,0 +1,55 @@
+"""Tiles of rows: a range of rows, by register tiles of one height or of several.
+
+A tile that would pass the end is moved back to end with it, and computes some rows again with the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from et_ir.codegen.loop_builder import Index, LoopBuilder
+
+__all__ = ["visit_rows"]
+
+LOW: Final = 4
+"""Rows of a low tile: as many as the latency of additions asks for."""
+
+
+def visit_rows(
+    b: LoopBuilder,
+    start: Index,
+    end: Index,
+    tile: int,
+    visit: Callable[[Index, int], None],
+    *,
+    any_number: bool = False,
+) -> None:
+    """Visit tiles, by their first row and height, that cover the rows from `start` to `end`.
+
+    There are as many rows as a tile has, unless `any_number` is given: then what is left after whole tiles is visited
+    in tiles of `LOW` rows if it is little, and where there are fewer rows than that, in single ones.
+    """
+    if not any_number:
+        _tiles(b, start, end, end, tile, visit)
+        return
+    count = b.sub(end, start)
+    reached: Index = start
+    for height in (tile, *(lower for lower in (LOW, 1) if lower < tile)):
+        if height == 1:
+            stop: Index = end
+        else:
+            whole = b.add(reached, b.multiple_below(b.sub(end, reached), height))
+            much = b.below(b.add(whole, 2 * LOW if height > LOW else 0), end)
+            stop = b.choose(b.at_least(count, height), b.choose(much, end, whole), reached)
+        _tiles(b, reached, stop, end, height, visit)
+        reached = stop
+
+
+def _tiles(
+    b: LoopBuilder, start: Index, stop: Index, end: Index, tile: int, visit: Callable[[Index, int], None]
+) -> None:
+    """Visit tiles of one height; those that would pass the end are moved back, and may visit rows again."""
+    last = b.sub(end, tile)
+    with b.for_(start, stop, tile) as loop:
+        visit(b.min(loop.index, last), tile)

@@ -1,0 +1,1012 @@
+"""Conversion of loops over buffers to xDSL's `llvm` dialect.
+
+Structured loops become blocks and branches, buffers become pointers, and places in them become addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final, TypeAlias, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, llvm, math, memref, scf, vector
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    VectorType,
+    f32,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.utils.fast_math import FastMathFlag
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from et_ir.codegen.elements import nbytes
+from et_ir.codegen.kernels.host import PREPARATION
+from et_ir.diagnostics import PassReport, diagnose
+from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
+from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_type
+from et_schema.native import ENTRY, PREPARE
+
+__all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
+
+BARRIER: Final = "native_barrier"
+"""The function that a barrier calls, with the context of the call and the number of threads."""
+MARK: Final = "native_mark"
+"""The function that is called at the start of an entry point and after each of its calls, with the context and the
+number of the thread: it notes the time where somebody asks for times."""
+
+NEON_LANES: Final = 4
+"""Elements of 32 bits in a vector of AArch64, which has an instruction for saturating conversion."""
+
+REPORT: Final = "native_report"
+"""The function that a report calls, with the context of the call and the number of the message."""
+
+
+@dataclass(frozen=True)
+class ConvertToLlvmPass(ModulePass):
+    """Convert loops over buffers to `llvm.func`.
+
+    A buffer is passed as a pointer to its first element, followed by those of its sizes that its type does not say. Its
+    elements are in row-major order without gaps. Each function gets the context of the call as its first argument,
+    which barriers need. Functions that are not private are called through `native_entry`. Vectors have the machine's
+    width. Comparison and selection of vectors stay in `native`, as xDSL's `llvm` has none.
+
+    Before:
+
+    ```mlir
+    func.func @kernel(%x: memref<?x8xf32>, %i: index) {
+      %v = vector.load %x[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+    ```
+
+    After:
+
+    ```mlir
+    llvm.func @kernel(%context: !llvm.ptr, %x: !llvm.ptr, %x_0: i64, %i: i64) {
+      %0 = llvm.mul %i, %c8 : i64
+      %1 = llvm.getelementptr %x[%0] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      %v = llvm.load %1 {alignment = 4} : !llvm.ptr -> vector<8xf32>
+    ```
+    """
+
+    name = "convert-to-llvm"
+
+    index_bits: int = 64
+    """Bits of values of type `index`."""
+    freestanding: bool = False
+    """Whether the code runs without et-vm: there are no entry points that take an array, no times, no prefetches,
+    and multiply-adds are fused only where the machine does so."""
+    dual_products: bool = False
+    """Whether there is Arm's instruction that adds two products of 16 bits (`smlad`), for products of bytes."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
+        for function in functions:
+            if function.sym_visibility is None and not self.freestanding:
+                _check_entry(function)
+        properties: dict[_Kind, dict[str, Attribute]] = {}
+        for function in functions:
+            made = _Conversion(self, properties).function(function)
+            op.body.block.insert_op_before(made, function)
+            op.body.block.detach_op(function)
+            if function.sym_visibility is None and not self.freestanding:
+                op.body.block.add_op(_entry_point(made))
+        called = {
+            inner.callee.string_value()
+            for inner in op.walk()
+            if isinstance(inner, llvm.CallOp) and inner.callee
+        }
+        for name in (BARRIER, MARK, REPORT):
+            if name in called:
+                type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), IntegerType(self.index_bits)])
+                op.body.block.add_op(llvm.FuncOp(name, type, linkage=llvm.LinkageAttr("external")))
+
+
+def _check_entry(function: FuncOp) -> None:
+    """The arguments of a function that is called from outside are numbers and buffers of known sizes."""
+    types = function.function_type.inputs.data
+    if len(types) < 2 or not all(isinstance(type, IndexType) for type in types[-2:]):
+        raise PassReport(
+            "functions cannot be converted",
+            [
+                diagnose(
+                    function,
+                    f"'{function.sym_name.data}' does not end with the number of the thread and of threads",
+                    "distribute its loops first: distribute-loops",
+                )
+            ],
+        )
+    for type in types[:-2]:
+        if not isinstance(type, IndexType) and not (isinstance(type, MemRefType) and type.has_static_shape()):
+            raise PassReport(
+                "functions cannot be converted",
+                [
+                    diagnose(
+                        function,
+                        f"'{function.sym_name.data}' has an argument of type {type}",
+                        "make it private, or its arguments numbers and buffers of known sizes",
+                    )
+                ],
+            )
+
+
+def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
+    """A function that takes the numbers, and the addresses of all buffers, in an array, and calls `function`."""
+    pointer = llvm.LLVMPointerType()
+    block = Block(arg_types=[pointer, pointer, i64, i64])
+    context, pointers, thread, threads = block.args
+    arguments: list[SSAValue] = []
+    for number, type in enumerate(function.function_type.inputs.data[1:-2]):
+        place = llvm.GEPOp(pointers, [number], pointer)
+        buffer = llvm.LoadOp(place.result, type, alignment=8)
+        block.add_ops([place, buffer])
+        arguments.append(buffer.dereferenced_value)
+    block.add_ops(
+        [llvm.CallOp(function.sym_name.data, context, *arguments, thread, threads), llvm.ReturnOp()]
+    )
+    return llvm.FuncOp(
+        PREPARE if function.sym_name.data == PREPARATION else ENTRY,
+        llvm.LLVMFunctionType(block.arg_types),
+        linkage=llvm.LinkageAttr("external"),
+        body=Region(block),
+    )
+
+
+def empty_function(name: str) -> llvm.FuncOp:
+    """A function that does nothing, and is there for its name."""
+    block = Block([llvm.ReturnOp()])
+    linkage = llvm.LinkageAttr("external")
+    return llvm.FuncOp(name, llvm.LLVMFunctionType([]), linkage=linkage, body=Region(block))
+
+
+_Index: TypeAlias = int | SSAValue
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    """A buffer: the address of its first element, its sizes, and the distances of neighbors in each dimension."""
+
+    pointer: SSAValue
+    sizes: Sequence[_Index]
+    strides: Sequence[_Index]
+    element: Attribute
+
+
+_Kind: TypeAlias = tuple[type[Operation], *tuple[Any, ...]]
+"""The class of an op, and what its properties depend on."""
+
+_Binary: TypeAlias = (
+    type[llvm.ArithmeticBinOperation]
+    | type[llvm.ArithmeticBinOpOverflow]
+    | type[llvm.ArithmeticBinOpExact]
+    | type[llvm.ArithmeticBinOpDisjoint]
+    | type[llvm.AbstractFloatArithOp]
+)
+
+_PREDICATES: Final = tuple(flag.value for flag in llvm.ICmpPredicateFlag)
+"""Predicates of `arith.cmpi`, by its numbers, which are those of `llvm.icmp`."""
+
+_BINARY: Final[dict[type[Operation], _Binary]] = {
+    arith.AddiOp: llvm.AddOp,
+    arith.SubiOp: llvm.SubOp,
+    arith.MuliOp: llvm.MulOp,
+    arith.DivUIOp: llvm.UDivOp,
+    arith.DivSIOp: llvm.SDivOp,
+    arith.RemUIOp: llvm.URemOp,
+    arith.RemSIOp: llvm.SRemOp,
+    arith.AndIOp: llvm.AndOp,
+    arith.OrIOp: llvm.OrOp,
+    arith.XOrIOp: llvm.XOrOp,
+    arith.ShLIOp: llvm.ShlOp,
+    arith.ShRUIOp: llvm.LShrOp,
+    arith.ShRSIOp: llvm.AShrOp,
+    arith.AddfOp: llvm.FAddOp,
+    arith.SubfOp: llvm.FSubOp,
+    arith.MulfOp: llvm.FMulOp,
+    arith.DivfOp: llvm.FDivOp,
+}
+
+_CASTS: Final[dict[type[Operation], Callable[[SSAValue, Attribute], Operation]]] = {
+    arith.SIToFPOp: llvm.SIToFPOp,
+    arith.ExtSIOp: llvm.SExtOp,
+    arith.ExtFOp: llvm.FPExtOp,
+    arith.TruncFOp: llvm.FPTruncOp,
+}
+
+_INTRINSICS: Final[dict[type[Operation], str]] = {
+    arith.MaximumfOp: "llvm.maximum",
+    arith.MaxnumfOp: "llvm.maxnum",
+    arith.MinnumfOp: "llvm.minnum",
+    math.AbsFOp: "llvm.fabs",
+    math.CeilOp: "llvm.ceil",
+    math.CopySignOp: "llvm.copysign",
+    math.FloorOp: "llvm.floor",
+    math.SqrtOp: "llvm.sqrt",
+    arith.MinimumfOp: "llvm.minimum",
+    arith.MinSIOp: "llvm.smin",
+    arith.MaxSIOp: "llvm.smax",
+    arith.MinUIOp: "llvm.umin",
+    arith.MaxUIOp: "llvm.umax",
+    math.RoundEvenOp: "llvm.roundeven",
+    math.TruncOp: "llvm.trunc",
+}
+"""Ops that are calls of an intrinsic of the same operands, whose name ends with the type. xDSL's translation of its own
+ops for some of these leaves the type out."""
+
+_REDUCTIONS: Final = {
+    vector.CombiningKindFlag.MAXIMUMF: "llvm.vector.reduce.fmaximum",
+    vector.CombiningKindFlag.MINIMUMF: "llvm.vector.reduce.fminimum",
+    vector.CombiningKindFlag.MAXNUMF: "llvm.vector.reduce.fmax",
+    vector.CombiningKindFlag.MINNUMF: "llvm.vector.reduce.fmin",
+    vector.CombiningKindFlag.MAXSI: "llvm.vector.reduce.smax",
+    vector.CombiningKindFlag.MINSI: "llvm.vector.reduce.smin",
+    vector.CombiningKindFlag.AND: "llvm.vector.reduce.and",
+    vector.CombiningKindFlag.OR: "llvm.vector.reduce.or",
+}
+
+_INTEGER_REDUCTIONS: Final = {
+    vector.CombiningKindFlag.ADD: "llvm.vector.reduce.add",
+    vector.CombiningKindFlag.MUL: "llvm.vector.reduce.mul",
+}
+
+
+_SUMS: Final = {
+    vector.CombiningKindFlag.ADD: (llvm.VectorReduceFAddOp, -0.0),
+    vector.CombiningKindFlag.MUL: (llvm.VectorReduceFMulOp, 1.0),
+}
+"""Reductions that start from a neutral element."""
+
+
+class _Conversion:
+    """Rebuilds one function."""
+
+    def __init__(self, options: ConvertToLlvmPass, properties: dict[_Kind, dict[str, Attribute]]) -> None:
+        """`properties` are those of the ops that were made before, by what they depend on."""
+        self._index_type = IntegerType(options.index_bits)
+        self._freestanding = options.freestanding
+        self._dual_products = options.dual_products
+        self._values: dict[SSAValue, SSAValue] = {}
+        self._buffers: dict[SSAValue, _Buffer] = {}
+        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._numbers: dict[tuple[int, IntegerType], SSAValue] = {}
+        self._region = Region()
+        self._block = self._entry = Block()
+        self._last_entered: Operation | None = None
+        self._at_entry: set[SSAValue] = set()
+        """Values that all places of the function know."""
+        self._undefined: dict[Attribute, SSAValue] = {}
+        self._products: dict[tuple[object, ...], SSAValue] = {}
+        self._marks = False
+        self._numbered: dict[tuple[object, ...], SSAValue] = {}
+        self._properties = properties
+
+    def function(self, function: FuncOp) -> llvm.FuncOp:
+        """The function as one of `llvm`."""
+        if function.function_type.outputs.data:
+            raise PassReport(
+                "functions cannot be converted",
+                [diagnose(function, "the function returns a value", "return it in a buffer")],
+            )
+        block = function.body.block
+        types: list[Attribute] = [llvm.LLVMPointerType()]
+        for argument in block.args:
+            types += self._argument_types(argument.type)
+        self._block = self._entry = Block(arg_types=types)
+        self._region.add_block(self._block)
+        arguments = iter(self._entry.args)
+        self._at_entry.update(self._entry.args)
+        self._context = next(arguments)
+        self._context.name_hint = "context"
+        for argument in block.args:
+            value = next(arguments)
+            value.name_hint = argument.name_hint
+            if isinstance(argument.type, MemRefType):
+                type = memref_type(argument)
+                sizes = [size if size >= 0 else next(arguments) for size in type.get_shape()]
+                self._buffers[argument] = self._buffer(value, sizes, type.element_type)
+            else:
+                self._values[argument] = value
+        private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        self._marks = not (private or self._freestanding) and any(isinstance(op, CallOp) for op in block.ops)
+        self._mark()
+        self._ops(block)
+        return llvm.FuncOp(
+            function.sym_name.data,
+            llvm.LLVMFunctionType(types),
+            linkage=llvm.LinkageAttr("internal" if private else "external"),
+            body=self._region,
+        )
+
+    def _ops(self, block: Block) -> None:
+        for op in block.ops:
+            self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        kind = op.__class__
+        binary = _BINARY.get(kind)
+        if binary is not None:
+            # Sums of a place and a number are made where a value is needed: addresses take them apart.
+            if kind is not arith.AddiOp or _added(op) is None:
+                one, other = op.operands
+                self._values[op.results[0]] = self._binary(binary, self._value(one), self._value(other))
+            return
+        name = _INTRINSICS.get(kind)
+        if name is not None:
+            operands = [self._value(value) for value in op.operands]
+            type = operands[0].type
+            self._values[op.results[0]] = self._intrinsic(f"{name}.{_suffix(type)}", operands, type)
+            return
+        convert = _CONVERSIONS.get(kind)
+        if convert is None:
+            raise PassReport(
+                "functions cannot be converted",
+                [diagnose(op, f"'{op.name}' has no conversion to llvm", "lower it first")],
+            )
+        convert(self, op)
+
+    # -- arithmetic
+
+    def constant(self, op: arith.ConstantOp) -> None:
+        self._values[op.result] = self._constant(op.value, op.result.type)
+
+    def negation(self, op: arith.NegfOp) -> None:
+        self._define(op, llvm.FNegOp(self._value(op.operand)))
+
+    def multiply_add(self, op: math.FmaOp | vector.FMAOp) -> None:
+        x, y, z = (self._value(value) for value in op.operands)
+        if self._freestanding:
+            result = self._intrinsic(f"llvm.fmuladd.{_suffix(x.type)}", [x, y, z], x.type)
+        else:
+            result = self._made(self._like((llvm.FMAOp,), (x, y, z), [x.type], lambda: llvm.FMAOp(x, y, z)))
+        self._values[op.results[0]] = result
+
+    def integer_comparison(self, op: arith.CmpiOp) -> None:
+        flag = _PREDICATES[op.predicate.value.data]
+        self._values[op.result] = self._icmp(flag, self._value(op.lhs), self._value(op.rhs))
+
+    def choice(self, op: arith.SelectOp) -> None:
+        self._define(op, llvm.SelectOp(*map(self._value, op.operands)))
+
+    def comparison(self, op: CompareOp) -> None:
+        """The same op of the values here; as `_selection`."""
+        predicate, (lhs, rhs) = op.predicate.data, map(self._value, op.operands)
+        made = self._like(
+            (CompareOp, predicate), (lhs, rhs), [op.result.type], lambda: CompareOp(predicate, lhs, rhs)
+        )
+        self._define(op, made)
+
+    def selection(self, op: SelectOp) -> None:
+        mask, lhs, rhs = map(self._value, op.operands)
+        self._define(
+            op, self._like((SelectOp,), (mask, lhs, rhs), [lhs.type], lambda: SelectOp(mask, lhs, rhs))
+        )
+
+    def index_cast(self, op: arith.IndexCastOp) -> None:
+        """An index as an integer or the other way; the number has the same sign in fewer or more bits."""
+        value = self._value(op.input)
+        type = self._index_type if isinstance(op.result.type, IndexType) else op.result.type
+        if value.type != type:
+            kind = llvm.SExtOp if nbytes(value.type) < nbytes(type) else llvm.TruncOp
+            value = self._made(kind(value, type))
+        self._values[op.result] = value
+
+    def cast(self, op: arith.SIToFPOp | arith.ExtSIOp | arith.ExtFOp | arith.TruncFOp) -> None:
+        self._define(op, _CASTS[op.__class__](self._value(op.operands[0]), op.results[0].type))
+
+    def bitcast(self, op: vector.BitcastOp | arith.BitcastOp) -> None:
+        self._define(op, llvm.BitcastOp(self._value(op.operands[0]), op.results[0].type))
+
+    def conversion(self, op: ConvertOp) -> None:
+        source, result, kind = self._value(op.source), vector_type(op.result), op.kind.data
+        if kind != "fptosi":
+            self._define(op, ConvertOp(kind, source, result.element_type))
+        # Saturating: LLVM says nothing of what is out of range for its instruction.
+        elif result.element_type == i32 and result.get_shape()[0] > NEON_LANES:
+            self._values[op.result] = self._saturated(source, result)
+        else:
+            name = f"llvm.fptosi.sat.{_suffix(result)}.{_suffix(source.type)}"
+            self._values[op.result] = self._intrinsic(name, [source], result)
+
+    def dot_product(self, op: DotOp) -> None:
+        self._values[op.result] = self._dot(*map(self._value, op.operands))
+
+    # -- memory
+
+    def load(self, op: memref.LoadOp | vector.LoadOp) -> None:
+        """What a buffer holds from a place on."""
+        base, *indices = op.operands
+        type, address, alignment = op.results[0].type, self._address(base, indices), _alignment(base)
+        made = self._like(
+            (llvm.LoadOp, alignment),
+            (address,),
+            [type],
+            lambda: llvm.LoadOp(address, type, alignment=alignment),
+        )
+        self._define(op, made)
+
+    def store(self, op: memref.StoreOp | vector.StoreOp) -> None:
+        stored, base, *indices = op.operands
+        value, address, alignment = self._value(stored), self._address(base, indices), _alignment(base)
+        made = self._like(
+            (llvm.StoreOp, alignment),
+            (value, address),
+            (),
+            lambda: llvm.StoreOp(value, address, alignment=alignment),
+        )
+        self._add(made)
+
+    def masked_load(self, op: vector.MaskedLoadOp) -> None:
+        address = self._address(op.base, op.indices)
+        alignment = self._number_of(_alignment(op.base), i32)
+        arguments = [address, alignment, self._value(op.mask), self._value(op.pass_thru)]
+        name = f"llvm.masked.load.{_suffix(op.result.type)}.p0"
+        self._values[op.result] = self._intrinsic(name, arguments, op.result.type)
+
+    def masked_store(self, op: vector.MaskedStoreOp) -> None:
+        address, alignment = self._address(op.base, op.indices), _alignment(op.base)
+        mask, value = self._value(op.mask), self._value(op.value_to_store)
+        made = self._like(
+            (llvm.MaskedStoreOp, alignment),
+            (value, address, mask),
+            (),
+            lambda: llvm.MaskedStoreOp(value, address, mask, alignment=alignment),
+        )
+        self._add(made)
+
+    def prefetch(self, op: PrefetchOp) -> None:
+        if self._freestanding:
+            return
+        # For reading, into the second cache, of data.
+        hints = [self._number_of(number, i32) for number in (0, 2, 1)]
+        address = self._address(op.base, op.indices)
+        self._add(llvm.CallIntrinsicOp("llvm.prefetch.p0", [address, *hints], []))
+
+    def size(self, op: memref.DimOp) -> None:
+        self._values[op.result] = self._index(self._dim(op))
+
+    def shuffle(self, op: vector.ShuffleOp) -> None:
+        places = DenseArrayBase.from_list(i32, list(op.mask.get_values()))
+        one, other = self._value(op.v1), self._value(op.v2)
+        self._define(op, llvm.ShuffleVectorOp(one, other, places, vector_type(op.result)))
+
+    # -- calls
+
+    def barrier(self, op: BarrierOp) -> None:
+        self._call(BARRIER, [self._context, self._entry.args[-1]])
+
+    def report(self, op: ReportOp) -> None:
+        self._call(REPORT, [self._context, self._number_of(op.number.value.data, self._index_type)])
+
+    def call(self, op: CallOp) -> None:
+        arguments: list[SSAValue] = [self._context]
+        for value in op.arguments:
+            arguments += self._arguments(value)
+        self._call(op.callee.string_value(), arguments)
+        self._mark()
+
+    def end(self, op: ReturnOp) -> None:
+        self._add(llvm.ReturnOp())
+
+    # -- control flow
+
+    def loop(self, op: scf.ForOp) -> None:
+        """The body, repeated while another iteration is left: tested at its end, and once before it."""
+        lower, upper, step = map(self._value, (op.lb, op.ub, op.step))
+        carried = [self._value(value) for value in op.iter_args]
+        types = [value.type for value in carried]
+        body, after = Block(arg_types=[self._index_type, *types]), Block(arg_types=types)
+        some = self._icmp("slt", lower, upper)
+        self._add(llvm.CondBrOp(some, body, [lower, *carried], after, carried))
+        self._values.update(zip(op.body.block.args, body.args, strict=True))
+        self._continue(body)
+        last = op.body.block.last_op
+        assert isinstance(last, scf.YieldOp)
+        with self._dominated():
+            for inner in op.body.block.ops:
+                if inner is not last:
+                    self._op(inner)
+            yielded = [self._value(value) for value in last.operands]
+            following = self._binary(llvm.AddOp, body.args[0], step)
+            again = self._icmp("slt", following, upper)
+            self._add(llvm.CondBrOp(again, body, [following, *yielded], after, yielded))
+        self._continue(after)
+        self._values.update(zip(op.results, after.args, strict=True))
+
+    def branch(self, op: scf.IfOp) -> None:
+        after = Block(arg_types=op.result_types)
+        branches = [Block() if region.blocks else after for region in (op.true_region, op.false_region)]
+        self._add(llvm.CondBrOp(self._value(op.cond), branches[0], [], branches[1], []))
+        for region, block in zip((op.true_region, op.false_region), branches, strict=True):
+            if block is after:
+                continue
+            self._continue(block)
+            last = region.block.last_op
+            assert isinstance(last, scf.YieldOp)
+            with self._dominated():
+                for inner in region.block.ops:
+                    if inner is not last:
+                        self._op(inner)
+            self._add(llvm.BrOp(after, *map(self._value, last.operands)))
+        self._continue(after)
+        self._values.update(zip(op.results, after.args, strict=True))
+
+    def _continue(self, block: Block) -> None:
+        self._region.add_block(block)
+        self._block = block
+
+    def _mark(self) -> None:
+        """Note the time, in the function of a partition."""
+        if self._marks:
+            self._call(MARK, [self._context, self._entry.args[-2]])
+
+    def _call(self, name: str, arguments: Sequence[SSAValue]) -> None:
+        self._add(llvm.CallOp(name, *arguments))
+
+    # -- buffers
+
+    def _arguments(self, value: SSAValue) -> list[SSAValue]:
+        """A value as arguments of a call."""
+        if not isinstance(value.type, MemRefType):
+            return [self._value(value)]
+        buffer = self._buffers[value]
+        dynamic = [
+            self._index(size)
+            for size, known in zip(buffer.sizes, memref_type(value).get_shape(), strict=True)
+            if known < 0
+        ]
+        return [buffer.pointer, *dynamic]
+
+    def local(self, op: memref.AllocaOp) -> None:
+        """A buffer on the stack; aligned as vectors are."""
+        type = memref_type(op.memref)
+        sizes = type.get_shape()
+        count = self._number_of(prod(sizes), self._index_type)
+        alignment = 8 if self._freestanding else 64
+        made = self._made(llvm.AllocaOp(count, type.element_type, alignment=alignment))
+        self._buffers[op.memref] = self._buffer(made, sizes, type.element_type)
+
+    def _argument_types(self, type: Attribute) -> list[Attribute]:
+        if isinstance(type, MemRefType):
+            return [llvm.LLVMPointerType(), *(self._index_type for size in type.get_shape() if size < 0)]
+        return [self._index_type if isinstance(type, IndexType) else type]
+
+    def _dim(self, op: memref.DimOp) -> _Index:
+        owner = op.index.owner
+        if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, IntegerAttr):
+            raise PassReport(
+                "functions cannot be converted",
+                [diagnose(op, "the dimension is not a constant", "ask for each dimension by its number")],
+            )
+        return self._buffers[op.source].sizes[owner.value.value.data]
+
+    def view(self, op: memref.ViewOp | memref.ReinterpretCastOp | memref.CastOp) -> None:
+        """The same memory from another place on, or in another shape."""
+        type = memref_type(op.results[0])
+        source = self._buffers[op.operands[0]]
+        pointer = source.pointer
+        if isinstance(op, memref.CastOp):
+            sizes: Sequence[_Index] = source.sizes
+        else:
+            given = iter(op.sizes)
+            sizes = [size if size >= 0 else self._value(next(given)) for size in type.get_shape()]
+            if isinstance(op, memref.ViewOp):
+                pointer = self._offset(pointer, self._value(op.byte_shift), IntegerType(8))
+            else:
+                (offset,) = op.static_offsets.get_values()
+                dynamic = list(op.offsets)
+                place: _Index = self._value(dynamic[0]) if dynamic else offset
+                pointer = self._offset(pointer, place, source.element)
+        known = [size if size >= 0 else other for size, other in zip(type.get_shape(), sizes, strict=True)]
+        self._buffers[op.results[0]] = self._buffer(pointer, known, type.element_type)
+
+    def _buffer(self, pointer: SSAValue, sizes: Sequence[_Index], element: Attribute) -> _Buffer:
+        strides: list[_Index] = [1]
+        for size in reversed(sizes[1:]):
+            strides.insert(0, self._times(strides[0], size))
+        return _Buffer(pointer, sizes, strides[: len(sizes)], element)
+
+    def _address(self, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """The address of an element: that of the first one, plus indices times strides.
+
+        The numbers that are added to indices come last, one dimension after the other: neighbors share the rest, and
+        those of one row all but the last.
+        """
+        buffer = self._buffers[base]
+        place: _Index = 0
+        further: list[_Index] = []
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            start, more = _parts(index)
+            if start is not None:
+                place = self._plus(place, self._times(self._value(start), stride))
+            if more:
+                further.append(self._times(more, stride))
+        address = self._offset(buffer.pointer, place, buffer.element)
+        for distance in further:
+            address = self._offset(address, distance, buffer.element)
+        return address
+
+    def _offset(self, pointer: SSAValue, place: _Index, element: Attribute) -> SSAValue:
+        if place == 0:
+            return pointer
+        constant = place if isinstance(place, int) else llvm.GEP_USE_SSA_VAL
+        dynamic = [] if isinstance(place, int) else [place]
+        kind: _Kind = (llvm.GEPOp, element, constant)
+        return self._once(
+            (*kind, pointer, *dynamic),
+            lambda: self._like(
+                kind,
+                [pointer, *dynamic],
+                [pointer.type],
+                lambda: llvm.GEPOp(pointer, [constant], element, dynamic),
+            ),
+        )
+
+    # -- vectors
+
+    def mask(self, op: vector.CreateMaskOp) -> None:
+        """Lanes whose number is below the count, as LLVM's `get.active.lane.mask` says."""
+        type = vector_type(op.mask_vector)
+        index = self._index_type
+        zero = self._number_of(0, index)
+        # A count below zero sets no lane; the intrinsic takes numbers without a sign.
+        size = self._value(op.mask_dim_sizes[0])
+        count = self._intrinsic(f"llvm.smax.{_suffix(index)}", [size, zero], index)
+        name = f"llvm.get.active.lane.mask.{_suffix(type)}.{_suffix(index)}"
+        self._values[op.mask_vector] = self._intrinsic(name, [zero, count], type)
+
+    def broadcast(self, op: vector.BroadcastOp) -> None:
+        type, source = vector_type(op.vector), self._value(op.source)
+        if isinstance(source.type, VectorType):
+            self._values[op.vector] = source
+            return
+
+        def splat() -> Operation:
+            if type not in self._undefined:
+                self._undefined[type] = self._enter(llvm.UndefOp(type))
+            parts = self._undefined[type], source, self._number_of(0, i64)
+            inserted = self._like(
+                (llvm.InsertElementOp,), parts, [type], lambda: llvm.InsertElementOp(*parts)
+            )
+            first, lanes = self._made(inserted), type.get_shape()[0]
+
+            def shuffle() -> Operation:
+                zeros = DenseArrayBase.from_list(i32, [0] * lanes)
+                return llvm.ShuffleVectorOp(first, first, zeros, type)
+
+            return self._like((llvm.ShuffleVectorOp, lanes), (first, first), [type], shuffle)
+
+        self._values[op.vector] = self._once((vector.BroadcastOp, type, source), splat)
+
+    def reduction(self, op: vector.ReductionOp) -> None:
+        parts, kind = self._value(op.vector), op.kind.data
+        if op.acc is not None:
+            raise PassReport(
+                "functions cannot be converted",
+                [diagnose(op, "the reduction has an accumulator", "combine it with the result")],
+            )
+        integers = isinstance(op.dest.type, IntegerType)
+        name = _INTEGER_REDUCTIONS.get(kind) if integers else None
+        name = name or _REDUCTIONS.get(kind)
+        if name is not None:
+            self._values[op.dest] = self._intrinsic(f"{name}.{_suffix(parts.type)}", [parts], op.dest.type)
+            return
+        reduce, neutral = _SUMS[kind]
+        start = self._constant(FloatAttr(neutral, f32), f32)
+        # In a tree: the order of elements would be one addition after the other.
+        self._define(op, reduce(start, parts, llvm.FastMathAttr([FastMathFlag.REASSOC])))
+
+    def _saturated(self, source: SSAValue, type: VectorType[Attribute]) -> SSAValue:
+        """Floats as i32: the nearest there is where they are out of range, 0 for NaN.
+
+        LLVM's intrinsic becomes code for one element after the other on x86.
+        """
+        floats = vector_type(source)
+        zero = self._constant(float_splat(floats, 0.0), floats)
+        limit = self._constant(float_splat(floats, 2.0**31), floats)
+        least = self._constant(float_splat(floats, -(2.0**31)), floats)
+        above = self._made(CompareOp("oge", source, limit))
+        below = self._made(CompareOp("olt", source, least))
+        inside = self._made(SelectOp(self._made(CompareOp("olt", source, limit)), source, zero))
+        made = self._made(ConvertOp("fptosi", self._made(SelectOp(below, zero, inside)), i32))
+        for mask, number in ((above, 2**31 - 1), (below, -(2**31))):
+            made = self._made(SelectOp(mask, self._constant(integer_splat(type, number), type), made))
+        return made
+
+    def _dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
+        """Sums of products of bytes: by one instruction of AVX-512, pairs with AVX2, one by one elsewhere.
+
+        The instruction of AVX2 that multiplies bytes saturates sums of two: bytes are widened first.
+        """
+        (lanes,) = vector_type(x).get_shape()
+        if lanes == 16:
+            bytes = VectorType(IntegerType(8), [64])
+            parts = [acc, self._bits_as(x, bytes), self._bits_as(w, bytes)]
+            return self._made(llvm.CallIntrinsicOp("llvm.x86.avx512.vpdpbusd.512", parts, [x.type]))
+        if lanes == 8:
+            pairs = VectorType(IntegerType(16), [16])
+            eight = self._constant(integer_splat(pairs, 8), pairs)
+            x, w = self._bits_as(x, pairs), self._bits_as(w, pairs)
+            low = self._constant(integer_splat(pairs, 255), pairs)
+            halves = [
+                (self._binary(llvm.AndOp, x, low), self._binary(llvm.ShlOp, w, eight)),
+                (self._binary(llvm.LShrOp, x, eight), w),
+            ]
+            for byte, shifted in halves:
+                factors = [byte, self._binary(llvm.AShrOp, shifted, eight)]
+                made = llvm.CallIntrinsicOp("llvm.x86.avx2.pmadd.wd", factors, [acc.type])
+                acc = self._binary(llvm.AddOp, acc, self._made(made))
+            return acc
+        type = vector_type(x)
+        if self._dual_products and lanes == 1:
+            return self._dual_dot(x, w, acc)
+        for place in range(4):
+            low, top, right = (
+                self._constant(integer_splat(type, number), type) for number in (255, 24, 8 * place)
+            )
+            byte = self._binary(llvm.AndOp, self._binary(llvm.LShrOp, x, right), low)
+            left = self._constant(integer_splat(type, 24 - 8 * place), type)
+            signed = self._binary(llvm.AShrOp, self._binary(llvm.ShlOp, w, left), top)
+            acc = self._binary(llvm.AddOp, acc, self._binary(llvm.MulOp, byte, signed))
+        return acc
+
+    def _dual_dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
+        """Two products at a time: of bytes 0 and 2, then of bytes 1 and 3, extended to 16 bits."""
+        eight = self._number_of(8, i32)
+        one, other, total = (self._bits_as(value, i32) for value in (x, w, acc))
+        for turned in (False, True):
+            factors: list[SSAValue] = []
+            for value, extend in ((one, "llvm.arm.uxtb16"), (other, "llvm.arm.sxtb16")):
+
+                def halves(value: SSAValue = value, extend: str = extend, turned: bool = turned) -> Operation:
+                    if turned:
+                        value = self._made(
+                            llvm.CallIntrinsicOp("llvm.fshr.i32", [value, value, eight], [i32])
+                        )
+                    return llvm.CallIntrinsicOp(extend, [value], [i32])
+
+                # Once for all rows or columns that it is multiplied with.
+                factors.append(self._once((extend, turned, value), halves))
+            total = self._made(llvm.CallIntrinsicOp("llvm.arm.smlad", [*factors, total], [i32]))
+        return self._bits_as(total, acc.type)
+
+    def _bits_as(self, value: SSAValue, type: Attribute) -> SSAValue:
+        return self._once((llvm.BitcastOp, type, value), lambda: llvm.BitcastOp(value, type))
+
+    # -- values
+
+    def _intrinsic(self, name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
+        """The result of a call of an intrinsic."""
+        made = self._like(
+            (llvm.CallIntrinsicOp, name),
+            operands,
+            [type],
+            lambda: llvm.CallIntrinsicOp(name, operands, [type]),
+        )
+        return self._made(made)
+
+    def _icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        def make() -> Operation:
+            return llvm.ICmpOp(lhs, rhs, IntegerAttr(llvm.ICmpPredicateFlag(predicate).to_int(), i64))
+
+        key = (llvm.ICmpOp, predicate)
+        return self._once((*key, lhs, rhs), lambda: self._like(key, (lhs, rhs), [i1], make))
+
+    def _binary(self, kind: _Binary, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        def make() -> Operation:
+            return self._like((kind,), (lhs, rhs), [lhs.type], lambda: kind(lhs, rhs))
+
+        return self._once((kind, lhs, rhs), make)
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Operation]) -> SSAValue:
+        """The result of an op without effects: of an equal one that dominates this place, where there is one.
+
+        The key says all of it: what it computes, and of which values.
+        """
+        found = self._numbered.get(key)
+        if found is None:
+            found = self._numbered[key] = self._made(make())
+        return found
+
+    def _like(
+        self,
+        kind: _Kind,
+        operands: Sequence[SSAValue],
+        types: Sequence[Attribute],
+        make: Callable[[], Operation],
+    ) -> Operation:
+        """An op of a class and with properties that `kind` says: made with those of the first, as constructors take
+        long."""
+        properties = self._properties.get(kind)
+        if properties is None:
+            first = make()
+            self._properties[kind] = first.properties
+            return first
+        return kind[0].create(operands=operands, result_types=types, properties=properties)
+
+    @contextmanager
+    def _dominated(self) -> Generator[None]:
+        """What is made within is known within only: its blocks do not dominate those after them."""
+        outside, self._numbered = self._numbered, self._numbered.copy()
+        yield
+        self._numbered = outside
+
+    def _plus(self, a: _Index, b: _Index) -> _Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0 or b == 0:
+            return b if a == 0 else a
+        return self._binary(llvm.AddOp, self._index(a), self._index(b))
+
+    def _times(self, a: _Index, b: _Index) -> _Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a == 0 or b == 0:
+            return 0
+        if a == 1 or b == 1:
+            return b if a == 1 else a
+        one, other = self._index(a), self._index(b)
+        if one not in self._at_entry or other not in self._at_entry:
+            return self._binary(llvm.MulOp, one, other)
+        # Of sizes and numbers: once, as it may be in loops.
+        key = (llvm.MulOp, one, other)
+        found = self._products.get(key)
+        if found is None:
+            made = self._like(key[:1], (one, other), [one.type], lambda: llvm.MulOp(one, other))
+            found = self._products[key] = self._enter(made)
+        return found
+
+    def _index(self, value: _Index) -> SSAValue:
+        return self._number_of(value, self._index_type) if isinstance(value, int) else value
+
+    def _number_of(self, number: int, type: IntegerType) -> SSAValue:
+        found = self._numbers.get((number, type))
+        if found is None:
+            found = self._numbers[number, type] = self._constant(IntegerAttr(number, type), type)
+        return found
+
+    def _constant(self, value: Attribute, type: Attribute) -> SSAValue:
+        """A constant at the entry of the function, once each."""
+        if isinstance(type, IndexType):
+            assert isinstance(value, IntegerAttr)
+            return self._number_of(value.value.data, self._index_type)
+        key = (value, type)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self._enter(
+                llvm.ConstantOp.create(result_types=[type], properties={"value": value})
+            )
+        return found
+
+    def _enter(self, op: Operation) -> SSAValue:
+        """The result of an op that is put at the entry of the function, after those before."""
+        if self._last_entered is not None:
+            self._entry.insert_op_after(op, self._last_entered)
+        elif self._entry.first_op is not None:
+            self._entry.insert_op_before(op, self._entry.first_op)
+        else:
+            self._entry.add_op(op)
+        self._last_entered = op
+        self._at_entry.add(op.results[0])
+        return op.results[0]
+
+    def _value(self, value: SSAValue) -> SSAValue:
+        found = self._values.get(value)
+        if found is not None:
+            return found
+        sum = _added(value.owner)
+        assert sum is not None
+        start, number = sum
+        return self._binary(llvm.AddOp, self._value(start), self._number_of(number, self._index_type))
+
+    def _add(self, op: Operation) -> None:
+        self._block.add_op(op)
+
+    def _made(self, op: Operation) -> SSAValue:
+        self._block.add_op(op)
+        return op.results[0]
+
+    def _define(self, before: Operation, after: Operation) -> None:
+        self._values[before.results[0]] = self._made(after)
+
+
+_CONVERSIONS: Final[dict[type[Operation], Callable[[_Conversion, Any], None]]] = {
+    arith.BitcastOp: _Conversion.bitcast,
+    arith.CmpiOp: _Conversion.integer_comparison,
+    arith.ConstantOp: _Conversion.constant,
+    arith.ExtFOp: _Conversion.cast,
+    arith.ExtSIOp: _Conversion.cast,
+    arith.IndexCastOp: _Conversion.index_cast,
+    arith.NegfOp: _Conversion.negation,
+    arith.SIToFPOp: _Conversion.cast,
+    arith.SelectOp: _Conversion.choice,
+    arith.TruncFOp: _Conversion.cast,
+    math.FmaOp: _Conversion.multiply_add,
+    memref.AllocaOp: _Conversion.local,
+    memref.CastOp: _Conversion.view,
+    memref.DimOp: _Conversion.size,
+    memref.LoadOp: _Conversion.load,
+    memref.ReinterpretCastOp: _Conversion.view,
+    memref.StoreOp: _Conversion.store,
+    memref.ViewOp: _Conversion.view,
+    scf.ForOp: _Conversion.loop,
+    scf.IfOp: _Conversion.branch,
+    vector.BitcastOp: _Conversion.bitcast,
+    vector.BroadcastOp: _Conversion.broadcast,
+    vector.CreateMaskOp: _Conversion.mask,
+    vector.FMAOp: _Conversion.multiply_add,
+    vector.LoadOp: _Conversion.load,
+    vector.MaskedLoadOp: _Conversion.masked_load,
+    vector.MaskedStoreOp: _Conversion.masked_store,
+    vector.ReductionOp: _Conversion.reduction,
+    vector.ShuffleOp: _Conversion.shuffle,
+    vector.StoreOp: _Conversion.store,
+    BarrierOp: _Conversion.barrier,
+    CallOp: _Conversion.call,
+    CompareOp: _Conversion.comparison,
+    ConvertOp: _Conversion.conversion,
+    DotOp: _Conversion.dot_product,
+    PrefetchOp: _Conversion.prefetch,
+    ReportOp: _Conversion.report,
+    ReturnOp: _Conversion.end,
+    SelectOp: _Conversion.selection,
+}
+"""Conversions of ops by their class: to compare the classes one after the other takes longer than the rest."""
+
+
+def _parts(index: SSAValue) -> tuple[SSAValue | None, int]:
+    """A place and the number that is added to it; the place is None where the index is a number."""
+    more = 0
+    while True:
+        owner = index.owner
+        if owner.__class__ is arith.ConstantOp:
+            assert isinstance(owner, arith.ConstantOp)
+            if isinstance(owner.value, IntegerAttr):
+                return None, more + owner.value.value.data
+        sum = _added(owner)
+        if sum is None:
+            return index, more
+        index, number = sum
+        more += number
+
+
+def _added(op: Operation | Block) -> tuple[SSAValue, int] | None:
+    """A place and the number that an op adds to it; None for other ops."""
+    if op.__class__ is not arith.AddiOp:
+        return None
+    assert isinstance(op, arith.AddiOp)
+    start, more = op.operands
+    if more.owner.__class__ is arith.ConstantOp and isinstance(start.type, IndexType):
+        assert isinstance(more.owner, arith.ConstantOp)
+        value = more.owner.value
+        if isinstance(value, IntegerAttr):
+            return start, value.value.data
+    return None
+
+
+def _alignment(base: SSAValue) -> int:
+    """Of the elements of a buffer, in bytes: tensors start at multiples of four at least where elements are longer."""
+    return min(nbytes(memref_type(base).element_type), 4)
+
+
+def _suffix(type: Attribute) -> str:
+    """The end of an intrinsic's name: `f32`, `v16f32`, `v8i1`."""
+    if isinstance(type, VectorType):
+        vector = cast("VectorType[Attribute]", type)
+        return f"v{vector.get_shape()[0]}{_suffix(vector.element_type)}"
+    if isinstance(type, IntegerType):
+        type = cast("IntegerType", type)
+        return f"i{type.width.data}"
+    if isinstance(type, IndexType):
+        return "i64"
+    return str(type)

@@ -1,0 +1,224 @@
+"""Attention as one kernel, against torch, on every instruction set of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, nan
+
+import numpy as np
+import pytest
+import torch
+from native_modules import SETS, as_module, check, compiled, run
+from torch import nn
+from torch.nn import functional as F
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from et_ir import to_edge
+from et_ir.codegen.passes.fuse_attention import FuseAttentionPass
+
+_Function = Callable[..., torch.Tensor]
+
+
+def kernels(function: _Function, *arguments: torch.Tensor) -> list[str]:
+    """The names of the ops that are left when attention is fused."""
+    module: ModuleOp = to_edge(torch.export.export(as_module(function), arguments)).module
+    FuseAttentionPass().apply(Context(), module)
+    return [
+        op.name
+        for op in module.walk()
+        if op.name == "native.kernel" or op.name in ("edge.bmm", "edge.mm", "edge._softmax")
+    ]
+
+
+def fused(function: _Function, *arguments: torch.Tensor, tolerance: float = 1e-5) -> None:
+    """One kernel, and what torch computes."""
+    assert kernels(function, *arguments)[0] == "native.kernel"
+    assert len(kernels(function, *arguments)) == 4
+    check(function, *arguments, tolerance=tolerance)
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+SHAPES = [
+    pytest.param((1, 2, 7, 5), (1, 2, 9, 5), (1, 2, 9, 3), id="odd"),
+    pytest.param((2, 3, 33, 32), (2, 3, 33, 32), (2, 3, 33, 32), id="tails-of-rows"),
+    pytest.param((1, 1, 1, 8), (1, 1, 5, 8), (1, 1, 5, 8), id="one-query"),
+    pytest.param((1, 1, 3, 1), (1, 1, 1, 1), (1, 1, 1, 1), id="ones"),
+    pytest.param((1, 1, 20, 16), (1, 1, 300, 16), (1, 1, 300, 16), id="blocks-of-keys"),
+    pytest.param((1, 2, 15, 64), (1, 2, 513, 64), (1, 2, 513, 70), id="one-key-left"),
+    pytest.param((1, 2, 1, 70), (1, 2, 600, 70), (1, 2, 600, 90), id="one-query-of-many-keys"),
+    pytest.param((2, 1, 6, 33), (2, 1, 40, 33), (2, 1, 40, 65), id="few-queries"),
+    pytest.param((3, 7, 5), (3, 9, 5), (3, 9, 3), id="without-heads"),
+]
+
+
+@pytest.mark.parametrize("shapes", [pytest.param(one.values, id=one.id) for one in SHAPES])
+def test_shapes(shapes: tuple[tuple[int, ...], ...]) -> None:
+    torch.manual_seed(0)
+    fused(attention, *(torch.randn(shape) * 3 for shape in shapes))
+
+
+@pytest.mark.parametrize("tokens", [5, 40, 300])
+def test_causal(tokens: int) -> None:
+    torch.manual_seed(0)
+    mask = torch.full((tokens, tokens), -inf).triu(1)
+    q, k, v = torch.randn(3, 2, 2, tokens, 8).unbind()
+    fused(lambda q, k, v: torch.softmax(q @ k.transpose(-1, -2) / 3 + mask, -1) @ v, q, k, v)
+
+
+MASKS = [(40, 50), (1, 1, 40, 50), (2, 1, 1, 50), (2, 3, 40, 50), (1, 1, 40, 1), (50,), ()]
+
+
+@pytest.mark.parametrize("shape", MASKS)
+def test_added_mask(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 3, 40, 8), torch.randn(2, 3, 50, 8), torch.randn(2, 3, 50, 8)
+    mask = torch.where(torch.rand(shape) < 0.3, -inf, torch.randn(shape))
+    if shape and shape[-1] == 50:
+        mask[..., 7] = 0
+    fused(lambda q, k, v, m: torch.softmax(q @ k.mT + m, -1) @ v, q, k, v, mask)
+
+
+def test_compared_mask() -> None:
+    """Masks are compared in the kernel, and scores are what else is done to them."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 3, 40, 8), torch.randn(2, 3, 50, 8), torch.randn(2, 3, 50, 8)
+    fused(
+        lambda q, k, v, m: torch.softmax(torch.where(m > 0, torch.tanh(q @ k.mT / 8) * 8, -1e9), -1) @ v,
+        q,
+        k,
+        v,
+        torch.randn(2, 3, 40, 50),
+    )
+
+
+@pytest.mark.parametrize("shape", [(40, 50), (2, 1, 1, 50), (1, 1, 40, 1), ()])
+def test_filled_scores(shape: tuple[int, ...]) -> None:
+    """Masks of bools, as `masked_fill` and encoders with padding have them."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 3, 40, 8), torch.randn(2, 3, 50, 8), torch.randn(2, 3, 50, 8)
+    mask = torch.rand(shape) < 0.3
+    if shape and shape[-1] == 50:
+        mask[..., 7] = False
+    fused(lambda q, k, v, m: torch.softmax((q @ k.mT / 3).masked_fill(m, -inf), -1) @ v, q, k, v, mask)
+
+
+def test_masks_of_integers() -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 3, 40, 8), torch.randn(2, 3, 50, 8), torch.randn(2, 3, 50, 8)
+    fused(
+        lambda q, k, v, m: torch.softmax(torch.where(m == 0, -1e9, q @ k.mT), -1) @ v,
+        q,
+        k,
+        v,
+        torch.randint(2, (40, 50)),
+    )
+
+
+@pytest.mark.parametrize("keys", [20, 600])
+def test_rows_without_keys(keys: int) -> None:
+    """NaN where all is masked, as softmax of -inf gives; infinite and undefined scores as op by op."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 2, 16, 8), torch.randn(1, 2, keys, 8), torch.randn(1, 2, keys, 8)
+    mask = torch.zeros(16, keys)
+    mask[3] = -inf
+    mask[5, :-1] = -inf
+    mask[7, 0], mask[8, -1], mask[9, 2] = inf, nan, 1e38
+    fused(lambda q, k, v, m: torch.softmax(q @ k.mT + m, -1) @ v, q, k, v, mask)
+
+
+def test_large_scores() -> None:
+    """Maxima grow from block to block."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 1, 9, 8), torch.randn(1, 1, 700, 8), torch.randn(1, 1, 700, 8)
+    k = k * torch.linspace(1, 60, 700)[:, None]
+    fused(attention, q, k, v, tolerance=2e-5)
+
+
+def test_grouped_queries() -> None:
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 8, 19, 16), torch.randn(2, 2, 21, 16), torch.randn(2, 2, 21, 16)
+    fused(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), q, k, v)
+
+
+@pytest.mark.parametrize("keys", [30, 300])
+def test_few_grouped_queries(keys: int) -> None:
+    """One query of each head of a group, with a mask for each query."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 6, 1, 16), torch.randn(2, 2, keys, 16), torch.randn(2, 2, keys, 16)
+    fused(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), q, k, v)
+    mask = torch.where(torch.rand(2, 1, 3, keys) < 0.3, -inf, torch.randn(2, 1, 3, keys))
+    q, k, v = torch.randn(2, 2, 3, 16), torch.randn(2, 2, keys, 16), torch.randn(2, 2, keys, 16)
+    fused(lambda q, k, v, m: torch.softmax(q @ k.mT + m, -1) @ v, q, k, v, mask)
+
+
+@pytest.mark.parametrize("keys", [30, 128, 330])
+def test_keys_that_a_mask_leaves(keys: int) -> None:
+    """As in a cache that is filled in part: what is behind is not read, unless there is nothing else."""
+    torch.manual_seed(0)
+    module = as_module(lambda q, k, v, m: torch.softmax(q @ k.mT + m, -1) @ v)
+    q, k, v = torch.randn(1, 2, 3, 16), torch.randn(1, 2, keys, 16), torch.randn(1, 2, keys, 16)
+    masks = [torch.full((1, 1, 1, keys), lowest) for lowest in (-inf, -3e38)]
+    for end in (1, 29, keys // 2 + 3, keys - 1, keys):
+        masks.append(torch.randn(1, 1, 1, keys))
+        masks[-1][..., end:] = -inf
+    masks.append(masks[-1].clone())
+    masks[-1][..., : keys // 2] = -inf  # of a window
+    masks.append(masks[-1].clone())
+    masks[-1][..., -1] = nan
+    for instruction_set in SETS:
+        file = compiled(module, (q, k, v, masks[0]), instruction_set)
+        for mask in masks:
+            expected = module(q, k, v, mask).numpy()
+            np.testing.assert_allclose(run(file, (q, k, v, mask)), expected, rtol=0, atol=2e-6)
+        # Nothing behind the vectors that have a key is read.
+        behind = -(-29 // 64) * 64
+        k_behind, v_behind = k.clone(), v.clone()
+        k_behind[:, :, behind:], v_behind[:, :, behind:] = nan, nan
+        found = run(file, (q, k_behind, v_behind, masks[3]))
+        np.testing.assert_allclose(found, module(q, k, v, masks[3]).numpy(), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("queries", [1, 64])
+def test_bounds_of_masked_scores(queries: int) -> None:
+    """A key keeps some weight where scores are bounded after a mask is added, whether it is constant or not."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 2, queries, 8), torch.randn(1, 2, 300, 8), torch.randn(1, 2, 300, 8)
+    mask = torch.full((queries, 300), -inf).triu(20)
+    fused(lambda q, k, v, m: torch.softmax(torch.tanh((q @ k.mT + m) / 5) * 5, -1) @ v, q, k, v, mask)
+    fused(lambda q, k, v: torch.softmax(torch.tanh((q @ k.mT + mask) / 5) * 5, -1) @ v, q, k, v)
+
+
+class Block(nn.Module):
+    """Projections whose results are read, and written, without transpositions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(48, 48) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        batch, tokens, width = x.shape
+        q, k, v = (f(x).view(batch, tokens, 3, 16).transpose(1, 2) for f in (self.q, self.k, self.v))
+        made = F.scaled_dot_product_attention(q, k, v)
+        return self.o(made.transpose(1, 2).reshape(batch, tokens, width))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_projections(batch: int) -> None:
+    torch.manual_seed(0)
+    check(Block().eval(), torch.randn(batch, 13, 48), tolerance=1e-5)
+
+
+def test_scores_that_are_read() -> None:
+    """Weights that are a result too are no intermediate values of a kernel."""
+
+    def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        weights = torch.softmax(q @ k.mT, -1)
+        return (weights @ v) + weights.amax()
+
+    arguments = torch.randn(2, 5, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 8)
+    assert "native.kernel" not in kernels(function, *arguments)
+    check(function, *arguments, tolerance=1e-5)
