@@ -15,7 +15,16 @@ from et_vm.micro.tables import kind_mask, tables_header
 
 __all__ = ["CORE", "KERNEL_SOURCES", "WITHOUT", "runtime_sources"]
 
-CORE: Final = ("et_check.c", "et_verify.c", "et_method.c", "et_tensor.c", "et_memory.c", "et_prims.c")
+CORE: Final = (
+    "et_program.c",
+    "et_check.c",
+    "et_verify.c",
+    "et_load.c",
+    "et_method.c",
+    "et_tensor.c",
+    "et_memory.c",
+    "et_prims.c",
+)
 """Loader, verifier and loop."""
 KERNEL_SOURCES: Final = (
     "et_pointwise.c",

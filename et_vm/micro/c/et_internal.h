@@ -31,6 +31,10 @@ static inline uint32_t et_item(const et_program *p, uint32_t first, uint32_t ind
   uint32_t at = first + 4 * index;
   return at + et_u32(p, at);
 }
+/* An integer of a vector of 32-bit integers. */
+static inline int32_t et_item_i32(const et_program *p, uint32_t first, uint32_t at) { return et_i32(p, first + 4 * at); }
+/* The union of a table, absent where its type is None. */
+uint32_t et_member(const et_program *p, uint32_t table, uint32_t slot, uint8_t *kind);
 
 /* Report an error to the platform, and return it. */
 et_error et_fail(const et_program *p, et_error error, const char *what, uint32_t index);
@@ -38,7 +42,10 @@ et_error et_fail(const et_program *p, et_error error, const char *what, uint32_t
 /* -- et_check.c: a file as FlatBuffers; the tables of `root`. */
 et_error et_check_tables(et_program *p);
 
-/* -- et_verify.c */
+/* -- et_verify.c: what a program says; `data_size` is what its header gives for the segments, 0 for all. */
+et_error et_verify_program(const et_program *p, uint64_t data_size);
+
+/* -- et_program.c */
 typedef struct et_extent { /* bytes of a file */
   uint64_t offset;
   uint64_t size;
@@ -56,7 +63,10 @@ typedef struct et_layout {
   bool external;
 } et_layout;
 
-et_error et_verify_program(const et_program *p);
+/* The bytes of a segment. */
+et_extent et_segment(const et_program *p, uint32_t index);
+/* Bytes of a shape, 0 for an empty one. False if they do not fit 63 bits, even as if no dimension were empty. */
+bool et_shape_bytes(const et_program *p, uint32_t first, uint32_t rank, uint32_t item, uint64_t *bytes);
 void et_tensor_layout(const et_program *p, uint32_t table, et_layout *layout);
 et_extent et_tensor_extent(const et_program *p, const et_layout *layout);
 /* An operator of a call: its number among the primitive operators, or -1. */
@@ -65,9 +75,8 @@ bool et_is_name(const et_program *p, uint32_t operator_table, const char *name);
 bool et_in_place(const et_program *p, uint32_t operator_table);
 /* Name of the operator and its length. */
 const char *et_operator_name(const et_program *p, uint32_t operator_table, uint32_t *length);
-static inline uint8_t et_kind_of(const et_program *p, uint32_t values, uint32_t index) {
-  return et_field_u8(p, et_item(p, values, index), ET_EVALUE_VAL_TYPE);
-}
+/* The kind of a value. */
+uint8_t et_kind_of(const et_program *p, uint32_t values, uint32_t index);
 
 /* An instruction, numbered through all chains. */
 typedef struct et_place {

@@ -21,101 +21,6 @@
     if (status != ET_ERROR_OK) return status;  \
   } while (0)
 
-/* -- Access */
-
-uint32_t et_field(const et_program *p, uint32_t table, uint32_t slot) {
-  uint32_t vtable = table - (uint32_t)et_i32(p, table), entry = 4 + 2 * slot;
-  if (entry >= et_u16(p, vtable)) return 0;
-  uint32_t place = et_u16(p, vtable + entry);
-  return place == 0 ? 0 : table + place;
-}
-
-int32_t et_field_i32(const et_program *p, uint32_t table, uint32_t slot) {
-  uint32_t at = et_field(p, table, slot);
-  return at == 0 ? 0 : et_i32(p, at);
-}
-
-uint8_t et_field_u8(const et_program *p, uint32_t table, uint32_t slot) {
-  uint32_t at = et_field(p, table, slot);
-  return at == 0 ? 0 : p->file[at];
-}
-
-uint64_t et_field_u64(const et_program *p, uint32_t table, uint32_t slot) {
-  uint32_t at = et_field(p, table, slot);
-  return at == 0 ? 0 : et_u64(p, at);
-}
-
-uint32_t et_child(const et_program *p, uint32_t table, uint32_t slot) {
-  uint32_t at = et_field(p, table, slot);
-  return at == 0 ? 0 : at + et_u32(p, at);
-}
-
-uint32_t et_vector(const et_program *p, uint32_t table, uint32_t slot, uint32_t *count) {
-  uint32_t at = et_child(p, table, slot);
-  *count = at == 0 ? 0 : et_u32(p, at);
-  return at == 0 ? 0 : at + 4;
-}
-
-et_error et_fail(const et_program *p, et_error error, const char *what, uint32_t index) {
-  if (p->platform->log != NULL) p->platform->log(p->platform->user, error, what, index);
-  return error;
-}
-
-static int32_t item_i32(const et_program *p, uint32_t first, uint32_t at) { return et_i32(p, first + 4 * at); }
-
-/* The union of a table, absent where its type is None. */
-static uint32_t member(const et_program *p, uint32_t table, uint32_t slot, uint8_t *kind) {
-  *kind = et_field_u8(p, table, slot);
-  return *kind == 0 ? 0 : et_child(p, table, slot + 1);
-}
-
-/* -- Names */
-
-static uint32_t text_length(const char *text) {
-  uint32_t length = 0;
-  while (text[length] != 0) length++;
-  return length;
-}
-
-const char *et_operator_name(const et_program *p, uint32_t operator_table, uint32_t *length) {
-  uint32_t first = et_vector(p, operator_table, ET_OPERATOR_NAME, length);
-  return first == 0 ? "" : (const char *)p->file + first;
-}
-
-/* Whether an operator is `name`, which has the overload behind a point unless that is empty; from byte `skipped` on. */
-static bool is_name(const et_program *p, uint32_t operator_table, const char *name, uint32_t skipped) {
-  uint32_t length, more, given = text_length(name);
-  const char *own = et_operator_name(p, operator_table, &length) + skipped;
-  length -= skipped;
-  uint32_t overload = et_vector(p, operator_table, ET_OPERATOR_OVERLOAD, &more);
-  if (given != length + (more == 0 ? 0 : more + 1) || !et_equal(own, name, length)) return false;
-  return more == 0 || (name[length] == '.' && et_equal(p->file + overload, name + length + 1, more));
-}
-
-bool et_is_name(const et_program *p, uint32_t operator_table, const char *name) { return is_name(p, operator_table, name, 0); }
-
-int et_find_prim(const et_program *p, uint32_t operator_table) {
-  static const char space[] = "executorch_prim::";
-  uint32_t length, prefix = sizeof space - 1;
-  const char *own = et_operator_name(p, operator_table, &length);
-  uint32_t skipped = length >= prefix && et_equal(own, space, prefix) ? prefix : 0;
-  for (uint32_t i = 0; i < et_prim_count; i++) {
-    const char *name = et_prims[i].name;
-    if ((skipped == 0) == (name[0] == 'a' && name[4] == ':') && is_name(p, operator_table, name, skipped)) return (int)i;
-  }
-  return -1;
-}
-
-/* Whether an operator changes its first argument and returns it: its name ends in one underscore. */
-bool et_in_place(const et_program *p, uint32_t operator_table) {
-  uint32_t length, start = 0, end;
-  const char *name = et_operator_name(p, operator_table, &length);
-  for (uint32_t i = 0; i + 1 < length; i++)
-    if (name[i] == ':' && name[i + 1] == ':') start = i + 2;
-  for (end = start; end < length && name[end] != '.';) end++;
-  return end > start && name[end - 1] == '_' && !(end - start > 1 && name[end - 2] == '_');
-}
-
 /* -- The container */
 
 static et_error verify_segments(const et_program *p, uint64_t data_size) {
@@ -144,21 +49,9 @@ static et_error verify_segments(const et_program *p, uint64_t data_size) {
   return ET_ERROR_OK;
 }
 
-/* The bytes of a segment from the start of the segments. */
-static et_extent segment(const et_program *p, uint32_t index) {
-  et_extent found = {0, 0, false};
-  uint32_t count, first = et_vector(p, p->root, ET_PROGRAM_SEGMENTS, &count);
-  if (index >= count) return found;
-  uint32_t table = et_item(p, first, index);
-  found.size = et_field_u64(p, table, ET_DATA_SEGMENT_SIZE);
-  found.offset = found.size == 0 ? 0 : p->base + et_field_u64(p, table, ET_DATA_SEGMENT_OFFSET);
-  found.found = true;
-  return found;
-}
-
 static et_error verify_offsets(const et_program *p, uint32_t table, uint32_t index) {
   uint32_t count, first = et_vector(p, table, ET_SUBSEGMENT_OFFSETS_OFFSETS, &count);
-  et_extent whole = segment(p, (uint32_t)et_field_i32(p, table, ET_SUBSEGMENT_OFFSETS_SEGMENT_INDEX));
+  et_extent whole = et_segment(p, (uint32_t)et_field_i32(p, table, ET_SUBSEGMENT_OFFSETS_SEGMENT_INDEX));
   if (!whole.found) FAIL(ET_ERROR_INVALID_PROGRAM, "segment of constants", index);
   for (uint32_t i = 0; i < count; i++)
     if (et_u64(p, first + 8 * i) > whole.size) FAIL(ET_ERROR_INVALID_PROGRAM, "segment of constants", i);
@@ -224,73 +117,6 @@ static et_error verify_names(const et_program *p) {
 
 /* -- Tensors */
 
-static const uint8_t item_sizes[] = ET_ITEM_SIZES;
-
-uint32_t et_item_size(uint8_t type) { return item_sizes[type]; }
-
-/* Bytes of a shape, also as if no dimension were empty, which have to fit 63 bits. */
-static bool shape_bytes(const et_program *p, uint32_t first, uint32_t rank, uint32_t item, uint64_t *bytes) {
-  uint64_t all = item, most = INT64_MAX;
-  bool empty = false;
-  for (uint32_t i = 0; i < rank; i++) {
-    uint32_t size = (uint32_t)item_i32(p, first, i);
-    empty = empty || size == 0;
-    if (size > 1 && all > most / size) return false;
-    all *= size > 1 ? size : 1;
-  }
-  *bytes = empty ? 0 : all;
-  return true;
-}
-
-void et_tensor_layout(const et_program *p, uint32_t table, et_layout *layout) {
-  uint32_t sizes = et_vector(p, table, ET_TENSOR_SIZES, &layout->rank);
-  uint32_t place = et_child(p, table, ET_TENSOR_ALLOCATION_INFO), extra = et_child(p, table, ET_TENSOR_EXTRA_TENSOR_INFO);
-  layout->table = table;
-  layout->bytes = layout->offset = layout->arena = 0;
-  (void)shape_bytes(p, sizes, layout->rank, item_sizes[et_field_u8(p, table, ET_TENSOR_SCALAR_TYPE)], &layout->bytes);
-  layout->data = (uint32_t)et_field_i32(p, table, ET_TENSOR_DATA_BUFFER_IDX);
-  layout->external = extra != 0 && et_field_u8(p, extra, ET_EXTRA_TENSOR_INFO_LOCATION) != 0;
-  if (place != 0) {
-    layout->arena = (uint32_t)et_field_i32(p, place, ET_ALLOCATION_DETAILS_MEMORY_ID);
-    layout->offset = (uint64_t)(uint32_t)et_field_i32(p, place, ET_ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH) << 32 |
-                     (uint32_t)et_field_i32(p, place, ET_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW);
-  }
-}
-
-static et_extent subsegment(const et_program *p, uint32_t entry, uint32_t index, uint64_t bytes) {
-  et_extent none = {0, 0, false};
-  uint32_t count, first = et_vector(p, entry, ET_SUBSEGMENT_OFFSETS_OFFSETS, &count);
-  if (index == 0 || index >= count) return none;
-  et_extent found = segment(p, (uint32_t)et_field_i32(p, entry, ET_SUBSEGMENT_OFFSETS_SEGMENT_INDEX));
-  uint64_t start = et_u64(p, first + 8 * index);
-  if (!found.found || start > found.size || bytes > found.size - start) return none;
-  found.offset += start;
-  found.size = bytes;
-  return found;
-}
-
-/* Where in the file the bytes of a constant are, or the first ones of a state. */
-et_extent et_tensor_extent(const et_program *p, const et_layout *layout) {
-  et_extent none = {0, 0, false};
-  uint32_t count, first;
-  if (et_child(p, layout->table, ET_TENSOR_ALLOCATION_INFO) != 0) {
-    uint32_t extra = et_child(p, layout->table, ET_TENSOR_EXTRA_TENSOR_INFO);
-    uint64_t entry = extra == 0 ? 0 : et_field_u64(p, extra, ET_EXTRA_TENSOR_INFO_MUTABLE_DATA_SEGMENTS_IDX);
-    first = et_vector(p, p->root, ET_PROGRAM_MUTABLE_DATA_SEGMENTS, &count);
-    return entry >= count ? none : subsegment(p, et_item(p, first, (uint32_t)entry), layout->data, layout->bytes);
-  }
-  uint32_t constants = et_child(p, p->root, ET_PROGRAM_CONSTANT_SEGMENT);
-  if (constants != 0) {
-    et_vector(p, constants, ET_SUBSEGMENT_OFFSETS_OFFSETS, &count);
-    if (count != 0) return subsegment(p, constants, layout->data, layout->bytes);
-  }
-  first = et_vector(p, p->root, ET_PROGRAM_CONSTANT_BUFFER, &count);
-  if (layout->data == 0 || layout->data >= count) return none;
-  uint32_t bytes = et_vector(p, et_item(p, first, layout->data), ET_BUFFER_STORAGE, &count);
-  if (layout->bytes > count) return none;
-  return (et_extent){bytes, layout->bytes, true};
-}
-
 static bool is_permutation(const et_program *p, uint32_t first, uint32_t count) {
   uint32_t seen = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -317,7 +143,7 @@ static et_error verify_tensor(const et_program *p, uint32_t plan, uint32_t table
   uint32_t order = et_vector(p, table, ET_TENSOR_DIM_ORDER, &dims);
   uint32_t extra = et_child(p, table, ET_TENSOR_EXTRA_TENSOR_INFO), length;
   uint8_t type = et_field_u8(p, table, ET_TENSOR_SCALAR_TYPE);
-  if (item_sizes[type] == 0) FAIL(ET_ERROR_INVALID_PROGRAM, "element type", index);
+  if (et_item_size(type) == 0) FAIL(ET_ERROR_INVALID_PROGRAM, "element type", index);
   if (et_field_i32(p, table, ET_TENSOR_STORAGE_OFFSET) != 0) FAIL(ET_ERROR_NOT_SUPPORTED, "storage offset", index);
   if (extra != 0) {
     if (et_field_u8(p, extra, ET_EXTRA_TENSOR_INFO_DEVICE_TYPE) != 0) FAIL(ET_ERROR_NOT_SUPPORTED, "device", index);
@@ -329,8 +155,8 @@ static et_error verify_tensor(const et_program *p, uint32_t plan, uint32_t table
   if (dims != rank) FAIL(ET_ERROR_INVALID_PROGRAM, "dim order", index);
   if (!is_permutation(p, order, rank)) FAIL(ET_ERROR_INTERNAL, "dim order", index);
   for (uint32_t i = 0; i < rank; i++)
-    if (item_i32(p, sizes, i) < 0) FAIL(ET_ERROR_INVALID_PROGRAM, "size of a tensor", index);
-  if (!shape_bytes(p, sizes, rank, item_sizes[type], &layout.bytes)) FAIL(ET_ERROR_INVALID_PROGRAM, "size of a tensor", index);
+    if (et_item_i32(p, sizes, i) < 0) FAIL(ET_ERROR_INVALID_PROGRAM, "size of a tensor", index);
+  if (!et_shape_bytes(p, sizes, rank, et_item_size(type), &layout.bytes)) FAIL(ET_ERROR_INVALID_PROGRAM, "size of a tensor", index);
   et_tensor_layout(p, table, &layout);
   if (et_child(p, table, ET_TENSOR_ALLOCATION_INFO) != 0) {
     uint32_t arenas, first = et_vector(p, plan, ET_EXECUTION_PLAN_NON_CONST_BUFFER_SIZES, &arenas);
@@ -350,7 +176,7 @@ static et_error verify_tensor(const et_program *p, uint32_t plan, uint32_t table
 /* Whether the file has the first contents of a tensor in an arena. */
 static bool has_initial_state(const et_program *p, uint32_t values, uint32_t index, et_layout *layout) {
   uint8_t kind;
-  uint32_t table = member(p, et_item(p, values, index), ET_EVALUE_VAL_TYPE, &kind);
+  uint32_t table = et_member(p, et_item(p, values, index), ET_EVALUE_VAL_TYPE, &kind);
   if (kind != ET_KIND_TENSOR || et_child(p, table, ET_TENSOR_ALLOCATION_INFO) == 0) return false;
   et_tensor_layout(p, table, layout);
   return layout->bytes != 0 && (layout->external || layout->data != 0);
@@ -395,7 +221,7 @@ static et_error verify_registers(const et_program *p, uint32_t table, uint32_t s
 /* Whether a value is a tensor whose bytes are in the file, or in another, and may not be written. */
 static bool is_constant(const et_program *p, uint32_t values, uint32_t index) {
   uint8_t kind;
-  uint32_t table = member(p, et_item(p, values, index), ET_EVALUE_VAL_TYPE, &kind);
+  uint32_t table = et_member(p, et_item(p, values, index), ET_EVALUE_VAL_TYPE, &kind);
   if (kind != ET_KIND_TENSOR || et_child(p, table, ET_TENSOR_ALLOCATION_INFO) != 0) return false;
   et_layout layout;
   et_tensor_layout(p, table, &layout);
@@ -413,25 +239,6 @@ static et_error verify_ends(const et_program *p, uint32_t plan, uint32_t values,
     if (is_constant(p, values, at)) FAIL(ET_ERROR_INVALID_PROGRAM, "input", i);
   }
   return ET_ERROR_OK;
-}
-
-bool et_instruction(const et_program *p, uint32_t plan, uint32_t index, et_place *place) {
-  uint32_t chains, first = et_vector(p, plan, ET_EXECUTION_PLAN_CHAINS, &chains);
-  place->base = 0;
-  for (uint32_t i = 0; i < chains; i++) {
-    uint32_t instructions = et_vector(p, et_item(p, first, i), ET_CHAIN_INSTRUCTIONS, &place->length);
-    if (index - place->base < place->length) {
-      place->table = member(p, et_item(p, instructions, index - place->base), ET_INSTRUCTION_INSTR_ARGS_TYPE, &place->opcode);
-      return true;
-    }
-    place->base += place->length;
-  }
-  return false;
-}
-
-uint32_t et_operator(const et_program *p, uint32_t plan, uint32_t call) {
-  uint32_t count, first = et_vector(p, plan, ET_EXECUTION_PLAN_OPERATORS, &count);
-  return et_item(p, first, (uint32_t)et_field_i32(p, call, ET_KERNEL_CALL_OP_INDEX));
 }
 
 /* Registers and other numbers of an instruction exist. The first field of a call is what is called, that of others is a
@@ -491,14 +298,14 @@ static et_error verify_lists(const et_program *p, uint32_t plan, uint32_t values
   uint32_t searches = 0, items;
   for (uint32_t i = 0; i < count; i++) {
     uint8_t kind;
-    uint32_t table = member(p, et_item(p, values, i), ET_EVALUE_VAL_TYPE, &kind);
+    uint32_t table = et_member(p, et_item(p, values, i), ET_EVALUE_VAL_TYPE, &kind);
     if ((ET_BIT(kind) & ET_MASK_LISTS) == 0) continue;
     uint32_t first = et_vector(p, table, ET_INT_LIST_ITEMS, &items);
     uint32_t wanted = kind == ET_KIND_INT_LIST ? ET_BIT(ET_KIND_INT) : ET_BIT(ET_KIND_TENSOR);
     bool optional = kind == ET_KIND_OPTIONAL_TENSOR_LIST;
     if (optional) wanted |= ET_BIT(ET_KIND_NULL);
     for (uint32_t j = 0; j < items; j++) {
-      int64_t item = kind == ET_KIND_INT_LIST ? (int64_t)et_u64(p, first + 8 * j) : item_i32(p, first, j);
+      int64_t item = kind == ET_KIND_INT_LIST ? (int64_t)et_u64(p, first + 8 * j) : et_item_i32(p, first, j);
       if (optional && item == -1) continue;
       if (item < 0 || item >= (int64_t)count) FAIL(ET_ERROR_INVALID_PROGRAM, "item of a list", i);
       uint32_t held = ET_BIT(et_kind_of(p, values, (uint32_t)item));
@@ -516,7 +323,7 @@ static et_error verify_lists(const et_program *p, uint32_t plan, uint32_t values
 /* Number of items of a value that is a list of registers. */
 static uint32_t list_items(const et_program *p, uint32_t values, uint32_t index, uint32_t *first) {
   uint8_t kind;
-  uint32_t count = 0, table = member(p, et_item(p, values, index), ET_EVALUE_VAL_TYPE, &kind);
+  uint32_t count = 0, table = et_member(p, et_item(p, values, index), ET_EVALUE_VAL_TYPE, &kind);
   if ((ET_BIT(kind) & ET_MASK_LISTS) != 0) *first = et_vector(p, table, ET_INT_LIST_ITEMS, &count);
   return count;
 }
@@ -594,7 +401,7 @@ static et_error verify_plan(const et_program *p, uint32_t plan, uint64_t *left, 
   uint32_t values = et_vector(p, plan, ET_EXECUTION_PLAN_VALUES, &count);
   for (uint32_t i = 0; i < count; i++) {
     uint8_t kind;
-    uint32_t table = member(p, et_item(p, values, i), ET_EVALUE_VAL_TYPE, &kind);
+    uint32_t table = et_member(p, et_item(p, values, i), ET_EVALUE_VAL_TYPE, &kind);
     if (kind == ET_KIND_TENSOR) CHECK(verify_tensor(p, plan, table, i, budget));
     if (kind == 0) FAIL(ET_ERROR_INVALID_PROGRAM, "value", i);
   }
@@ -606,65 +413,12 @@ static et_error verify_plan(const et_program *p, uint32_t plan, uint64_t *left, 
   return verify_writes(p, plan, values);
 }
 
-et_error et_verify_program(const et_program *p) {
+et_error et_verify_program(const et_program *p, uint64_t data_size) {
   uint32_t count, first = et_vector(p, p->root, ET_PROGRAM_EXECUTION_PLAN, &count);
+  CHECK(verify_segments(p, data_size));
+  CHECK(verify_references(p));
   CHECK(verify_names(p));
   uint64_t left = MENTIONS_PER_BYTE * p->loader.size, budget = 4 * p->loader.size;
   for (uint32_t i = 0; i < count; i++) CHECK(verify_plan(p, et_item(p, first, i), &left, &budget));
   return ET_ERROR_OK;
-}
-
-/* -- Loading */
-
-et_error et_program_load(et_program *program, const et_loader *loader, const et_platform *platform) {
-  et_program *p = program;
-  uint64_t data_size = 0;
-  p->platform = platform;
-  p->loader = *loader;
-  p->root = 0;
-  p->base = 0;
-  if (loader->size < ET_MINIMUM_FILE_SIZE) FAIL(ET_ERROR_INVALID_ARGUMENT, "file", (uint32_t)loader->size);
-  uint64_t program_size = loader->size;
-  p->end = ET_MINIMUM_FILE_SIZE;
-  p->file = loader->load(loader->user, 0, ET_MINIMUM_FILE_SIZE);
-  if (p->file == NULL) FAIL(ET_ERROR_ACCESS_FAILED, "file", 0);
-  if (((uintptr_t)p->file & 7) != 0) FAIL(ET_ERROR_INVALID_ARGUMENT, "alignment of the file", 0);
-  if (et_equal(p->file + ET_HEADER_AT, ET_HEADER_MAGIC, 4)) {
-    uint32_t length = et_u32(p, ET_HEADER_AT + 4);
-    if (length < 24) FAIL(ET_ERROR_INVALID_PROGRAM, "header", length);
-    program_size = et_u64(p, ET_HEADER_AT + 8);
-    p->base = et_u64(p, ET_HEADER_AT + 16);
-    if (length >= 32) data_size = et_u64(p, ET_HEADER_AT + 24);
-    if (program_size > loader->size) FAIL(ET_ERROR_INVALID_PROGRAM, "header", 0);
-    if (p->base != 0 && (p->base < program_size || p->base > loader->size || data_size > loader->size - p->base))
-      FAIL(ET_ERROR_INVALID_PROGRAM, "header", 0);
-  }
-  if (program_size > INT32_MAX) FAIL(ET_ERROR_NOT_SUPPORTED, "header", 0);
-  p->end = (uint32_t)program_size;
-  p->file = loader->load(loader->user, 0, p->end);
-  if (p->file == NULL) FAIL(ET_ERROR_ACCESS_FAILED, "file", 0);
-  if (((uintptr_t)p->file & 7) != 0) FAIL(ET_ERROR_INVALID_ARGUMENT, "alignment of the file", 0);
-  CHECK(et_check_tables(p));
-  CHECK(verify_segments(p, data_size));
-  CHECK(verify_references(p));
-  return et_verify_program(p);
-}
-
-uint32_t et_program_methods(const et_program *program) {
-  uint32_t count;
-  et_vector(program, program->root, ET_PROGRAM_EXECUTION_PLAN, &count);
-  return count;
-}
-
-const char *et_program_method_name(const et_program *program, uint32_t index, size_t *length) {
-  uint32_t count, plans = et_vector(program, program->root, ET_PROGRAM_EXECUTION_PLAN, &count);
-  uint32_t name = et_vector(program, et_item(program, plans, index), ET_EXECUTION_PLAN_NAME, &count);
-  *length = count;
-  return (const char *)program->file + name;
-}
-
-uint64_t et_program_arena(const et_program *program, uint32_t method, uint32_t memory_id) {
-  uint32_t count, plans = et_vector(program, program->root, ET_PROGRAM_EXECUTION_PLAN, &count);
-  uint32_t first = et_vector(program, et_item(program, plans, method), ET_EXECUTION_PLAN_NON_CONST_BUFFER_SIZES, &count);
-  return memory_id == 0 || memory_id >= count ? 0 : et_u64(program, first + 8 * memory_id);
 }
