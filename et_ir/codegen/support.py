@@ -1,4 +1,4 @@
-"""Operators that the code generator has kernels for, and the reasons why it leaves others."""
+"""Operators that the code generator supports, with reasons for refusals."""
 
 from __future__ import annotations
 

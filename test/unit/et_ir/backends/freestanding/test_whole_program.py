@@ -40,7 +40,7 @@ def made(module: nn.Module, *inputs: Tensor, **export: object) -> FreestandingOb
     [
         (Double(), torch.zeros(4, dtype=torch.float64), "needs a runtime.*\n.*element type"),
         (Overwrite(), torch.zeros(4), "needs a runtime.*\n.*writes to an input"),
-        (Unsupported(), torch.zeros(4), "needs a runtime.*\n.*no rule for this operator: i0"),
+        (Unsupported(), torch.zeros(4), "needs a runtime.*\n.*no kernel for this operator: i0"),
     ],
     ids=["f64", "input", "operator"],
 )
