@@ -9,7 +9,7 @@ import argparse
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError
@@ -23,11 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = ["write_bundle", "write_debug_map", "write_etrecord", "write_pte", "write_text"]
 
+_TYPED: Final = ("core-aten", "edge")
+"""Levels at which operations say of all quantized values what their integers stand for."""
+
 
 def write_text(module: ModuleOp, args: argparse.Namespace) -> None:
-    """Write the text of a level to the output, constants beside it."""
+    """Write the text of a level to the output, constants beside it; that of Core ATen and edge with quantized types."""
     from et_ir.text import print_module, save_text, stored_constants
 
+    if args.emit in _TYPED and args.stop_after is None:
+        from et_ir.passes.common.infer_quantized_types import infer_quantized_types
+
+        infer_quantized_types(module)
     text = io.StringIO()
     print_module(module, text, debuginfo=args.print_debuginfo)
     if args.output in (None, "-"):

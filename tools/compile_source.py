@@ -44,12 +44,14 @@ def load_source(
     Raises `UsageError` for options that the program has nothing for.
     """
     if is_text(args.model):
+        from et_ir.passes.common.erase_quantized_types import erase_quantized_types
         from et_ir.verification import verify_module
         from et_tools.reading import read_text_module, require_weights
 
         stages.start("parse")
         module = read_text_module(args.model, args.weights, extensions)
         verify_module(module)
+        erase_quantized_types(module)
         if args.emit == "pte":
             require_weights(module, args.model)
         stages.done("parse")

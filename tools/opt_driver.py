@@ -20,6 +20,7 @@ from et_ir.diagnostics import Diagnostic, diagnostics_of
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import named_pipelines, pipeline_text
 from et_ir.pass_application import apply_pass, verify_after
+from et_ir.passes.common.erase_quantized_types import erase_quantized_types
 from et_ir.rewrite_limit import RewriteLimit, limited
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
@@ -92,6 +93,8 @@ class EtOptMain(xDSLOptMain):
         if not self.args.no_verify:
             self._timed("  verify", lambda: verify_module(module))
         for one in self.pipeline.passes:
+            if not one.name.startswith("verify-"):
+                erase_quantized_types(module)
             self.observer.before_pass(one, module)
             self._timed(one.name, lambda one=one: apply_pass(one, self.ctx, module, verify=False))
             self.observer.after_pass(one, module)

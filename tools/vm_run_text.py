@@ -76,11 +76,13 @@ def open_text(args: argparse.Namespace) -> TextProgram | Program:
 
     Raises what parsing, verification and emission raise.
     """
+    from et_ir.passes.common.erase_quantized_types import erase_quantized_types
     from et_ir.verification import verify_module
     from et_tools.compile_source import level_of
 
     extensions = load_extensions(args.load or [], "et-vm")
     module = read_text_module(args.file, args.weights, extensions)
     verify_module(module)
+    erase_quantized_types(module)
     require_weights(module, args.file)
     return program_of(module) if is_executorch(module) else TextProgram(module, level_of(module))

@@ -6,14 +6,14 @@ Integers that are only moved, by views and copies, keep the one scale of a whole
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import SSAValue, Use
 
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Granularity, Quantization, quantization_of
-from et_ir.dialects.program import Globals, Numbers, QuantizedAttr, QuantizedType
+from et_ir.dialects.program import Globals, Numbers, QuantizedParameters, QuantizedType
 from et_ir.dialects.schema import SchemaOp
 from et_ir.evaluation.arrays import Array
 
-__all__ = ["quantized_attr", "quantized_values"]
+__all__ = ["operand_quantization", "quantized_type", "quantized_values"]
 
 
 def quantized_values(module: ModuleOp, symbols: Globals) -> dict[SSAValue, Quantization]:
@@ -50,11 +50,17 @@ def _share(found: dict[SSAValue, Quantization], source: SSAValue, target: SSAVal
         found.setdefault(target, known)
 
 
-def quantized_attr(quantization: Quantization) -> QuantizedAttr:
-    """The attribute that says a quantization in the text."""
+def operand_quantization(use: Use, symbols: Globals) -> Quantization | None:
+    """What an operation that dequantizes says of the integers that it takes; `None` for other uses."""
+    op = use.operation
+    return quantization_of(op, symbols) if use.index == 0 and isinstance(op, DEQUANTIZE) else None
+
+
+def quantized_type(quantization: Quantization) -> QuantizedType:
+    """The element type that says a quantization."""
     parameter = {Granularity.CHANNEL: quantization.axis, Granularity.GROUP: quantization.group}
-    return QuantizedAttr(
-        QuantizedType(
+    return QuantizedType(
+        QuantizedParameters(
             quantization.dtype.name,
             (quantization.quant_min, quantization.quant_max),
             quantization.granularity.value,

@@ -30,6 +30,7 @@ from et_ir.driver.pipelines import (
     parse_passes,
 )
 from et_ir.pass_application import apply_pass
+from et_ir.passes.common.erase_quantized_types import erase_quantized_types
 
 if TYPE_CHECKING:
     from et_ir.frontend import UnsupportedProgram
@@ -159,7 +160,8 @@ def run_passes(
 
 
 def run_pipeline(module: ModuleOp, pipeline: str, observer: Observer | None = None) -> None:
-    """Run the passes of a pipeline text on a module in place. Raises what they raise, and `KeyError` for an unknown
-    pass.
+    """Run the passes of a pipeline text on a module in place, on integers where it has quantized types. Raises what
+    they raise, `KeyError` for an unknown pass, and `PassReport` for types that operations contradict.
     """
+    erase_quantized_types(module)
     run_passes(module, parse_passes(pipeline), observer)

@@ -14,7 +14,6 @@ from xdsl.passes import ModulePass
 __all__ = ["PASSES", "load_pass", "pass_factories"]
 
 PASSES: Final[dict[str, str]] = {
-    "annotate-quantization": "common.annotate_quantization:AnnotateQuantizationPass",
     "aten-to-edge": "core_to_edge.aten_to_edge:AtenToEdgePass",
     "canonicalize": "common.canonicalize:CanonicalizePass",
     "concatenate-in-place": "memory.concatenate_in_place:ConcatenateInPlacePass",
@@ -48,6 +47,7 @@ PASSES: Final[dict[str, str]] = {
     "decompose": "aten_to_core.decompose:DecomposePass",
     "decompose-quantized": "to_executorch.decompose_quantized:DecomposeQuantizedPass",
     "decompose-traced": "aten_to_core.decompose_traced:DecomposeTracedPass",
+    "erase-quantized-types": "common.erase_quantized_types:EraseQuantizedTypesPass",
     "externalize-constants": "to_executorch.externalize_constants:ExternalizeConstantsPass",
     "legalize": "to_executorch.legalize:LegalizePass",
     "fold-batch-norm": "aten_to_core.fold_batch_norm:FoldBatchNormPass",
@@ -56,6 +56,7 @@ PASSES: Final[dict[str, str]] = {
     "fold-state": "aten_to_core.fold_state:FoldStatePass",
     "form-integer-operators": "to_executorch.form_integer_operators:FormIntegerOperatorsPass",
     "free-unbounded": "memory.free_unbounded:FreeUnboundedPass",
+    "infer-quantized-types": "common.infer_quantized_types:InferQuantizedTypesPass",
     "in-place": "memory.in_place:InPlacePass",
     "kernel-limits": "verify.kernel_limits:KernelLimitsPass",
     "link-check": "verify.link_check:LinkCheckPass",

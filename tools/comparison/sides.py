@@ -192,12 +192,14 @@ def open_side(spec: str, args: argparse.Namespace, debug_map: str | None = None)
     Raises `UsageError`, and what reading or exporting raises.
     """
     if spec.endswith(".mlir"):
+        from et_ir.passes.common.erase_quantized_types import erase_quantized_types
         from et_ir.verification import verify_module
         from et_tools.plugins import load_extensions
         from et_tools.reading import read_text_module, require_weights
 
         module = read_text_module(spec, None, load_extensions(args.load or [], "et-vm"))
         verify_module(module)
+        erase_quantized_types(module)
         require_weights(module, spec)
         return _Module(spec, module, args)
     if spec.endswith((".etdp", ".etdump")):

@@ -14,6 +14,7 @@ from et_ir.dialects.edge.promotion import operands_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.dialects.schema.storage import storage_of
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ops.dtypes import Category, DType, as_float, real_of
 
@@ -98,7 +99,9 @@ def dtype_problems(op: SchemaOp) -> Iterator[str]:
     given: list[frozenset[DType]] = []
     for column in all_rows[0].columns:
         types = [
-            value.type.element_type for _, value in operands_of(op, *column.args) if is_tensor(value.type)
+            storage_of(value.type.element_type)
+            for _, value in operands_of(op, *column.args)
+            if is_tensor(value.type)
         ]
         names = _quoted(column.args)
         if len(set(types)) > 1 and column.args != _INDEPENDENT:

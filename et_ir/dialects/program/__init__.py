@@ -24,12 +24,11 @@ from et_ir.dialects.program.ops import (
     ParameterOp,
     StoreOp,
 )
-from et_ir.dialects.program.quantized import QUANTIZED, Numbers, QuantizedAttr, QuantizedType
+from et_ir.dialects.program.quantized import Numbers, QuantizedParameters, QuantizedType, quantized_type_of
 from et_ir.dialects.program.ranges import RangeOp
 
 __all__ = [
     "FUNCTIONS",
-    "QUANTIZED",
     "BufferOp",
     "ComputeOp",
     "ConstantOp",
@@ -46,7 +45,7 @@ __all__ = [
     "OverwriteOp",
     "ParameterOp",
     "Program",
-    "QuantizedAttr",
+    "QuantizedParameters",
     "QuantizedType",
     "RangeOp",
     "RangesAttr",
@@ -55,6 +54,7 @@ __all__ = [
     "StringType",
     "TreeAttr",
     "declare_operators",
+    "quantized_type_of",
 ]
 
 from et_ir.dialects.program.symbols import Globals
@@ -76,5 +76,5 @@ Program = Dialect(
         ComputeOp,
         RangeOp,
     ],
-    [DataAttr, GuardsAttr, QuantizedAttr, RangesAttr, SizesAttr, StringType, TreeAttr],
+    [DataAttr, GuardsAttr, QuantizedType, RangesAttr, SizesAttr, StringType, TreeAttr],
 )

@@ -1,60 +1,89 @@
-"""The quantization of a value, in the text: limits, scales and zero points of its integers."""
+"""The element type of quantized tensors: limits, scales and zero points of their integers."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from xdsl.ir import Data
+import numpy as np
+from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.dialects.discardable import discardable
+from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.dialects.schema.storage import StoredType
+from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["QUANTIZED", "Numbers", "QuantizedAttr", "QuantizedType"]
+__all__ = ["Numbers", "QuantizedParameters", "QuantizedType", "quantized_type_of"]
 
 _LISTED: Final = 8
 """The most numbers that are all in the text."""
-_DIGITS: Final = 6
+_SHORTEST, _LONGEST = 6, 9
+"""Digits that are enough for some numbers of f32, and for all."""
+_HASH: Final = 8
+"""Digits of the hash of numbers that are not all in the text."""
 _KINDS: Final = {"tensor": False, "channel": True, "group": True, "token": False}
 """The granularities; those with a number say which dimension, or how many elements."""
+
+
+def _single(number: float) -> float:
+    """A number as f32 has it."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))
+
+
+def _text(number: float) -> str:
+    """The shortest text that gives back a number of f32, which xDSL's parser reads."""
+    texts = (f"{number:.{digits}g}" for digits in range(_SHORTEST, _LONGEST + 1))
+    text = next((one for one in texts if _single(float(one)) == number), repr(number))
+    mantissa, exponent, rest = text.partition("e")
+    return f"{mantissa}{'.0' if exponent and '.' not in mantissa else ''}{exponent}{rest}"
 
 
 class Numbers(NamedTuple):
     """Scales or zero points: all of them, or of many how many there are and in what range; none if run time tells."""
 
     values: tuple[float, ...]
-    """All numbers, of six digits; one if all are equal, the least and the largest if there are more than eight."""
+    """All numbers, as f32 has them; one if all are equal, the least and the largest if there are more than eight."""
     number: int = 1
     """How many numbers there are, where `values` is their range; else 1."""
+    sha256: str = ""
+    """The beginning of the hash of the numbers, f32, where `values` is their range."""
 
     @staticmethod
     def of(numbers: Iterable[float]) -> Numbers:
-        """Each rounded to six digits."""
-        rounded = tuple(float(f"{number:.{_DIGITS}g}") for number in numbers)
-        if len(set(rounded)) == 1:
-            return Numbers(rounded[:1])
-        if len(rounded) <= _LISTED:
-            return Numbers(rounded)
-        return Numbers((min(rounded), max(rounded)), len(rounded))
+        """Each rounded to f32."""
+        found = tuple(map(_single, numbers))
+        if len(set(found)) == 1:
+            return Numbers(found[:1])
+        if len(found) <= _LISTED:
+            return Numbers(found)
+        sha256 = hashlib.sha256(np.array(found, np.float32).tobytes()).hexdigest()[:_HASH]
+        return Numbers((min(found), max(found)), len(found), sha256)
+
+    @property
+    def count(self) -> int:
+        """How many numbers are told apart; 1 also where all are equal, 0 where run time tells them."""
+        return self.number if self.number > 1 else len(self.values)
 
     def __str__(self) -> str:
         if not self.values:
             return "?"
-        texts = [f"{value:.{_DIGITS}g}" for value in self.values]
+        texts = [_text(value) for value in self.values]
         if self.number > 1:
-            return f"{self.number} in [{', '.join(texts)}]"
+            return f'{self.number} in [{", ".join(texts)}] "{self.sha256}"'
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-class QuantizedType(NamedTuple):
-    """The type of quantized numbers."""
+class QuantizedParameters(NamedTuple):
+    """What the integers of a tensor stand for."""
 
     element: str
-    """Name of the element type: `i8`."""
+    """Name of the element type that they are stored in: `i8`."""
     limits: tuple[int, int]
     """The smallest and the largest integer."""
     granularity: str
@@ -68,24 +97,29 @@ class QuantizedType(NamedTuple):
 
 
 @irdl_attr_definition
-class QuantizedAttr(Data[QuantizedType]):
-    """What the integers of a value stand for: `(q - zero_point) * scale`.
+class QuantizedType(Data[QuantizedParameters], StoredType):
+    """The element type of integers that stand for `(q - zero_point) * scale`.
 
     ```mlir
-    #program.quantized<i8 [-128, 127], tensor, scale = 0.05, zero_point = 3>
-    #program.quantized<i8 [-127, 127], channel 0, scale = [0.5, 0.25], zero_point = 0>
-    #program.quantized<i8 [-8, 7], group 32, scale = 96 in [0.001, 0.02], zero_point = 0>
-    #program.quantized<i8 [-128, 127], token, scale = ?, zero_point = ?>
+    !program.quantized<i8 [-128, 127], tensor, scale = 0.05, zero_point = 3>
+    !program.quantized<i8 [-127, 127], channel 0, scale = [0.5, 0.25], zero_point = 0>
+    !program.quantized<i8 [-8, 7], group 32, scale = 96 in [0.001, 0.02] "6b86b273", zero_point = 0>
+    !program.quantized<i8 [-128, 127], token, scale = ?, zero_point = ?>
     ```
 
-    More than eight numbers are given as their count and range; `?` are numbers that are computed at run time. Rule:
+    To operators it is the type that the integers are stored in. More than eight numbers are given as their count,
+    their range and the beginning of their SHA-256 as f32; `?` are numbers that are computed at run time. Rule:
     `quantized_c1` limits are of the element type, scales positive and finite, zero points within the limits.
     """
 
     name = "program.quantized"
 
+    @property
+    def storage(self) -> Attribute:
+        return ELEMENT_TYPES[self.data.element]
+
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> QuantizedType:
+    def parse_parameter(cls, parser: AttrParser) -> QuantizedParameters:
         with parser.in_angle_brackets():
             element = parser.parse_identifier()
             low, high = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
@@ -100,7 +134,7 @@ class QuantizedAttr(Data[QuantizedType]):
                 parser.parse_keyword(name)
                 parser.parse_punctuation("=")
                 numbers.append(_parse_numbers(parser))
-        return QuantizedType(element, (low, high), granularity, parameter, *numbers)
+        return QuantizedParameters(element, (low, high), granularity, parameter, *numbers)
 
     def print_parameter(self, printer: Printer) -> None:
         data = self.data
@@ -124,17 +158,38 @@ class QuantizedAttr(Data[QuantizedType]):
             if not low <= zero <= high:
                 raise VerifyException(f"[quantized_c1] the zero point {zero:g} is not in [{low}, {high}]")
 
+    def shape_fault(self, shape: tuple[int, ...]) -> str | None:
+        """Why a tensor of a shape, -1 for sizes that are not known, cannot have this type; None if it can."""
+        kind, parameter = self.data.granularity, self.data.parameter
+        if kind == "channel" and not 0 <= parameter < len(shape):
+            return f"channels are dimension {parameter} of {len(shape)}"
+        if kind == "group" and (not shape or parameter <= 0 or (shape[-1] >= 0 and shape[-1] % parameter)):
+            return f"groups of {parameter} do not divide rows of {shape[-1] if shape else 0}"
+        sizes = {
+            "tensor": (),
+            "channel": shape[parameter : parameter + 1],
+            "group": (*shape[:-1], shape[-1] // max(parameter, 1)) if shape else (),
+            "token": shape[:-1],
+        }[kind]
+        if min(sizes, default=0) < 0:
+            return None
+        for name, numbers in (("scale", self.data.scale), ("zero_point", self.data.zero_point)):
+            if numbers.count > 1 and numbers.count != math.prod(sizes):
+                return f"'{name}' has {numbers.count} numbers for {math.prod(sizes)}"
+        return None
 
-QUANTIZED: Final = discardable("program.quantized", QuantizedAttr)
-"""The quantization of the only result of an op, which `annotate-quantization` writes. It follows from the operations
-that quantize and dequantize the value.
-"""
+
+def quantized_type_of(value: SSAValue) -> QuantizedType | None:
+    """The element type of a value if it is a quantized tensor's."""
+    type: Attribute = value.type
+    element = type.element_type if is_tensor(type) else None
+    return element if isinstance(element, QuantizedType) else None
 
 
 def _range(element: str) -> tuple[int, int]:
     unsigned = element.startswith("ui")
     digits = element.removeprefix("ui" if unsigned else "i")
-    if digits not in ("8", "16", "32"):
+    if digits not in ("8", "16", "32") or element not in ELEMENT_TYPES:
         raise VerifyException(f"[quantized_c1] {element} is no type of quantized numbers")
     bits = int(digits)
     return (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
@@ -145,9 +200,9 @@ def _parse_numbers(parser: AttrParser) -> Numbers:
         return Numbers(())
     listed = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_number)
     if listed is not None:
-        return Numbers(tuple(map(float, listed)))
+        return Numbers(tuple(map(_single, listed)))
     first = parser.parse_number()
     if parser.parse_optional_keyword("in") is None:
-        return Numbers((float(first),))
+        return Numbers((_single(first),))
     bounds = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_number)
-    return Numbers(tuple(map(float, bounds)), int(first))
+    return Numbers(tuple(map(_single, bounds)), int(first), parser.parse_str_literal())

@@ -41,6 +41,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from et_ir.dialects.schema.storage import storage_of
 from et_ops.dtypes import DType
 from et_ops.schema import DYNAMIC, Arg, ArgType
 
@@ -126,7 +127,7 @@ def _items(attr: DenseArrayBase[IntegerType]) -> tuple[Scalar, ...]:
 
 def element_type_name(type: Attribute) -> str:
     """The name of a tensor element type, such as `f32`. Raises `KeyError` for a type tensors cannot have."""
-    return _NAMES[type]
+    return _NAMES[storage_of(type)]
 
 
 def _scalar(value: Scalar) -> Attribute:

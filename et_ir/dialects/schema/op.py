@@ -46,6 +46,7 @@ from et_ir.dialects.schema.literals import (
     present,
     segment_sizes,
 )
+from et_ir.dialects.schema.storage import storage_of
 from et_ir.dialects.schema.tensors import may_be_equal, sizes_of
 from et_ops import Arg, Operator, Schema, parse_schema
 
@@ -395,20 +396,22 @@ def is_operand(type: Attribute) -> bool:
     It is a tensor, or a Python number, which promotes there as torch's wrapped numbers do.
     """
     if isinstance(type, TensorType):
-        return cast("TensorType[Attribute]", type).element_type in ELEMENT_TYPES.values()
+        return storage_of(cast("TensorType[Attribute]", type).element_type) in ELEMENT_TYPES.values()
     return is_number(type)
 
 
 def compatible(a: Attribute, b: Attribute) -> bool:
-    """Whether two types may be those of one value: memory layouts aside, and a size known to one may be unknown to
-    the other.
+    """Whether two types may be those of one value: memory layouts and what integers stand for aside, and a size known
+    to one may be unknown to the other.
     """
     if a == b:
         return True
     if not isinstance(a, TensorType) or not isinstance(b, TensorType):
         return False
     ours, theirs = cast("TensorType[Attribute]", a), cast("TensorType[Attribute]", b)
-    if ours.element_type != theirs.element_type or ours.get_num_dims() != theirs.get_num_dims():
+    if storage_of(ours.element_type) != storage_of(theirs.element_type):
+        return False
+    if ours.get_num_dims() != theirs.get_num_dims():
         return False
     if not all(m == n or m < 0 or n < 0 for m, n in zip(ours.get_shape(), theirs.get_shape(), strict=True)):
         return False

@@ -60,8 +60,9 @@ from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.operator import OperatorOp
 from et_ir.dialects.schema.sizes import SizesAttr, method_ranges, values_of
+from et_ir.dialects.schema.storage import storage_of
 from et_ir.dialects.schema.tensors import is_tensor
-from et_ir.passes.verify.quantization_rules import Annotations
+from et_ir.passes.verify.quantization_rules import QuantizedTypes
 
 __all__ = ["SHARED_DIALECTS", "OpRule", "ProgramRules", "dialect_of"]
 
@@ -97,7 +98,7 @@ class ProgramRules:
         self.level = level
         self.dialects = SHARED_DIALECTS | {level, *dialects}
         self.symbols = {op.key: op for op in module.body.block.ops if isinstance(op, GlobalOp)}
-        self.annotations = Annotations(module)
+        self.quantized_types = QuantizedTypes(module)
         self.operators: dict[str, type[OperatorOp]] = {}
         """The operators that the module declares, by the names of their ops."""
 
@@ -107,6 +108,7 @@ class ProgramRules:
         for op in self.module.body.block.ops:
             if isinstance(op, FuncOp):
                 found.extend(self._method(op))
+                found.extend(self.quantized_types.findings(op))
                 found.extend(_symbols(op))
                 for region in op.regions:
                     for inner in region.walk():
@@ -121,7 +123,7 @@ class ProgramRules:
         return found
 
     def _op(self, op: Operation, rule: OpRule, found: list[Diagnostic]) -> None:
-        found.extend(self.annotations.findings(op))
+        found.extend(self.quantized_types.findings(op))
         dialect = dialect_of(op)
         if dialect not in self.dialects:
             name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
@@ -187,7 +189,7 @@ class ProgramRules:
             yield diagnose(op, f"[program_c2] no parameter, buffer or constant is named @{name}", fix)
             return
         type = op.value.type if isinstance(op, StoreOp) else op.result.type
-        if type != symbol.type:
+        if not _is_access_type(type, symbol.type):
             yield diagnose(
                 op,
                 f"[program_c3] has type {type}, but @{name} is {symbol.type}",
@@ -251,6 +253,13 @@ def _writer(op: Operation) -> Operation | None:
     """The op that writes: a partition that owns a buffer writes it for the method."""
     parent = op.parent_op()
     return parent.parent_op() if isinstance(parent, PartitionOp) and isinstance(op, StoreOp) else parent
+
+
+def _is_access_type(type: Attribute, symbol: Attribute) -> bool:
+    """Whether an access has the type of its symbol, but for what integers stand for."""
+    if type == symbol or not is_tensor(type) or not is_tensor(symbol):
+        return type == symbol
+    return TensorType(storage_of(type.element_type), type.get_shape(), type.encoding) == symbol
 
 
 def _is_value_type(type: Attribute) -> bool:

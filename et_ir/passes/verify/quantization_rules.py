@@ -9,7 +9,8 @@ operand belongs to which limits is in the names of `quantized_decomposed`: `weig
 | `quantization_c1` | a scale is a number above zero, finite, and not subnormal, for its inverse would be infinite |
 | `quantization_c2` | a zero point is within the limits of the integers |
 | `quantization_c3` | the lower limit is below the upper one |
-| `quantization_c4` | what `annotate-quantization` has written of a value is what its operations say |
+| `quantization_c4` | the type of a quantized value is what the operations that make and take it say |
+| `quantization_c5` | its axis is one of the tensor, groups divide rows, and there are as many scales as parts |
 
 That limits fit the type of the integers, that an axis is one of the tensor, that there are as many scales as channels,
 and that groups divide a row are rules of the operators (`operand_c3`).
@@ -25,42 +26,73 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.analysis.quantization import Quantization, numbers_of
-from et_ir.analysis.quantized_values import quantized_attr, quantized_values
+from et_ir.analysis.quantization import DEQUANTIZE, Quantization, numbers_of, quantization_of
+from et_ir.analysis.quantized_values import quantized_type, quantized_values
 from et_ir.diagnostics import Diagnostic, diagnose
-from et_ir.dialects.program import QUANTIZED, GetOp, Globals
+from et_ir.dialects.program import GetOp, Globals, QuantizedType, quantized_type_of
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.evaluation.arrays import Array
 from et_ir.locations import module_path
 
-__all__ = ["Annotations", "quantization_findings"]
+__all__ = ["QuantizedTypes", "quantization_findings"]
 
 _NAMESPACE: Final = "quantized_decomposed."
 _LEAST: Final = float(np.finfo(np.float32).tiny)
 """The least scale: 2**-126. The inverse of a number below a quarter of it is infinite in float32."""
+_INFER: Final = "correct the type, or drop it and run infer-quantized-types"
 _SHOWN: Final = 3
 """Wrong numbers that a message lists."""
 
 
-class Annotations:
-    """What operations say of the values of a module, to check annotations by."""
+class QuantizedTypes:
+    """Types of the quantized values of a module, beside what operations say of them."""
 
     def __init__(self, module: ModuleOp):
         self._module = module
+        self._symbols = Globals(module)
 
     @cached_property
     def _values(self) -> Mapping[SSAValue, Quantization]:
-        return quantized_values(self._module, Globals(self._module))
+        return quantized_values(self._module, self._symbols)
 
     def findings(self, op: Operation) -> Iterator[Diagnostic]:
-        """Whether the annotation of an op is contradicted. One of a value that is quantized no more says nothing."""
-        stated = op.attributes.get(QUANTIZED)
-        if stated is None or len(op.results) != 1:
-            return
-        found = self._values.get(op.results[0])
-        if found is not None and stated != (said := quantized_attr(found)):
-            message = f"[quantization_c4] is annotated as {stated}, but is {said}"
-            yield diagnose(op, message, "run annotate-quantization again, or drop the annotation")
+        """Contradictions to the types of the results of an op, of the arguments of its blocks, and of the integers that
+        it takes.
+        """
+        made = [
+            *op.results,
+            *(value for region in op.regions for block in region.blocks for value in block.args),
+        ]
+        for value in made:
+            stated = quantized_type_of(value)
+            if stated is None:
+                continue
+            fault = stated.shape_fault(tensor_type(value).get_shape())
+            if fault is not None:
+                yield diagnose(op, f"[quantization_c5] type {value.type}: {fault}", _INFER)
+            elif (found := self._values.get(value)) is not None:
+                yield from _contradiction(op, stated, found, "is")
+        if isinstance(op, DEQUANTIZE):
+            stated = quantized_type_of(op.operands[0])
+            made_by = self._values.get(op.operands[0])
+            said = None if stated is None else quantization_of(op, self._symbols)
+            # Of what nothing else says anything of, the op that made it reports.
+            if (
+                stated is not None
+                and said is not None
+                and made_by is not None
+                and quantized_type(made_by) == stated
+            ):
+                yield from _contradiction(op, stated, said, "is taken as")
+
+
+def _contradiction(
+    op: Operation, stated: QuantizedType, found: Quantization, how: str
+) -> Iterator[Diagnostic]:
+    said = quantized_type(found)
+    if said != stated:
+        yield diagnose(op, f"[quantization_c4] a value of type {stated} {how} {said}", _INFER)
 
 
 def quantization_findings(op: Operation, symbols: Globals) -> Iterator[Diagnostic]:

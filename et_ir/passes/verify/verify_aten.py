@@ -32,6 +32,7 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.edge.attributes import DimOrderAttr
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
+from et_ir.dialects.schema.storage import storage_of
 from et_ir.dialects.schema.tensors import is_tensor, layout_of
 from et_ir.passes.verify.program_rules import ProgramRules
 
@@ -72,7 +73,7 @@ def aten_findings(op: Operation) -> Iterator[Diagnostic]:
 def _type_problem(type: Attribute) -> tuple[str, str] | None:
     """Message and fix for the type of an operand or result, or `None`."""
     if is_tensor(type):
-        if type.element_type not in _ELEMENT_TYPES:
+        if storage_of(type.element_type) not in _ELEMENT_TYPES:
             fix = f"element types are {', '.join(ELEMENT_TYPES)}"
             return f"[aten_c2] {type.element_type} is not a tensor element type", fix
         encoding = layout_of(type)

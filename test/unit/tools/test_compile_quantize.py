@@ -131,6 +131,34 @@ def test_modes(command: Command, options: tuple[str, ...]) -> None:
     assert command("et-vm", "run", "net.pte", "--poison").code == 0
 
 
+@pytest.mark.parametrize("level", ["core-aten", "edge"])
+@pytest.mark.parametrize(
+    ("mode", "type"),
+    [
+        ("int8-dynamic", "i8 [-127, 127], channel 0, scale = 32"),
+        ("8da4w:group=8", "i8 [-8, 7], group 8, scale = 64"),
+    ],
+)
+def test_quantized_types_in_the_text(command: Command, mode: str, type: str, level: str) -> None:
+    quantized(command, "--quantize", mode)
+    options = "--quantize", mode, "--emit", level, "-o", "net.mlir"
+    assert command("et-compile", "quantized.py:net", "-q", *options).code == 0
+    text = Path("net.mlir").read_text()
+    assert f"tensor<32x16x!program.quantized<{type} in [" in text
+    assert command("et-opt", "-p", f"verify-{level}", "net.mlir").out == text
+    ran = command("et-compile", "net.mlir", "-o", "again.pte", "-q", "--target", "et-vm")
+    assert ran.code == 0, ran.err
+    assert Path("again.pte").read_bytes() == Path("net.pte").read_bytes()
+    assert command("et-vm", "compare", "net.mlir", "net.pte").code == 0
+    wrong = text.replace("!program.quantized<i8 [-", "!program.quantized<i8 [-1", 1)
+    Path("wrong.mlir").write_text(wrong)
+    for arguments in (("et-compile", "wrong.mlir", "-o", "wrong.pte"), ("et-vm", "run", "wrong.mlir")):
+        ran = command(*arguments)
+        assert ran.code == 3
+        assert "[quantiz" in ran.err
+        assert "Traceback" not in ran.err
+
+
 def test_modules_in_floats(command: Command) -> None:
     code, told = quantized(command, "--quantize", "int8", "--calibrate", "data", "--keep-float", "body*")
     assert code == 0

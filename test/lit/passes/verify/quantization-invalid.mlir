@@ -42,25 +42,58 @@ func.func @forward(%a: tensor<4xi8>) -> tensor<4xi8> {
 
 // -----
 
-func.func @forward(%x: tensor<4xf32>) -> tensor<4xi8> {
-  // expected-error@below {{[quantization_c4] is annotated as #program.quantized<i8 [-128, 127], tensor, scale = 2, zero_point = 0>, but is #program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0>}}
-  %0 = aten.quantized_decomposed.quantize_per_tensor %x {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} attributes {program.quantized = #program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>} : (tensor<4xf32>) -> tensor<4xi8>
-  func.return %0 : tensor<4xi8>
+// A type says what the operation that makes the value does.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>> {
+  // expected-error@below {{[quantization_c4] a value of type !program.quantized<i8 [-128, 127], tensor, scale = 2, zero_point = 0> is !program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0>}}
+  %0 = aten.quantized_decomposed.quantize_per_tensor %x {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4xf32>) -> tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>>
+  func.return %0 : tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>>
 }
 
 // -----
 
-// Weights, whose annotation is said by the operation that restores them, and what moves integers.
+// What takes it does, too.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %q = aten.quantized_decomposed.quantize_per_tensor %x {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4xf32>) -> tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 0>>
+  // expected-error@below {{[quantization_c4] a value of type !program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0> is taken as !program.quantized<i8 [-128, 127], tensor, scale = 3, zero_point = 0>}}
+  %0 = aten.quantized_decomposed.dequantize_per_tensor %q {scale = 3.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 0>>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Weights, of which the operation that restores them says it, inputs, and what moves integers.
 program.constant @scales : tensor<2xf32> = #program.data<f32, [0.5, 0.25]>
 program.constant @weight : tensor<2x4xi8> = #program.data<i8, [1, 2, 3, 4, 5, 6, 7, -7]>
 
-func.func @forward(%x: tensor<4xf32>) -> (tensor<2x4xf32>, tensor<2x2xi8>) {
-  // expected-error@below {{[quantization_c4] is annotated as #program.quantized<i8 [-127, 127], channel 1, scale = [0.5, 0.25], zero_point = 0>, but is #program.quantized<i8 [-127, 127], channel 0, scale = [0.5, 0.25], zero_point = 0>}}
-  %w = program.get @weight : tensor<2x4xi8> {program.quantized = #program.quantized<i8 [-127, 127], channel 1, scale = [0.5, 0.25], zero_point = 0>}
+// expected-error@below {{[quantization_c4] a value of type !program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 9> is !program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0>}}
+func.func @forward(%x: tensor<4xf32>, %i: tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 9>>) -> (tensor<2x4xf32>, tensor<2x2x!program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 5>>, tensor<4xf32>) {
+  // expected-error@below {{[quantization_c5] type tensor<2x4x!program.quantized<i8 [-127, 127], channel 1, scale = [0.5, 0.25], zero_point = 0>>: 'scale' has 2 numbers for 4}}
+  %w = program.get @weight : tensor<2x4x!program.quantized<i8 [-127, 127], channel 1, scale = [0.5, 0.25], zero_point = 0>>
   %s = program.get @scales : tensor<2xf32>
-  %0 = aten.quantized_decomposed.dequantize_per_channel %w, %s, none {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<2x4xi8>, tensor<2xf32>) -> tensor<2x4xf32>
+  %0 = aten.quantized_decomposed.dequantize_per_channel %w, %s, none {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<2x4x!program.quantized<i8 [-127, 127], channel 1, scale = [0.5, 0.25], zero_point = 0>>, tensor<2xf32>) -> tensor<2x4xf32>
   %q = aten.quantized_decomposed.quantize_per_tensor %x {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4xf32>) -> tensor<4xi8>
-  // expected-error@below {{[quantization_c4] is annotated as #program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 5>, but is #program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0>}}
-  %v = aten.view %q {size = [2, 2]} attributes {program.quantized = #program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 5>} : (tensor<4xi8>) -> tensor<2x2xi8>
-  func.return %0, %v : tensor<2x4xf32>, tensor<2x2xi8>
+  // expected-error@below {{[quantization_c4] a value of type !program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 5> is !program.quantized<i8 [-128, 127], tensor, scale = 1, zero_point = 0>}}
+  %v = aten.view %q {size = [2, 2]} : (tensor<4xi8>) -> tensor<2x2x!program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 5>>
+  %1 = aten.quantized_decomposed.dequantize_per_tensor %i {scale = 1.0, zero_point = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 9>>) -> tensor<4xf32>
+  func.return %0, %v, %1 : tensor<2x4xf32>, tensor<2x2x!program.quantized<i8 [-128, 127], tensor, scale = 1.0, zero_point = 5>>, tensor<4xf32>
+}
+
+// -----
+
+// Types of values that nothing quantizes or dequantizes are of their shapes and storage.
+// expected-error@below {{[quantization_c5] type tensor<4x!program.quantized<i8 [-128, 127], channel 1, scale = 1, zero_point = 0>>: channels are dimension 1 of 1}}
+// expected-error@below {{[quantization_c5] type tensor<4x6x!program.quantized<i8 [-8, 7], group 4, scale = 1, zero_point = 0>>: groups of 4 do not divide rows of 6}}
+// expected-error@below {{[quantization_c5] type tensor<2x4x!program.quantized<i8 [-128, 127], token, scale = [1, 2, 3], zero_point = 0>>: 'scale' has 3 numbers for 2}}
+func.func @forward(%x: tensor<4x!program.quantized<i8 [-128, 127], channel 1, scale = 1.0, zero_point = 0>>, %y: tensor<4x6x!program.quantized<i8 [-8, 7], group 4, scale = 1.0, zero_point = 0>>, %z: tensor<2x4x!program.quantized<i8 [-128, 127], token, scale = [1.0, 2.0, 3.0], zero_point = 0>>) {
+  func.return
+}
+
+// -----
+
+program.constant @weight : tensor<2xi8> = #program.data<i8, [1, 2]>
+
+func.func @forward() -> tensor<2x!program.quantized<ui8 [0, 255], tensor, scale = 1.0, zero_point = 0>> {
+  // expected-error@below {{[program_c3] has type tensor<2x!program.quantized<ui8 [0, 255], tensor, scale = 1, zero_point = 0>>, but @weight is tensor<2xi8>}}
+  %0 = program.get @weight : tensor<2x!program.quantized<ui8 [0, 255], tensor, scale = 1.0, zero_point = 0>>
+  func.return %0 : tensor<2x!program.quantized<ui8 [0, 255], tensor, scale = 1.0, zero_point = 0>>
 }
