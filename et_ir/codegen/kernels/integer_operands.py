@@ -1,7 +1,8 @@
 """Operands of products of quantized numbers: an activation of bytes, constant weights of bytes, a bias.
 
 A product of bytes is exact in i32. Of a real number x = (q - z) s, and weights w = v t with a scale t for each column,
-it is `s t (sum q v - z sum v + bias / (s t))`; all but `q v` is known when the program is compiled.
+it is `s t (sum q v - z sum v + bias / (s t))`; all but `q v` is known when the program is compiled. Sums start from the
+nearest whole number to the bias; the rest is added when they are scaled.
 """
 
 from __future__ import annotations
@@ -60,6 +61,8 @@ class IntegerOperands:
     """f64 of each column: products of the scales of the activation, if it is known, and of the column's weights."""
     bias: Array
     """f64 of each column, in units of `scales`, rounded half to even; in units of 1 where there is no scale."""
+    remainder: Array
+    """f64 of each column, in units of `scales`: what rounding has taken from `bias`."""
 
     @property
     def zero_point(self) -> int:
@@ -160,18 +163,20 @@ def _matched(
         return None
     scale = 1.0 if quantization is None else quantization.scale
     scales = np.broadcast_to(scales * scale, weights.shape[:1])
-    bias = np.zeros(weights.shape[0])
+    bias = remainder = np.zeros(weights.shape[0])
     if op.arg("bias") is not None:
         numbers = _constant(outside(op.arg("bias")), symbols)
         if numbers is None or numbers.dtype != np.float32 or not (scales > 0).all():
             return None
         bias = numbers.astype(np.float64)
         if quantization is None:
-            return IntegerOperands(op, activation, weight, None, weights, scales, bias)
-        bias = np.rint(bias / scales)
+            return IntegerOperands(op, activation, weight, None, weights, scales, bias, remainder)
+        exact = bias / scales
+        bias = np.rint(exact)
+        remainder = exact - bias
     if not (np.abs(bias) < LARGEST_BIAS).all():
         return None
-    return IntegerOperands(op, activation, weight, quantization, weights, scales, bias)
+    return IntegerOperands(op, activation, weight, quantization, weights, scales, bias, remainder)
 
 
 def _is_taken(op: SchemaOp) -> bool:

@@ -1,7 +1,7 @@
 """Epilogue of integer products: from sums of products of bytes to bytes in units of the result, or to floats.
 
 A sum is multiplied by one f32 number for each column, bounded, rounded half to even and offset by the zero point:
-`clamp(round(sum * m) + z)`. Bounds of a `relu` or the like between the product and its quantization are among those of
+`clamp(round(sum * m + r) + z)`, where `r` is what the bias has beside the whole number that sums start from. Bounds of a `relu` or the like between the product and its quantization are among those of
 the clamp. What is dequantized and quantized again in the kernel is such a stage of its own: `clamp(round(n * m) + z)`
 of the whole numbers `n` of the stage before, less its zero point.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
@@ -54,6 +54,8 @@ class IntegerEpilogue(Epilogue):
 
     multipliers: SSAValue | None = None
     """f32 of each column, in whole panels."""
+    remainders: SSAValue | None = None
+    """f32 of each column, in whole panels, that are added to scaled sums; none where these are zeros."""
     stages: Sequence[_Stage] = ()
     """Quantizations, each of what the one before stores; none where the product itself is read as floats."""
     dynamic: IntegerOperands | None = None
@@ -61,6 +63,7 @@ class IntegerEpilogue(Epilogue):
     is_rounded_first: bool = False
     """Whether numbers are rounded before they are bounded."""
     _factors: SSAValue | None = None
+    _remainders: SSAValue | None = None
     _scale: SSAValue | None = None
     _bias: SSAValue | None = None
 
@@ -70,6 +73,8 @@ class IntegerEpilogue(Epilogue):
         assert isinstance(self.columns, int)
         padded = -(-self.columns // PANEL) * PANEL
         found = [Operand(self.multipliers, [padded])]
+        if self.remainders is not None:
+            found.append(Operand(self.remainders, [padded]))
         if self.dynamic is not None:
             activation = self.dynamic.activation
             scale = host.buffer(self.kernel.outside()[activation.operands[1]])
@@ -81,6 +86,8 @@ class IntegerEpilogue(Epilogue):
     def bind(self, buffers: Sequence[SSAValue]) -> None:
         """Note the kernel's arguments for `operands`, in their order."""
         self._factors, *others = buffers
+        if self.remainders is not None:
+            self._remainders, *others = others
         if self.dynamic is not None:
             self._scale, self._bias, *others = others
         super().bind(others)
@@ -95,7 +102,12 @@ class IntegerEpilogue(Epilogue):
         if self._scale is not None and self._bias is not None:
             factors = b.value(arith.MulfOp(factors, b.broadcast(b.element(self._scale, [0]), row)))
         wide = b.broadcast(factors, vector_of(*shape))
-        value = b.value(arith.MulfOp(b.convert("sitofp", total, f32), wide))
+        value = b.convert("sitofp", total, f32)
+        if self._remainders is not None:
+            rest = b.broadcast(b.load(self._remainders, [at[1]], row), vector_of(*shape))
+            value = b.value(vector.FMAOp(value, wide, rest))
+        else:
+            value = b.value(arith.MulfOp(value, wide))
         if self._bias is not None:
             bias = b.broadcast(b.load(self._bias, [at[1]], row), vector_of(*shape))
             return b.value(arith.AddfOp(value, bias))
@@ -120,8 +132,9 @@ def integer_epilogue(
     scales = found.scales
     if stages:
         scales = scales * stages[0].factor
-    padded = np.zeros(-(-columns // PANEL) * PANEL, np.float32)
+    padded, remainders = np.zeros((2, -(-columns // PANEL) * PANEL), np.float32)
     padded[:columns] = scales
+    remainders[:columns] = found.remainder * scales
     return IntegerEpilogue(
         kernel,
         found.op,
@@ -129,6 +142,8 @@ def integer_epilogue(
         columns,
         absorbed=absorbed,
         multipliers=array_constant(host, padded),
+        # Processors without vectors may have no fused product and sum.
+        remainders=array_constant(host, remainders) if remainders.any() and not host.small else None,
         stages=stages,
         dynamic=found if found.quantization is None else None,
         is_rounded_first=host.small and bool(stages) and _largest(found, padded) < LARGEST_ROUNDED,

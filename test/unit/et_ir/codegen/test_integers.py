@@ -81,17 +81,22 @@ class Quantized(nn.Module):
         return _OPS.quantize_per_tensor(made, self.out_scale, after, *_LIMITS)
 
     def formula(self, x: torch.Tensor) -> np.ndarray:
-        """`clamp(round(sum * m) + z)`, whose sum is of integers, and the bias one of them."""
+        """`clamp(round(sum * m + r) + z)`, whose sum is of integers, and the bias one of them but for `r`."""
         before, after = self.layer.zero_points
         stored = _OPS.quantize_per_tensor(x, self.scale, before, *_LIMITS)
         total = self.layer.product(stored.double() - before, self.weights.double(), None).numpy()
         channel = 1 if total.ndim == 4 else total.ndim - 1
         shape = [-1 if dim == channel else 1 for dim in range(total.ndim)]
         scales = self.scale * self.scales.numpy().astype(np.float64)
-        if self.layer.bias:
-            total = total + np.rint(self.bias.numpy().astype(np.float64) / scales).reshape(shape)
-        factors = (scales / self.out_scale).astype(np.float32).reshape(shape)
-        scaled = np.rint(total.astype(np.int32).astype(np.float32) * factors) + after
+        bias = self.bias.numpy().astype(np.float64) / scales if self.layer.bias else np.zeros_like(scales)
+        total = total + np.rint(bias).reshape(shape)
+        # The product and the sum are rounded once.
+        factors, remainders = (
+            one.astype(np.float32).astype(np.float64).reshape(shape)
+            for one in (scales / self.out_scale, (bias - np.rint(bias)) * (scales / self.out_scale))
+        )
+        sums = total.astype(np.int32).astype(np.float32)
+        scaled = np.rint((sums * factors + remainders).astype(np.float32)) + after
         inverse = np.float32(1 / self.out_scale)
         low, high = (
             np.rint(np.float32(one) * inverse) + after if np.isfinite(one) else one
@@ -155,6 +160,41 @@ def test_formula(name: str) -> None:
         file = compiled(module, (x,), instruction_set)
         for threads in (1, 2):
             np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
+
+
+@pytest.mark.parametrize(
+    ("product", "weights", "shape"),
+    [
+        (F.linear, (20, 1), (64, 1)),
+        (convolution(), (20, 1, 1, 1), (1, 1, 8, 8)),
+        (convolution(padding=1), (20, 2, 3, 3), (1, 2, 8, 8)),
+        (convolution(groups=20), (20, 1, 1, 1), (1, 20, 8, 8)),
+    ],
+    ids=["linear", "point", "image", "depthwise"],
+)
+def test_biases_are_not_rounded(
+    product: Callable[..., torch.Tensor], weights: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    """Where steps of the sums are as large as those of results, results follow the program in double precision."""
+    layer = Layer(product, weights)
+    module = Quantized(layer, seed=3).eval()
+    module.weights.clamp_(-2, 2)
+    module.scales[:] = torch.linspace(0.5, 2.0, 20)
+    module.bias[:] = torch.linspace(-0.5, 0.5, 20)
+    module.out_scale = module.scale
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1)) * 0.1
+    before, after = layer.zero_points
+    with torch.no_grad():
+        stored = _OPS.quantize_per_tensor(x, module.scale, before, *_LIMITS).double() - before
+        scales = module.scales.double().reshape(-1, *(1,) * (len(weights) - 1))
+        real = product(stored * module.scale, module.weights.double() * scales, module.bias.double())
+        steps = (real / module.out_scale).numpy()
+    expected = np.clip(np.rint(steps) + after, -128, 127)
+    ties = np.abs(np.abs(steps - np.rint(steps)) - 0.5) < 1e-4
+    assert ties.mean() < 0.1
+    for instruction_set in SETS:
+        got = run(compiled(module, (x,), instruction_set), (x,), 1)
+        np.testing.assert_array_equal(np.where(ties, expected, got), expected, instruction_set)
 
 
 class Dynamic(nn.Module):
