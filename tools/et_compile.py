@@ -130,7 +130,10 @@ def compile_program(
             args, progress, list(split_preserved(edge.preserve_names)[1]), extensions, transform, weights
         )
     except UnsupportedProgram as error:
-        raise import_faults(error, stages) from error
+        found = import_faults(error, stages)
+        if found is error:
+            raise  # not from itself: who follows causes would never end
+        raise found from error
     module = source.module
     examples = source.programs if args.bundle is not None else {}
     snapshot = None

@@ -103,7 +103,10 @@ def _to_edge(
             default_bounds=config.default_bounds,
         )
     except UnsupportedProgram as error:
-        raise import_faults(error, stages) from error
+        found = import_faults(error, stages)
+        if found is error:
+            raise  # not from itself: who follows causes would never end
+        raise found from error
     if not recorded:
         run_stages(module, stages, config.observer)
         return EdgeProgramManager(module)

@@ -332,7 +332,8 @@ def _by_weights(
         made: Any = one.weight
         if getattr(made, "target_dtype", None) is bits_4:
             _improve(made, weights[name], mode.group, moments.get(name))
-    return cast(nn.Module, unwrap_tensor_subclass(module)), left
+    unwrap_tensor_subclass(nn.ModuleList([module]))  # it unwraps what is in a module, which may be a layer
+    return module, left
 
 
 def _tables_and_layers(module: nn.Module) -> list[tuple[str, nn.Linear | nn.Embedding]]:

@@ -29,6 +29,19 @@ def net():
     return Net().eval(), (torch.ones(2, 16),)
 
 
+def layer():
+    torch.manual_seed(0)
+    return nn.Linear(32, 4).eval(), (torch.ones(2, 32),)
+
+
+def wrapped():
+    from torchao.quantization.quant_api import Int8DynamicActivationIntxWeightConfig, quantize_
+
+    module, inputs = layer()
+    quantize_(module, Int8DynamicActivationIntxWeightConfig())
+    return module, inputs
+
+
 def exported():
     module, inputs = net()
     return torch.export.export(module, inputs)
@@ -157,6 +170,20 @@ def test_quantized_types_in_the_text(command: Command, mode: str, type: str, lev
         assert ran.code == 3
         assert "[quantiz" in ran.err
         assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("mode", ["int8-dynamic", "int8-weights", "8da4w"])
+def test_a_module_that_is_a_layer(command: Command, mode: str) -> None:
+    code, told = quantized(command, "--quantize", mode, factory="layer")
+    assert code == 0, told
+    assert command("et-vm", "run", "net.pte", "--poison").code == 0
+
+
+def test_wrapped_weights(command: Command) -> None:
+    ran = command("et-compile", "quantized.py:wrapped", "-o", "net.pte")
+    assert ran.code == 4
+    assert "it is a tensor subclass" in ran.err
+    assert "unwrap it with torchao.utils.unwrap_tensor_subclass" in ran.err
 
 
 def test_modules_in_floats(command: Command) -> None:
