@@ -72,15 +72,24 @@ class QuantizedOperands:
         """Elements of the shared dimension with one scale."""
         return self.quantization.group or self.weights.shape[1]
 
+    @property
+    def units(self) -> int:
+        """What a lane holds of a group of whole numbers: weights, or of products of bytes fours of weights."""
+        return self.group // (1 if self.activation is None else QUAD)
+
     @cached_property
     def has_nibbles(self) -> bool:
-        """Whether weights are packed as two to a byte: they fit, and groups are of whole pairs, of bytes of quads."""
+        """Whether weights are packed as two to a byte: they fit, and groups have two units or more."""
         low, high = NIBBLES
-        step = 2 if self.activation is None else 2 * QUAD
         limits = low <= self.quantization.quant_min and self.quantization.quant_max <= high
-        if not limits or self.group % step:
+        if not limits or self.units < 2:
             return False
         return bool(low <= self.weights.min() and self.weights.max() <= high)
+
+    @property
+    def stored_units(self) -> int:
+        """Lanes of a group as they are stored: where two units share one, the last of an odd number has one alone."""
+        return -(-self.units // 2) if self.has_nibbles else self.units
 
 
 def quantized_operands(op: SchemaOp) -> QuantizedOperands | None:

@@ -4,7 +4,7 @@ Weights stay as narrow as they are in memory, and are widened in registers; each
 up before it is scaled. Panels for products of floats are `[panel][inner][16]`, with two rows to a byte where weights
 have four bits, the first in the low bits. Panels for products of bytes have fours of neighbors in a lane, as the
 instructions that multiply bytes take them: `[panel][inner / 4][16][4]`, or two such fours where weights have four bits,
-each with the first in the low bits of its bytes.
+each with the first in the low bits of its bytes. Of groups with an odd number of them, the last has a byte alone.
 
 Scales of groups are stored as the high halves of f32 (bf16) where the other bits are zeros: for groups of 32 weights of
 four bits, they are a ninth of what a product reads, not a fifth.
@@ -131,41 +131,48 @@ class _Floats:
                 return b.value(arith.MulfOp(total, scales))
             return b.value(vector.FMAOp(total, scales, before))
 
-        def group(start: Index) -> SSAValue:
-            return self._group(b, row, height, column, width, start)
+        def group(index: Index) -> SSAValue:
+            return self._group(b, row, height, column, width, index)
 
         groups = self.found.weights.shape[1] // self.found.group
         if groups == 1:
             made = scale(group(0), 0, None)
         else:
             with b.for_(0, groups, 1, [b.splat(0.0, type)]) as loop:
-                total = group(b.mul(loop.index, self.found.group))
+                total = group(loop.index)
                 loop.next = [scale(total, loop.index, loop.args[0])]
             made = loop.results[0]
         return [b.value(vector.ExtractOp(made, [place], vector_of(width))) for place in range(height)]
 
     def _group(
-        self, b: LoopBuilder, row: Index, height: int, column: Index, width: int, start: Index
+        self, b: LoopBuilder, row: Index, height: int, column: Index, width: int, group: Index
     ) -> SSAValue:
-        """Sums of a group of the shared dimension, which starts at a place, before they are scaled."""
+        """Sums of a group of the shared dimension before they are scaled."""
         length, nibbles = self.found.group, self.found.has_nibbles
-        few = height < FEW_ROWS and length % 2 == 0
+        few = height < FEW_ROWS and (nibbles or length % 2 == 0)
         steps = 2 if nibbles or few else 1
-        zero = b.splat(0.0, vector_of(height, width))
-        with b.for_(0, length, steps, [zero] * (2 if few else 1)) as loop:
-            place = b.add(start, loop.index)
-            places = [b.add(place, number) for number in range(steps)]
+        start, stored = b.mul(group, length), b.mul(group, self.found.stored_units)
+
+        def added(index: Index, count: int, totals: Sequence[SSAValue]) -> list[SSAValue]:
+            place = b.add(start, index)
+            places = [b.add(place, number) for number in range(count)]
             if nibbles:
-                weights = _halves(b, b.panels(self.w, column, [b.quotient(place, 2)], width))
+                bytes = b.panels(self.w, column, [b.add(stored, b.quotient(index, 2))], width)
+                weights = _halves(b, bytes)[:count]
             else:
                 weights = [b.convert("sext", b.panels(self.w, column, [at], width), i32) for at in places]
-            totals = list(loop.args)
+            totals = list(totals)
             for number, (at, one) in enumerate(zip(places, weights, strict=True)):
                 left = b.column(self.x, [row, at], 0, 1, vector_of(height))
                 which = number % len(totals)
                 totals[which] = b.outer_product(left, b.convert("sitofp", one, f32), totals[which])
-            loop.next = totals
-        total, *others = loop.results
+            return totals
+
+        zero = b.splat(0.0, vector_of(height, width))
+        whole = length - length % steps
+        with b.for_(0, whole, steps, [zero] * (2 if few else 1)) as loop:
+            loop.next = added(loop.index, steps, loop.args)
+        total, *others = loop.results if whole == length else added(whole, 1, loop.results)
         for other in others:
             total = add(b, total, other)
         return total
@@ -194,8 +201,7 @@ class _Bytes:
 
         def scaled(group: Index, before: Sequence[SSAValue]) -> list[SSAValue]:
             scales = _loaded_scales(b, self._scales, column, group, width)
-            start = b.mul(group, self._found.group // QUAD)
-            sums = self._group(b, row, height, column, width, start)
+            sums = self._group(b, row, height, column, width, group)
             floats = [b.convert("sitofp", one, f32) for one in sums]
             return [
                 b.value(vector.FMAOp(one, scales, other)) for one, other in zip(floats, before, strict=True)
@@ -220,26 +226,32 @@ class _Bytes:
         return b.value(arith.MulfOp(moved, scale))
 
     def _group(
-        self, b: LoopBuilder, row: Index, height: int, column: Index, width: int, start: Index
+        self, b: LoopBuilder, row: Index, height: int, column: Index, width: int, group: Index
     ) -> list[SSAValue]:
-        """i32 sums of a group, which starts at a quad: times 16 where weights have four bits."""
+        """i32 sums of a group: times 16 where weights have four bits."""
         steps = 2 if self._found.has_nibbles else 1
         type = vector_of(width, element=i32)
-        with b.for_(0, self._found.group // QUAD, steps, [b.splat(0, type)] * height) as loop:
-            place = b.add(start, loop.index)
-            right = [b.panels(self._w, column, [b.quotient(place, steps)], width)]
+        start, stored = b.mul(group, self._found.units), b.mul(group, self._found.stored_units)
+
+        def added(index: Index, count: int, totals: Sequence[SSAValue]) -> list[SSAValue]:
+            place = b.add(start, index)
+            right = [b.panels(self._w, column, [b.add(stored, b.quotient(index, steps))], width)]
             if self._found.has_nibbles:
                 high = b.splat(HIGH, type)
                 up = b.value(arith.ShLIOp(right[0], b.number(NIBBLE, type)))
                 right = [b.value(arith.AndIOp(one, high)) for one in (up, right[0])]
-            totals = list(loop.args)
-            for number, weights in enumerate(right):
+            totals = list(totals)
+            for number, weights in enumerate(right[:count]):
                 quad = b.add(place, number)
                 for at in range(height):
                     left = b.broadcast(b.element(self._x, [b.add(row, at), quad]), type)
                     totals[at] = b.dot(left, weights, totals[at])
-            loop.next = totals
-        return list(loop.results)
+            return totals
+
+        whole = self._found.units - self._found.units % steps
+        with b.for_(0, whole, steps, [b.splat(0, type)] * height) as loop:
+            loop.next = added(loop.index, steps, loop.args)
+        return list(loop.results) if whole == self._found.units else added(whole, 1, loop.results)
 
 
 def _loaded_scales(b: LoopBuilder, scales: SSAValue, column: Index, group: Index, width: int) -> SSAValue:
@@ -310,13 +322,17 @@ def _packed(host: Host, found: QuantizedOperands, panel: int) -> Operand:
     def pack(weights: Array) -> Array:
         rows = np.ascontiguousarray(weights).view(lane)
         if has_nibbles:
-            low, high = rows[:, ::2], rows[:, 1::2]
+            grouped = rows.reshape(columns, -1, found.units)
+            even = np.zeros((*grouped.shape[:2], 2 * found.stored_units), lane)
+            even[..., : found.units] = grouped
+            low, high = (even[..., first::2].reshape(columns, -1) for first in (0, 1))
             halves = lane(BYTE_LOW if by_bytes else 15)
             rows = (low & halves) | ((high & halves) << lane(NIBBLE))
         return _in_columns(rows, panel)
 
+    odd = f", groups of {found.group} alone" if has_nibbles and found.units % 2 else ""
     blob = host.packed(
-        f"{lane.__name__} in panels of {panel}, {1 + has_nibbles} to a byte", [found.weights], pack
+        f"{lane.__name__} in panels of {panel}, {1 + has_nibbles} to a byte{odd}", [found.weights], pack
     )
-    sizes = [-(-columns // panel), inner // (QUAD if by_bytes else 1) // (1 + has_nibbles), panel]
+    sizes = [-(-columns // panel), inner // found.group * found.stored_units, panel]
     return Operand(host.constant(blob, prod(sizes), element), sizes, fixed=[2])

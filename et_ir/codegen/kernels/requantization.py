@@ -1,9 +1,10 @@
 """Epilogue of integer products: from sums of products of bytes to bytes in units of the result, or to floats.
 
 A sum is multiplied by one f32 number for each column, bounded, rounded half to even and offset by the zero point:
-`clamp(round(sum * m + r) + z)`, where `r` is what the bias has beside the whole number that sums start from. Bounds of a `relu` or the like between the product and its quantization are among those of
-the clamp. What is dequantized and quantized again in the kernel is such a stage of its own: `clamp(round(n * m) + z)`
-of the whole numbers `n` of the stage before, less its zero point.
+`clamp(round(sum * m + r) + z)`, where `r` is what the bias has beside the whole number that sums start from. Bounds of
+a `relu` or the like between the product and its quantization are among those of the clamp. What is dequantized and
+quantized again in the kernel is such a stage of its own: `clamp(round(n * m) + z)` of the whole numbers `n` of the
+stage before, less its zero point.
 """
 
 from __future__ import annotations

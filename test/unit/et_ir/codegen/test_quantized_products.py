@@ -114,6 +114,8 @@ WEIGHTS = {
     "nibbles": Weights(48, 64, bits=4),
     "nibbles-odd": Weights(19, 27, bits=4),
     "nibbles-groups": Weights(70, 128, bits=4, group=32),
+    "nibbles-odd-groups": Weights(23, 45, bits=4, group=9),
+    "nibbles-odd-quads": Weights(18, 36, bits=4, group=12),
     "nibbles-small-groups": Weights(17, 24, bits=4, group=4),
     "nibbles-short-scales": Weights(70, 64, bits=4, group=32, has_short_scales=True),
     "bytes-short-scales": Weights(17, 24, group=4, has_short_scales=True),
@@ -237,6 +239,17 @@ def test_size_of_weights() -> None:
         sizes.append(sum(one.nbytes for one in read_native(pte.delegate_data(delegate.processed)).constants))
     scales = 512 * 512 // 64 * 4
     assert sizes == [512 * 512 + scales, 512 * 512 // 2 + scales, 512 * 512 // 2 + scales // 2]
+
+
+@pytest.mark.parametrize(("inner", "group", "halves"), [(511, 0, 256), (45, 9, 25), (45, 0, 23)])
+def test_size_of_odd_rows(inner: int, group: int, halves: int) -> None:
+    """Where rows or groups have an odd number of weights of 4 bits, the last has a byte alone."""
+    layer = Layer(Weights(16, inner, bits=4, group=group, bias=False)).eval()
+    pte = read_pte(memoryview(compiled(layer, (torch.randn(1, inner),), SETS[0])))
+    (delegate,) = pte.program.execution_plan[0].delegates
+    assert delegate.processed is not None
+    constants = read_native(pte.delegate_data(delegate.processed)).constants
+    assert sum(one.nbytes for one in constants) == 16 * halves + 16 * 4 * (inner // group if group else 1)
 
 
 def test_unfit_weights_stay_outside() -> None:
