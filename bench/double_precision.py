@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -11,15 +12,47 @@ __all__ = ["DoublePrecision", "in_double_precision"]
 Q: Any = torch.ops.quantized_decomposed
 
 
+_PRODUCTS = (torch.ops.aten.conv2d, torch.ops.aten.convolution, torch.ops.aten.linear)
+
+
 class DoublePrecision(torch.fx.Interpreter):
     """Runs a graph between quantize and dequantize operations of one scale, or one for each channel, in f64.
 
     `ties` has, for each tensor that is quantized with one scale, how far from a tie its numbers are, in steps.
     """
 
-    def __init__(self, module: Any) -> None:
-        super().__init__(module)
+    def __init__(
+        self, module: Any, given: Sequence[torch.Tensor] = (), *, integer_biases: bool = False
+    ) -> None:
+        """With `given`, the integers of each such tensor, they are what the program goes on with, so that each tensor
+        follows from those before it, and `errors` has how far each is from what follows, in steps. With
+        `integer_biases`, those of products are multiples of the product of the scales.
+        """
+        # Scales of weights are read again where biases are.
+        super().__init__(module, garbage_collect_values=not integer_biases)
         self.ties: list[torch.Tensor] = []
+        self.errors: list[torch.Tensor] = []
+        self._given = iter(given)
+        self._integer_biases = integer_biases
+
+    def run_node(self, n: torch.fx.Node) -> Any:
+        if not self._integer_biases or getattr(n.target, "overloadpacket", None) not in _PRODUCTS:
+            return super().run_node(n)
+        x, weight, *others = n.args
+        bias = others[0] if others else None
+        if not (isinstance(x, torch.fx.Node) and isinstance(weight, torch.fx.Node) and bias is not None):
+            return super().run_node(n)
+        if (
+            x.target is not Q.dequantize_per_tensor.default
+            or weight.target is not Q.dequantize_per_channel.default
+        ):
+            return super().run_node(n)
+        _, scales = self.fetch_args_kwargs_from_env(weight)[0][:2]
+        unit: torch.Tensor = scales.double() * x.args[1]
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        return self.call_function(
+            n.target, (*args[:2], torch.round(args[2] / unit) * unit, *args[3:]), kwargs
+        )
 
     def fetch_attr(self, target: str) -> Any:
         value = super().fetch_attr(target)
@@ -30,7 +63,12 @@ class DoublePrecision(torch.fx.Interpreter):
             x, scale, zero_point, least, most, dtype = args
             steps = x / scale
             self.ties.append((steps - torch.floor(steps) - 0.5).abs())
-            return (torch.round(steps) + zero_point).clamp(least, most).to(dtype)
+            found = (torch.round(steps) + zero_point).clamp(least, most).to(dtype)
+            given = next(self._given, None)
+            if given is None:
+                return found
+            self.errors.append((given.double() - found.double()).abs())
+            return given
         if target is Q.dequantize_per_tensor.default:
             return (args[0].double() - args[2]) * args[1]
         if target is Q.dequantize_per_channel.default:

@@ -271,7 +271,8 @@ class Translation:
                 XNNDatatype.qbint4, self.graph.group_scales(array_blob("scale", scales), how.group)
             )
         if by_channel:
-            # The stock runtime computes with rows of 4 bits of even length only.
+            # With 4-bit rows of odd length the stock runtime computes wrong results, whether these are padded to bytes
+            # or share them.
             packs = is_4_bits(how) and array.ndim == 2 and not array.shape[1] % 2
             datatype = XNNDatatype.qcint4 if packs else XNNDatatype.qcint8
             scales = np.broadcast_to(how.scales, array.shape[:1])
