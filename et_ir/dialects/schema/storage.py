@@ -1,4 +1,4 @@
-"""Element types of tensors whose numbers are stored as those of another element type."""
+"""Element types whose numbers are stored as those of another type."""
 
 from __future__ import annotations
 
