@@ -48,11 +48,11 @@ class DoublePrecision(torch.fx.Interpreter):
         ):
             return super().run_node(n)
         _, scales = self.fetch_args_kwargs_from_env(weight)[0][:2]
-        unit: torch.Tensor = scales.double() * x.args[1]
+        # In f32, with the inverse, as compilers for XNNPACK round them.
+        inverse = torch.reciprocal(scales.float() * torch.tensor(x.args[1], dtype=torch.float32))
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        return self.call_function(
-            n.target, (*args[:2], torch.round(args[2] / unit) * unit, *args[3:]), kwargs
-        )
+        bias = torch.round(args[2].float() * inverse).double() * (scales.double() * x.args[1])
+        return self.call_function(n.target, (*args[:2], bias, *args[3:]), kwargs)
 
     def fetch_attr(self, target: str) -> Any:
         value = super().fetch_attr(target)
@@ -86,5 +86,5 @@ def in_double_precision(program: torch.export.ExportedProgram, *inputs: torch.Te
     graph: Any = program.module()
     doubles = [one.double() if one.is_floating_point() else one for one in inputs]
     with torch.no_grad():
-        found = DoublePrecision(graph).run(*doubles)
+        found: Any = DoublePrecision(graph).run(*doubles)
     return found[0] if isinstance(found, tuple | list) else found

@@ -66,7 +66,7 @@ class Numbers(NamedTuple):
         return Numbers((min(found), max(found)), len(found), sha256)
 
     @property
-    def count(self) -> int:
+    def told_apart(self) -> int:
         """How many numbers are told apart; 1 also where all are equal, 0 where run time tells them."""
         return self.number if self.number > 1 else len(self.values)
 
@@ -174,8 +174,8 @@ class QuantizedType(Data[QuantizedParameters], StoredType):
         if min(sizes, default=0) < 0:
             return None
         for name, numbers in (("scale", self.data.scale), ("zero_point", self.data.zero_point)):
-            if numbers.count > 1 and numbers.count != math.prod(sizes):
-                return f"'{name}' has {numbers.count} numbers for {math.prod(sizes)}"
+            if numbers.told_apart > 1 and numbers.told_apart != math.prod(sizes):
+                return f"'{name}' has {numbers.told_apart} numbers for {math.prod(sizes)}"
         return None
 
 
