@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -86,5 +86,5 @@ def in_double_precision(program: torch.export.ExportedProgram, *inputs: torch.Te
     graph: Any = program.module()
     doubles = [one.double() if one.is_floating_point() else one for one in inputs]
     with torch.no_grad():
-        found: Any = DoublePrecision(graph).run(*doubles)
-    return found[0] if isinstance(found, tuple | list) else found
+        found = DoublePrecision(graph).run(*doubles)
+    return cast("torch.Tensor", found[0] if isinstance(found, tuple | list) else found)
