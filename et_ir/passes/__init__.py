@@ -37,6 +37,7 @@ PASSES: Final[dict[str, str]] = {
     "distribute-loops": "et_ir.codegen.passes.distribute_loops:DistributeLoopsPass",
     "expand-math": "et_ir.codegen.passes.expand_math:ExpandMathPass",
     "lower-vectors": "et_ir.codegen.passes.lower_vectors:LowerVectorsPass",
+    "fold-empty-tensors": "et_ir.backends.freestanding.fold_empty_tensors:FoldEmptyTensorsPass",
     "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
     "sequential-loops": "et_ir.backends.freestanding.sequential_loops:SequentialLoopsPass",
     "split-parallel-loops": "et_ir.backends.vulkan.passes.split_parallel_loops:SplitParallelLoopsPass",

@@ -7,6 +7,7 @@
     python -m property --native --count 2000             each as machine code, too
     python -m property --backend tosa --count 500        each with what a backend takes delegated to it
     python -m property --freestanding cortex-m4          each as an object, in an emulator, and a quantized program
+    python -m property --freestanding wasm32 --only      nothing else of each
 
 Each program is compiled and run by the VM; by their seeds some are also compiled again, run with torch's kernels and by
 the stock runtime, compiled with random parts delegated or to machine code, exported by torch, or verified after each
@@ -41,7 +42,17 @@ EVERY: Final = {
 BACKENDS: Final = ("tosa", "coreml", "vulkan-graph")
 """The backends that programs with that check take turns with."""
 
-PROCESSORS: Final = ("cortex-m4", "riscv32imac", "cortex-m0plus", "riscv64gc", "aarch64")
+PROCESSORS: Final = (
+    "cortex-m4",
+    "riscv32imac",
+    "cortex-m0plus",
+    "riscv64gc",
+    "aarch64",
+    "wasm32",
+    "cortex-m7",
+    "cortex-m33",
+    "x86-64",
+)
 """The processors that programs with that check take turns with."""
 
 LIMIT: Final = 5
@@ -56,18 +67,20 @@ def checks_of(
     native: bool = False,
     backend: str | None = None,
     freestanding: str | None = None,
+    only: bool = False,
 ) -> Any:
     """The checks of the program of a seed; with `native`, it is compiled to machine code, whatever the seed, what
-    `backend` takes is delegated to it, and it is compiled for the processor `freestanding`.
+    `backend` takes is delegated to it, and it is compiled for the processor `freestanding`: with `only`, nothing else.
     """
     from et_ir.codegen.object_code import INSTRUCTION_SETS
     from et_vm.backends.native.cpu import cpu_features
     from property.check import Checks
 
-    wanted = {name: everything or seed % every == every - 1 for name, every in EVERY.items()}
+    wanted = {name: not only and (everything or seed % every == every - 1) for name, every in EVERY.items()}
     wanted["native"] |= native
     sets = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
     return Checks(
+        portable=not only,
         again=wanted["again"],
         every_pass=wanted["every_pass"],
         aten=wanted["aten"],
@@ -101,6 +114,7 @@ def run(
     native: bool,
     backend: str | None = None,
     freestanding: str | None = None,
+    only: bool = False,
 ) -> int:
     """Check the programs of some seeds; returns the exit code."""
     from stock import StockRuntime
@@ -121,6 +135,7 @@ def run(
                 native=native,
                 backend=backend,
                 freestanding=freestanding,
+                only=only,
             )
             program = generate(seed)
             try:
@@ -169,9 +184,16 @@ def main() -> int:
     parser.add_argument(
         "--freestanding", choices=PROCESSORS, help="compile each to an object for a processor, and call it"
     )
+    parser.add_argument(
+        "--only",
+        action="store_true",
+        help="leave out what --native, --backend and --freestanding do not ask for",
+    )
     parser.add_argument("--print", action="store_true", help="print the programs instead")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     args = parser.parse_args()
+    if args.only and not (args.native or args.backend or args.freestanding):
+        parser.error("--only needs --native, --backend or --freestanding")
     # For torch, which has not been imported yet: programs are small.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     first = args.first
@@ -190,6 +212,7 @@ def main() -> int:
         native=args.native,
         backend=args.backend,
         freestanding=args.freestanding,
+        only=args.only,
     )
 
 

@@ -120,3 +120,41 @@ define internal float @ceilf(float %x) {
   %result = select i1 %small, float %signed, float %x
   ret float %result
 }
+
+; The larger of two numbers; the other one where one of them is no number.
+define internal float @fmaxf(float %x, float %y) {
+  %lone = fcmp uno float %y, 0.0
+  %larger = fcmp oge float %x, %y
+  %first = or i1 %lone, %larger
+  %result = select i1 %first, float %x, float %y
+  ret float %result
+}
+
+; The smaller of two numbers; the other one where one of them is no number.
+define internal float @fminf(float %x, float %y) {
+  %lone = fcmp uno float %y, 0.0
+  %smaller = fcmp ole float %x, %y
+  %first = or i1 %lone, %smaller
+  %result = select i1 %first, float %x, float %y
+  ret float %result
+}
+
+; Quotient and remainder, in four registers.
+define internal { i64, i64 } @__aeabi_uldivmod(i64 %a, i64 %b) {
+  %quotient = call i64 @__udivdi3(i64 %a, i64 %b)
+  %product = mul i64 %quotient, %b
+  %rest = sub i64 %a, %product
+  %one = insertvalue { i64, i64 } poison, i64 %quotient, 0
+  %both = insertvalue { i64, i64 } %one, i64 %rest, 1
+  ret { i64, i64 } %both
+}
+
+; The same of signed numbers, rounded toward zero.
+define internal { i64, i64 } @__aeabi_ldivmod(i64 %a, i64 %b) {
+  %quotient = call i64 @__divdi3(i64 %a, i64 %b)
+  %product = mul i64 %quotient, %b
+  %rest = sub i64 %a, %product
+  %one = insertvalue { i64, i64 } poison, i64 %quotient, 0
+  %both = insertvalue { i64, i64 } %one, i64 %rest, 1
+  ret { i64, i64 } %both
+}

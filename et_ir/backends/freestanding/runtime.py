@@ -58,6 +58,8 @@ _CONVERSIONS: Final = frozenset({"__aeabi_f2lz", "__aeabi_l2f", "__aeabi_ul2f"})
 """Between f32 and i64, for which units of single precision have no instructions. Floats are passed as integers here,
 also where other functions have them in registers of floats.
 """
+_LONG_DIVISION: Final = frozenset({"__udivdi3", "__umoddi3", "__divdi3", "__moddi3"})
+"""Of i64, for which processors of 32 bits have no instructions."""
 _DOUBLE: Final = re.compile(
     r"__aeabi_(?:c?d\w+|\w+2d)|__\w*df\w*|(?:floor|ceil|trunc|rint|round|roundeven|sqrt|fma)"
 )
@@ -67,9 +69,11 @@ _DOUBLE: Final = re.compile(
 def runtime_function(name: str, target: InstructionSet) -> str | None:
     """The definition of a function as LLVM assembly; None for an unknown one."""
     source = _ALIASES.get(name, name)
-    text = _functions("runtime").get(source)
-    if text is None and (target.soft_float or name in _CONVERSIONS):
+    text = None
+    if target.soft_float or name in _CONVERSIONS | _LONG_DIVISION:
         text = _functions("soft_float").get(source)
+    if text is None:
+        text = _functions("runtime").get(source)
     if text is None:
         return None
     text = text.replace(f"@{source}(", f"@{name}(")
@@ -109,6 +113,6 @@ def _functions(file: str) -> dict[str, str]:
 
 
 def _name(text: str) -> str:
-    found = re.match(r"define internal \w+ @(\w+)\(", text)
+    found = re.match(r"define internal (?:\w+|\{.*?\}) @(\w+)\(", text)
     assert found is not None
     return found[1]

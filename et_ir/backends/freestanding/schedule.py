@@ -335,7 +335,7 @@ class _Scheduler:
         self._move(self._place(value), target, tensor_bytes(value))
 
     def _move(self, source: Place, target: Place, nbytes: int) -> None:
-        if source is not target and source != target:
+        if nbytes and source is not target and source != target:
             self._add(Copy(source, target, nbytes), source, target)
         else:
             self._touch(target)

@@ -268,6 +268,36 @@ u64 __aeabi_idivmod(u32 a, u32 b) {
 u32 __udivsi3(u32 a, u32 b) { return (u32)__aeabi_uidivmod(a, b); }
 u32 __divsi3(u32 a, u32 b) { return (u32)__aeabi_idivmod(a, b); }
 
+/* As long division by bits; a divisor of 0 gives all ones. */
+u64 __udivdi3(u64 a, u64 b) {
+  u64 quotient = 0;
+  int places = 0;
+  if (!b) return ~0ull;
+  if (!(a >> 32)) return b >> 32 ? 0 : (u32)a / (u32)b;
+  while (!(b >> 63) && b < a) {
+    b <<= 1;
+    places++;
+  }
+  for (; places >= 0; places--) {
+    quotient <<= 1;
+    if (a >= b) {
+      a -= b;
+      quotient |= 1;
+    }
+    b >>= 1;
+  }
+  return quotient;
+}
+
+u64 __umoddi3(u64 a, u64 b) { return a - __udivdi3(a, b) * b; }
+
+u64 __divdi3(u64 a, u64 b) {
+  u64 quotient = __udivdi3(a >> 63 ? 0 - a : a, b >> 63 ? 0 - b : b);
+  return (a ^ b) >> 63 ? 0 - quotient : quotient;
+}
+
+u64 __moddi3(u64 a, u64 b) { return a - __divdi3(a, b) * b; }
+
 u64 __muldi3(u64 a, u64 b) {
   u32 m = (u32)a, n = (u32)b;
   u32 low = (m & 0xffff) * (n & 0xffff), high = (m >> 16) * (n >> 16);

@@ -1272,6 +1272,102 @@ define internal i32 @__divsi3(i32 %0, i32 %1) {
   ret i32 %10
 }
 
+define internal i64 @__udivdi3(i64 %0, i64 %1) {
+  %3 = icmp eq i64 %1, 0
+  br i1 %3, label %44, label %4
+
+4:
+  %5 = icmp ult i64 %0, 4294967296
+  br i1 %5, label %10, label %6
+
+6:
+  %7 = icmp sgt i64 %1, -1
+  %8 = icmp ult i64 %1, %0
+  %9 = and i1 %7, %8
+  br i1 %9, label %19, label %27
+
+10:
+  %11 = icmp ult i64 %1, 4294967296
+  br i1 %11, label %12, label %16
+
+12:
+  %13 = trunc nuw i64 %0 to i32
+  %14 = trunc nuw i64 %1 to i32
+  %15 = udiv i32 %13, %14
+  br label %16
+
+16:
+  %17 = phi i32 [ %15, %12 ], [ 0, %10 ]
+  %18 = zext i32 %17 to i64
+  br label %44
+
+19:
+  %20 = phi i32 [ %23, %19 ], [ 0, %6 ]
+  %21 = phi i64 [ %22, %19 ], [ %1, %6 ]
+  %22 = shl nuw i64 %21, 1
+  %23 = add nuw nsw i32 %20, 1
+  %24 = icmp sgt i64 %22, -1
+  %25 = icmp ult i64 %22, %0
+  %26 = and i1 %24, %25
+  br i1 %26, label %19, label %27
+
+27:
+  %28 = phi i32 [ 0, %6 ], [ %23, %19 ]
+  %29 = phi i64 [ %1, %6 ], [ %22, %19 ]
+  br label %30
+
+30:
+  %31 = phi i32 [ %42, %30 ], [ %28, %27 ]
+  %32 = phi i64 [ %40, %30 ], [ 0, %27 ]
+  %33 = phi i64 [ %41, %30 ], [ %29, %27 ]
+  %34 = phi i64 [ %38, %30 ], [ %0, %27 ]
+  %35 = shl i64 %32, 1
+  %36 = icmp uge i64 %34, %33
+  %37 = select i1 %36, i64 %33, i64 0
+  %38 = sub nuw i64 %34, %37
+  %39 = zext i1 %36 to i64
+  %40 = or disjoint i64 %35, %39
+  %41 = lshr i64 %33, 1
+  %42 = add nsw i32 %31, -1
+  %43 = icmp eq i32 %31, 0
+  br i1 %43, label %44, label %30
+
+44:
+  %45 = phi i64 [ -1, %2 ], [ %18, %16 ], [ %40, %30 ]
+  ret i64 %45
+}
+
+define internal i64 @__umoddi3(i64 %0, i64 %1) {
+  %3 = tail call i64 @__udivdi3(i64 %0, i64 %1)
+  %4 = mul i64 %3, %1
+  %5 = sub i64 %0, %4
+  ret i64 %5
+}
+
+define internal i64 @__divdi3(i64 %0, i64 %1) {
+  %3 = tail call i64 @llvm.abs.i64(i64 %0, i1 false)
+  %4 = tail call i64 @llvm.abs.i64(i64 %1, i1 false)
+  %5 = tail call i64 @__udivdi3(i64 %3, i64 %4)
+  %6 = xor i64 %1, %0
+  %7 = sub i64 0, %5
+  %8 = icmp slt i64 %6, 0
+  %9 = select i1 %8, i64 %7, i64 %5
+  ret i64 %9
+}
+
+define internal i64 @__moddi3(i64 %0, i64 %1) {
+  %3 = tail call i64 @llvm.abs.i64(i64 %0, i1 false)
+  %4 = tail call i64 @llvm.abs.i64(i64 %1, i1 false)
+  %5 = tail call i64 @__udivdi3(i64 %3, i64 %4)
+  %6 = xor i64 %1, %0
+  %7 = sub i64 0, %5
+  %8 = icmp slt i64 %6, 0
+  %9 = select i1 %8, i64 %5, i64 %7
+  %10 = mul i64 %9, %1
+  %11 = add i64 %10, %0
+  ret i64 %11
+}
+
 define internal i64 @__muldi3(i64 %0, i64 %1) {
   %3 = trunc i64 %0 to i32
   %4 = trunc i64 %1 to i32

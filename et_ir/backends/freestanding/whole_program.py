@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.backends.freestanding.fold_empty_tensors import FoldEmptyTensorsPass
 from et_ir.backends.native.partitioner import NativePartitioner
 from et_ir.codegen.support import KernelSupport
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
@@ -55,6 +57,7 @@ def whole_program(module: ModuleOp, kept: KeptOperators | None = None) -> Module
     kernel, and for sizes and numbers that are known at run time only.
     """
     made = module.clone()
+    FoldEmptyTensorsPass().apply(Context(), made)
     report = delegate_module(made, WholeProgramPartitioner(), kept=kept, compile=False)
     left_out = [
         replace(one, message="needs a runtime") for one in report.left_out if one.subject not in STEPS

@@ -1,8 +1,8 @@
 """Freestanding objects in emulated machines, where every buffer is between pages that nobody may touch.
 
-Linked by LLVM's linker in `ziglang`; the processor is `unicorn`'s. Its hooks for accesses to memory lose the state of
-Thumb's conditional instructions (2.1.4), so that pages have to do. A call runs twice: with buffers that start with a
-page, and with buffers that end with one.
+Linked by LLVM's linker in `ziglang`; the processor is `unicorn`'s, and `wasmtime`'s for WebAssembly. Its hooks for
+accesses to memory lose the state of Thumb's conditional instructions (2.1.4), so that pages have to do. A call runs
+twice: with buffers that start with a page, and with buffers that end with one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import unicorn
+import wasmtime
 from unicorn import arm64_const, arm_const, riscv_const, x86_const
 
 from et_ir.backends.freestanding.compiler import FreestandingObject
@@ -203,6 +204,9 @@ def run(
     """
     method = made.interface if method is None else method
     assert len(state) == method.state_bytes
+    if name == WASM:
+        call = _Call(method.outputs, method.arena_bytes, inputs, state, structures=True)
+        return _run_wasm(folder, made, method.function, call)
     image = linked(folder, made, method.function, FLASH - moved)
     call = _Call(method.outputs, method.arena_bytes, inputs, state, structures=True)
     return _twice(name, image, call, moved)
@@ -210,8 +214,16 @@ def run(
 
 def reset(name: str, folder: Path, made: FreestandingObject) -> bytes:
     """The state of a program before its first call."""
+    if name == WASM:
+        call = _Call((), 0, (), b"\xff" * made.state_bytes, structures=False)
+        return _run_wasm(folder, made, made.functions[-1], call).state
     image = linked(folder, made, made.functions[-1])
     return _twice(name, image, _Call((), 0, (), b"\xff" * made.state_bytes, structures=False), 0).state
+
+
+WASM = "wasm32"
+GUARD = 64
+"""Bytes around each buffer of WebAssembly, whose memory has no pages to protect, that must be as they were."""
 
 
 @dataclass(frozen=True)
@@ -343,6 +355,73 @@ def _enable_floats(engine: unicorn.Uc, name: str) -> None:
         engine.reg_write(arm64_const.UC_ARM64_REG_CPACR_EL1, 3 << 20)
     if name.startswith("riscv"):
         engine.reg_write(riscv_const.UC_RISCV_REG_MSTATUS, 1 << 13)
+
+
+# -- WebAssembly
+
+
+def _run_wasm(folder: Path, made: FreestandingObject, function: str, call: _Call) -> Run:
+    """Call a function of a module; neither instructions nor the depth of the stack are known."""
+    code, module = folder / "model.o", folder / "model.wasm"
+    code.write_bytes(made.code)
+    options = ["--no-entry", "--stack-first", "-z", f"stack-size={STACK_BYTES}", f"--export={function}"]
+    options.append("--export=__heap_base")
+    linker = [sys.executable, "-m", "ziglang", "wasm-ld"]
+    done = subprocess.run(
+        [*linker, *options, code, "-o", module], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    store = wasmtime.Store()
+    exports = wasmtime.Instance(store, wasmtime.Module.from_file(store.engine, str(module)), []).exports(
+        store
+    )
+    memory, end = exports["memory"], exports["__heap_base"].value(store)
+    places: list[tuple[int, bytes]] = []
+
+    def put(data: bytes) -> int:
+        """A buffer with this content; its address."""
+        nonlocal end
+        at = -(-(end + GUARD) // 16) * 16
+        places.append((at, data))
+        end = at + len(data) + GUARD
+        return at
+
+    outputs = [np.empty(one.shape, ELEMENTS[one.element]) for one in call.outputs]
+    in_places = [put(one.tobytes()) for one in call.inputs]
+    out_places = [put(b"\xff" * one.nbytes) for one in outputs]
+    arguments: list[int] = []
+    if call.structures:
+        arguments = [put(b"".join(struct.pack("<I", at) for at in each)) for each in (in_places, out_places)]
+    kept = len(places)
+    state = put(call.state) if call.state else 0
+    if call.state:
+        arguments.append(state)
+    if call.structures:
+        arguments.append(put(b"\xff" * call.arena_bytes))
+    missing = end + GUARD - memory.data_len(store)
+    if missing > 0:
+        memory.grow(store, -(-missing // 65536))
+    start = places[0][0] - GUARD
+    memory.write(store, PATTERN * (end - start), start)
+    for at, data in places:
+        memory.write(store, data, at)
+    constants = bytes(memory.read(store, 0, start))
+    status = exports[function](store, *arguments)
+    for number, (at, data) in enumerate(places):
+        for guard in (at - GUARD, at + len(data)):
+            assert bytes(memory.read(store, guard, guard + GUARD)) == PATTERN * GUARD, (
+                "a write beside a buffer"
+            )
+        if number < kept and at not in out_places:
+            assert bytes(memory.read(store, at, at + len(data))) == data, "a write to an input"
+    # Below the buffers are the stack and, from its size on, the constants.
+    assert bytes(memory.read(store, STACK_BYTES, start)) == constants[STACK_BYTES:], "a write to a constant"
+    found = [
+        np.frombuffer(bytes(memory.read(store, at, at + one.nbytes)), one.dtype).reshape(one.shape)
+        for at, one in zip(out_places, outputs, strict=True)
+    ]
+    after = bytes(memory.read(store, state, state + len(call.state))) if call.state else b""
+    return Run(status or 0, found, 0, 0, after)
 
 
 # -- processors that unicorn has not, by qemu

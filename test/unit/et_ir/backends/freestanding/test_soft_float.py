@@ -168,6 +168,20 @@ def test_integers(library: ctypes.CDLL):
     np.testing.assert_array_equal(computed(library, "__divsi3", np.uint32, a, b), quotient.astype(np.uint32))
     long, other = a.astype(np.uint64) << np.uint64(32) | b, b.astype(np.uint64) << np.uint64(32) | a
     np.testing.assert_array_equal(computed(library, "__muldi3", np.uint64, long, other), long * other)
+    some, divisor = long[::16].copy(), other[::16] >> (a[::16] % 64).astype(np.uint64)
+    divisor[divisor == 0] = 7
+    signed, against = some.view(np.int64), divisor.view(np.int64)
+    wanted = np.abs(signed).view(np.uint64) // np.abs(against).view(np.uint64)
+    wanted = np.where((signed < 0) ^ (against < 0), 0 - wanted, wanted)
+    for name, expected in (
+        ("__udivdi3", some // divisor),
+        ("__umoddi3", some % divisor),
+        ("__divdi3", wanted),
+        ("__moddi3", some - wanted * divisor),
+    ):
+        np.testing.assert_array_equal(
+            computed(library, name, np.uint64, some, divisor), expected, err_msg=name
+        )
     places = a % np.uint32(64)
     wide = places.astype(np.uint64)
     for name, expected in (

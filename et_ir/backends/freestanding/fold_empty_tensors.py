@@ -1,0 +1,81 @@
+"""Constants in place of tensors without elements, which no kernel computes.
+
+What is computed of them alone, such as their sum, is constant then, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from et_ir.data import Blob
+from et_ir.dialects.program import GetOp, Globals, StoreOp
+from et_ir.dialects.schema.tensors import is_static, is_tensor
+from et_ir.passes.common.constant_fold import ConstantFoldPass
+from et_ir.passes.common.dce import DcePass
+from et_ir.passes.to_executorch.legalize.empty import ProductOverNothing
+from et_ir.rewriting import rewrite
+
+__all__ = ["FoldEmptyTensorsPass"]
+
+
+@dataclass(frozen=True)
+class FoldEmptyTensorsPass(ModulePass):
+    """Replace tensors without elements by constants.
+
+    Before:
+
+    ```mlir
+    %1 = edge.slice_copy.Tensor %0 {dim = 0, start = 4} : (tensor<4x3xf32>) -> tensor<0x3xf32>
+    %2 = edge.sum.dim_IntList %1 {dim = [0]} : (tensor<0x3xf32>) -> tensor<3xf32>
+    ```
+
+    After:
+
+    ```mlir
+    %2 = program.get @sum : tensor<3xf32>
+    ```
+    """
+
+    name = "fold-empty-tensors"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        changed = rewrite(op, [ProductOverNothing()])
+        for method in list(op.body.block.ops):
+            if isinstance(method, FuncOp):
+                changed = _replace(method.body.block, Globals(op)) or changed
+        if changed:
+            ConstantFoldPass().apply(ctx, op)
+            DcePass().apply(ctx, op)
+
+
+def _replace(block: Block, symbols: Globals) -> bool:
+    """Whether a method, or a region in it, had empty tensors that are used."""
+    made: dict[Attribute, str] = {}
+    values: list[SSAValue] = list(block.args)
+    for op in block.walk():
+        values += op.results
+        values += (argument for region in op.regions for one in region.blocks for argument in one.args)
+        if isinstance(op, StoreOp) and _is_empty(op.value.type):
+            Rewriter.erase_op(op)
+    for value in values:
+        if not value.uses or not _is_empty(value.type) or isinstance(value.owner, GetOp):
+            continue
+        if value.type not in made:
+            made[value.type] = symbols.add_constant("empty", value.type, Blob.of("empty", b"")).key
+        for use in list(value.uses):
+            get = GetOp(made[value.type], value.type)
+            get.location = use.operation.location
+            Rewriter.insert_op(get, InsertPoint.before(use.operation))
+            use.operation.operands[use.index] = get.result
+    return bool(made)
+
+
+def _is_empty(type: Attribute) -> bool:
+    return isinstance(type, TensorType) and is_tensor(type) and is_static(type) and 0 in type.get_shape()

@@ -1,0 +1,32 @@
+// RUN: et-opt -p fold-empty-tensors %s | filecheck %s
+
+// What is computed of nothing alone is constant.
+// CHECK: program.constant @[[SUM:.*]] : tensor<3xf32> = #program.data<f32, [0.0, 0.0, 0.0]>
+// CHECK-LABEL: func.func @sum
+// CHECK-NEXT: %[[S:.*]] = program.get @[[SUM]] : tensor<3xf32>
+// CHECK-NEXT: func.return %[[S]]
+func.func @sum(%x: tensor<4x3xf32>) -> tensor<3xf32> {
+  %0 = edge.slice_copy.Tensor %x {dim = 0, start = 4} : (tensor<4x3xf32>) -> tensor<0x3xf32>
+  %1 = edge.exp %0 : tensor<0x3xf32>
+  %2 = edge.sum.dim_IntList %1 {dim = [0]} : (tensor<0x3xf32>) -> tensor<3xf32>
+  func.return %2 : tensor<3xf32>
+}
+
+// A product over nothing is zero.
+// CHECK-LABEL: func.func @product
+// CHECK-NOT: edge.mm
+// CHECK: %[[F:.*]] = program.get @{{.*}} : tensor<2x3xf32>
+// CHECK-NEXT: func.return %[[F]]
+func.func @product(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x3xf32> {
+  %0 = edge.mm %x, %y : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
+}
+
+// Others stay.
+// CHECK-LABEL: func.func @others
+// CHECK-NEXT: edge.exp
+// CHECK-NEXT: func.return
+func.func @others(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %0 = edge.exp %x : tensor<4x3xf32>
+  func.return %0 : tensor<4x3xf32>
+}
