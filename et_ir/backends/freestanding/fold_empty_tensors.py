@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
@@ -16,7 +16,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from et_ir.data import Blob
 from et_ir.dialects.program import GetOp, Globals, StoreOp
-from et_ir.dialects.schema.tensors import is_static, is_tensor
+from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.passes.common.constant_fold import ConstantFoldPass
 from et_ir.passes.common.dce import DcePass
 from et_ir.passes.to_executorch.legalize.empty import ProductOverNothing
@@ -68,7 +68,7 @@ def _replace(block: Block, symbols: Globals) -> bool:
         if not value.uses or not _is_empty(value.type) or isinstance(value.owner, GetOp):
             continue
         if value.type not in made:
-            made[value.type] = symbols.add_constant("empty", value.type, Blob.of("empty", b"")).key
+            made[value.type] = symbols.add_constant("empty", tensor_type(value), Blob.of("empty", b"")).key
         for use in list(value.uses):
             get = GetOp(made[value.type], value.type)
             get.location = use.operation.location
@@ -78,4 +78,4 @@ def _replace(block: Block, symbols: Globals) -> bool:
 
 
 def _is_empty(type: Attribute) -> bool:
-    return isinstance(type, TensorType) and is_tensor(type) and is_static(type) and 0 in type.get_shape()
+    return is_tensor(type) and is_static(type) and 0 in type.get_shape()

@@ -142,6 +142,7 @@ RULES: Final[Mapping[str, Rule]] = {
     **_rules("eq.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor", _NUMBERS, mixes=True),
     **_rules("eq.Scalar ne.Scalar lt.Scalar le.Scalar gt.Scalar ge.Scalar", _NUMBERS, mixes=True),
     **_rules("logical_and logical_or logical_not bitwise_and.Tensor bitwise_or.Tensor bitwise_not", _BOOLS),
+    **_rules("where.self", _FLOATS, indices=("condition",)),
     **_rules("_softmax _log_softmax", _FLOATS),
     **_rules("mm bmm", _FLOATS, Placement(_CONTIGUOUS)),
     **_rules(

@@ -56,9 +56,13 @@ class VulkanGraphSupport(RuleSupport):
         refusal = super().refusal(op)
         if refusal is not None or not isinstance(op, SchemaOp):
             return refusal
-        needed = RULES[op.name.removeprefix("edge.")].lower.storages(op) or (BUFFER,)
+        placement = RULES[op.name.removeprefix("edge.")].lower
+        needed = placement.storages(op) or (BUFFER,)
+        # What an operator packs itself is stored as it likes.
+        packed = {op.arg(name) for name in placement.packs}
         for value in (*op.operands, *op.results):
-            if is_tensor(value.type) and not any(one.holds(sizes_of(value)) for one in needed):
+            stored = is_tensor(value.type) and value not in packed
+            if stored and not any(one.holds(sizes_of(value)) for one in needed):
                 return Diagnostic("a tensor that does not fit the storage of the operator", str(value.type))
             if is_tensor(value.type) and tensor_type(value).element_type == i64 and not self._fits(value):
                 return Diagnostic("a constant has integers that 32 bits do not hold", str(value.type))

@@ -242,3 +242,20 @@ def test_constants_of_more_than_32_bits(number: int, delegates: int) -> None:
     file = file_of(module, n)
     assert len(read_pte(file).program.execution_plan[0].delegates) == delegates
     assert torch.equal(run(file, n)[0], module(n))
+
+
+def test_filters_larger_than_a_texture() -> None:
+    """The operator packs them itself, so that only images have to fit one."""
+    torch.manual_seed(0)
+    net, x = nn.Conv2d(512, 512, 3, padding=1), torch.randn(1, 512, 2, 2)
+    file = file_of(net, x)
+    assert operators(file) == ["VulkanBackend"]
+    torch.testing.assert_close(run(file, x)[0], net(x), rtol=1e-4, atol=1e-5)
+
+
+def test_choice_by_a_condition() -> None:
+    x = torch.randn(3, 4)
+    file = file_of(model(lambda x: torch.where(x > 0, x, x * 0.1)), x)
+    assert operators(file) == ["VulkanBackend"]
+    assert "aten.where.self" in [call.name for call in graph_of(file).chain]
+    torch.testing.assert_close(run(file, x)[0], torch.where(x > 0, x, x * 0.1))
