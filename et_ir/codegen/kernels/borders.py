@@ -34,7 +34,7 @@ def bordered(host: Host, image: SSAValue, window: Window, channels: int, padded:
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         x, y = buffers
-        end = b.dim(y, 1)
+        end = width * padded
         inner = window.in_width * padded
         before = window.border_x * padded
         with b.parallel(b.dim(y, 0)) as row:
@@ -48,7 +48,7 @@ def bordered(host: Host, image: SSAValue, window: Window, channels: int, padded:
                     _copy_pixels(
                         b, x, [number, line], y, row, before, window.in_width, channels, padded, fill
                     )
-                _fill(b, y, row, before + inner, width * padded, fill)
+                _fill(b, y, row, before + inner, end, fill)
                 with otherwise():
                     _fill(b, y, row, 0, end, fill)
 
@@ -143,20 +143,30 @@ def _pushed(b: LoopBuilder, run: SSAValue, byte: SSAValue) -> SSAValue:
     return b.value(arith.OrIOp(shifted, byte))
 
 
-def _fill(b: LoopBuilder, y: SSAValue, row: Index, start: Index, end: Index, value: int) -> None:
+def _fill(b: LoopBuilder, y: SSAValue, row: Index, start: int, end: int, value: int) -> None:
+    """Fill bytes of a row from `start` to `end`, which are multiples of four."""
     if start == end:
         return
-    width = 1 if b.small else WIDTH
+    width = _small_width(end - start) if b.small else WIDTH
     bytes = b.splat(value, vector_of(width, element=i8))
     with b.for_(start, end, width) as loop:
-        b.masked_store(bytes, y, [row, loop.index], b.mask(b.sub(end, loop.index), width))
+        at = [row, loop.index]
+        if b.small:
+            b.store(bytes, y, at)
+        else:
+            b.masked_store(bytes, y, at, b.mask(b.sub(end, loop.index), width))
+
+
+def _small_width(count: int) -> int:
+    """Bytes that a processor without vectors moves in a turn of a loop: words, several where these are all."""
+    return 16 if count % 16 == 0 else 4
 
 
 def _copy(
     b: LoopBuilder, x: SSAValue, source: list[Index], y: SSAValue, target: list[Index], count: int
 ) -> None:
     """Copy a row; what is left after whole vectors, with a mask."""
-    width = 4 if b.small else WIDTH
+    width = _small_width(count) if b.small else WIDTH
     type = vector_of(width, element=i8)
     *before, first = source
     whole = count // width * width

@@ -31,6 +31,8 @@ from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["integer_convolution_kernel"]
 
+STEPS = (8, 4, 3, 2, 1)
+"""Fours of products in a turn of a loop, the first that divides them, where a four takes few instructions."""
 LARGE_FILTERS = 1 << 18
 """Bytes of filters from which on each panel of them is applied to the whole image before the next."""
 
@@ -156,8 +158,7 @@ def _accumulate(
         for place, offset in enumerate(runs):
             base = b.add(start, offset)
             before = b.add(b.mul(lines.index, window.width * quads), place * quads)
-            # Where fours of products take few instructions, those of the loop show.
-            steps = next(one for one in (4, 2, 1) if run % one == 0) if unrolled else 1
+            steps = next(one for one in STEPS if run % one == 0) if unrolled else 1
             with b.for_(0, run, steps, totals) as loop:
                 loop.next = list(loop.args)
                 for step in range(steps):
