@@ -20,7 +20,18 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 
-__all__ = ["OperatorRule", "RuleSupport", "axis", "is_constant", "numbers", "only_literals"]
+__all__ = [
+    "OperatorRule",
+    "RuleSupport",
+    "axis",
+    "is_constant",
+    "numbers",
+    "only_literals",
+    "reduced_dims",
+    "refuse_integers_of_floats",
+    "slice_start",
+    "transposed_order",
+]
 
 _Lowering = TypeVar("_Lowering")
 
@@ -109,6 +120,39 @@ class RuleSupport(OperatorSupport):
 def axis(dim: int, rank: int) -> int:
     """A dimension counted from the front."""
     return dim + rank if dim < 0 else dim
+
+
+def reduced_dims(op: SchemaOp, rank: int) -> list[int]:
+    """The dimensions that an op reduces of a tensor of a rank, all where it names none."""
+    given: Any = op.arg("dim") if "dim" in op.info().schema.by_name else None
+    chosen = (given,) if isinstance(given, int) else given
+    return [axis(int(dim), rank) for dim in chosen] if chosen else list(range(rank))
+
+
+def transposed_order(op: SchemaOp, rank: int) -> list[int]:
+    """The dimensions of the operand of `t_copy` or `transpose_copy`, in the order of the result."""
+    order = list(range(rank))
+    first, second = (0, 1) if op.name == "edge.t_copy" else (op.arg("dim0"), op.arg("dim1"))
+    if rank > 1:
+        order[first], order[second] = order[second], order[first]
+    return order
+
+
+def slice_start(op: SchemaOp, size: int) -> int:
+    """The first index of a slice of a dimension of `size` elements, from 0 to `size`."""
+    start = op.arg("start") or 0
+    return min(max(start + size if start < 0 else start, 0), size)
+
+
+def refuse_integers_of_floats(op: SchemaOp) -> Diagnostic | None:
+    """Refusal of a conversion of floats to integers.
+
+    What becomes of floats that an integer type does not hold is undefined in torch, and otherwise elsewhere.
+    """
+    source, target = tensor_type(op.operands[0]).element_type, tensor_type(op.result).element_type
+    if source == f32 and target not in (f32, i1):
+        return Diagnostic("conversion of floats to integers")
+    return None
 
 
 def numbers(value: Any, count: int) -> list[int]:

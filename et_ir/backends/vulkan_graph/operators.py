@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from xdsl.dialects.builtin import f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
-from et_ir.backends.operator_rules import OperatorRule, axis, is_constant
+from et_ir.backends.operator_rules import OperatorRule, is_constant, reduced_dims
 from et_ir.backends.vulkan_graph.storage import BUFFER, CHANNELS, HEIGHT, WIDTH, Storage
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
@@ -68,11 +68,7 @@ def _rules(
 
 
 def _dims(op: SchemaOp) -> list[int]:
-    rank = len(sizes_of(op.operands[0]))
-    dims = op.arg("dim")
-    if dims is None or dims == ():
-        return list(range(rank))
-    return sorted(axis(dim, rank) for dim in ((dims,) if isinstance(dims, int) else dims))
+    return sorted(reduced_dims(op, len(sizes_of(op.operands[0]))))
 
 
 def _reduction_storages(op: SchemaOp) -> Sequence[Storage]:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from et_ir.backends.coreml.rules.rule import Rule
 from et_ir.backends.coreml.translation import Made, Translation, shape_of
+from et_ir.backends.operator_rules import refuse_integers_of_floats
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -174,15 +175,7 @@ def _copy(t: Translation, op: SchemaOp) -> Made:
     return t.converted(x, element)
 
 
-def _refuse_conversion(op: SchemaOp) -> Diagnostic | None:
-    source, target = tensor_type(op.operands[0]).element_type, tensor_type(op.result).element_type
-    # What becomes of floats that an integer type does not hold is undefined in torch, and otherwise in Core ML.
-    if source == f32 and target not in (f32, i1):
-        return Diagnostic("conversion of floats to integers")
-    return None
-
-
-_CONVERTS: Final = Rule(_copy, _refuse_conversion, _EVERY, mixes=True)
+_CONVERTS: Final = Rule(_copy, refuse_integers_of_floats, _EVERY, mixes=True)
 _NOT: Final = Rule(
     lambda t, op: t.make("logical_not", shape_of(op.result), x=t.read(op, "self")), types=_BOOLS
 )

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 from xdsl.dialects.builtin import f32, i1, i64
 
 from et_ir.backends.coreml.rules.rule import Rule
 from et_ir.backends.coreml.translation import Made, Translation, shape_of
-from et_ir.backends.operator_rules import axis, is_constant
+from et_ir.backends.operator_rules import axis, is_constant, reduced_dims
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_schema.mil import MilTypeName
 
 __all__ = ["RULES"]
-
-
-def _dims(op: SchemaOp) -> list[int]:
-    """The dimensions that an op reduces, all where it names none."""
-    rank = len(shape_of(op.operands[0]))
-    given: Any = op.arg("dim") if "dim" in op.info().schema.by_name else None
-    chosen = (given,) if isinstance(given, int) else given
-    return [axis(int(dim), rank) for dim in chosen] if chosen else list(range(rank))
 
 
 def _kept(shape: tuple[int, ...], dims: list[int]) -> tuple[int, ...]:
@@ -35,12 +27,18 @@ def _reduced(t: Translation, operation: str, x: Made, dims: list[int]) -> Made:
 
 
 def _reduce(operation: str) -> Rule:
-    return Rule(lambda t, op: _reduced(t, operation, t.read(op, "self"), _dims(op)))
+    return Rule(
+        lambda t, op: _reduced(
+            t, operation, t.read(op, "self"), reduced_dims(op, len(shape_of(op.operands[0])))
+        )
+    )
 
 
 def _any(t: Translation, op: SchemaOp) -> Made:
     x = t.converted(t.read(op, "self"), t.floats)
-    return t.converted(_reduced(t, "reduce_max", x, _dims(op)), MilTypeName.BOOL)
+    return t.converted(
+        _reduced(t, "reduce_max", x, reduced_dims(op, len(shape_of(op.operands[0])))), MilTypeName.BOOL
+    )
 
 
 def _argmax(operation: str) -> Rule:

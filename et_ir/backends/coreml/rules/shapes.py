@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from et_ir.backends.coreml.rules.rule import Rule
 from et_ir.backends.coreml.translation import Made, Translation, shape_of
-from et_ir.backends.operator_rules import axis
+from et_ir.backends.operator_rules import axis, slice_start, transposed_order
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -35,11 +35,7 @@ def _permute(t: Translation, op: SchemaOp) -> Made:
 
 def _transpose(t: Translation, op: SchemaOp) -> Made:
     x = t.read(op, "self")
-    order = list(range(len(x.shape)))
-    first, second = (0, 1) if op.name == "edge.t_copy" else (op.arg("dim0"), op.arg("dim1"))
-    if len(order) > 1:
-        order[first], order[second] = order[second], order[first]
-    return _permuted(t, x, order)
+    return _permuted(t, x, transposed_order(op, len(x.shape)))
 
 
 def _expand(t: Translation, op: SchemaOp) -> Made:
@@ -62,8 +58,7 @@ def _slice(t: Translation, op: SchemaOp) -> Made:
     x = t.read(op, "self")
     dim = axis(op.arg("dim"), len(x.shape))
     size, step = x.shape[dim], op.arg("step")
-    start = op.arg("start") or 0
-    start = min(max(start + size if start < 0 else start, 0), size)
+    start = slice_start(op, size)
     count = shape_of(op.result)[dim]
     return _cut(t, x, dim, start, min(start + count * step, size), step)
 

@@ -8,19 +8,11 @@ from xdsl.dialects.builtin import i1
 
 from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation, shape_of
-from et_ir.backends.operator_rules import axis
+from et_ir.backends.operator_rules import axis, reduced_dims
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["RULES"]
-
-
-def _dims(op: SchemaOp) -> list[int]:
-    """The dimensions that an op reduces, all where it names none."""
-    rank = len(shape_of(op.operands[0]))
-    given: Any = op.arg("dim") if "dim" in op.info().schema.by_name else None
-    chosen = (given,) if isinstance(given, int) else given
-    return [axis(int(dim), rank) for dim in chosen] if chosen else list(range(rank))
 
 
 def _keeps(op: SchemaOp) -> bool:
@@ -29,7 +21,9 @@ def _keeps(op: SchemaOp) -> bool:
 
 def _reduce(name: str, types: Any = None) -> Rule:
     def lower(t: Translation, op: SchemaOp) -> Node:
-        return getattr(t.nodes, name)(t.read(op, "self"), t.integers(*_dims(op)), _keeps(op))
+        return getattr(t.nodes, name)(
+            t.read(op, "self"), t.integers(*reduced_dims(op, len(shape_of(op.operands[0])))), _keeps(op)
+        )
 
     return Rule(lower, _refuse_type, **({} if types is None else {"types": types}))
 

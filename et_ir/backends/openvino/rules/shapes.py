@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation, shape_of
-from et_ir.backends.operator_rules import axis
+from et_ir.backends.operator_rules import axis, slice_start, transposed_order
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
@@ -31,10 +31,7 @@ def _permute(t: Translation, op: SchemaOp) -> Node:
 
 
 def _transpose(t: Translation, op: SchemaOp) -> Node:
-    order = list(range(len(shape_of(op.operands[0]))))
-    first, second = (0, 1) if op.name == "edge.t_copy" else (op.arg("dim0"), op.arg("dim1"))
-    if len(order) > 1:
-        order[first], order[second] = order[second], order[first]
+    order = transposed_order(op, len(shape_of(op.operands[0])))
     return t.nodes.transpose(t.read(op, "self"), t.integers(*order))
 
 
@@ -51,8 +48,7 @@ def _repeat(t: Translation, op: SchemaOp) -> Node:
 def _slice(t: Translation, op: SchemaOp) -> Node:
     sizes = shape_of(op.operands[0])
     dim = axis(op.arg("dim"), len(sizes))
-    start = op.arg("start") or 0
-    start = min(max(start + sizes[dim] if start < 0 else start, 0), sizes[dim])
+    start = slice_start(op, sizes[dim])
     step = op.arg("step")
     end = start + shape_of(op.result)[dim] * step
     return t.nodes.slice(
