@@ -18,6 +18,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -42,11 +43,13 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
 class StockRuntime:
     """A worker process with the stock runtime; a context manager. Restarts by itself after a crash.
 
-    With `quantized` it has the kernels of the library for quantised programs, too.
+    With `quantized` it has the kernels of the library for quantised programs, too, with `language_models` those of the
+    library for attention over caches.
     """
 
-    def __init__(self, *, quantized: bool = False) -> None:
-        self._options = ["--quantized"] if quantized else []
+    def __init__(self, *, quantized: bool = False, language_models: bool = False) -> None:
+        libraries = {"--quantized": quantized, "--language-models": language_models}
+        self._options = [option for option, is_wanted in libraries.items() if is_wanted]
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed by __exit__)
         self._worker: subprocess.Popen[bytes] | None = None
 
@@ -143,7 +146,10 @@ def serve() -> None:
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever the runtime prints must not end up between the answers
     if "--quantized" in sys.argv:
-        import executorch.kernels.quantized  # noqa: F401 registers them
+        import_module("executorch.kernels.quantized")  # registers them
+    if "--language-models" in sys.argv:
+        import_module("executorch.extension.pybindings.portable_lib")  # which the library registers with
+        import_module("executorch.extension.llm.custom_ops.custom_ops")
     kept: tuple[str, dict[str, Any]] = "", {}
     while True:
         try:

@@ -23,6 +23,8 @@ from et_ir.passes.aten_to_core.decompose.normalization import softmax
 from et_ir.passes.aten_to_core.decompose.random import dropped
 from et_ops.dtypes import BF16, BOOL, F16, F32, F64, I64, DType
 
+__all__ = ["Mask", "mask_of"]
+
 _LOWEST = {
     F16: -65504.0,
     BF16: -(2.0**128 - 2.0**120),
@@ -45,6 +47,11 @@ class Mask(NamedTuple):
 
     bias: SSAValue
     factor: SSAValue | None
+
+
+def mask_of(b: Chain, mask: SSAValue, dtype: DType) -> Mask:
+    """What a mask of booleans or floats is in scores of an element type."""
+    return (_boolean_mask if meta(mask).dtype is BOOL else _float_mask)(b, mask, dtype)
 
 
 def _boolean_mask(b: Chain, mask: SSAValue, dtype: DType) -> Mask:
@@ -134,6 +141,4 @@ def _mask(
         return _causal_mask(b, rows, columns, dtype)
     if op.attn_mask is None:
         return None
-    if meta(op.attn_mask).dtype is BOOL:
-        return _boolean_mask(b, op.attn_mask, dtype)
-    return _float_mask(b, op.attn_mask, dtype)
+    return mask_of(b, op.attn_mask, dtype)
