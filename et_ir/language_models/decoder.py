@@ -16,6 +16,7 @@ from et_ir.language_models.cache import CacheBuffers
 from et_ir.language_models.custom_attention import NAME as CUSTOM_ATTENTION
 from et_ir.language_models.custom_attention import use_custom_attention
 from et_ir.language_models.errors import LanguageModelError
+from et_ir.language_models.experts import use_experts
 
 __all__ = ["CachedDecoder", "DecoderPrograms", "Sizes", "check_decoder", "export_decoder"]
 
@@ -76,6 +77,7 @@ class CachedDecoder(nn.Module):
         self._takes_kept = "logits_to_keep" in taken
         if custom_attention:
             use_custom_attention(model, self.cache.layers)
+        use_experts(model)
         self._adds_masks = config._attn_implementation != "sdpa"
         self._dtype = model.dtype
         self.sees_call = False

@@ -5,15 +5,17 @@ No second copy of them is in memory."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from math import inf, log10, nan, prod
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import torch
 from torch import nn
 
 from et_ir.data.mapped import release, temporary_memory
+from et_ir.language_models.experts import QuantizedMatrices, is_experts
 from et_ir.quantization import Layer, QuantizationError, QuantizationMode, QuantizedModule, Unquantized
 
 __all__ = ["quantize_weights"]
@@ -63,19 +65,38 @@ def quantize_weights(
     for pattern in keep_float:
         if not any(fnmatchcase(name, pattern) for name in modules):
             raise QuantizationError(f"no module's path matches '{pattern}'")
+    with _one_thread():
+        layers, left = _quantized_layers(modules, mode, keep_float, linear, rows)
+    return QuantizedModule(cast(nn.Module, unwrap_tensor_subclass(model)), tuple(left), tuple(layers))
+
+
+def _quantized_layers(
+    modules: dict[str, nn.Module], mode: QuantizationMode, keep_float: Sequence[str], linear: Any, rows: Any
+) -> tuple[list[Layer], list[Unquantized]]:
+    """Quantize what the mode is about, linear layers and tables as two configurations of torchao say."""
     trim = _trim()
     layers: list[Layer] = []
     left: list[Unquantized] = []
     for name, module in modules.items():
         kind = type(module).__name__
+        is_kept = _is_kept(name, keep_float)
+        if is_experts(module) and not is_kept:
+            quantized, floats = _quantized_experts(name, module, mode, linear)
+            layers += quantized
+            left += floats
+            trim()
+            continue
         if not isinstance(module, nn.Linear | nn.Embedding):
+            reason = (
+                "left in floats by configuration" if is_kept else "the mode is about linear layers and tables"
+            )
             left += [
-                Unquantized(kind, f"{name}.{one}", "", "the mode is about linear layers and tables")
+                Unquantized(kind, f"{name}.{one}", "", reason)
                 for one, parameter in module.named_parameters(recurse=False)
                 if parameter.dim() > _LARGE
             ]
             continue
-        if _is_kept(name, keep_float):
+        if is_kept:
             left.append(Unquantized(kind, name, "", "left in floats by configuration"))
         elif reason := mode.why_not(module):
             left.append(Unquantized(kind, name, "", reason))
@@ -85,7 +106,18 @@ def quantize_weights(
             bits = 4 if mode.name == "8da4w" and (is_linear or mode.embedding == 4) else 8
             layers.append(_quantized(name, module, config, bits))
             trim()
-    return QuantizedModule(cast(nn.Module, unwrap_tensor_subclass(model)), tuple(left), tuple(layers))
+    return layers, left
+
+
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """Have torch compute in one thread: of parts this small, several wait for one another longer than they compute."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _is_kept(name: str, patterns: Sequence[str]) -> bool:
@@ -95,10 +127,65 @@ def _is_kept(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: int) -> Layer:
-    """Quantize the weight of a layer, some rows at a time: rows have scales of their own."""
+    """Quantize the weight of a layer."""
+    before = module.weight.detach()
+    is_linear = isinstance(module, nn.Linear)
+    found = _quantized_rows(before, config, is_linear=is_linear)
+    made = found.kind.__tensor_unflatten__(found.tensors, found.layout, before.size(), before.stride())
+    module.weight = nn.Parameter(made, requires_grad=False)
+    return _layer(name, "linear" if is_linear else "embedding", before, found, bits)
+
+
+def _quantized_experts(
+    name: str, module: nn.Module, mode: QuantizationMode, config: Any
+) -> tuple[list[Layer], list[Unquantized]]:
+    """Quantize the matrices of experts: as many linear layers, of which a program may select some."""
+    layers: list[Layer] = []
+    left: list[Unquantized] = []
+    bits = 4 if mode.name == "8da4w" else 8
+    for key, parameter in list(module.named_parameters(recurse=False)):
+        if parameter.dim() != 3:
+            continue
+        before = parameter.detach()
+        if cast(Any, module).is_transposed:
+            before = before.transpose(1, 2)
+        experts, height, width = before.shape
+        if bits == 4 and width % mode.group:
+            reason = f"groups of {mode.group} do not divide its {width} inputs"
+            left.append(Unquantized(type(module).__name__, f"{name}.{key}", "", reason))
+            continue
+        before = before.reshape(-1, width)
+        found = _quantized_rows(before, config, is_linear=True)
+        integers = found.tensors[_INTEGERS].view(experts, height, width)
+        scales = found.tensors["scale"].view(experts, height, -1)
+        delattr(module, key)
+        matrices = QuantizedMatrices(integers, scales, bits, quantizes_input=mode.name != "int8-weights")
+        module.add_module(key, matrices)
+        layers.append(_layer(f"{name}.{key}", "linear", before, found, bits))
+    return layers, left
+
+
+def _layer(name: str, operator: str, before: torch.Tensor, found: _Rows, bits: int) -> Layer:
+    size = before.numel() * bits // 8 + found.tensors["scale"].nbytes
+    return Layer(name, operator, before.numel() * before.element_size(), size, found.ratio, nan)
+
+
+class _Rows(NamedTuple):
+    """A matrix as torchao quantizes its rows."""
+
+    tensors: dict[str, torch.Tensor]
+    """The integers, their scales and what else there is, by the names that `kind` has for them."""
+    kind: Any
+    """The class of torchao's tensor."""
+    layout: Any
+    ratio: float
+    """Of the signal to its error, in dB."""
+
+
+def _quantized_rows(before: torch.Tensor, config: Any, *, is_linear: bool) -> _Rows:
+    """Quantize a matrix, some rows at a time: rows have scales of their own."""
     from torchao.quantization.quant_api import quantize_
 
-    before = module.weight.detach()
     height, width = before.shape
     rows = max(1, _ELEMENTS // width)
     noise = _Noise()
@@ -108,7 +195,7 @@ def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: i
     layout: Any = None
     for first in range(0, height, rows):
         part = before[first : first + rows]
-        holder = _holder(module, part)
+        holder = _holder(part, is_linear=is_linear)
         quantize_(holder, config, lambda one, _, holder=holder: one is holder)
         weight: Any = holder.weight.detach()
         noise.add(part, weight.dequantize())
@@ -126,23 +213,13 @@ def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: i
     release(integers.data_ptr())
     tensors = {_INTEGERS: integers} | {key: torch.cat(parts) for key, parts in others.items()}
     tensors["scale"] = tensors["scale"].to(torch.float32)
-    made = kind.__tensor_unflatten__(tensors, layout, before.size(), before.stride())
-    module.weight = nn.Parameter(made, requires_grad=False)
-    scales = tensors["scale"].nbytes
-    return Layer(
-        name,
-        "linear" if isinstance(module, nn.Linear) else "embedding",
-        before.numel() * before.element_size(),
-        before.numel() * bits // 8 + scales,
-        noise.ratio,
-        nan,
-    )
+    return _Rows(tensors, kind, layout, noise.ratio)
 
 
-def _holder(module: nn.Linear | nn.Embedding, weight: torch.Tensor) -> nn.Linear | nn.Embedding:
-    """A layer of the same kind of some rows of the weight."""
+def _holder(weight: torch.Tensor, *, is_linear: bool) -> nn.Linear | nn.Embedding:
+    """A layer of some rows of a weight."""
     height, width = weight.shape
-    if isinstance(module, nn.Linear):
+    if is_linear:
         holder: nn.Linear | nn.Embedding = nn.Linear(width, height, bias=False, device="meta")
     else:
         holder = nn.Embedding(height, width, device="meta")

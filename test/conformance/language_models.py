@@ -135,10 +135,6 @@ STEPWISE: Final[dict[str, Callable[[], Any]]] = {
 """Families that take one token in a call: their layers are recurrent, or their code depends on the number of tokens."""
 
 
-ON_ET_VM: Final = frozenset({*EXPERTS, "jamba", "qwen3_next"})
-"""Mixtures of experts: the stock runtime has no kernels for `histc` and for `sort` of numbers of rows."""
-
-
 def random_model(config: Any) -> Any:
     """A decoder of random weights in evaluation mode."""
     torch.manual_seed(0)

@@ -78,9 +78,8 @@ def compiled(programs: Any, path: Path, target: str, **options: bool) -> Any:
         (exported_here, "llama", {}),
         (exported_here, "llama", {"consecutive": True}),
         (exported_here, "gemma3", {}),
-        (exported_here, "gemma3", {"consecutive": True}),
     ],
-    ids=["transformers-llama", "llama", "llama-consecutive", "gemma3", "gemma3-consecutive"],
+    ids=["transformers-llama", "llama", "llama-consecutive", "gemma3"],
 )
 def test_decoders(export: Any, family: str, options: Any, stock: StockRuntime, tmp_path: Path) -> None:
     model = random_model(ATTENTION[family]())

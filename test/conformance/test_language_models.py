@@ -9,20 +9,22 @@ from typing import Any, Final
 
 import pytest
 import torch
-from language_models import ATTENTION, ON_ET_VM, STEPWISE, VOCABULARY, random_model
+from language_models import ATTENTION, EXPERTS, STEPWISE, VOCABULARY, random_model
 from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
+from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder, quantize_weights
-from et_ir.passes.verify.link_check import MissingKernels
 from et_ir.quantization import QuantizationMode
 from et_schema.pte import read_pte
+from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Method, Runtime
 
 SIZES: Final = Sizes(context=40, chunk=12)
 PROMPT: Final = 12
+HERE: Final = next(name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags))
 TOKENS: Final = torch.randint(0, VOCABULARY, (1, PROMPT + 16), generator=torch.Generator().manual_seed(0))
 
 
@@ -47,10 +49,6 @@ def _first_on_stock(
     family: str, edge: Any, tokens: int, expected: torch.Tensor, stock: StockRuntime, folder: Path
 ) -> None:
     """The first call, by the stock runtime: its worker loads a file anew for each."""
-    if family in ON_ET_VM:
-        with pytest.raises(MissingKernels, match=r"aten::histc\.out"):
-            edge.to_executorch()
-        return
     path = folder / "model.pte"
     edge.to_executorch().save(path)
     (first,) = stock.run(path, [TOKENS[:, :tokens].contiguous(), torch.arange(tokens)])
@@ -150,6 +148,34 @@ def test_quantized_on_native(family: str, mode: str) -> None:
         expected, given = (_step(pair[last - first == 1], first, last) for pair in methods)
         # A number at the middle between two integers may be rounded to either.
         torch.testing.assert_close(given, expected, rtol=1e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize(("family", "mode"), [("mixtral", ""), ("qwen3_moe", "8da4w:group=16")])
+def test_experts_on_native(family: str, mode: str) -> None:
+    """Machine code has all of experts but their choice, of integers too, and computes what eager torch does."""
+    model = random_model(EXPERTS[family]())
+    if mode:
+        model = quantize_weights(model, QuantizationMode.parse(mode)).module
+    decoder = CachedDecoder(model, SIZES)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(decoder, SIZES)
+    file = (
+        to_edge_transform_and_lower(found.programs, partitioner=[NativePartitioner(instruction_sets=[HERE])])
+        .to_executorch(ExecutorchBackendConfig(target="et-vm"))
+        .buffer
+    )
+    plans = read_pte(memoryview(file)).program.execution_plan
+    outside = {str(one.name) for plan in plans for one in plan.operators}
+    assert outside <= {"aten::index_put_", "aten::topk", "quantized_decomposed::embedding_byte"}
+    program = Runtime(threads=2).load_program(file, poison=True, allow_native=True)
+    methods = [program.load_method(name) for name in ("forward", "decode")]
+    for first, last in [(0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, PROMPT + 4))]:
+        with torch.no_grad():
+            expected = decoder(TOKENS[:, first:last], torch.arange(first, last))[0]
+        given = _step(methods[last - first == 1], first, last)
+        # A number at the middle between two integers may be rounded to either.
+        tolerance = {"rtol": 1e-2, "atol": 2e-3} if mode else {"rtol": 1e-4, "atol": 1e-5}
+        torch.testing.assert_close(given, expected, **tolerance)
 
 
 @pytest.mark.parametrize("change", [lambda one: one, lambda one: one[:, -1:]], ids=["all", "last"])

@@ -136,7 +136,9 @@ def _seen(mask: SSAValue) -> tuple[SSAValue, SSAValue] | None:
         return None
     lengths = tuple(sizes_of(tensor_type(one.vector))[0] for one in (positions, places))
     is_whole = lengths == sizes_of(tensor_type(mask))[-2:]  # none is one number that the comparison repeats
-    return (places.vector, positions.vector) if is_whole and first_of_consecutive(places.vector) == 0 else None
+    return (
+        (places.vector, positions.vector) if is_whole and first_of_consecutive(places.vector) == 0 else None
+    )
 
 
 def _fits(op: aten.ScaledDotProductAttentionOp, mask: SSAValue, keys: SSAValue, values: SSAValue) -> bool:

@@ -7,7 +7,7 @@ from math import isnan
 
 import pytest
 import torch
-from language_models import ATTENTION, random_model
+from language_models import ATTENTION, EXPERTS, random_model
 from torchao.quantization.granularity import PerAxis, PerGroup
 from torchao.quantization.quant_api import (
     Int8DynamicActivationIntxWeightConfig,
@@ -16,6 +16,7 @@ from torchao.quantization.quant_api import (
 )
 
 from et_ir.language_models import quantization, quantize_weights
+from et_ir.language_models.experts import QuantizedMatrices
 from et_ir.quantization import QuantizationError, QuantizationMode
 
 TOKENS = torch.arange(12)[None] % 64
@@ -80,3 +81,48 @@ def test_layers_left_in_floats() -> None:
 def test_refusals(mode: str, keep: list[str], message: str) -> None:
     with pytest.raises(QuantizationError, match=message):
         quantize_weights(random_model(ATTENTION["llama"]()), QuantizationMode.parse(mode), keep)
+
+
+@pytest.mark.parametrize("mode", CONFIGS)
+@pytest.mark.parametrize("family", ["mixtral", "gpt_oss"])
+def test_experts(family: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matrices of experts, stored transposed or not, are what torchao makes of linear layers with them."""
+    monkeypatch.setattr(quantization, "_ELEMENTS", 100)
+    model = random_model(EXPERTS[family]())
+    experts = model.model.layers[0].mlp.experts
+    stored = experts.down_proj.detach().clone()
+    matrices = stored.transpose(1, 2) if experts.is_transposed else stored
+    found = quantize_weights(model, QuantizationMode.parse(mode))
+    assert not found.unquantized
+    quantized: QuantizedMatrices = experts.down_proj
+    rows = torch.randn(5, matrices.shape[2], generator=torch.Generator().manual_seed(0))
+    selected = quantized.selected(torch.tensor([3, 0, 3]))
+    for expert, matrix in enumerate(matrices):
+        linear = torch.nn.Linear(matrix.shape[1], matrix.shape[0], bias=False)
+        linear.weight = torch.nn.Parameter(matrix.contiguous(), requires_grad=False)
+        quantize_(linear, CONFIGS[mode])
+        expected = linear.weight.dequantize()
+        torch.testing.assert_close(quantized.matrix(expert), expected, rtol=1e-6, atol=0)
+        given = quantized.rounded(rows) @ quantized.matrix(expert).T
+        torch.testing.assert_close(given, linear(rows), rtol=1e-5, atol=1e-6)
+    for row, expert in enumerate([3, 0, 3]):
+        torch.testing.assert_close(selected[row], quantized.matrix(expert), rtol=0, atol=0)
+    (layer,) = (one for one in found.layers if one.name == "model.layers.0.mlp.experts.down_proj")
+    bits = 4 if mode.startswith("8da4w") else 8
+    groups = stored.numel() // 16 if bits == 4 else stored.numel() // matrices.shape[2]
+    assert (layer.bytes_before, layer.bytes_after) == (
+        stored.numel() * 4,
+        stored.numel() * bits // 8 + groups * 4,
+    )
+
+
+def test_experts_in_floats() -> None:
+    """By a pattern, and where groups do not divide rows."""
+    model = random_model(EXPERTS["mixtral"]())
+    mode = QuantizationMode.parse("8da4w:group=64")  # of down_proj's 64 inputs, but not of 32
+    found = quantize_weights(model, mode, ["model.layers.1.mlp.experts"])
+    reasons = {one.module: one.reason for one in found.unquantized if "experts" in one.module}
+    assert reasons["model.layers.0.mlp.experts.gate_up_proj"] == "groups of 64 do not divide its 32 inputs"
+    assert reasons["model.layers.1.mlp.experts.down_proj"] == "left in floats by configuration"
+    assert isinstance(model.model.layers[0].mlp.experts.down_proj, QuantizedMatrices)
+    assert isinstance(model.model.layers[1].mlp.experts.down_proj, torch.nn.Parameter)

@@ -1,0 +1,129 @@
+"""Mixtures of experts without sorting: the layer that transformers has for it, as products that backends take.
+
+Of a few tokens, each selects matrices, which are copied: only these are read. Of more tokens, or a number of them that
+is not known, all are multiplied with the matrices of each expert, and an expert's rows are weighted, or 0 for tokens
+that did not select it. transformers sorts rows by expert, and multiplies each group with its matrix; in a program of
+fixed sizes, every expert would compute as many rows as tokens select experts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["QuantizedMatrices", "is_experts", "use_experts"]
+
+_NAME: Final = "masked_products"
+"""The implementation of experts by transformers' name."""
+
+
+class QuantizedMatrices(nn.Module):
+    """Matrices `[experts, N, K]` of 8-bit integers with a scale for each group of neighbours in a row.
+
+    `scales` are `[experts, N, groups]`. With `quantizes_input`, rows that are multiplied with them are rounded to 8
+    bits first, with scales computed at run time, as torchao does it for linear layers.
+    """
+
+    def __init__(self, integers: Tensor, scales: Tensor, bits: int, *, quantizes_input: bool):
+        super().__init__()
+        self.register_buffer("integers", integers)
+        self.register_buffer("scales", scales)
+        self.integers: Tensor
+        self.scales: Tensor
+        for expert, (matrix, scale) in enumerate(zip(integers, scales, strict=True)):
+            # Constants of their own, of the same memory: a part of a constant would be computed, and stay outside of
+            # backends, which look at weights.
+            self.register_buffer(f"integers_{expert}", matrix)
+            self.register_buffer(f"scales_{expert}", scale)
+        self._limits = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        self._quantizes_input = quantizes_input
+
+    def rounded(self, rows: Tensor) -> Tensor:
+        """The rows as products take them."""
+        if not self._quantizes_input:
+            return rows
+        from torchao.quantization.quantize_.workflows.intx import intx_unpacked_to_int8_tensor
+
+        return cast(Any, intx_unpacked_to_int8_tensor)._apply_int8_act_asym_per_token_quant_dequant(rows)
+
+    def matrix(self, expert: int) -> Tensor:
+        """The matrix of one expert in floats, `[N, K]`."""
+        from torchao.quantization.quant_primitives import dequantize_affine
+
+        integers: Tensor = getattr(self, f"integers_{expert}")
+        scales: Tensor = getattr(self, f"scales_{expert}")
+        block = (1, integers.shape[1] // scales.shape[1])
+        zeros = torch.zeros_like(scales, dtype=torch.int8)
+        return dequantize_affine(integers, block, scales, zeros, torch.int8, *self._limits)
+
+    def selected(self, experts: Tensor) -> Tensor:
+        """The matrices of some experts in floats, `[S, N, K]`."""
+        integers, scales = (one.index_select(0, experts) for one in (self.integers, self.scales))
+        count, height, width = integers.shape
+        groups = integers.view(count, height, scales.shape[-1], -1).to(scales.dtype)
+        return (groups * scales[..., None]).view(count, height, width)
+
+
+def is_experts(module: nn.Module) -> bool:
+    """Whether a module holds the matrices of experts, as transformers' decorator for such makes it."""
+    return hasattr(module, "_is_expert_parallel")
+
+
+def use_experts(model: Any) -> None:
+    """Have a model's mixtures of experts computed by masked products."""
+    if not any(is_experts(module) for module in model.modules()):
+        return
+    from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+
+    cast(Any, ALL_EXPERTS_FUNCTIONS).register(_NAME, _experts)
+    model.set_experts_implementation(_NAME)
+
+
+def _experts(module: Any, tokens: Tensor, experts: Tensor, weights: Tensor) -> Tensor:
+    """Tokens `[T, K]`, of which each selects experts `[T, S]` i64 and their weights; the sums `[T, K]`."""
+    count: Any = tokens.shape[0]
+    selections = experts.shape[1]
+    if isinstance(count, int) and count * selections <= module.num_experts:
+        rows = tokens.repeat_interleave(selections, 0)
+        found = _expert(module, rows, experts.reshape(-1)) * weights.reshape(-1, 1)
+        return found.view(count, selections, -1).sum(1).to(tokens.dtype)
+    result: Tensor | None = None
+    for expert in range(module.num_experts):
+        is_selected = experts == expert
+        weight = torch.where(is_selected, weights, 0).sum(1, keepdim=True)
+        # Infinite results of experts that are not selected do not count, as 0 * inf would.
+        found = torch.where(is_selected.any(1, keepdim=True), _expert(module, tokens, expert) * weight, 0)
+        result = found if result is None else result + found
+    assert result is not None
+    return result.to(tokens.dtype)
+
+
+def _expert(module: Any, rows: Tensor, expert: int | Tensor) -> Tensor:
+    """What one expert computes of rows `[S, K]`, or the expert of each row."""
+    up = "gate_up_proj" if module.has_gate else "up_proj"
+    hidden = _product(module, up, rows, expert)
+    hidden = module._apply_gate(hidden) if module.has_gate else module.act_fn(hidden)
+    found = _product(module, "down_proj", hidden, expert)
+    return module.post_expert_norm(found) if module.has_post_expert_norm else found
+
+
+def _product(module: Any, name: str, rows: Tensor, expert: int | Tensor) -> Tensor:
+    matrices: Any = getattr(module, name)
+    bias: Tensor | None = getattr(module, f"{name}_bias") if module.has_bias else None
+    is_transposed = module.is_transposed
+    if isinstance(matrices, QuantizedMatrices):
+        rows, is_transposed = matrices.rounded(rows), False
+    if isinstance(expert, int):
+        is_quantized = isinstance(matrices, QuantizedMatrices)
+        matrix = matrices.matrix(expert) if is_quantized else matrices[expert]
+        own = None if bias is None else bias[expert]
+        return nn.functional.linear(rows, matrix.T if is_transposed else matrix, own)
+    if isinstance(matrices, QuantizedMatrices):
+        selected = matrices.selected(expert)
+    else:
+        selected = matrices.index_select(0, expert)
+    selected = selected if is_transposed else selected.transpose(1, 2)
+    found = torch.bmm(rows[:, None], selected)[:, 0]
+    return found if bias is None else found + bias.index_select(0, expert)
