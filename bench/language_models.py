@@ -1,24 +1,33 @@
-"""Tokens a second of a Llama with random weights, in floats and quantized, as machine code.
+"""Tokens a second of a Llama with random weights, in floats and quantized, as machine code and by others.
 
-    python -m bench.language_models [--size 110m|1b] [--threads N] [--modes float,int8-dynamic,8da4w] [--tokens 32]
+    python -m bench.language_models [--size 110m|1b] [--threads 1,2] [--modes float,int8-dynamic,8da4w]
+        [--runtimes native,eager,onnxruntime,xnnpack] [--tokens 32] [--again]
 
 A prompt of 256 tokens is read in one call, then tokens are decoded one at a time behind it, in a cache for
 512. "native" is our file for et-vm on this machine's instruction set, in each mode; "eager" is the float
-model in torch with the same cache; "xnnpack" our files of the same programs for the stock runtime, there
-(`--xnnpack`). All take turns.
+model in torch with the same cache, "onnxruntime" the same exported to ONNX, with the cache as inputs and
+results, as it has no state; "xnnpack" our files of the same programs for the stock runtime. All take turns,
+in a process for each number of threads.
 
 "read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as
 many threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's
 multiply-adds of f32 that the products of the prompt come to (goal: at least 60 % in floats; products of bytes
 have a higher peak).
+
+Files and rows are kept in the folder of compiled models until the compiler changes, so that a run which was
+interrupted goes on where it was; `--again` measures anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import os
+import subprocess
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +66,7 @@ SIZES: Final[dict[str, dict[str, int]]] = {
 }
 """Sizes of the configuration: those of Llama 2 at 110 million parameters, and of TinyLlama."""
 MODES: Final = ("float", "int8-dynamic", "8da4w")
+RUNTIMES: Final = ("native", "eager", "onnxruntime", "xnnpack")
 
 Step = Callable[[str, "Tensor", "Tensor"], Any]
 """Runs a method on token ids and positions."""
@@ -69,11 +79,59 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--size", choices=list(SIZES), default="110m")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--modes", type=lambda given: given.split(","), default=list(MODES))
+    parser.add_argument("--threads", type=_numbers, default=sorted({1, os.cpu_count() or 1}))
+    parser.add_argument("--modes", type=_some_of(MODES), default=list(MODES))
+    parser.add_argument("--runtimes", type=_some_of(RUNTIMES), default=list(RUNTIMES))
     parser.add_argument("--tokens", type=int, default=32, help="steps that are measured")
-    parser.add_argument("--xnnpack", action="store_true", help="measure the stock runtime too")
+    parser.add_argument("--again", action="store_true", help="measure what has been measured already")
     options = parser.parse_args()
+    for threads in options.threads:
+        path = _kept_rows(options, threads)
+        if options.again or not path.exists():
+            given = [f"{name}={','.join(getattr(options, name))}" for name in ("modes", "runtimes")]
+            # A process of its own, as libraries take their number of threads when they are loaded.
+            command = [sys.executable, "-c", "from bench.language_models import measure; measure()"]
+            arguments = [f"size={options.size}", f"tokens={options.tokens}", f"threads={threads}", *given]
+            subprocess.run([*command, str(path), *arguments], check=True)
+        kept = json.loads(path.read_text())
+        print(f"{options.size}, {threads} threads, memory read at {kept['bandwidth'] / 1e9:.1f} GB/s\n")
+        header = ["", "token", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak"]
+        print_table(header, kept["rows"])
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _some_of(names: Sequence[str]) -> Callable[[str], list[str]]:
+    """A parser of some of the names."""
+
+    def parse(text: str) -> list[str]:
+        given = text.split(",")
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"'{unknown[0]}': expected some of {', '.join(names)}")
+        return given
+
+    return parse
+
+
+def _kept_rows(options: argparse.Namespace, threads: int) -> Path:
+    """The file of the rows for a number of threads, by the compiler and by what is measured."""
+    from bench.subjects import FOLDER
+    from examples.artefacts import digest
+    from examples.stages import compiler_key
+
+    key = digest(compiler_key(), str((options.modes, options.runtimes, options.tokens)))
+    return FOLDER / f"language-{options.size}-{threads}-{key[:16]}.rows.json"
+
+
+def measure() -> None:
+    """Measure with a number of threads, in this process, and write the rows to a file."""
+    path, *given = sys.argv[1:]
+    options = argparse.Namespace(**dict(one.split("=", 1) for one in given))
+    options.threads, options.tokens = int(options.threads), int(options.tokens)
+    options.modes, options.runtimes = options.modes.split(","), options.runtimes.split(",")
     # The stock runtime has a thread for each processor; there are as many as it is to use.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     set_threads(options.threads)  # which is why nothing above imports numpy
@@ -83,6 +141,7 @@ def main() -> None:
     steps, weights = _runtimes(options)
     prompt = torch.randint(0, 512, (1, PROMPT), generator=torch.Generator().manual_seed(1))
     positions = torch.arange(PROMPT)
+    print("prompts", file=sys.stderr)
     prefills = take_turns(
         {name: lambda step=step: step("forward", prompt, positions) for name, step in steps.items()}, 3
     )
@@ -96,6 +155,7 @@ def main() -> None:
 
         return run
 
+    print("tokens", file=sys.stderr)
     seconds = take_turns({name: decode(name, step) for name, step in steps.items()}, options.tokens)
     bandwidth, peak = _limits(options.threads)
     rows: list[list[str]] = []
@@ -110,14 +170,14 @@ def main() -> None:
                 f"{1 / typical:.1f}",
                 f"{nbytes / 1e6:.0f} MB" if nbytes else "",
                 f"{nbytes / typical / bandwidth:.0%}" if nbytes else "",
-                f"{median_ratio(measured, seconds['eager']):.2f}",
+                f"{median_ratio(measured, seconds['eager']):.2f}" if "eager" in seconds else "",
                 f"{PROMPT / prefill:.0f}",
                 f"{2 * elements * PROMPT / prefill / peak:.0%}" if elements else "",
             ]
         )
-    print(f"{options.size}, {options.threads} threads, memory read at {bandwidth / 1e9:.1f} GB/s\n")
-    header = ["", "token", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak"]
-    print_table(header, rows)
+    draft = Path(f"{path}.part")
+    draft.write_text(json.dumps({"bandwidth": bandwidth, "rows": rows}))
+    draft.replace(path)
 
 
 def _limits(threads: int) -> tuple[float, float]:
@@ -147,7 +207,7 @@ def _runtimes(options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, t
         loaded = {name: program.load_method(name) for name in ("forward", "decode")}
         return lambda method, ids, at: loaded[method].execute([ids, at])
 
-    steps: dict[str, Step] = {"eager": step_eager}
+    steps: dict[str, Step] = {"eager": step_eager} if "eager" in options.runtimes else {}
     weights: dict[str, tuple[int, int]] = {}
     elements = sum(
         one.weight.numel()
@@ -155,22 +215,85 @@ def _runtimes(options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, t
         if isinstance(one, torch.nn.Linear) and not name.endswith("lm_head")
     )
     runtime = Runtime(threads=options.threads)
-    for mode in options.modes:
-        for backend in ("native", *(["xnnpack"] if options.xnnpack else [])):
-            name = f"{backend} {mode}"
-            path = FOLDER / f"language-{options.size}-{mode}-{backend}.pte"
-            notes, _ = keep(
-                path, compiler_key(), lambda draft, m=mode, b=backend: _compile(options.size, m, b, draft)
-            )
-            if backend == "native":
-                weights[name] = notes["weights"], elements
-                steps[name] = on(runtime.load_program(path, allow_native=True))
-            else:
-                from executorch.runtime import Runtime as StockRuntime
+    for backend, mode in itertools.product(("native", "xnnpack"), options.modes):
+        if backend not in options.runtimes:
+            continue
+        name = f"{backend} {mode}"
+        print(name, file=sys.stderr)
+        path = FOLDER / f"language-{options.size}-{mode}-{backend}.pte"
+        notes, _ = keep(
+            path, compiler_key(), lambda draft, m=mode, b=backend: _compile(options.size, m, b, draft)
+        )
+        if backend == "native":
+            weights[name] = notes["weights"], elements
+            steps[name] = on(runtime.load_program(path, allow_native=True))
+        else:
+            from executorch.runtime import Runtime as StockRuntime
 
-                with quiet():
-                    steps[name] = on(StockRuntime.get().load_program(str(path)))
+            with quiet():
+                steps[name] = on(StockRuntime.get().load_program(str(path)))
+    if "onnxruntime" in options.runtimes:
+        print("onnxruntime", file=sys.stderr)
+        steps["onnxruntime"] = _onnxruntime(options)
     return steps, weights
+
+
+def _onnxruntime(options: argparse.Namespace) -> Step:
+    """Steps of onnxruntime, of which each takes the cache that the one before returned."""
+    import onnxruntime
+    import torch
+
+    from bench.subjects import FOLDER
+    from examples.artefacts import digest, keep
+
+    decoder = _decoder(options.size, "float")
+    names = [name for name, _ in decoder.cache.named_buffers()]
+    caches = [getattr(decoder.cache, name) for name in names]
+
+    class Functional(torch.nn.Module):
+        """The decoder with its cache as inputs, which are not changed, and results."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.decoder = decoder
+
+        def forward(self, ids: Tensor, at: Tensor, *caches: Tensor) -> tuple[Tensor, ...]:
+            for name, cache in zip(names, caches, strict=True):
+                setattr(self.decoder.cache, name, cache.clone())
+            logits = self.decoder(ids, at)
+            return logits, *(getattr(self.decoder.cache, name) for name in names)
+
+    for name, cache in zip(names, caches, strict=True):
+        delattr(decoder.cache, name)
+        setattr(decoder.cache, name, cache)
+
+    def export(path: Path) -> dict[str, Any]:
+        example = torch.zeros(1, 4, dtype=torch.int64), torch.arange(4), *caches
+        length = torch.export.Dim("length", min=1, max=PROMPT)
+        shapes = ({1: length}, {0: length}, tuple({} for _ in caches))
+        with torch.no_grad(), warnings.catch_warnings(action="ignore"):
+            program = torch.onnx.export(
+                Functional(), example, dynamo=True, verbose=False, dynamic_shapes=shapes
+            )
+        assert program is not None
+        program.save(path, external_data=True)
+        # The data is named in the file, and stays when that gets its own name.
+        return {}
+
+    path = FOLDER / f"language-{options.size}.onnx"
+    keep(path, digest(torch.__version__, onnxruntime.__version__, str(SIZES[options.size])), export)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = options.threads
+    session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+    inputs = [given.name for given in session.get_inputs()]
+    held: list[Any] = [cache.numpy() for cache in caches]
+
+    def step(_: str, ids: Tensor, at: Tensor) -> Any:
+        nonlocal held
+        logits, *held = session.run(None, dict(zip(inputs, [ids.numpy(), at.numpy(), *held], strict=True)))
+        return logits
+
+    return step
 
 
 def _decoder(size: str, mode: str) -> Any:
