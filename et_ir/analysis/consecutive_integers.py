@@ -74,8 +74,6 @@ def laid_along(value: SSAValue) -> Along | None:
     if found is None:
         return None
     if isinstance(op, aten.UnsqueezeOp):
-        if not isinstance(op.dim, int):
-            return None
         inserted = op.dim % rank - rank
         return Along(found.dim if found.dim > inserted else found.dim - 1, found.vector)
     before, after = (sizes_of(tensor_type(one))[found.dim] for one in (op.self, value))

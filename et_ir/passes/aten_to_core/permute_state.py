@@ -54,7 +54,7 @@ class _State:
                 continue
             if isinstance(user, aten.PermuteOp):
                 self.reads.append(user)
-            elif isinstance(user, aten.IndexCopyOp) and use.index == 0 and isinstance(user.dim, int):
+            elif isinstance(user, aten.IndexCopyOp) and use.index == 0:
                 self.writes.append(user)
                 if not self.follow(user.results[0]):
                     return False
@@ -88,7 +88,6 @@ class _State:
     def _permute_write(
         self, write: aten.IndexCopyOp, order: tuple[int, ...], type: TensorType[Attribute]
     ) -> None:
-        assert isinstance(write.dim, int)
         source = aten.PermuteOp.make(write.source, order, location=write.location)
         dim = order.index(write.dim % len(order))
         made = aten.IndexCopyOp.make(
