@@ -1,4 +1,4 @@
-"""Vectors of consecutive integers, recognized in `aten`: positions of tokens, and places of a cache.
+"""Vectors of consecutive integers: positions of tokens, places of a cache.
 
 `arange(T) + start` holds `start`, `start + 1` and so on. A vector is a tensor of rank 1.
 """

@@ -1,4 +1,4 @@
-"""Mixtures of experts without sorting: the layer that transformers has for it, as products that backends take.
+"""Mixtures of experts as products that backends take, without sorting.
 
 Of a few tokens, each selects matrices, which are copied: only these are read. Of more tokens, or a number of them that
 is not known, all are multiplied with the matrices of each expert, and an expert's rows are weighted, or 0 for tokens

@@ -1,4 +1,4 @@
-"""`form-cached-attention` and `permute-state` on exported decoders: results on et-vm, and on the stock runtime."""
+"""Attention formed over caches of exported decoders, on both runtimes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention over a cache as `llama::custom_sdpa`, an operator of ExecuTorch's library for language models.
+"""Attention over a cache as ExecuTorch's operator `llama::custom_sdpa`.
 
 ```mlir
 %keys = aten.index_copy %cache, %at, %k {dim = 2} : (tensor<1x2x48x8xf32>, tensor<1xi64>, tensor<1x2x1x8xf32>) -> …

@@ -1,4 +1,4 @@
-"""State in the order of dimensions that it is read in: a permutation of rows once, instead of all of it in each call.
+"""State stored in the order of dimensions that it is read in.
 
 ```mlir
 program.buffer mutable @cache : tensor<1x2x48x8xf32>                                                  // before
@@ -14,9 +14,10 @@ program.buffer mutable @cache : tensor<1x48x2x8xf32>                            
 program.store @cache, %2 : tensor<1x48x2x8xf32>
 ```
 
-That is done where in every method all that happens to the state is that rows are written by `index_copy`, the result is
-stored, and what is read of it is read through the same permutation. State that starts as other than zeros stays. Who
-looks at the state of a method from outside sees the other order.
+A call permutes the rows that it writes, instead of all that it reads. That is done where in every method all that
+happens to the state is that rows are written by `index_copy`, the result is stored, and what is read of it is read
+through the same permutation. State that starts as other than zeros stays. Who looks at the state of a method from
+outside sees the other order.
 """
 
 from __future__ import annotations
