@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final, TypeAlias
 
 from xdsl.context import Context
@@ -59,6 +60,8 @@ _KEPT: Final = 8
 """Partitions whose object code is kept: as many as differ in turn."""
 _OBJECTS: Final[OrderedDict[Hashable, bytes]] = OrderedDict()
 """Object code by what it is compiled from, the latest last: layers of a model differ in their constants only."""
+_OBJECTS_LOCK: Final = Lock()
+"""Held while object code is looked up or kept: several threads may compile."""
 
 
 @contextmanager
@@ -193,8 +196,7 @@ def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Ex
     for name, made in loops.items():
         target = _target(name, made)
         keys[name] = (target, mark, code_of(made.module.body.block))
-        # Asked once: another thread that compiles may drop it.
-        known = _OBJECTS.get(keys[name]) if _LISTENER.get() is None else None
+        known = _known(keys[name]) if _LISTENER.get() is None else None
         if known is not None:
             objects[name] = Future()
             objects[name].set_result(known)
@@ -208,9 +210,16 @@ def _compiled(context: Context, loops: dict[str, Loops], mark: str, executor: Ex
         _reached("llvm", target, made.module)
         objects[name] = executor.submit(object_code, llvm_text(made.module, target), target)
     found = {name: future.result() for name, future in objects.items()}
-    for name, code in found.items():
-        _OBJECTS[keys[name]] = code
-        _OBJECTS.move_to_end(keys[name])
-    while len(_OBJECTS) > _KEPT * len(found):
-        _OBJECTS.popitem(last=False)
+    with _OBJECTS_LOCK:
+        for name, code in found.items():
+            _OBJECTS[keys[name]] = code
+            _OBJECTS.move_to_end(keys[name])
+        while len(_OBJECTS) > _KEPT * len(found):
+            _OBJECTS.popitem(last=False)
     return found
+
+
+def _known(key: Hashable) -> bytes | None:
+    """Object code that is kept."""
+    with _OBJECTS_LOCK:
+        return _OBJECTS.get(key)

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.builder import Builder, ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
-from xdsl.rewriter import InsertPoint
 
 from et_ir.dialects.native import BarrierOp, PartOp
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
@@ -88,6 +86,23 @@ class _PassThreads(RewritePattern):
         rewriter.replace(op, CallOp(op.callee, arguments, op.result_types))
 
 
+class _Indices:
+    """Arithmetic of indices before the op that is rewritten.
+
+    xDSL's implicit builders replace a method of all ops while they are used, in every thread.
+    """
+
+    def __init__(self, rewriter: PatternRewriter):
+        self._rewriter = rewriter
+
+    def constant(self, value: int) -> SSAValue:
+        return self._rewriter.insert(arith.ConstantOp(IntegerAttr.from_index_int_value(value))).result
+
+    def __call__(self, kind: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
+        """The result of an op with two operands."""
+        return self._rewriter.insert(kind.create(operands=[a, b], result_types=[a.type])).results[0]
+
+
 class _Distribute(RewritePattern):
     """A loop over this thread's iterations for a parallel loop of one dimension."""
 
@@ -95,17 +110,17 @@ class _Distribute(RewritePattern):
     def match_and_rewrite(self, op: scf.ParallelOp, rewriter: PatternRewriter) -> None:
         (start,), (end,), (step,) = op.lowerBound, op.upperBound, op.step
         thread, threads = _thread_arguments(op.parent)
-        with ImplicitBuilder(Builder(InsertPoint.before(op))):
-            one = arith.ConstantOp(IntegerAttr.from_index_int_value(1)).result
-            span = arith.SubiOp(end, start).result
-            padded = arith.AddiOp(span, arith.SubiOp(step, one).result).result
-            tiles = arith.DivUIOp(padded, step).result
-            first = arith.DivUIOp(arith.MuliOp(tiles, thread).result, threads).result
-            after = arith.AddiOp(thread, one).result
-            last = arith.DivUIOp(arith.MuliOp(tiles, after).result, threads).result
-            lower = arith.AddiOp(start, arith.MuliOp(first, step).result).result
-            reached = arith.AddiOp(start, arith.MuliOp(last, step).result).result
-            upper = arith.MinSIOp(reached, end).result
+        made = _Indices(rewriter)
+        one = made.constant(1)
+        span = made(arith.SubiOp, end, start)
+        padded = made(arith.AddiOp, span, made(arith.SubiOp, step, one))
+        tiles = made(arith.DivUIOp, padded, step)
+        first = made(arith.DivUIOp, made(arith.MuliOp, tiles, thread), threads)
+        after = made(arith.AddiOp, thread, one)
+        last = made(arith.DivUIOp, made(arith.MuliOp, tiles, after), threads)
+        lower = made(arith.AddiOp, start, made(arith.MuliOp, first, step))
+        reached = made(arith.AddiOp, start, made(arith.MuliOp, last, step))
+        upper = made(arith.MinSIOp, reached, end)
         body = op.body.block
         reduce = body.last_op
         assert isinstance(reduce, scf.ReduceOp)
@@ -119,12 +134,11 @@ class _Part(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: PartOp, rewriter: PatternRewriter) -> None:
         thread, threads = _thread_arguments(op.parent)
-        with ImplicitBuilder(Builder(InsertPoint.before(op))):
-            one = arith.ConstantOp(IntegerAttr.from_index_int_value(1)).result
-            most = arith.ConstantOp(IntegerAttr.from_index_int_value(op.most.value.data)).result
-            sharing = arith.MinSIOp(threads, most).result
-            number = arith.MinSIOp(thread, sharing).result
-            after = arith.MinSIOp(arith.AddiOp(thread, one).result, sharing).result
-            first = arith.DivUIOp(arith.MuliOp(op.count, number).result, sharing).result
-            last = arith.DivUIOp(arith.MuliOp(op.count, after).result, sharing).result
+        made = _Indices(rewriter)
+        one = made.constant(1)
+        sharing = made(arith.MinSIOp, threads, made.constant(op.most.value.data))
+        number = made(arith.MinSIOp, thread, sharing)
+        after = made(arith.MinSIOp, made(arith.AddiOp, thread, one), sharing)
+        first = made(arith.DivUIOp, made(arith.MuliOp, op.count, number), sharing)
+        last = made(arith.DivUIOp, made(arith.MuliOp, op.count, after), sharing)
         rewriter.replace(op, [], [first, last, number])

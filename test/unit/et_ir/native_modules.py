@@ -35,7 +35,11 @@ def as_module(function: Callable[..., torch.Tensor]) -> nn.Module:
 
 def compiled(module: nn.Module, arguments: tuple[torch.Tensor, ...], name: str, **options: Any) -> bytes:
     """A file with one partition, and nothing outside of it; `options` are the partitioner's."""
-    program = torch.export.export(module, arguments)
+    return lowered(torch.export.export(module, arguments), name, **options)
+
+
+def lowered(program: torch.export.ExportedProgram, name: str, **options: Any) -> bytes:
+    """As `compiled`, of a program that was exported before."""
     edge = to_edge_transform_and_lower(
         program, partitioner=NativePartitioner(instruction_sets=[name], **options)
     )
