@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from et_ir.codegen.forms import is_read_packed
 from et_ir.codegen.kernels.depthwise import DepthwiseRow, build_row, filter_operand, tile_pixels
 from et_ir.codegen.kernels.epilogue import convolution_epilogue
-from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.host import Host, Operand, kernel_key
 from et_ir.codegen.kernels.panels import Array, constant_array, panel_columns, panels_of, tile_rows
 from et_ir.codegen.kernels.pointwise_rules import anchor_of
 from et_ir.codegen.kernels.product import Sizes, build_sequential_product, packed_operand
@@ -64,7 +64,7 @@ def bands_kernel(host: Host, kernel: KernelOp) -> None:
             [window.batch * window.out_height * window.out_width, bands.columns],
         ),
     ]
-    host.call("bands", operands, bands.build)
+    host.call("bands", operands, bands.build, kernel_key(kernel))
 
 
 def _fixed(buffer: SSAValue, sizes: Sequence[Size]) -> Operand:

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.analysis.dim_orders import NHWC
 from et_ir.codegen.kernels.epilogue import Epilogue, convolution_epilogue
-from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.host import Host, Operand, kernel_key
 from et_ir.codegen.kernels.padding import padded
 from et_ir.codegen.kernels.panels import (
     PANEL,
@@ -115,7 +115,7 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
             build_product(b, sizes, epilogue, x, w, y)
 
         operands = [left, packed_operand(panels, sizes), *epilogue.operands(host), result]
-        host.call("product", operands, build_point)
+        host.call("product", operands, build_point, kernel_key(kernel))
         return
     inner = window.height * window.width * channels
     tile = tile_rows(window.out_width, host)
@@ -133,7 +133,8 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
         _build(b, shape, epilogue, x, w, y)
 
     right = packed_operand(panels, sizes)
-    host.call("convolution", [left, right, *epilogue.operands(host), result], build)
+    operands = [left, right, *epilogue.operands(host), result]
+    host.call("convolution", operands, build, kernel_key(kernel))
 
 
 def _build(

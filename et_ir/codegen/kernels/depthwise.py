@@ -13,7 +13,7 @@ from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue, convolution_epilogue
-from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.host import Host, Operand, kernel_key
 from et_ir.codegen.kernels.panels import PANEL, Array, array_constant, constant_array
 from et_ir.codegen.kernels.pointwise_rules import anchor_of
 from et_ir.codegen.kernels.windows import Window, window_of
@@ -60,7 +60,8 @@ def depthwise_kernel(host: Host, kernel: KernelOp) -> None:
                 b.mul(row, window.out_width),
             )
 
-    host.call("depthwise", [image, packed, *epilogue.operands(host), result], build)
+    operands = [image, packed, *epilogue.operands(host), result]
+    host.call("depthwise", operands, build, kernel_key(kernel))
 
 
 def _build_each(

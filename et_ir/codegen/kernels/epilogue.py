@@ -5,7 +5,7 @@ Results are rows of as many columns: of a product of matrices, or of the pixels 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from et_ir.codegen.elements import element_of, in_registers
-from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.host import Host, Operand, code_of_ops
 from et_ir.codegen.kernels.pointwise_rules import FUNCTIONS, add, evaluate, operator_name
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.codegen.sizes import Size, count_of, product, shape_of
@@ -71,6 +71,17 @@ class Epilogue:
     def is_long(self) -> bool:
         """Whether it is tens of instructions for each vector."""
         return any(operator_name(op) in FUNCTIONS for op in self._ops)
+
+    @property
+    def code(self) -> Hashable | None:
+        """What the code of the epilogue depends on, besides its buffers; None where the tail stands for other ops."""
+        if self.absorbed:
+            return None
+        given = [*self.kernel.body.block.args, *self.anchor.results]
+        last = self.kernel.body.block.last_op
+        assert last is not None
+        tail = tuple(given.index(value) for value in self.tail_operands)
+        return tail, tuple(map(given.index, self._values)), code_of_ops([*self._ops, last], given)
 
     def operands(self, host: Host) -> list[Operand]:
         """Buffers that the epilogue reads: of all elements, of one for each column, or of one."""

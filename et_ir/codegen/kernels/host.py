@@ -6,33 +6,37 @@ the same code are one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from typing import Final, TypeAlias
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    DenseArrayBase,
     FunctionType,
     IndexType,
     MemRefType,
     ModuleOp,
     StringAttr,
     f32,
+    i32,
+    i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, ReinterpretCastOp
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from et_ir.codegen.elements import element_of, in_memory
 from et_ir.codegen.kernels.packing import Numbers, packed_blob, source_key
 from et_ir.codegen.loop_builder import Build, Index, LoopBuilder
 from et_ir.codegen.sizes import Known, Size, count_of, largest, normal, number_of, product
 from et_ir.data import Blob
+from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import memref_type
-from et_ir.dialects.program import Globals
+from et_ir.dialects.program import GetOp, Globals
 from et_ops.sizes import Ranges
 
-__all__ = ["PREPARATION", "Host", "Number", "Operand", "Packed", "code_of"]
+__all__ = ["PREPARATION", "Host", "Number", "Operand", "Packed", "code_of", "code_of_ops", "kernel_key"]
 
 PREPARATION: Final = "native.prepare"
 """The name of the function that computes derived constants; that of no method has a point in it."""
@@ -327,15 +331,11 @@ class Host:
         ]
         strides = [product(operand.sizes[dim + 1 :]) for dim in range(len(operand.sizes))]
         unknown = [b.index(self.index(one)) for one in strides if not isinstance(one, int)]
-        made = ReinterpretCastOp(
-            operand.value,
-            [],
-            dynamic,
-            unknown,
-            [0],
-            shape,
-            [one if isinstance(one, int) else DYNAMIC_INDEX for one in strides],
-            operand.type,
+        known = tuple(one if isinstance(one, int) else DYNAMIC_INDEX for one in strides)
+        made = ReinterpretCastOp.create(
+            operands=[operand.value, *dynamic, *unknown],
+            result_types=[operand.type],
+            properties=_cast_properties(shape, known, len(dynamic), len(unknown)),
         )
         return b.add_op(made).result
 
@@ -370,30 +370,72 @@ class Host:
         self.module.body.block.add_op(FuncOp(name, type, Region(block)))
 
 
+@cache
+def _cast_properties(
+    sizes: Sequence[int], strides: Sequence[int], dynamic: int, unknown: int
+) -> dict[str, Attribute]:
+    """Properties of a cast of a whole buffer with so many sizes and strides that are operands: made once."""
+    return {
+        "static_offsets": DenseArrayBase.from_list(i64, [0]),
+        "static_sizes": DenseArrayBase.from_list(i64, sizes),
+        "static_strides": DenseArrayBase.from_list(i64, strides),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 0, dynamic, unknown]),
+    }
+
+
+def kernel_key(kernel: KernelOp) -> Hashable | None:
+    """What the loops of a kernel depend on, besides the types of their arguments; None if sizes are not known.
+
+    It is for forms whose loops do not depend on the elements of constants.
+    """
+    if not kernel.has_fixed_sizes():
+        return None
+    types = tuple(value.type for value in (*kernel.inputs, *kernel.outputs))
+    constants = tuple(isinstance(value.owner, GetOp) for value in kernel.inputs)
+    return kernel.form.data, types, constants, code_of(kernel.body.block)
+
+
 def code_of(block: Block) -> Hashable:
     """The code of a kernel or of a module, equal for blocks that are the same up to the names of values.
 
     Control flow is structured: blocks have no successors. Ops and attributes are hashed as they are: to print them
     takes longer. Attributes of floats are equal where the bits are, so that zeros of both signs differ.
     """
-    places: dict[SSAValue, int] = {}
+    return _Numbered().code(block)
 
-    def number(values: Sequence[SSAValue]) -> tuple[Attribute, ...]:
+
+def code_of_ops(ops: Iterable[Operation], given: Sequence[SSAValue]) -> Hashable:
+    """As `code_of`, of some ops of a block, of values that have numbers by their order."""
+    numbered = _Numbered()
+    numbered.number(given)
+    return numbered.ops(ops)
+
+
+class _Numbered:
+    """Code with values by number, in the order in which they are defined."""
+
+    def __init__(self) -> None:
+        self._places: dict[SSAValue, int] = {}
+
+    def number(self, values: Sequence[SSAValue]) -> tuple[Attribute, ...]:
+        places = self._places
         for value in values:
             places[value] = len(places)
         return tuple(value.type for value in values)
 
-    def code(block: Block) -> Hashable:
-        return number(block.args), tuple(
+    def code(self, block: Block) -> Hashable:
+        return self.number(block.args), self.ops(block.ops)
+
+    def ops(self, ops: Iterable[Operation]) -> Hashable:
+        places = self._places
+        return tuple(
             (
                 op.name,
                 tuple(places[operand] for operand in op.operands),
                 tuple(op.properties.items()),
                 tuple(op.attributes.items()),
-                number(op.results),
-                tuple(tuple(map(code, region.blocks)) for region in op.regions),
+                self.number(op.results),
+                tuple(tuple(map(self.code, region.blocks)) for region in op.regions),
             )
-            for op in block.ops
+            for op in ops
         )
-
-    return code(block)

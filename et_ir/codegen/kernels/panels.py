@@ -64,16 +64,16 @@ def panels_of(host: Host, matrix: Array, panel: int = PANEL) -> SSAValue:
 
 def panels_blob(host: Host, matrix: Array, panel: int = PANEL) -> Blob:
     """The bytes of `panels_of`."""
-    columns = matrix.shape[-1]
-    rows = matrix.size // columns
+    *rows, columns = matrix.shape
 
     def pack(matrix: Array) -> Array:
-        packed = np.zeros((-(-columns // panel), rows, panel), np.float32)
-        flat = matrix.reshape(rows, columns)
-        whole = columns // panel
-        packed[:whole] = flat[:, : whole * panel].reshape(rows, whole, panel).transpose(1, 0, 2)
+        packed = np.empty((-(-columns // panel), *rows, panel), np.float32)
+        # Panel by panel, as the elements of each stay in the cache while their order changes.
+        for number, target in enumerate(packed):
+            columns_of_panel = matrix[..., number * panel : (number + 1) * panel]
+            target[..., : columns_of_panel.shape[-1]] = columns_of_panel
         if columns % panel:
-            packed[whole, :, : columns % panel] = flat[:, whole * panel :]
+            packed[-1, ..., columns % panel :] = 0
         return packed
 
     return host.packed(f"panels of {panel}", [matrix], pack)

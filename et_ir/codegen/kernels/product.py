@@ -14,7 +14,7 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue
-from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.host import Host, Operand, kernel_key
 from et_ir.codegen.kernels.matrices import Matrices, packed_matrices
 from et_ir.codegen.kernels.panels import (
     PANEL,
@@ -141,7 +141,8 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
         epilogue.bind(others)
         build_product(b, sizes, epilogue, x, w, y)
 
-    host.call("product", [left, right, *epilogue.operands(host), result], build)
+    operands = [left, right, *epilogue.operands(host), result]
+    host.call("product", operands, build, kernel_key(kernel))
 
 
 def in_panels(sizes: Sizes, panel: int) -> Sizes:

@@ -15,7 +15,7 @@ are up to four times as large, and to read them from memory would take longer th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
@@ -25,7 +25,7 @@ from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue, convolution_epilogue
-from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.host import Host, Operand, kernel_key
 from et_ir.codegen.kernels.padding import padded
 from et_ir.codegen.kernels.panels import (
     PANEL,
@@ -183,6 +183,19 @@ class _Shape:
         return transforms_filters(self.places, self.tiles, self.channels, self.columns)
 
     @property
+    def products(self) -> Hashable:
+        """What the code of the products depends on if they transform the filters."""
+        sizes = self.places, self.panels, self.block, self.depth
+        return self.algorithm.pixels, self.tile_rows, self.tile_columns, *sizes
+
+    @property
+    def result(self) -> Hashable:
+        """What the code of the transformation of products to pixels depends on, besides the epilogue."""
+        window = self.window
+        sizes = self.columns, self.tiles_y, self.tiles_x, window.out_height, window.out_width
+        return self.algorithm.pixels, *sizes
+
+    @property
     def depth(self) -> int:
         """Channels whose filters for a group of columns are transformed together."""
         return min(FILTER_BLOCK // (4 * self.places * self.tile_columns), self.channels)
@@ -224,6 +237,9 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
         shape.tile_rows, shape.tile_columns, width >= shape.tile_columns, width % shape.tile_columns > 0
     )
 
+    finish = epilogue.code
+    code = None if finish is None else (shape.result, finish)
+
     def transform_image(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
         _transform_image(b, shape.algorithm, channels % PANEL != 0, *arguments)
 
@@ -249,13 +265,14 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
             key = shape.algorithm.pixels, channels % PANEL != 0
             b.call("winograd_image", [first, left, *grid, x, by_place[0]], transform_image, key)
             if shape.transforms_filters:
-                b.call("winograd_product", [left, v, u, m], multiply_plain)
+                b.call("winograd_product", [left, v, u, m], multiply_plain, shape.products)
             else:
                 sizes = left, shape.places, shape.block, width
                 b.call("winograd_product", [*sizes, v, u, m], multiply, tiles)
-            b.call("winograd_result", [first, left, by_place[1], *others, y], transform_back)
+            b.call("winograd_result", [first, left, by_place[1], *others, y], transform_back, code)
 
-    host.call("winograd", [image, packed, before, after, *epilogue.operands(host), result], build)
+    operands = [image, packed, before, after, *epilogue.operands(host), result]
+    host.call("winograd", operands, build, kernel_key(kernel))
 
 
 def _shape(host: Host, algorithm: Algorithm, window: Window, channels: int, columns: int) -> _Shape:

@@ -96,17 +96,13 @@ class ConvertToLlvmPass(ModulePass):
             if function.sym_visibility is None and not self.freestanding:
                 _check_entry(function)
         properties: dict[_Kind, dict[str, Attribute]] = {}
+        called: set[str] = set()
         for function in functions:
-            made = _Conversion(self, properties).function(function)
+            made = _Conversion(self, properties, called).function(function)
             op.body.block.insert_op_before(made, function)
             op.body.block.detach_op(function)
             if function.sym_visibility is None and not self.freestanding:
                 op.body.block.add_op(_entry_point(made))
-        called = {
-            inner.callee.string_value()
-            for inner in op.walk()
-            if isinstance(inner, llvm.CallOp) and inner.callee
-        }
         for name in (BARRIER, MARK, REPORT):
             if name in called:
                 type = llvm.LLVMFunctionType([llvm.LLVMPointerType(), IntegerType(self.index_bits)])
@@ -146,10 +142,14 @@ def _entry_point(function: llvm.FuncOp) -> llvm.FuncOp:
     pointer = llvm.LLVMPointerType()
     block = Block(arg_types=[pointer, pointer, i64, i64])
     context, pointers, thread, threads = block.args
+    # Properties are made once: constructors take long.
+    of_load = {"alignment": IntegerAttr(8, i64), "ordering": IntegerAttr(0, i64)}
+    of_place = {"elem_type": pointer, "noWrapFlags": IntegerAttr(0, 32)}
     arguments: list[SSAValue] = []
     for number, type in enumerate(function.function_type.inputs.data[1:-2]):
-        place = llvm.GEPOp(pointers, [number], pointer)
-        buffer = llvm.LoadOp(place.result, type, alignment=8)
+        properties = {"rawConstantIndices": DenseArrayBase.from_list(i32, [number]), **of_place}
+        place = llvm.GEPOp.create(operands=[pointers], result_types=[pointer], properties=properties)
+        buffer = llvm.LoadOp.create(operands=[place.result], result_types=[type], properties=of_load)
         block.add_ops([place, buffer])
         arguments.append(buffer.dereferenced_value)
     block.add_ops(
@@ -271,7 +271,10 @@ _SUMS: Final = {
 class _Conversion:
     """Rebuilds one function."""
 
-    def __init__(self, options: ConvertToLlvmPass, properties: dict[_Kind, dict[str, Attribute]]) -> None:
+    def __init__(
+        self, options: ConvertToLlvmPass, properties: dict[_Kind, dict[str, Attribute]], called: set[str]
+    ) -> None:
+        """`properties` keeps those of ops that are made, `called` gets the names of functions that are called."""
         """`properties` are those of the ops that were made before, by what they depend on."""
         self._index_type = IntegerType(options.index_bits)
         self._freestanding = options.freestanding
@@ -290,6 +293,7 @@ class _Conversion:
         self._marks = False
         self._numbered: dict[tuple[object, ...], SSAValue] = {}
         self._properties = properties
+        self._called = called
 
     def function(self, function: FuncOp) -> llvm.FuncOp:
         """The function as one of `llvm`."""
@@ -507,7 +511,7 @@ class _Conversion:
         types = [value.type for value in carried]
         body, after = Block(arg_types=[self._index_type, *types]), Block(arg_types=types)
         some = self._icmp("slt", lower, upper)
-        self._add(llvm.CondBrOp(some, body, [lower, *carried], after, carried))
+        self._branch(some, body, [lower, *carried], after, carried)
         self._values.update(zip(op.body.block.args, body.args, strict=True))
         self._continue(body)
         last = op.body.block.last_op
@@ -519,14 +523,14 @@ class _Conversion:
             yielded = [self._value(value) for value in last.operands]
             following = self._binary(llvm.AddOp, body.args[0], step)
             again = self._icmp("slt", following, upper)
-            self._add(llvm.CondBrOp(again, body, [following, *yielded], after, yielded))
+            self._branch(again, body, [following, *yielded], after, yielded)
         self._continue(after)
         self._values.update(zip(op.results, after.args, strict=True))
 
     def branch(self, op: scf.IfOp) -> None:
         after = Block(arg_types=op.result_types)
         branches = [Block() if region.blocks else after for region in (op.true_region, op.false_region)]
-        self._add(llvm.CondBrOp(self._value(op.cond), branches[0], [], branches[1], []))
+        self._branch(self._value(op.cond), branches[0], [], branches[1], [])
         for region, block in zip((op.true_region, op.false_region), branches, strict=True):
             if block is after:
                 continue
@@ -541,6 +545,24 @@ class _Conversion:
         self._continue(after)
         self._values.update(zip(op.results, after.args, strict=True))
 
+    def _branch(
+        self,
+        condition: SSAValue,
+        then: Block,
+        then_values: Sequence[SSAValue],
+        otherwise: Block,
+        other_values: Sequence[SSAValue],
+    ) -> None:
+        """Go to one of two blocks."""
+        made = self._like(
+            (llvm.CondBrOp, len(then_values), len(other_values)),
+            [condition, *then_values, *other_values],
+            [],
+            lambda: llvm.CondBrOp(condition, then, then_values, otherwise, other_values),
+            [then, otherwise],
+        )
+        self._add(made)
+
     def _continue(self, block: Block) -> None:
         self._region.add_block(block)
         self._block = block
@@ -551,6 +573,7 @@ class _Conversion:
             self._call(MARK, [self._context, self._entry.args[-2]])
 
     def _call(self, name: str, arguments: Sequence[SSAValue]) -> None:
+        self._called.add(name)
         self._add(llvm.CallOp(name, *arguments))
 
     # -- buffers
@@ -824,6 +847,7 @@ class _Conversion:
         operands: Sequence[SSAValue],
         types: Sequence[Attribute],
         make: Callable[[], Operation],
+        successors: Sequence[Block] = (),
     ) -> Operation:
         """An op of a class and with properties that `kind` says: made with those of the first, as constructors take
         long."""
@@ -832,7 +856,9 @@ class _Conversion:
             first = make()
             self._properties[kind] = first.properties
             return first
-        return kind[0].create(operands=operands, result_types=types, properties=properties)
+        return kind[0].create(
+            operands=operands, result_types=types, properties=properties, successors=successors
+        )
 
     @contextmanager
     def _dominated(self) -> Generator[None]:
