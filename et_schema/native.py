@@ -132,7 +132,10 @@ class NativeConstant:
 
 @table
 class NativeKernel:
-    """A call of a function of the object: its name, and the identifier that the debug map has for what it computes."""
+    """A call of a kernel: its name by what it computes, and the identifier that the debug map has for that.
+
+    Kernels of several names may be one function of the object.
+    """
 
     name: str = ""
     identifier: UInt32 = 0

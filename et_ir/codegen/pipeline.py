@@ -101,7 +101,7 @@ class Compiled:
     cpu_flags: dict[str, tuple[str, ...]]
     """Of each instruction set: the features that a processor must have to run the code."""
     calls: dict[str, list[tuple[str, int]]]
-    """Of each instruction set: the functions that are called in turn, and the numbers of the kernels they compute."""
+    """Of each instruction set: the kernels that are called in turn, by name and number; several may be one function."""
     memory: Memory
     messages: list[str]
     """What the code reports, by number."""
@@ -175,8 +175,8 @@ def compile_partition(
     memory = Memory(arena, host.constants, host.derived_sizes, loops[instruction_sets[0]].values)
     calls: dict[str, list[tuple[str, int]]] = {}
     for name, made in loops.items():
-        merged = merge_kernels(made.module)
-        calls[name] = [(merged.get(kernel, kernel), number) for kernel, number in made.calls]
+        merge_kernels(made.module)
+        calls[name] = made.calls
     with ThreadPoolExecutor(1) as executor:
         objects = _compiled(context, loops, mark(memory), executor)
     flags = {name: _target(name, made).cpu_flags for name, made in loops.items()}

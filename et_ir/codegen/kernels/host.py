@@ -116,7 +116,9 @@ class Host:
         self.messages: list[str] = []
         """What reports of the code mean, by number."""
         self.called: list[str] = []
-        """Names of the kernels, in the order of the calls."""
+        """Names of the kernels by what they compute, in the order of the calls: those of the functions that are called,
+        unless kernels of another name have the same code.
+        """
         self.multiplies_bytes = False
         """Whether kernels have products of bytes, which some processors have an instruction for."""
         self._packed = packed
@@ -132,6 +134,7 @@ class Host:
         self._kernels: dict[Hashable, str] = {}
         self._by_key: dict[Hashable, str] = {}
         self._names: dict[str, int] = {}
+        self._labels: dict[tuple[str, str], str] = {}
         self._known = known
         self._ranges = ranges
         self._words: dict[str, SSAValue] = {}
@@ -263,7 +266,7 @@ class Host:
     ) -> None:
         """Call a kernel, which is built unless there is one with the same code; `key` as for `LoopBuilder.call`."""
         symbol = self._kernel(name, [operand.type for operand in operands], build, key)
-        self.called.append(symbol)
+        self.called.append(self._label(name, symbol))
         self._b.add_op(CallOp(symbol, [self._cast(self._b, operand) for operand in operands], []))
 
     def derived(
@@ -310,14 +313,24 @@ class Host:
         builder.add_op(ReturnOp())
         code = code_of(block)
         if code not in self._kernels:
-            number = self._names.get(name, 0)
-            self._names[name] = number + 1
-            symbol = f"{name}_{number}"
+            symbol = self._new_name(name)
+            self._labels[name, symbol] = symbol
             type = FunctionType.from_lists(block.arg_types, [])
             function = FuncOp(symbol, type, Region(block), visibility=StringAttr("private"))
             self.module.body.block.add_op(function)
             self._kernels[code] = symbol
         return self._kernels[code]
+
+    def _new_name(self, name: str) -> str:
+        number = self._names.get(name, 0)
+        self._names[name] = number + 1
+        return f"{name}_{number}"
+
+    def _label(self, name: str, symbol: str) -> str:
+        """A function as kernels of a name call it, which may be built for those of another name."""
+        if (name, symbol) not in self._labels:
+            self._labels[name, symbol] = self._new_name(name)
+        return self._labels[name, symbol]
 
     def _cast(self, b: LoopBuilder, operand: Operand | Number) -> SSAValue:
         """The value with the type of a kernel's argument."""

@@ -55,8 +55,8 @@ class MergeKernelsPass(ModulePass):
         merge_kernels(op)
 
 
-def merge_kernels(module: ModuleOp) -> dict[str, str]:
-    """As the pass; returns the name of the function that each merged one has become."""
+def merge_kernels(module: ModuleOp) -> None:
+    """As the pass."""
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
     calls: dict[str, list[CallOp]] = {function.sym_name.data: [] for function in functions}
     callees: dict[str, list[str]] = {}
@@ -65,7 +65,6 @@ def merge_kernels(module: ModuleOp) -> dict[str, str]:
         callees[function.sym_name.data] = [call.callee.string_value() for call in inner]
         for call in inner:
             calls.setdefault(call.callee.string_value(), []).append(call)
-    renamed: dict[str, str] = {}
     constants = _Constants()
     private = {function.sym_name.data: function for function in functions if _is_private(function)}
     # Those that are called come first: what they take more is more constants of their callers.
@@ -77,9 +76,6 @@ def merge_kernels(module: ModuleOp) -> dict[str, str]:
                 alike.setdefault(outline.code, []).append(outline)
         for outlines in (some for every in alike.values() for some in _mergeable(every)):
             _merge(outlines, calls, constants)
-            first, *others = (one.function.sym_name.data for one in outlines)
-            renamed.update(dict.fromkeys(others, first))
-    return renamed
 
 
 def _is_private(function: FuncOp) -> bool:

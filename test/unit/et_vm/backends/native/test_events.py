@@ -93,3 +93,27 @@ def test_places_in_the_program() -> None:
     (known,) = manager.delegate_map["forward"].values()
     assert [one.name for one in tracer.delegates] == ["product_0", "sum_0"]
     assert [one.identifier for one in tracer.delegates] == list(known["delegate_map"]) == [0, 1]
+
+
+def test_kernels_of_the_same_code() -> None:
+    """Each call is named by what it computes, even where one function of the object computes several."""
+
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            left, right = torch.split(x, [2, 4], 1)
+            return (
+                torch.cat([x, y], 1),
+                left.clone(),
+                right.clone(),
+                torch.cat([y, z, y], 1),
+                z[:, 1:3].clone(),
+            )
+
+    inputs = torch.randn(4, 6), torch.randn(4, 2), torch.randn(4, 5)
+    edge = to_edge_transform_and_lower(torch.export.export(Net(), inputs), partitioner=NativePartitioner())
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    tracer = RecordingTracer()
+    loaded = Runtime().load_program(file, allow_native=True, tracer=tracer)
+    loaded.load_method("forward").execute([one.numpy() for one in inputs])
+    found = [one.name.rpartition("_")[0] for one in tracer.delegates]
+    assert found == ["split", "split", "cat", "cat", "cat", "cat", "cat", "slice"]
