@@ -46,6 +46,7 @@ KEPT: Final = (
     "linear",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "roll",
     "silu",
 )
 """Operators that there is one kernel for, and that would else be decomposed."""
@@ -142,8 +143,11 @@ class KernelSupport(OperatorSupport):
 def is_kept(op: Operation) -> bool:
     """Whether there is one kernel for an operator of `KEPT`.
 
-    A linear layer needs a constant matrix; pools make no indices.
+    A linear layer needs a constant matrix; pools make no indices. Where sizes are fixed, `roll` becomes parts that are
+    concatenated, which are copied by whole rows.
     """
+    if op.name == "aten.roll":
+        return not tensor_type(op.operands[0]).has_static_shape()
     if op.name.startswith("aten.adaptive_max_pool"):
         return not op.results[1].uses
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):

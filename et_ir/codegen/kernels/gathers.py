@@ -224,27 +224,33 @@ def _flip(op: SchemaOp) -> _Rows:
 
 
 def _roll(op: SchemaOp) -> _Rows:
-    shape: Sequence[int] = tensor_type(op.operands[0]).get_shape()
+    shape = shape_of(op.operands[0])
     dims = [int(dim) % len(shape) for dim in op.arg("dims")]
     if not dims:
         # Of all elements in order.
-        shape, dims = [prod(shape)], [0]
+        shape, dims = (product(shape),), [0]
     shifts: dict[int, int] = {}
     for dim, shift in zip(dims, op.arg("shifts"), strict=True):
         shifts[dim] = shifts.get(dim, 0) + int(shift)
 
     def move(code: _Code, dim: int, index: Index) -> Index:
-        return code.b.remainder(code.b.add(index, -shifts[dim] % shape[dim]), shape[dim])
+        size, shift = code.size(shape[dim]), -shifts[dim]
+        distance = code.b.remainder(abs(shift), size)
+        moved = code.b.add(index, distance if shift >= 0 else code.b.sub(size, distance))
+        return code.b.remainder(moved, size)
 
     return _mapped(shape, shape, dims, move)
 
 
 def _repeat(op: SchemaOp) -> _Rows:
-    result = tensor_type(op.results[0]).get_shape()
-    source = tensor_type(op.operands[0]).get_shape()
-    padded = [1] * (len(result) - len(source)) + list(source)
-    moved = [dim for dim, size in enumerate(result) if size != padded[dim]]
-    return _mapped(result, padded, moved, lambda code, dim, index: code.b.remainder(index, padded[dim]))
+    result, source = shape_of(op.results[0]), shape_of(op.operands[0])
+    padded: list[Size] = [1] * (len(result) - len(source)) + list(source)
+    moved = [dim for dim, times in enumerate(op.arg("repeats")) if int(times) != 1]
+
+    def move(code: _Code, dim: int, index: Index) -> Index:
+        return code.b.remainder(index, code.size(padded[dim]))
+
+    return _mapped(result, padded, moved, move)
 
 
 def _strided(op: SchemaOp) -> _Rows:
@@ -256,15 +262,18 @@ def _strided(op: SchemaOp) -> _Rows:
 
 
 def _diagonal(op: SchemaOp) -> _Rows:
-    shape = tensor_type(op.operands[0]).get_shape()
+    shape = shape_of(op.operands[0])
     one, other = (int(op.arg(name)) % len(shape) for name in ("dim1", "dim2"))
     offset = int(op.arg("offset"))
-    strides = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    kept = [strides[dim] for dim in range(len(shape)) if dim not in (one, other)]
-    start = offset * strides[other] if offset >= 0 else -offset * strides[one]
-    steps = [*kept, strides[one] + strides[other]]
-    sizes = tensor_type(op.results[0]).get_shape()
-    return _Rows(sizes, 1, prod(shape), lambda code, at: _sum_of(code.b, at, steps, start))
+    first = {one: max(-offset, 0), other: max(offset, 0)}
+
+    def place(code: _Code, at: Sequence[Index]) -> Index:
+        *outer, number = at
+        rest = iter(outer)
+        there = [code.b.add(number, first[dim]) if dim in first else next(rest) for dim in range(len(shape))]
+        return code.flat(there, shape)
+
+    return _Rows(shape_of(op.results[0]), 1, product(shape), place)
 
 
 def _sum_of(b: LoopBuilder, at: Sequence[Index], strides: Sequence[int], start: int) -> Index:
@@ -282,19 +291,24 @@ def _is_inside(op: SchemaOp) -> bool:
     return min(strides, default=0) >= 0 <= first and last < prod(tensor_type(op.operands[0]).get_shape())
 
 
-def _start(op: SchemaOp, size: int) -> int:
+def _start(code: _Code, op: SchemaOp, size: Size) -> Index:
+    """The first place of a slice. Of one that starts past the end there are no elements."""
     start = 0 if op.arg("start") is None else int(op.arg("start"))
-    return min(max(start + size if start < 0 else start, 0), size)
+    return start if start >= 0 else code.b.max(code.b.sub(code.size(size), -start), 0)
 
 
 def _slice(op: SchemaOp) -> _Rows:
     """Elements of a dimension, with steps between them: of the source, or for `slice_scatter` of the result."""
     scatters = operator_name(op) == "slice_scatter"
-    source = tensor_type(op.operands[0]).get_shape()
-    part = tensor_type(op.arg("src") if scatters else op.results[0]).get_shape()
+    source = shape_of(op.operands[0])
+    part = shape_of(op.arg("src") if scatters else op.results[0])
     only = int(op.arg("dim")) % len(source)
-    start, step = _start(op, source[only]), int(op.arg("step"))
-    return _mapped(part, source, [only], lambda code, _, index: code.b.add(code.b.mul(index, step), start))
+    step = int(op.arg("step"))
+
+    def move(code: _Code, dim: int, index: Index) -> Index:
+        return code.b.add(code.b.mul(index, step), _start(code, op, source[dim]))
+
+    return _mapped(part, source, [only], move)
 
 
 def _select(op: SchemaOp) -> _Rows:
@@ -333,15 +347,19 @@ SCATTERS: Final[dict[str, Callable[[SchemaOp], _Rows]]] = {
 
 _ANY_SIZE: Final = frozenset(
     {
+        "diagonal_copy",
         "embedding",
         "flip",
         "gather",
         "index.Tensor",
         "index_put",
         "index_select",
+        "repeat",
+        "roll",
         "scatter.src",
         "scatter.value",
         "scatter_add",
+        "slice_copy.Tensor",
     }
 )
 """Operators of `GATHERS` and `SCATTERS` whose sizes may be known at run time only."""
@@ -354,6 +372,7 @@ def is_taken(op: SchemaOp) -> bool:
         "start",
         "end",
         "step",
+        "repeats",
         "shifts",
         "size",
         "stride",
