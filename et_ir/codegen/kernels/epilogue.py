@@ -77,7 +77,7 @@ class Epilogue:
         """What the code of the epilogue depends on, besides its buffers; None where the tail stands for other ops."""
         if self.absorbed:
             return None
-        given = [*self.kernel.body.block.args, *self.anchor.results]
+        given: list[SSAValue] = [*self.kernel.body.block.args, *self.anchor.results]
         last = self.kernel.body.block.last_op
         assert last is not None
         tail = tuple(given.index(value) for value in self.tail_operands)
