@@ -5,11 +5,10 @@ Structured loops become blocks and branches, buffers become pointers, and places
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final
 
 from xdsl.context import Context
 from xdsl.dialects import arith, llvm, math, memref, scf, vector
@@ -23,7 +22,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     VectorType,
     f32,
-    i1,
     i32,
     i64,
 )
@@ -34,9 +32,11 @@ from xdsl.passes import ModulePass
 
 from et_ir.codegen.elements import nbytes
 from et_ir.codegen.kernels.host import PREPARATION
+from et_ir.codegen.llvm_builder import Binary, Index, Kind, LlvmBuilder, type_suffix
+from et_ir.codegen.llvm_vectors import NEON_LANES, dot_product, saturated, splat
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
-from et_ir.dialects.native.types import float_splat, integer_splat, memref_type, vector_type
+from et_ir.dialects.native.types import memref_type, vector_type
 from et_schema.native import ENTRY, PREPARE
 
 __all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
@@ -46,9 +46,6 @@ BARRIER: Final = "native_barrier"
 MARK: Final = "native_mark"
 """The function that is called at the start of an entry point and after each of its calls, with the context and the
 number of the thread: it notes the time where somebody asks for times."""
-
-NEON_LANES: Final = 4
-"""Elements of 32 bits in a vector of AArch64, which has an instruction for saturating conversion."""
 
 REPORT: Final = "native_report"
 """The function that a report calls, with the context of the call and the number of the message."""
@@ -95,7 +92,7 @@ class ConvertToLlvmPass(ModulePass):
         for function in functions:
             if function.sym_visibility is None and not self.freestanding:
                 _check_entry(function)
-        properties: dict[_Kind, dict[str, Attribute]] = {}
+        properties: dict[Kind, dict[str, Attribute]] = {}
         called: set[str] = set()
         for function in functions:
             made = _Conversion(self, properties, called).function(function)
@@ -170,34 +167,20 @@ def empty_function(name: str) -> llvm.FuncOp:
     return llvm.FuncOp(name, llvm.LLVMFunctionType([]), linkage=linkage, body=Region(block))
 
 
-_Index: TypeAlias = int | SSAValue
-
-
 @dataclass(frozen=True)
 class _Buffer:
     """A buffer: the address of its first element, its sizes, and the distances of neighbors in each dimension."""
 
     pointer: SSAValue
-    sizes: Sequence[_Index]
-    strides: Sequence[_Index]
+    sizes: Sequence[Index]
+    strides: Sequence[Index]
     element: Attribute
 
-
-_Kind: TypeAlias = tuple[type[Operation], *tuple[Any, ...]]
-"""The class of an op, and what its properties depend on."""
-
-_Binary: TypeAlias = (
-    type[llvm.ArithmeticBinOperation]
-    | type[llvm.ArithmeticBinOpOverflow]
-    | type[llvm.ArithmeticBinOpExact]
-    | type[llvm.ArithmeticBinOpDisjoint]
-    | type[llvm.AbstractFloatArithOp]
-)
 
 _PREDICATES: Final = tuple(flag.value for flag in llvm.ICmpPredicateFlag)
 """Predicates of `arith.cmpi`, by its numbers, which are those of `llvm.icmp`."""
 
-_BINARY: Final[dict[type[Operation], _Binary]] = {
+_BINARY: Final[dict[type[Operation], Binary]] = {
     arith.AddiOp: llvm.AddOp,
     arith.SubiOp: llvm.SubOp,
     arith.MuliOp: llvm.MulOp,
@@ -272,27 +255,16 @@ class _Conversion:
     """Rebuilds one function."""
 
     def __init__(
-        self, options: ConvertToLlvmPass, properties: dict[_Kind, dict[str, Attribute]], called: set[str]
+        self, options: ConvertToLlvmPass, properties: dict[Kind, dict[str, Attribute]], called: set[str]
     ) -> None:
         """`properties` keeps those of ops that are made, `called` gets the names of functions that are called."""
-        """`properties` are those of the ops that were made before, by what they depend on."""
-        self._index_type = IntegerType(options.index_bits)
+        self._builder = LlvmBuilder(IntegerType(options.index_bits), properties)
+        self._index_type = self._builder.index_type
         self._freestanding = options.freestanding
         self._dual_products = options.dual_products
         self._values: dict[SSAValue, SSAValue] = {}
         self._buffers: dict[SSAValue, _Buffer] = {}
-        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
-        self._numbers: dict[tuple[int, IntegerType], SSAValue] = {}
-        self._region = Region()
-        self._block = self._entry = Block()
-        self._last_entered: Operation | None = None
-        self._at_entry: set[SSAValue] = set()
-        """Values that all places of the function know."""
-        self._undefined: dict[Attribute, SSAValue] = {}
-        self._products: dict[tuple[object, ...], SSAValue] = {}
         self._marks = False
-        self._numbered: dict[tuple[object, ...], SSAValue] = {}
-        self._properties = properties
         self._called = called
 
     def function(self, function: FuncOp) -> llvm.FuncOp:
@@ -306,10 +278,7 @@ class _Conversion:
         types: list[Attribute] = [llvm.LLVMPointerType()]
         for argument in block.args:
             types += self._argument_types(argument.type)
-        self._block = self._entry = Block(arg_types=types)
-        self._region.add_block(self._block)
-        arguments = iter(self._entry.args)
-        self._at_entry.update(self._entry.args)
+        arguments = iter(self._builder.begin(types))
         self._context = next(arguments)
         self._context.name_hint = "context"
         for argument in block.args:
@@ -329,7 +298,7 @@ class _Conversion:
             function.sym_name.data,
             llvm.LLVMFunctionType(types),
             linkage=llvm.LinkageAttr("internal" if private else "external"),
-            body=self._region,
+            body=self._builder.region,
         )
 
     def _ops(self, block: Block) -> None:
@@ -343,13 +312,17 @@ class _Conversion:
             # Sums of a place and a number are made where a value is needed: addresses take them apart.
             if kind is not arith.AddiOp or _added(op) is None:
                 one, other = op.operands
-                self._values[op.results[0]] = self._binary(binary, self._value(one), self._value(other))
+                self._values[op.results[0]] = self._builder.binary(
+                    binary, self._value(one), self._value(other)
+                )
             return
         name = _INTRINSICS.get(kind)
         if name is not None:
             operands = [self._value(value) for value in op.operands]
             type = operands[0].type
-            self._values[op.results[0]] = self._intrinsic(f"{name}.{_suffix(type)}", operands, type)
+            self._values[op.results[0]] = self._builder.intrinsic(
+                f"{name}.{type_suffix(type)}", operands, type
+            )
             return
         convert = _CONVERSIONS.get(kind)
         if convert is None:
@@ -362,7 +335,7 @@ class _Conversion:
     # -- arithmetic
 
     def constant(self, op: arith.ConstantOp) -> None:
-        self._values[op.result] = self._constant(op.value, op.result.type)
+        self._values[op.result] = self._builder.constant(op.value, op.result.type)
 
     def negation(self, op: arith.NegfOp) -> None:
         self._define(op, llvm.FNegOp(self._value(op.operand)))
@@ -370,14 +343,16 @@ class _Conversion:
     def multiply_add(self, op: math.FmaOp | vector.FMAOp) -> None:
         x, y, z = (self._value(value) for value in op.operands)
         if self._freestanding:
-            result = self._intrinsic(f"llvm.fmuladd.{_suffix(x.type)}", [x, y, z], x.type)
+            result = self._builder.intrinsic(f"llvm.fmuladd.{type_suffix(x.type)}", [x, y, z], x.type)
         else:
-            result = self._made(self._like((llvm.FMAOp,), (x, y, z), [x.type], lambda: llvm.FMAOp(x, y, z)))
+            result = self._builder.made(
+                self._builder.like((llvm.FMAOp,), (x, y, z), [x.type], lambda: llvm.FMAOp(x, y, z))
+            )
         self._values[op.results[0]] = result
 
     def integer_comparison(self, op: arith.CmpiOp) -> None:
         flag = _PREDICATES[op.predicate.value.data]
-        self._values[op.result] = self._icmp(flag, self._value(op.lhs), self._value(op.rhs))
+        self._values[op.result] = self._builder.icmp(flag, self._value(op.lhs), self._value(op.rhs))
 
     def choice(self, op: arith.SelectOp) -> None:
         self._define(op, llvm.SelectOp(*map(self._value, op.operands)))
@@ -385,7 +360,7 @@ class _Conversion:
     def comparison(self, op: CompareOp) -> None:
         """The same op of the values here; as `_selection`."""
         predicate, (lhs, rhs) = op.predicate.data, map(self._value, op.operands)
-        made = self._like(
+        made = self._builder.like(
             (CompareOp, predicate), (lhs, rhs), [op.result.type], lambda: CompareOp(predicate, lhs, rhs)
         )
         self._define(op, made)
@@ -393,7 +368,8 @@ class _Conversion:
     def selection(self, op: SelectOp) -> None:
         mask, lhs, rhs = map(self._value, op.operands)
         self._define(
-            op, self._like((SelectOp,), (mask, lhs, rhs), [lhs.type], lambda: SelectOp(mask, lhs, rhs))
+            op,
+            self._builder.like((SelectOp,), (mask, lhs, rhs), [lhs.type], lambda: SelectOp(mask, lhs, rhs)),
         )
 
     def index_cast(self, op: arith.IndexCastOp) -> None:
@@ -402,7 +378,7 @@ class _Conversion:
         type = self._index_type if isinstance(op.result.type, IndexType) else op.result.type
         if value.type != type:
             kind = llvm.SExtOp if nbytes(value.type) < nbytes(type) else llvm.TruncOp
-            value = self._made(kind(value, type))
+            value = self._builder.made(kind(value, type))
         self._values[op.result] = value
 
     def cast(self, op: arith.SIToFPOp | arith.ExtSIOp | arith.ExtFOp | arith.TruncFOp) -> None:
@@ -417,13 +393,15 @@ class _Conversion:
             self._define(op, ConvertOp(kind, source, result.element_type))
         # Saturating: LLVM says nothing of what is out of range for its instruction.
         elif result.element_type == i32 and result.get_shape()[0] > NEON_LANES:
-            self._values[op.result] = self._saturated(source, result)
+            self._values[op.result] = saturated(self._builder, source, result)
         else:
-            name = f"llvm.fptosi.sat.{_suffix(result)}.{_suffix(source.type)}"
-            self._values[op.result] = self._intrinsic(name, [source], result)
+            name = f"llvm.fptosi.sat.{type_suffix(result)}.{type_suffix(source.type)}"
+            self._values[op.result] = self._builder.intrinsic(name, [source], result)
 
     def dot_product(self, op: DotOp) -> None:
-        self._values[op.result] = self._dot(*map(self._value, op.operands))
+        self._values[op.result] = dot_product(
+            self._builder, *map(self._value, op.operands), dual=self._dual_products
+        )
 
     # -- memory
 
@@ -431,7 +409,7 @@ class _Conversion:
         """What a buffer holds from a place on."""
         base, *indices = op.operands
         type, address, alignment = op.results[0].type, self._address(base, indices), _alignment(base)
-        made = self._like(
+        made = self._builder.like(
             (llvm.LoadOp, alignment),
             (address,),
             [type],
@@ -442,42 +420,42 @@ class _Conversion:
     def store(self, op: memref.StoreOp | vector.StoreOp) -> None:
         stored, base, *indices = op.operands
         value, address, alignment = self._value(stored), self._address(base, indices), _alignment(base)
-        made = self._like(
+        made = self._builder.like(
             (llvm.StoreOp, alignment),
             (value, address),
             (),
             lambda: llvm.StoreOp(value, address, alignment=alignment),
         )
-        self._add(made)
+        self._builder.add(made)
 
     def masked_load(self, op: vector.MaskedLoadOp) -> None:
         address = self._address(op.base, op.indices)
-        alignment = self._number_of(_alignment(op.base), i32)
+        alignment = self._builder.number_of(_alignment(op.base), i32)
         arguments = [address, alignment, self._value(op.mask), self._value(op.pass_thru)]
-        name = f"llvm.masked.load.{_suffix(op.result.type)}.p0"
-        self._values[op.result] = self._intrinsic(name, arguments, op.result.type)
+        name = f"llvm.masked.load.{type_suffix(op.result.type)}.p0"
+        self._values[op.result] = self._builder.intrinsic(name, arguments, op.result.type)
 
     def masked_store(self, op: vector.MaskedStoreOp) -> None:
         address, alignment = self._address(op.base, op.indices), _alignment(op.base)
         mask, value = self._value(op.mask), self._value(op.value_to_store)
-        made = self._like(
+        made = self._builder.like(
             (llvm.MaskedStoreOp, alignment),
             (value, address, mask),
             (),
             lambda: llvm.MaskedStoreOp(value, address, mask, alignment=alignment),
         )
-        self._add(made)
+        self._builder.add(made)
 
     def prefetch(self, op: PrefetchOp) -> None:
         if self._freestanding:
             return
         # For reading, into the second cache, of data.
-        hints = [self._number_of(number, i32) for number in (0, 2, 1)]
+        hints = [self._builder.number_of(number, i32) for number in (0, 2, 1)]
         address = self._address(op.base, op.indices)
-        self._add(llvm.CallIntrinsicOp("llvm.prefetch.p0", [address, *hints], []))
+        self._builder.add(llvm.CallIntrinsicOp("llvm.prefetch.p0", [address, *hints], []))
 
     def size(self, op: memref.DimOp) -> None:
-        self._values[op.result] = self._index(self._dim(op))
+        self._values[op.result] = self._builder.index(self._dim(op))
 
     def shuffle(self, op: vector.ShuffleOp) -> None:
         places = DenseArrayBase.from_list(i32, list(op.mask.get_values()))
@@ -487,10 +465,10 @@ class _Conversion:
     # -- calls
 
     def barrier(self, op: BarrierOp) -> None:
-        self._call(BARRIER, [self._context, self._entry.args[-1]])
+        self._call(BARRIER, [self._context, self._builder.entry.args[-1]])
 
     def report(self, op: ReportOp) -> None:
-        self._call(REPORT, [self._context, self._number_of(op.number.value.data, self._index_type)])
+        self._call(REPORT, [self._context, self._builder.number_of(op.number.value.data, self._index_type)])
 
     def call(self, op: CallOp) -> None:
         arguments: list[SSAValue] = [self._context]
@@ -500,7 +478,7 @@ class _Conversion:
         self._mark()
 
     def end(self, op: ReturnOp) -> None:
-        self._add(llvm.ReturnOp())
+        self._builder.add(llvm.ReturnOp())
 
     # -- control flow
 
@@ -510,21 +488,21 @@ class _Conversion:
         carried = [self._value(value) for value in op.iter_args]
         types = [value.type for value in carried]
         body, after = Block(arg_types=[self._index_type, *types]), Block(arg_types=types)
-        some = self._icmp("slt", lower, upper)
+        some = self._builder.icmp("slt", lower, upper)
         self._branch(some, body, [lower, *carried], after, carried)
         self._values.update(zip(op.body.block.args, body.args, strict=True))
-        self._continue(body)
+        self._builder.continue_in(body)
         last = op.body.block.last_op
         assert isinstance(last, scf.YieldOp)
-        with self._dominated():
+        with self._builder.dominated():
             for inner in op.body.block.ops:
                 if inner is not last:
                     self._op(inner)
             yielded = [self._value(value) for value in last.operands]
-            following = self._binary(llvm.AddOp, body.args[0], step)
-            again = self._icmp("slt", following, upper)
+            following = self._builder.binary(llvm.AddOp, body.args[0], step)
+            again = self._builder.icmp("slt", following, upper)
             self._branch(again, body, [following, *yielded], after, yielded)
-        self._continue(after)
+        self._builder.continue_in(after)
         self._values.update(zip(op.results, after.args, strict=True))
 
     def branch(self, op: scf.IfOp) -> None:
@@ -534,15 +512,15 @@ class _Conversion:
         for region, block in zip((op.true_region, op.false_region), branches, strict=True):
             if block is after:
                 continue
-            self._continue(block)
+            self._builder.continue_in(block)
             last = region.block.last_op
             assert isinstance(last, scf.YieldOp)
-            with self._dominated():
+            with self._builder.dominated():
                 for inner in region.block.ops:
                     if inner is not last:
                         self._op(inner)
-            self._add(llvm.BrOp(after, *map(self._value, last.operands)))
-        self._continue(after)
+            self._builder.add(llvm.BrOp(after, *map(self._value, last.operands)))
+        self._builder.continue_in(after)
         self._values.update(zip(op.results, after.args, strict=True))
 
     def _branch(
@@ -554,27 +532,23 @@ class _Conversion:
         other_values: Sequence[SSAValue],
     ) -> None:
         """Go to one of two blocks."""
-        made = self._like(
+        made = self._builder.like(
             (llvm.CondBrOp, len(then_values), len(other_values)),
             [condition, *then_values, *other_values],
             [],
             lambda: llvm.CondBrOp(condition, then, then_values, otherwise, other_values),
             [then, otherwise],
         )
-        self._add(made)
-
-    def _continue(self, block: Block) -> None:
-        self._region.add_block(block)
-        self._block = block
+        self._builder.add(made)
 
     def _mark(self) -> None:
         """Note the time, in the function of a partition."""
         if self._marks:
-            self._call(MARK, [self._context, self._entry.args[-2]])
+            self._call(MARK, [self._context, self._builder.entry.args[-2]])
 
     def _call(self, name: str, arguments: Sequence[SSAValue]) -> None:
         self._called.add(name)
-        self._add(llvm.CallOp(name, *arguments))
+        self._builder.add(llvm.CallOp(name, *arguments))
 
     # -- buffers
 
@@ -584,7 +558,7 @@ class _Conversion:
             return [self._value(value)]
         buffer = self._buffers[value]
         dynamic = [
-            self._index(size)
+            self._builder.index(size)
             for size, known in zip(buffer.sizes, memref_type(value).get_shape(), strict=True)
             if known < 0
         ]
@@ -594,9 +568,9 @@ class _Conversion:
         """A buffer on the stack; aligned as vectors are."""
         type = memref_type(op.memref)
         sizes = type.get_shape()
-        count = self._number_of(prod(sizes), self._index_type)
+        count = self._builder.number_of(prod(sizes), self._index_type)
         alignment = 8 if self._freestanding else 64
-        made = self._made(llvm.AllocaOp(count, type.element_type, alignment=alignment))
+        made = self._builder.made(llvm.AllocaOp(count, type.element_type, alignment=alignment))
         self._buffers[op.memref] = self._buffer(made, sizes, type.element_type)
 
     def _argument_types(self, type: Attribute) -> list[Attribute]:
@@ -604,7 +578,7 @@ class _Conversion:
             return [llvm.LLVMPointerType(), *(self._index_type for size in type.get_shape() if size < 0)]
         return [self._index_type if isinstance(type, IndexType) else type]
 
-    def _dim(self, op: memref.DimOp) -> _Index:
+    def _dim(self, op: memref.DimOp) -> Index:
         owner = op.index.owner
         if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, IntegerAttr):
             raise PassReport(
@@ -619,7 +593,7 @@ class _Conversion:
         source = self._buffers[op.operands[0]]
         pointer = source.pointer
         if isinstance(op, memref.CastOp):
-            sizes: Sequence[_Index] = source.sizes
+            sizes: Sequence[Index] = source.sizes
         else:
             given = iter(op.sizes)
             sizes = [size if size >= 0 else self._value(next(given)) for size in type.get_shape()]
@@ -628,15 +602,15 @@ class _Conversion:
             else:
                 (offset,) = op.static_offsets.get_values()
                 dynamic = list(op.offsets)
-                place: _Index = self._value(dynamic[0]) if dynamic else offset
+                place: Index = self._value(dynamic[0]) if dynamic else offset
                 pointer = self._offset(pointer, place, source.element)
         known = [size if size >= 0 else other for size, other in zip(type.get_shape(), sizes, strict=True)]
         self._buffers[op.results[0]] = self._buffer(pointer, known, type.element_type)
 
-    def _buffer(self, pointer: SSAValue, sizes: Sequence[_Index], element: Attribute) -> _Buffer:
-        strides: list[_Index] = [1]
+    def _buffer(self, pointer: SSAValue, sizes: Sequence[Index], element: Attribute) -> _Buffer:
+        strides: list[Index] = [1]
         for size in reversed(sizes[1:]):
-            strides.insert(0, self._times(strides[0], size))
+            strides.insert(0, self._builder.times(strides[0], size))
         return _Buffer(pointer, sizes, strides[: len(sizes)], element)
 
     def _address(self, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
@@ -646,28 +620,28 @@ class _Conversion:
         those of one row all but the last.
         """
         buffer = self._buffers[base]
-        place: _Index = 0
-        further: list[_Index] = []
+        place: Index = 0
+        further: list[Index] = []
         for index, stride in zip(indices, buffer.strides, strict=True):
             start, more = _parts(index)
             if start is not None:
-                place = self._plus(place, self._times(self._value(start), stride))
+                place = self._builder.plus(place, self._builder.times(self._value(start), stride))
             if more:
-                further.append(self._times(more, stride))
+                further.append(self._builder.times(more, stride))
         address = self._offset(buffer.pointer, place, buffer.element)
         for distance in further:
             address = self._offset(address, distance, buffer.element)
         return address
 
-    def _offset(self, pointer: SSAValue, place: _Index, element: Attribute) -> SSAValue:
+    def _offset(self, pointer: SSAValue, place: Index, element: Attribute) -> SSAValue:
         if place == 0:
             return pointer
         constant = place if isinstance(place, int) else llvm.GEP_USE_SSA_VAL
         dynamic = [] if isinstance(place, int) else [place]
-        kind: _Kind = (llvm.GEPOp, element, constant)
-        return self._once(
+        kind: Kind = (llvm.GEPOp, element, constant)
+        return self._builder.once(
             (*kind, pointer, *dynamic),
-            lambda: self._like(
+            lambda: self._builder.like(
                 kind,
                 [pointer, *dynamic],
                 [pointer.type],
@@ -681,35 +655,19 @@ class _Conversion:
         """Lanes whose number is below the count, as LLVM's `get.active.lane.mask` says."""
         type = vector_type(op.mask_vector)
         index = self._index_type
-        zero = self._number_of(0, index)
+        zero = self._builder.number_of(0, index)
         # A count below zero sets no lane; the intrinsic takes numbers without a sign.
         size = self._value(op.mask_dim_sizes[0])
-        count = self._intrinsic(f"llvm.smax.{_suffix(index)}", [size, zero], index)
-        name = f"llvm.get.active.lane.mask.{_suffix(type)}.{_suffix(index)}"
-        self._values[op.mask_vector] = self._intrinsic(name, [zero, count], type)
+        count = self._builder.intrinsic(f"llvm.smax.{type_suffix(index)}", [size, zero], index)
+        name = f"llvm.get.active.lane.mask.{type_suffix(type)}.{type_suffix(index)}"
+        self._values[op.mask_vector] = self._builder.intrinsic(name, [zero, count], type)
 
     def broadcast(self, op: vector.BroadcastOp) -> None:
         type, source = vector_type(op.vector), self._value(op.source)
         if isinstance(source.type, VectorType):
             self._values[op.vector] = source
-            return
-
-        def splat() -> Operation:
-            if type not in self._undefined:
-                self._undefined[type] = self._enter(llvm.UndefOp(type))
-            parts = self._undefined[type], source, self._number_of(0, i64)
-            inserted = self._like(
-                (llvm.InsertElementOp,), parts, [type], lambda: llvm.InsertElementOp(*parts)
-            )
-            first, lanes = self._made(inserted), type.get_shape()[0]
-
-            def shuffle() -> Operation:
-                zeros = DenseArrayBase.from_list(i32, [0] * lanes)
-                return llvm.ShuffleVectorOp(first, first, zeros, type)
-
-            return self._like((llvm.ShuffleVectorOp, lanes), (first, first), [type], shuffle)
-
-        self._values[op.vector] = self._once((vector.BroadcastOp, type, source), splat)
+        else:
+            self._values[op.vector] = splat(self._builder, source, type)
 
     def reduction(self, op: vector.ReductionOp) -> None:
         parts, kind = self._value(op.vector), op.kind.data
@@ -722,209 +680,14 @@ class _Conversion:
         name = _INTEGER_REDUCTIONS.get(kind) if integers else None
         name = name or _REDUCTIONS.get(kind)
         if name is not None:
-            self._values[op.dest] = self._intrinsic(f"{name}.{_suffix(parts.type)}", [parts], op.dest.type)
+            self._values[op.dest] = self._builder.intrinsic(
+                f"{name}.{type_suffix(parts.type)}", [parts], op.dest.type
+            )
             return
         reduce, neutral = _SUMS[kind]
-        start = self._constant(FloatAttr(neutral, f32), f32)
+        start = self._builder.constant(FloatAttr(neutral, f32), f32)
         # In a tree: the order of elements would be one addition after the other.
         self._define(op, reduce(start, parts, llvm.FastMathAttr([FastMathFlag.REASSOC])))
-
-    def _saturated(self, source: SSAValue, type: VectorType[Attribute]) -> SSAValue:
-        """Floats as i32: the nearest there is where they are out of range, 0 for NaN.
-
-        LLVM's intrinsic becomes code for one element after the other on x86.
-        """
-        floats = vector_type(source)
-        zero = self._constant(float_splat(floats, 0.0), floats)
-        limit = self._constant(float_splat(floats, 2.0**31), floats)
-        least = self._constant(float_splat(floats, -(2.0**31)), floats)
-        above = self._made(CompareOp("oge", source, limit))
-        below = self._made(CompareOp("olt", source, least))
-        inside = self._made(SelectOp(self._made(CompareOp("olt", source, limit)), source, zero))
-        made = self._made(ConvertOp("fptosi", self._made(SelectOp(below, zero, inside)), i32))
-        for mask, number in ((above, 2**31 - 1), (below, -(2**31))):
-            made = self._made(SelectOp(mask, self._constant(integer_splat(type, number), type), made))
-        return made
-
-    def _dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
-        """Sums of products of bytes: by one instruction of AVX-512, pairs with AVX2, one by one elsewhere.
-
-        The instruction of AVX2 that multiplies bytes saturates sums of two: bytes are widened first.
-        """
-        (lanes,) = vector_type(x).get_shape()
-        if lanes == 16:
-            bytes = VectorType(IntegerType(8), [64])
-            parts = [acc, self._bits_as(x, bytes), self._bits_as(w, bytes)]
-            return self._made(llvm.CallIntrinsicOp("llvm.x86.avx512.vpdpbusd.512", parts, [x.type]))
-        if lanes == 8:
-            pairs = VectorType(IntegerType(16), [16])
-            eight = self._constant(integer_splat(pairs, 8), pairs)
-            x, w = self._bits_as(x, pairs), self._bits_as(w, pairs)
-            low = self._constant(integer_splat(pairs, 255), pairs)
-            halves = [
-                (self._binary(llvm.AndOp, x, low), self._binary(llvm.ShlOp, w, eight)),
-                (self._binary(llvm.LShrOp, x, eight), w),
-            ]
-            for byte, shifted in halves:
-                factors = [byte, self._binary(llvm.AShrOp, shifted, eight)]
-                made = llvm.CallIntrinsicOp("llvm.x86.avx2.pmadd.wd", factors, [acc.type])
-                acc = self._binary(llvm.AddOp, acc, self._made(made))
-            return acc
-        type = vector_type(x)
-        if self._dual_products and lanes == 1:
-            return self._dual_dot(x, w, acc)
-        for place in range(4):
-            low, top, right = (
-                self._constant(integer_splat(type, number), type) for number in (255, 24, 8 * place)
-            )
-            byte = self._binary(llvm.AndOp, self._binary(llvm.LShrOp, x, right), low)
-            left = self._constant(integer_splat(type, 24 - 8 * place), type)
-            signed = self._binary(llvm.AShrOp, self._binary(llvm.ShlOp, w, left), top)
-            acc = self._binary(llvm.AddOp, acc, self._binary(llvm.MulOp, byte, signed))
-        return acc
-
-    def _dual_dot(self, x: SSAValue, w: SSAValue, acc: SSAValue) -> SSAValue:
-        """Two products at a time: of bytes 0 and 2, then of bytes 1 and 3, extended to 16 bits."""
-        eight = self._number_of(8, i32)
-        one, other, total = (self._bits_as(value, i32) for value in (x, w, acc))
-        for turned in (False, True):
-            factors: list[SSAValue] = []
-            for value, extend in ((one, "llvm.arm.uxtb16"), (other, "llvm.arm.sxtb16")):
-
-                def halves(value: SSAValue = value, extend: str = extend, turned: bool = turned) -> Operation:
-                    if turned:
-                        value = self._made(
-                            llvm.CallIntrinsicOp("llvm.fshr.i32", [value, value, eight], [i32])
-                        )
-                    return llvm.CallIntrinsicOp(extend, [value], [i32])
-
-                # Once for all rows or columns that it is multiplied with.
-                factors.append(self._once((extend, turned, value), halves))
-            total = self._made(llvm.CallIntrinsicOp("llvm.arm.smlad", [*factors, total], [i32]))
-        return self._bits_as(total, acc.type)
-
-    def _bits_as(self, value: SSAValue, type: Attribute) -> SSAValue:
-        return self._once((llvm.BitcastOp, type, value), lambda: llvm.BitcastOp(value, type))
-
-    # -- values
-
-    def _intrinsic(self, name: str, operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
-        """The result of a call of an intrinsic."""
-        made = self._like(
-            (llvm.CallIntrinsicOp, name),
-            operands,
-            [type],
-            lambda: llvm.CallIntrinsicOp(name, operands, [type]),
-        )
-        return self._made(made)
-
-    def _icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        def make() -> Operation:
-            return llvm.ICmpOp(lhs, rhs, IntegerAttr(llvm.ICmpPredicateFlag(predicate).to_int(), i64))
-
-        key = (llvm.ICmpOp, predicate)
-        return self._once((*key, lhs, rhs), lambda: self._like(key, (lhs, rhs), [i1], make))
-
-    def _binary(self, kind: _Binary, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        def make() -> Operation:
-            return self._like((kind,), (lhs, rhs), [lhs.type], lambda: kind(lhs, rhs))
-
-        return self._once((kind, lhs, rhs), make)
-
-    def _once(self, key: tuple[object, ...], make: Callable[[], Operation]) -> SSAValue:
-        """The result of an op without effects: of an equal one that dominates this place, where there is one.
-
-        The key says all of it: what it computes, and of which values.
-        """
-        found = self._numbered.get(key)
-        if found is None:
-            found = self._numbered[key] = self._made(make())
-        return found
-
-    def _like(
-        self,
-        kind: _Kind,
-        operands: Sequence[SSAValue],
-        types: Sequence[Attribute],
-        make: Callable[[], Operation],
-        successors: Sequence[Block] = (),
-    ) -> Operation:
-        """An op of a class and with properties that `kind` says: made with those of the first, as constructors take
-        long."""
-        properties = self._properties.get(kind)
-        if properties is None:
-            first = make()
-            self._properties[kind] = first.properties
-            return first
-        return kind[0].create(
-            operands=operands, result_types=types, properties=properties, successors=successors
-        )
-
-    @contextmanager
-    def _dominated(self) -> Generator[None]:
-        """What is made within is known within only: its blocks do not dominate those after them."""
-        outside, self._numbered = self._numbered, self._numbered.copy()
-        yield
-        self._numbered = outside
-
-    def _plus(self, a: _Index, b: _Index) -> _Index:
-        if isinstance(a, int) and isinstance(b, int):
-            return a + b
-        if a == 0 or b == 0:
-            return b if a == 0 else a
-        return self._binary(llvm.AddOp, self._index(a), self._index(b))
-
-    def _times(self, a: _Index, b: _Index) -> _Index:
-        if isinstance(a, int) and isinstance(b, int):
-            return a * b
-        if a == 0 or b == 0:
-            return 0
-        if a == 1 or b == 1:
-            return b if a == 1 else a
-        one, other = self._index(a), self._index(b)
-        if one not in self._at_entry or other not in self._at_entry:
-            return self._binary(llvm.MulOp, one, other)
-        # Of sizes and numbers: once, as it may be in loops.
-        key = (llvm.MulOp, one, other)
-        found = self._products.get(key)
-        if found is None:
-            made = self._like(key[:1], (one, other), [one.type], lambda: llvm.MulOp(one, other))
-            found = self._products[key] = self._enter(made)
-        return found
-
-    def _index(self, value: _Index) -> SSAValue:
-        return self._number_of(value, self._index_type) if isinstance(value, int) else value
-
-    def _number_of(self, number: int, type: IntegerType) -> SSAValue:
-        found = self._numbers.get((number, type))
-        if found is None:
-            found = self._numbers[number, type] = self._constant(IntegerAttr(number, type), type)
-        return found
-
-    def _constant(self, value: Attribute, type: Attribute) -> SSAValue:
-        """A constant at the entry of the function, once each."""
-        if isinstance(type, IndexType):
-            assert isinstance(value, IntegerAttr)
-            return self._number_of(value.value.data, self._index_type)
-        key = (value, type)
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = self._enter(
-                llvm.ConstantOp.create(result_types=[type], properties={"value": value})
-            )
-        return found
-
-    def _enter(self, op: Operation) -> SSAValue:
-        """The result of an op that is put at the entry of the function, after those before."""
-        if self._last_entered is not None:
-            self._entry.insert_op_after(op, self._last_entered)
-        elif self._entry.first_op is not None:
-            self._entry.insert_op_before(op, self._entry.first_op)
-        else:
-            self._entry.add_op(op)
-        self._last_entered = op
-        self._at_entry.add(op.results[0])
-        return op.results[0]
 
     def _value(self, value: SSAValue) -> SSAValue:
         found = self._values.get(value)
@@ -933,17 +696,12 @@ class _Conversion:
         sum = _added(value.owner)
         assert sum is not None
         start, number = sum
-        return self._binary(llvm.AddOp, self._value(start), self._number_of(number, self._index_type))
-
-    def _add(self, op: Operation) -> None:
-        self._block.add_op(op)
-
-    def _made(self, op: Operation) -> SSAValue:
-        self._block.add_op(op)
-        return op.results[0]
+        return self._builder.binary(
+            llvm.AddOp, self._value(start), self._builder.number_of(number, self._index_type)
+        )
 
     def _define(self, before: Operation, after: Operation) -> None:
-        self._values[before.results[0]] = self._made(after)
+        self._values[before.results[0]] = self._builder.made(after)
 
 
 _CONVERSIONS: Final[dict[type[Operation], Callable[[_Conversion, Any], None]]] = {
@@ -1023,16 +781,3 @@ def _added(op: Operation | Block) -> tuple[SSAValue, int] | None:
 def _alignment(base: SSAValue) -> int:
     """Of the elements of a buffer, in bytes: tensors start at multiples of four at least where elements are longer."""
     return min(nbytes(memref_type(base).element_type), 4)
-
-
-def _suffix(type: Attribute) -> str:
-    """The end of an intrinsic's name: `f32`, `v16f32`, `v8i1`."""
-    if isinstance(type, VectorType):
-        vector = cast("VectorType[Attribute]", type)
-        return f"v{vector.get_shape()[0]}{_suffix(vector.element_type)}"
-    if isinstance(type, IntegerType):
-        type = cast("IntegerType", type)
-        return f"i{type.width.data}"
-    if isinstance(type, IndexType):
-        return "i64"
-    return str(type)
