@@ -206,7 +206,7 @@ def _sees_itself(mask: SSAValue, keys: _Cached) -> bool:
 
 @dataclass(frozen=True)
 class FormCachedAttentionPass(ModulePass):
-    """Form `llama::custom_sdpa` from attention over a cache."""
+    """Form `llama::custom_sdpa` of attention on caches."""
 
     name = "form-cached-attention"
 

@@ -117,7 +117,7 @@ def _states(module: ModuleOp) -> list[_State]:
 
 @dataclass(frozen=True)
 class PermuteStatePass(ModulePass):
-    """Store state in the order of dimensions that it is read in."""
+    """Store state in the order that it is read in."""
 
     name = "permute-state"
 
