@@ -144,17 +144,16 @@ def _pushed(b: LoopBuilder, run: SSAValue, byte: SSAValue) -> SSAValue:
 
 
 def _fill(b: LoopBuilder, y: SSAValue, row: Index, start: int, end: int, value: int) -> None:
-    """Fill bytes of a row from `start` to `end`, which are multiples of four."""
-    if start == end:
-        return
+    """Fill bytes of a row from `start` to `end`: of small code by whole vectors, and what is left with a mask."""
     width = _small_width(end - start) if b.small else WIDTH
     bytes = b.splat(value, vector_of(width, element=i8))
-    with b.for_(start, end, width) as loop:
-        at = [row, loop.index]
-        if b.small:
-            b.store(bytes, y, at)
-        else:
-            b.masked_store(bytes, y, at, b.mask(b.sub(end, loop.index), width))
+    whole = end - (end - start) % width if b.small else start
+    if start < whole:
+        with b.for_(start, whole, width) as loop:
+            b.store(bytes, y, [row, loop.index])
+    if whole < end:
+        with b.for_(whole, end, width) as loop:
+            b.masked_store(bytes, y, [row, loop.index], b.mask(b.sub(end, loop.index), width))
 
 
 def _small_width(count: int) -> int:

@@ -92,6 +92,35 @@ def test_integer_instructions():
     assert "vmacc.v" in compile_program(program, "riscv64gcv", "net").assembly
 
 
+class Bordered(nn.Module):
+    """A depthwise convolution of integers whose bordered image has rows of an odd number of bytes, and a residual."""
+
+    weights: Tensor
+    limits = (-128, 127, torch.int8)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("weights", torch.arange(-13, 14, dtype=torch.int8).reshape(3, 1, 3, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        ops = torch.ops.quantized_decomposed
+        stored = ops.quantize_per_tensor(x, 0.5, 3, *self.limits)
+        real = ops.dequantize_per_tensor(stored, 0.5, 3, *self.limits)
+        weights = ops.dequantize_per_tensor(self.weights, 0.125, 0, -127, 127, torch.int8)
+        made = nn.functional.conv2d(real, weights, padding=1, groups=3)
+        stored = ops.quantize_per_tensor(made, 0.5, 3, *self.limits)
+        return ops.dequantize_per_tensor(stored, 0.5, 3, *self.limits) + real
+
+
+@pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m4", "riscv32imac", "wasm32"])
+def test_borders_of_odd_rows(target: str, tmp_path: Path):
+    """No byte behind the bordered image is written, which has no room to spare: 16 rows of 21 bytes."""
+    x = torch.randn(1, 3, 14, 5, generator=torch.Generator().manual_seed(1)) * 8
+    made = compile_program(torch.export.export(Bordered().eval(), (x,)), target, "net")
+    found = machines.run(target, tmp_path, made, [x.numpy()])
+    np.testing.assert_array_equal(found.outputs[0], Bordered()(x).numpy())
+
+
 class Curves(nn.Module):
     """Elementary functions, a division, a square root and a comparison, in floats."""
 
