@@ -56,14 +56,16 @@ class FoldEmptyTensorsPass(ModulePass):
 
 
 def _replace(block: Block, symbols: Globals) -> bool:
-    """Whether a method, or a region in it, had empty tensors that are used."""
+    """Whether a method, or a region in it, had empty tensors that are used or stored."""
     made: dict[Attribute, str] = {}
+    stores = False
     values: list[SSAValue] = list(block.args)
     for op in block.walk():
         values += op.results
         values += (argument for region in op.regions for one in region.blocks for argument in one.args)
         if isinstance(op, StoreOp) and _is_empty(op.value.type):
             Rewriter.erase_op(op)
+            stores = True
     for value in values:
         if not value.uses or not _is_empty(value.type) or isinstance(value.owner, GetOp):
             continue
@@ -74,7 +76,7 @@ def _replace(block: Block, symbols: Globals) -> bool:
             get.location = use.operation.location
             Rewriter.insert_op(get, InsertPoint.before(use.operation))
             use.operation.operands[use.index] = get.result
-    return bool(made)
+    return stores or bool(made)
 
 
 def _is_empty(type: Attribute) -> bool:

@@ -74,3 +74,19 @@ def test_extremes(target: str, tmp_path: Path):
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_elements(target: str, tmp_path: Path):
     check(Empty(), target, tmp_path, torch.arange(12.0).reshape(4, 3), torch.zeros(5, 0))
+
+
+class EmptyState(nn.Module):
+    """State without elements that nothing but its update uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(0, 3))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        self.seen.copy_(x[4:])
+        return (x + 1,)
+
+
+def test_updates_of_no_elements(tmp_path: Path):
+    check(EmptyState(), "cortex-m4", tmp_path, torch.arange(12.0).reshape(4, 3))
