@@ -147,7 +147,7 @@ def slice_start(op: SchemaOp, size: int) -> int:
 def refuse_integers_of_floats(op: SchemaOp) -> Diagnostic | None:
     """Refusal of a conversion of floats to integers.
 
-    What becomes of floats that an integer type does not hold is undefined in torch, and otherwise elsewhere.
+    What becomes of floats that an integer type cannot hold is undefined in torch, and differs between runtimes.
     """
     source, target = tensor_type(op.operands[0]).element_type, tensor_type(op.result).element_type
     if source == f32 and target not in (f32, i1):

@@ -1,9 +1,8 @@
 """Gather and scatter kernels: places are computed, or read from tensors.
 
-Places of the result are rows of elements that follow each other in the source too: one element at least. Sizes may be
-known at run time only where tensors of indices name the places, and in reversed dimensions. An index that is out of
-range is reported as an invalid argument of the call, and that of element 0 is used in its stead, so that no access is
-outside of a tensor.
+Places of the result are rows of elements that follow each other in the source too: one element at least. Of some
+operators, sizes may be known at run time only. An index that is out of range is reported as an invalid argument of the
+call, and that of element 0 is used in its stead, so that no access is outside of a tensor.
 """
 
 from __future__ import annotations
