@@ -65,6 +65,19 @@ def test_quotients(target: str, tmp_path: Path):
     check(Quotients(), target, tmp_path, dividends, divisors)
 
 
+@pytest.mark.parametrize("target", [*TARGETS, "x86-64"])
+def test_division_by_zero_and_overflow(target: str, tmp_path: Path):
+    """A divisor of 0 is reported, the least number by -1 wraps around: no processor stops. Eager stops at both."""
+    a = torch.tensor([5, -5, -(2**63), -(2**63)])
+    inputs = a, torch.tensor([1, -1, 1, 1])
+    made = compile_program(torch.export.export(Quotients(), inputs), target, "net")
+    found = machines.run(target, tmp_path, made, [a.numpy(), np.array([1, 0, 2, 0])])
+    assert found.status != 0
+    found = machines.run(target, tmp_path, made, [a.numpy(), np.array([-1, -1, -1, 1])])
+    assert found.status == 0
+    assert [one.tolist() for one in found.outputs] == [[-5, 5, -(2**63), -(2**63)], [0] * 4] * 2
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_extremes(target: str, tmp_path: Path):
     some = torch.tensor([0.25, -0.25, 1.5, -1.5, torch.inf, -torch.inf, torch.nan])
