@@ -27,7 +27,7 @@ __all__ = ["FoldEmptyTensorsPass"]
 
 @dataclass(frozen=True)
 class FoldEmptyTensorsPass(ModulePass):
-    """Replace tensors without elements by constants.
+    """Replace tensors without elements by constants, and erase updates of state that has none.
 
     Before:
 

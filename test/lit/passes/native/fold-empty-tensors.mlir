@@ -1,5 +1,7 @@
 // RUN: et-opt -p fold-empty-tensors %s | filecheck %s
 
+program.buffer mutable @nothing : tensor<0x3xf32>
+
 // What is computed of nothing alone is constant.
 // CHECK: program.constant @[[SUM:.*]] : tensor<3xf32> = #program.data<f32, [0.0, 0.0, 0.0]>
 // CHECK-LABEL: func.func @sum
@@ -20,6 +22,15 @@ func.func @sum(%x: tensor<4x3xf32>) -> tensor<3xf32> {
 func.func @product(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x3xf32> {
   %0 = edge.mm %x, %y : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
+}
+
+// State without elements is not updated, and what only the update needs is not computed.
+// CHECK-LABEL: func.func @state
+// CHECK-NEXT: func.return %x
+func.func @state(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %0 = edge.slice_copy.Tensor %x {dim = 0, start = 4} : (tensor<4x3xf32>) -> tensor<0x3xf32>
+  program.store @nothing, %0 : tensor<0x3xf32>
+  func.return %x : tensor<4x3xf32>
 }
 
 // Others stay.
