@@ -16,7 +16,7 @@ from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.rewriting import op_type_rewrite_pattern
 
-__all__ = ["PATTERNS"]
+__all__ = ["PATTERNS", "ProductOverNothing"]
 
 
 def zeros(type: Attribute) -> EdgeOp:
