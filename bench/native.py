@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import (
+    PAUSE,
     environment,
     median_ratio,
     print_table,
@@ -56,8 +57,6 @@ LOAD_GOAL = 10e-3
 SIZE_GOAL = 1.1
 MEMORY_GOAL = 1.0
 LIMIT_GOAL = 0.85
-PAUSE = 0.02
-"""Seconds before a turn: more than the threads of any of the runtimes wait without sleeping."""
 MODELS = (
     "mobilenet_v2",
     "resnet18",

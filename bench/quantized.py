@@ -19,24 +19,34 @@ With `--rows`, products of floats by 4-bit weights, and of bytes as in 8da4w, wi
 at which these threads read memory, measured in turns with them. The goal is 80 %. Programs are loaded by path, as on a
 device: the pages of a mapped file are large, as those of the memory that is read, and those of a `bytes` are not.
 
-Times are the least processor time of an inference, all candidates in turns in one process: of native code, and of our
-file and stock's for XNNPACK on the stock runtime, of a graph that torchao has quantized, static for images and with
-scales computed at run time for BERT; and of onnxruntime's quantization of the model, where `onnxruntime` and `onnx` are
-installed. Goals: native at most 0.9 of the fastest of the others, XNNPACK at most 1.05 of stock's in time and size.
+Times are medians, all candidates in turns in one process, which may use as many processors as it has threads: of native
+code, and of our file and stock's for XNNPACK on the stock runtime, of a graph that torchao has quantized, static for
+images and with scales computed at run time for BERT; and of onnxruntime's quantization of the model, where
+`onnxruntime` and `onnx` are installed. Goals: native at most 0.9 of the fastest of the others, XNNPACK at most 1.05 of stock's in time and size.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
+import statistics
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench.measure import print_table, progress, set_threads, verdict
+from bench.measure import (
+    PAUSE,
+    median_ratio,
+    print_table,
+    progress,
+    set_threads,
+    show_time,
+    take_turns,
+    verdict,
+)
 
 MODELS = ("mobilenet_v2", "resnet18", "vit", "lstm")
 MODES = ("int8", "int8-dynamic", "int8-weights", "8da4w")
@@ -228,7 +238,6 @@ def one_row(counts: Sequence[int], rounds: int) -> list[list[str]]:
     from torch.ao.quantization.fx import _decomposed  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers)
 
     from bench.machine import PART, reads
-    from bench.measure import take_turns
     from bench.subjects import compile_native
     from et_vm.runtime import Runtime
 
@@ -365,12 +374,16 @@ def times_row(name: str, threads: int, rounds: int) -> tuple[list[str], float]:
     }
     if find_spec("onnxruntime") is not None and find_spec("onnx") is not None:
         runs["onnxruntime"] = with_onnxruntime(module, inputs, threads, dynamic=dynamic)
-    least = processor_times(runs, rounds)
-    fastest = min(least[rival] for rival in ("stock", "onnxruntime") if rival in least)
-    ratio = least["native"] / fastest
-    in_time, in_size = least["ours"] / least["stock"], len(ours) / len(theirs)
+    seconds = take_turns(runs, rounds, warmup=2, pause=PAUSE, before=1)
+    ratio = max(
+        median_ratio(seconds["native"], seconds[rival])
+        for rival in ("stock", "onnxruntime")
+        if rival in seconds
+    )
+    in_time, in_size = median_ratio(seconds["ours"], seconds["stock"]), len(ours) / len(theirs)
     shown = [
-        f"{least[label] * 1e3:.2f} ms" if label in least else "none" for label in (*runs, "onnxruntime")[:4]
+        show_time(statistics.median(seconds[label])) if label in seconds else "none"
+        for label in (*runs, "onnxruntime")[:4]
     ]
     return (
         [
@@ -387,19 +400,6 @@ def times_row(name: str, threads: int, rounds: int) -> tuple[list[str], float]:
     )
 
 
-def processor_times(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The least seconds of the processor that each takes in turns, after two turns that do not count."""
-    least = dict.fromkeys(runs, math.inf)
-    for number in range(rounds + 2):
-        for label, run in runs.items():
-            run()
-            start = time.process_time()
-            run()
-            if number >= 2:
-                least[label] = min(least[label], time.process_time() - start)
-    return least
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.quantized",
@@ -414,6 +414,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, help="of each runtime; 1 unless given, 1 and 2 with --rows")
     parser.add_argument("--repeat", type=int, default=30, help="rounds of inferences")
     options = parser.parse_args()
+    if options.times:
+        # The stock runtime has a thread for each processor; there are as many as it is to use.
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads or 1])
     set_threads(options.threads or 1)
 
     from bench.subjects import quiet
