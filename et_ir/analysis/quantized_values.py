@@ -57,7 +57,7 @@ def operand_quantization(use: Use, symbols: Globals) -> Quantization | None:
 
 
 def quantized_type(quantization: Quantization) -> QuantizedType:
-    """The element type that says a quantization."""
+    """The element type that says a quantization. Raises `VerifyException` for numbers that no type has."""
     parameter = {Granularity.CHANNEL: quantization.axis, Granularity.GROUP: quantization.group}
     return QuantizedType(
         QuantizedParameters(
@@ -72,4 +72,4 @@ def quantized_type(quantization: Quantization) -> QuantizedType:
 
 
 def _numbers(array: Array | None) -> Numbers:
-    return Numbers(()) if array is None else Numbers.of(array.reshape(-1).tolist())
+    return Numbers(()) if array is None else Numbers.of(array)

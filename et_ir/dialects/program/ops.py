@@ -42,6 +42,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.program.attributes import DataAttr, StringType, item_size
+from et_ir.dialects.schema.storage import StoredType
 
 __all__ = [
     "BufferOp",
@@ -63,7 +64,9 @@ def symbol_reference(name: str) -> SymbolRefAttr:
 
 
 class GlobalOp(IRDLOperation, ABC):
-    """A tensor that belongs to the program. Rules: `global_c1` data has the type's element type and size."""
+    """A tensor that belongs to the program. Rules: `global_c1` data has the type's element type and size; `global_c2`
+    the element type is that of stored numbers, which accesses may say more of.
+    """
 
     sym_name = prop_def(SymbolNameConstraint())
     """The name in the program, as `torch.export` gives it, or the pass that made the symbol."""
@@ -80,6 +83,12 @@ class GlobalOp(IRDLOperation, ABC):
         return self.sym_name.data
 
     def verify_(self) -> None:
+        element = self.type.element_type
+        if isinstance(element, StoredType):
+            raise VerifyException(
+                f"[global_c2] @{self.key} has elements of type {element}: declare it with {element.storage}, "
+                "and give this type to the operations that read it"
+            )
         if self.value is None:
             return
         type, data = self.type, self.value

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
+import re
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from xdsl.ir import Attribute, Data, SSAValue
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -26,14 +27,19 @@ _SHORTEST, _LONGEST = 6, 9
 """Digits that are enough for some numbers of f32, and for all."""
 _HASH: Final = 8
 """Digits of the hash of numbers that are not all in the text."""
+_BOUNDS: Final = 2
+"""Numbers that are a range."""
 _KINDS: Final = {"tensor": False, "channel": True, "group": True, "token": False}
 """The granularities; those with a number say which dimension, or how many elements."""
 
 
 def _single(number: float) -> float:
-    """A number as f32 has it."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(number))
+    """A number as f32 has it; infinite if it is too large."""
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.float32(number))
+    except OverflowError:  # an integer that is none of f64
+        return math.inf if number > 0 else -math.inf
 
 
 def _text(number: float) -> str:
@@ -55,15 +61,16 @@ class Numbers(NamedTuple):
     """The beginning of the hash of the numbers, f32, where `values` is their range."""
 
     @staticmethod
-    def of(numbers: Iterable[float]) -> Numbers:
+    def of(numbers: npt.ArrayLike) -> Numbers:
         """Each rounded to f32."""
-        found = tuple(map(_single, numbers))
-        if len(set(found)) == 1:
-            return Numbers(found[:1])
-        if len(found) <= _LISTED:
-            return Numbers(found)
-        sha256 = hashlib.sha256(np.array(found, np.float32).tobytes()).hexdigest()[:_HASH]
-        return Numbers((min(found), max(found)), len(found), sha256)
+        with np.errstate(over="ignore"):
+            found = np.asarray(numbers, np.float64).astype(np.float32).reshape(-1)
+        if found.size and (found == found[0]).all():
+            return Numbers((float(found[0]),))
+        if found.size <= _LISTED:
+            return Numbers(tuple(found.tolist()))
+        sha256 = hashlib.sha256(found.tobytes()).hexdigest()[:_HASH]
+        return Numbers((float(found.min()), float(found.max())), found.size, sha256)
 
     @property
     def told_apart(self) -> int:
@@ -122,7 +129,11 @@ class QuantizedType(Data[QuantizedParameters], StoredType):
     def parse_parameter(cls, parser: AttrParser) -> QuantizedParameters:
         with parser.in_angle_brackets():
             element = parser.parse_identifier()
-            low, high = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+            limits = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+            if len(limits) != _BOUNDS:
+                parser.raise_error(
+                    f"expected the smallest and the largest integer, not {len(limits)} numbers"
+                )
             parser.parse_punctuation(",")
             granularity = parser.parse_identifier()
             if granularity not in _KINDS:
@@ -134,7 +145,7 @@ class QuantizedType(Data[QuantizedParameters], StoredType):
                 parser.parse_keyword(name)
                 parser.parse_punctuation("=")
                 numbers.append(_parse_numbers(parser))
-        return QuantizedParameters(element, (low, high), granularity, parameter, *numbers)
+        return QuantizedParameters(element, (limits[0], limits[1]), granularity, parameter, *numbers)
 
     def print_parameter(self, printer: Printer) -> None:
         data = self.data
@@ -157,6 +168,8 @@ class QuantizedType(Data[QuantizedParameters], StoredType):
         for zero in data.zero_point.values:
             if not low <= zero <= high:
                 raise VerifyException(f"[quantized_c1] the zero point {zero:g} is not in [{low}, {high}]")
+            if not zero.is_integer():
+                raise VerifyException(f"[quantized_c1] a zero point is an integer, not {zero:g}")
 
     def shape_fault(self, shape: tuple[int, ...]) -> str | None:
         """Why a tensor of a shape, -1 for sizes that are not known, cannot have this type; None if it can."""
@@ -200,9 +213,20 @@ def _parse_numbers(parser: AttrParser) -> Numbers:
         return Numbers(())
     listed = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_number)
     if listed is not None:
+        if not listed:
+            parser.raise_error("expected numbers, or '?' for those of run time")
         return Numbers(tuple(map(_single, listed)))
     first = parser.parse_number()
     if parser.parse_optional_keyword("in") is None:
         return Numbers((_single(first),))
-    bounds = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_number)
-    return Numbers(tuple(map(_single, bounds)), int(first), parser.parse_str_literal())
+    if not isinstance(first, int) or first <= _LISTED:
+        parser.raise_error(f"expected a count above {_LISTED} before 'in', not {first}")
+    bounds = tuple(
+        map(_single, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_number))
+    )
+    if len(bounds) != _BOUNDS or not bounds[0] < bounds[1]:
+        parser.raise_error("expected the least and the largest number")
+    sha256 = parser.parse_str_literal()
+    if re.fullmatch(f"[0-9a-f]{{{_HASH}}}", sha256) is None:
+        parser.raise_error(f"expected {_HASH} hexadecimal digits of the hash")
+    return Numbers(bounds, first, sha256)

@@ -14,8 +14,9 @@
        scale = [0.5, 0.25, 0.5, 1], zero_point = 0>>
 ```
 
-`verify-core-aten` and `verify-edge` hold types to the operations. Values that operations disagree on, and those of
-control flow, stay integers. Passes other than verification work on integers: `erase-quantized-types` runs before them.
+`verify-core-aten` and `verify-edge` hold types to the operations. Values that operations disagree on, those of control
+flow, and those whose scales or zero points no type has, stay integers. Passes other than verification work on integers:
+`erase-quantized-types` runs before them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from et_ir.analysis.quantized_values import operand_quantization, quantized_type, quantized_values
 from et_ir.dialects.program import GetOp, Globals, QuantizedType
@@ -56,9 +58,13 @@ def infer_quantized_types(module: ModuleOp) -> None:
     for value, quantization in quantized_values(module, symbols).items():
         if not _may_have_type(value):
             continue
-        element, type = quantized_type(quantization), tensor_type(value)
         said = [operand_quantization(use, symbols) for use in value.uses]
-        if any(one is not None and quantized_type(one) != element for one in said):
+        try:
+            element, *others = (quantized_type(one) for one in (quantization, *said) if one is not None)
+        except VerifyException:  # verification reports numbers that no type has, at the operations
+            continue
+        type = tensor_type(value)
+        if any(other != element for other in others):
             continue
         if element.shape_fault(type.get_shape()) is not None:
             continue

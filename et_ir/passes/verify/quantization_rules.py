@@ -25,6 +25,7 @@ from typing import Any, Final, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from et_ir.analysis.quantization import DEQUANTIZE, Quantization, numbers_of, quantization_of
 from et_ir.analysis.quantized_values import quantized_type, quantized_values
@@ -78,19 +79,20 @@ class QuantizedTypes:
             made_by = self._values.get(op.operands[0])
             said = None if stated is None else quantization_of(op, self._symbols)
             # Of what nothing else says anything of, the op that made it reports.
-            if (
-                stated is not None
-                and said is not None
-                and made_by is not None
-                and quantized_type(made_by) == stated
-            ):
+            if stated is None or said is None or made_by is None:
+                return
+            if not any(_contradiction(op, stated, made_by, "is")):
                 yield from _contradiction(op, stated, said, "is taken as")
 
 
 def _contradiction(
     op: Operation, stated: QuantizedType, found: Quantization, how: str
 ) -> Iterator[Diagnostic]:
-    said = quantized_type(found)
+    try:
+        said = quantized_type(found)
+    except VerifyException as error:
+        yield diagnose(op, f"[quantization_c4] a value of type {stated} {how} of no type: {error}", _INFER)
+        return
     if said != stated:
         yield diagnose(op, f"[quantization_c4] a value of type {stated} {how} {said}", _INFER)
 

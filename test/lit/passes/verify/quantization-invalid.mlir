@@ -97,3 +97,13 @@ func.func @forward() -> tensor<2x!program.quantized<ui8 [0, 255], tensor, scale 
   %0 = program.get @weight : tensor<2x!program.quantized<ui8 [0, 255], tensor, scale = 1.0, zero_point = 0>>
   func.return %0 : tensor<2x!program.quantized<ui8 [0, 255], tensor, scale = 1.0, zero_point = 0>>
 }
+
+// -----
+
+// An operation with numbers that no type has contradicts every type.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>> {
+  // expected-error@below {{[quantization_c2] 'zero_point' is 300: not in [-128, 127]}}
+  // expected-error@below {{[quantization_c4] a value of type !program.quantized<i8 [-128, 127], tensor, scale = 2, zero_point = 0> is of no type: [quantized_c1] the zero point 300 is not in [-128, 127]}}
+  %0 = aten.quantized_decomposed.quantize_per_tensor %x {scale = 2.0, zero_point = 300, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<4xf32>) -> tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>>
+  func.return %0 : tensor<4x!program.quantized<i8 [-128, 127], tensor, scale = 2.0, zero_point = 0>>
+}

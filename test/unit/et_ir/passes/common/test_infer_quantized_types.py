@@ -63,6 +63,20 @@ def test_many_numbers_need_a_hash() -> None:
         _method("!program.quantized<i8 [-128, 127], channel 0, scale = 9 in [1.0, 2.0], zero_point = 0>")
 
 
+@pytest.mark.parametrize("numbers", ["scale = 1.0e-60, zero_point = 0", "scale = 1.0, zero_point = 300"])
+def test_numbers_that_no_type_has(numbers: str) -> None:
+    quantize = "edge.quantized_decomposed.quantize_per_tensor %x"
+    arguments = f"{numbers}, quant_min = -128, quant_max = 127, dtype = i8"
+    text = f"""func.func @forward(%x: tensor<4xf32>) -> tensor<4xi8> {{
+  %0 = {quantize} {{{arguments}}} : (tensor<4xf32>) -> tensor<4xi8>
+  func.return %0 : tensor<4xi8>
+}}"""
+    module = parse_module(compiler_context(), text, "text.mlir")
+    before = _text(module)
+    infer_quantized_types(module)
+    assert _text(module) == before
+
+
 def _method(element: str):
     text = f"func.func @forward(%x: tensor<4x{element}>) {{ func.return }}"
     (method,) = parse_module(compiler_context(), text, "text.mlir").body.block.ops
