@@ -23,10 +23,13 @@ class QuantizedMatrices(nn.Module):
     """Matrices `[experts, N, K]` of 8-bit integers with a scale for each group of neighbours in a row.
 
     `scales` are `[experts, N, groups]`. With `quantizes_input`, rows that are multiplied with them are rounded to 8
-    bits first, with scales computed at run time, as torchao does it for linear layers.
+    bits first, with scales computed at run time, as torchao does it for linear layers. `dtype` is that of the matrices
+    in floats.
     """
 
-    def __init__(self, integers: Tensor, scales: Tensor, bits: int, *, quantizes_input: bool):
+    def __init__(
+        self, integers: Tensor, scales: Tensor, bits: int, dtype: torch.dtype, *, quantizes_input: bool
+    ):
         super().__init__()
         self.register_buffer("integers", integers)
         self.register_buffer("scales", scales)
@@ -38,6 +41,7 @@ class QuantizedMatrices(nn.Module):
             self.register_buffer(f"integers_{expert}", matrix)
             self.register_buffer(f"scales_{expert}", scale)
         self._limits = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        self._dtype = dtype
         self._quantizes_input = quantizes_input
 
     def rounded(self, rows: Tensor) -> Tensor:
@@ -56,14 +60,17 @@ class QuantizedMatrices(nn.Module):
         scales: Tensor = getattr(self, f"scales_{expert}")
         block = (1, integers.shape[1] // scales.shape[1])
         zeros = torch.zeros_like(scales, dtype=torch.int8)
-        return dequantize_affine(integers, block, scales, zeros, torch.int8, *self._limits)
+        limits = self._limits
+        return dequantize_affine(
+            integers, block, scales, zeros, torch.int8, *limits, output_dtype=self._dtype
+        )
 
     def selected(self, experts: Tensor) -> Tensor:
         """The matrices of some experts in floats, `[S, N, K]`."""
         integers, scales = (one.index_select(0, experts) for one in (self.integers, self.scales))
         count, height, width = integers.shape
         groups = integers.view(count, height, scales.shape[-1], -1).to(scales.dtype)
-        return (groups * scales[..., None]).view(count, height, width)
+        return (groups * scales[..., None]).view(count, height, width).to(self._dtype)
 
 
 def is_experts(module: nn.Module) -> bool:

@@ -159,7 +159,9 @@ def _quantized_experts(
         integers = found.tensors[_INTEGERS].view(experts, height, width)
         scales = found.tensors["scale"].view(experts, height, -1)
         delattr(module, key)
-        matrices = QuantizedMatrices(integers, scales, bits, quantizes_input=mode.name != "int8-weights")
+        matrices = QuantizedMatrices(
+            integers, scales, bits, before.dtype, quantizes_input=mode.name != "int8-weights"
+        )
         module.add_module(key, matrices)
         layers.append(_layer(f"{name}.{key}", "linear", before, found, bits))
     return layers, left

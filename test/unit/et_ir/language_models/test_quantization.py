@@ -16,7 +16,7 @@ from torchao.quantization.quant_api import (
 )
 
 from et_ir.language_models import quantization, quantize_weights
-from et_ir.language_models.experts import QuantizedMatrices
+from et_ir.language_models.experts import QuantizedMatrices, use_experts
 from et_ir.quantization import QuantizationError, QuantizationMode
 
 TOKENS = torch.arange(12)[None] % 64
@@ -114,6 +114,28 @@ def test_experts(family: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> Non
         stored.numel() * 4,
         stored.numel() * bits // 8 + groups * 4,
     )
+
+
+@pytest.mark.parametrize("mode", CONFIGS)
+def test_experts_of_16_bits(mode: str) -> None:
+    """Products are of the element type that the matrices had, of many tokens and of few."""
+    model = random_model(EXPERTS["gpt_oss"]()).to(torch.bfloat16)
+    experts = model.model.layers[0].mlp.experts
+    before = experts.down_proj.detach().transpose(1, 2).clone()
+    quantize_weights(model, QuantizationMode.parse(mode))
+    use_experts(model)
+    linear = torch.nn.Linear(*before.shape[:0:-1], bias=False)
+    linear.weight = torch.nn.Parameter(before[3].contiguous(), requires_grad=False)
+    quantize_(linear, CONFIGS[mode])
+    matrix, (selected,) = experts.down_proj.matrix(3), experts.down_proj.selected(torch.tensor([3]))
+    torch.testing.assert_close(matrix, linear.weight.dequantize(), rtol=1e-2, atol=0)
+    torch.testing.assert_close(selected, matrix, rtol=0, atol=0)
+    tokens = torch.arange(5)[None]
+    with torch.no_grad():
+        together = model(input_ids=tokens, use_cache=False).logits[:, 0]
+        alone = model(input_ids=tokens[:, :1], use_cache=False).logits[:, 0]
+    assert together.dtype is torch.bfloat16
+    torch.testing.assert_close(together, alone, rtol=2e-2, atol=2e-3)
 
 
 def test_experts_in_floats() -> None:
