@@ -14,8 +14,8 @@ from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
-from et_ir.backends.native.object_code import INSTRUCTION_SETS
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder, quantize_weights
 from et_ir.quantization import QuantizationMode
 from et_schema.pte import read_pte
