@@ -2,11 +2,12 @@
 
 ```mlir
 %keys = aten.index_copy %cache, %at, %k {dim = 2} : (tensor<1x2x48x8xf32>, tensor<1xi64>, tensor<1x2x1x8xf32>) -> …
-%seen = aten.le.Tensor %places, %at : (tensor<48xi64>, tensor<1xi64>) -> tensor<48xi1>
-%mask = aten.view %seen {size = [1, 1, 1, 48]} : (tensor<48xi1>) -> tensor<1x1x1x48xi1>
+%column = aten.unsqueeze %at {dim = 1} : (tensor<1xi64>) -> tensor<1x1xi64>
+%mask = aten.le.Tensor %places, %column : (tensor<48xi64>, tensor<1x1xi64>) -> tensor<1x48xi1>
 %0 = aten.scaled_dot_product_attention %q, %keys, %values, %mask {enable_gqa = true} : …    // before
 
-%begin = aten.item %first : (tensor<i64>) -> i64                                            // after
+%first = aten.select.int %at {dim = 0, index = 0} : (tensor<1xi64>) -> tensor<i64>          // after
+%begin = aten.item %first : (tensor<i64>) -> i64
 %q2 = aten.permute %q {dims = [0, 2, 1, 3]} : (tensor<1x4x1x8xf32>) -> tensor<1x1x4x8xf32>
 %keys2 = aten.permute %keys {dims = [0, 2, 1, 3]} : (tensor<1x2x48x8xf32>) -> tensor<1x48x2x8xf32>
 %values2 = …
