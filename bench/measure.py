@@ -22,8 +22,8 @@ TABLES: Final = "BENCH_TABLES"
 """Environment variable: a file that tables are added to as lines of JSON, beside being printed."""
 SCALE: Final = "BENCH_SCALE"
 """Environment variable: how much of its time a measurement takes for rounds."""
-PAUSE: Final = 0.02
-"""Seconds before a turn of a runtime: more than the threads of any wait without sleeping."""
+PAUSE: Final = 0.1
+"""Seconds before a turn of a runtime: more than the threads of any wait without sleeping, onnxruntime's some 35 ms."""
 
 
 def take_turns(
