@@ -22,7 +22,8 @@ device: the pages of a mapped file are large, as those of the memory that is rea
 Times are medians, all candidates in turns in one process, which may use as many processors as it has threads: of native
 code, and of our file and stock's for XNNPACK on the stock runtime, of a graph that torchao has quantized, static for
 images and with scales computed at run time for BERT; and of onnxruntime's quantization of the model, where
-`onnxruntime` and `onnx` are installed. Goals: native at most 0.9 of the fastest of the others, XNNPACK at most 1.05 of stock's in time and size.
+`onnxruntime` and `onnx` are installed. Goals: native at most 0.9 of the fastest of the others, XNNPACK at most 1.05 of
+stock's in time and size.
 """
 
 from __future__ import annotations
