@@ -27,7 +27,9 @@ __all__ = ["FoldEmptyTensorsPass"]
 
 @dataclass(frozen=True)
 class FoldEmptyTensorsPass(ModulePass):
-    """Replace tensors without elements by constants, and erase updates of state that has none.
+    """Replace tensors without elements by constants.
+
+    Updates of state without elements are erased.
 
     Before:
 
