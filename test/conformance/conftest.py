@@ -16,17 +16,10 @@ from typing import Any
 
 import pytest
 import stock_xnnpack_programs
-import torch
 from example_models import FACTORIES, Model, build
 from stock import StockRuntime, compile_stock
 
 from examples.artefacts import digest, keep
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    """Each test starts with gradients enabled: where an error leaves torch's tracing, they stay as tracing had them."""
-    torch.set_grad_enabled(True)
 
 
 @pytest.fixture(scope="session", params=FACTORIES)

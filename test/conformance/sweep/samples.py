@@ -130,23 +130,33 @@ def samples(entry: str, dtype: str, limit: int | None = None, seed: int = 0) -> 
     with warnings.catch_warnings(action="ignore"), torch.no_grad():
         torch.manual_seed(seed)
         given = op_samples(info, DTYPES[dtype])
-        order = list(range(len(given)))
-        random.Random(f"{seed} {entry} {dtype}").shuffle(order)
-        for index in sorted(order[:limit]):
-            sample = given[index]
-            leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
-            if not all(map(_plain, leaves)):
-                continue
-            module = Caller(info.op, leaves, spec).eval()
-            inputs = tuple(_dense(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor))
-            try:
-                with _Randomness() as randomness:
-                    module(*map(_dense, inputs))
-                # Beside the mode, in which torch forgets that operands of products are conjugate.
-                results = _flat(module(*map(_dense, inputs)))
-            except Exception:
-                # Torch refuses it: a sample that is about strides or layouts that inputs do not have.
-                continue
-            if all(map(_plain, results)):
-                unspecified = randomness.seen or info.name in UNSPECIFIED
-                yield Sample(entry, dtype, index, module, inputs, results, unspecified)
+    order = list(range(len(given)))
+    random.Random(f"{seed} {entry} {dtype}").shuffle(order)
+    for index in sorted(order[:limit]):
+        # Not around `yield`: who stops here would have gradients and warnings as they are within until this generator
+        # is collected, and then as they were before, whatever they are meanwhile.
+        with warnings.catch_warnings(action="ignore"), torch.no_grad():
+            found = _sample(entry, dtype, index, info, given[index])
+        if found is not None:
+            yield found
+
+
+def _sample(entry: str, dtype: str, index: int, info: Any, sample: Any) -> Sample | None:
+    """A sample and its results; None for one that torch refuses, or that has arguments or results of other kinds."""
+    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
+    if not all(map(_plain, leaves)):
+        return None
+    module = Caller(info.op, leaves, spec).eval()
+    inputs = tuple(_dense(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor))
+    try:
+        with _Randomness() as randomness:
+            module(*map(_dense, inputs))
+        # Beside the mode, in which torch forgets that operands of products are conjugate.
+        results = _flat(module(*map(_dense, inputs)))
+    except Exception:
+        # Torch refuses it: a sample that is about strides or layouts that inputs do not have.
+        return None
+    if not all(map(_plain, results)):
+        return None
+    unspecified = randomness.seen or info.name in UNSPECIFIED
+    return Sample(entry, dtype, index, module, inputs, results, unspecified)
