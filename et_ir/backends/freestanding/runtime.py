@@ -59,7 +59,7 @@ _CONVERSIONS: Final = frozenset({"__aeabi_f2lz", "__aeabi_l2f", "__aeabi_ul2f"})
 also where other functions have them in registers of floats.
 """
 _LONG_DIVISION: Final = frozenset({"__udivdi3", "__umoddi3", "__divdi3", "__moddi3"})
-"""Of i64, for which processors of 32 bits have no instructions."""
+"""Division and remainder of i64, without instructions on processors of 32 bits."""
 _DOUBLE: Final = re.compile(
     r"__aeabi_(?:c?d\w+|\w+2d)|__\w*df\w*|(?:floor|ceil|trunc|rint|round|roundeven|sqrt|fma)"
 )

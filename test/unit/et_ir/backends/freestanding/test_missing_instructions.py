@@ -1,4 +1,4 @@
-"""What processors have no instructions for, and tensors without elements, on each of them: the results of eager."""
+"""Operations without instructions, and tensors without elements, on each processor: the results of eager."""
 
 from __future__ import annotations
 
