@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -41,10 +42,11 @@ def replay(sample: Sample) -> dict[str, list[str]]:
     """
     outcomes: dict[str, list[str]] = defaultdict(list)
     names = set(registry("portable").names())
-    calls = record(
-        lambda: sample.module(*(value.clone() for value in sample.inputs)),
-        keep=lambda operator, dtype: operator in names,
-    )
+    with warnings.catch_warnings(action="ignore"):  # torch's own, of the arguments that its samples have
+        calls = record(
+            lambda: sample.module(*(value.clone() for value in sample.inputs)),
+            keep=lambda operator, dtype: operator in names,
+        )
     for call in filter(_expressible, calls):
         for library in LIBRARIES:
             outcomes[f"{call.operator} {library}"].append(_outcome(library, call))
