@@ -7,7 +7,8 @@ A prompt of 256 tokens is read in one call, then tokens are decoded one at a tim
 512. "native" is our file for et-vm on this machine's instruction set, in each mode; "eager" is the float
 model in torch with the same cache, "onnxruntime" the same exported to ONNX, with the cache as inputs and
 results, as it has no state; "xnnpack" our files of the same programs for the stock runtime. All take turns,
-in a process for each number of threads.
+in a process for each number of threads. A turn is a pause, in which the threads of the others come to rest, a token
+that does not count, and one that does.
 
 "read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as
 many threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's
@@ -31,7 +32,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.measure import median_ratio, print_table, set_threads, show_time, take_turns
+from bench.measure import PAUSE, median_ratio, print_table, set_threads, show_time, take_turns
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -143,7 +144,9 @@ def measure() -> None:
     positions = torch.arange(PROMPT)
     print("prompts", file=sys.stderr)
     prefills = take_turns(
-        {name: lambda step=step: step("forward", prompt, positions) for name, step in steps.items()}, 3
+        {name: lambda step=step: step("forward", prompt, positions) for name, step in steps.items()},
+        3,
+        pause=PAUSE,
     )
     token = torch.tensor([[5]])
     at = dict.fromkeys(steps, PROMPT)
@@ -156,7 +159,8 @@ def measure() -> None:
         return run
 
     print("tokens", file=sys.stderr)
-    seconds = take_turns({name: decode(name, step) for name, step in steps.items()}, options.tokens)
+    runs = {name: decode(name, step) for name, step in steps.items()}
+    seconds = take_turns(runs, options.tokens, pause=PAUSE, before=1)
     bandwidth, peak = _limits(options.threads)
     rows: list[list[str]] = []
     for name, measured in seconds.items():

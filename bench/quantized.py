@@ -270,33 +270,34 @@ def one_row(counts: Sequence[int], rounds: int) -> list[list[str]]:
             )
             return nn.functional.linear(x, weight)
 
-    folder = Path(tempfile.mkdtemp())
-    files: dict[str, Path] = {}
-    sizes: dict[str, int] = {}
-    x = torch.randn(1, COLUMNS)
-    for group in (32, 128):
-        for by_bytes in (False, True):
-            label = f"groups of {group}, {'bytes' if by_bytes else 'floats'}"
-            files[label] = folder / f"{len(files)}.pte"
-            files[label].write_bytes(
-                compile_native(torch.export.export(Product(group, by_bytes=by_bytes), (x,)))
-            )
-            sizes[label] = ROWS * COLUMNS // 2 + ROWS * COLUMNS // group * 4
-    rows: list[list[str]] = []
-    for threads in counts:
-        runs: dict[str, Callable[[], object]] = {"reading": reads(threads)}
-        for label, file in files.items():
-            method = Runtime(threads=threads).load_program(file, allow_native=True).load_method("forward")
-            method.execute([x])  # reads the file
-            runs[label] = lambda method=method: method.execute([x])
-        seconds = {label: min(one) for label, one in take_turns(runs, rounds).items()}
-        rate = PART * threads / seconds["reading"]
-        for label, size in sizes.items():
-            share = size / seconds[label] / rate
-            cells = [f"{size / 1e6:.0f} MB", f"{seconds[label] * 1e3:.2f} ms", f"{rate / 1e9:.1f} GB/s"]
-            met = f"≥ {ROWS_GOAL:.0%}: {'reached' if share >= ROWS_GOAL else 'MISSED'}"
-            rows.append([label, str(threads), *cells, f"{share:.0%}", met])
-    return rows
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        files: dict[str, Path] = {}
+        sizes: dict[str, int] = {}
+        x = torch.randn(1, COLUMNS)
+        for group in (32, 128):
+            for by_bytes in (False, True):
+                label = f"groups of {group}, {'bytes' if by_bytes else 'floats'}"
+                files[label] = folder / f"{len(files)}.pte"
+                files[label].write_bytes(
+                    compile_native(torch.export.export(Product(group, by_bytes=by_bytes), (x,)))
+                )
+                sizes[label] = ROWS * COLUMNS // 2 + ROWS * COLUMNS // group * 4
+        rows: list[list[str]] = []
+        for threads in counts:
+            runs: dict[str, Callable[[], object]] = {"reading": reads(threads)}
+            for label, file in files.items():
+                method = Runtime(threads=threads).load_program(file, allow_native=True).load_method("forward")
+                method.execute([x])  # reads the file
+                runs[label] = lambda method=method: method.execute([x])
+            seconds = {label: min(one) for label, one in take_turns(runs, rounds).items()}
+            rate = PART * threads / seconds["reading"]
+            for label, size in sizes.items():
+                share = size / seconds[label] / rate
+                cells = [f"{size / 1e6:.0f} MB", f"{seconds[label] * 1e3:.2f} ms", f"{rate / 1e9:.1f} GB/s"]
+                met = f"≥ {ROWS_GOAL:.0%}: {'reached' if share >= ROWS_GOAL else 'MISSED'}"
+                rows.append([label, str(threads), *cells, f"{share:.0%}", met])
+        return rows
 
 
 # -- times
@@ -311,31 +312,32 @@ def with_onnxruntime(
     from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_dynamic, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    folder = Path(tempfile.mkdtemp())
-    exported: Any = torch.onnx.export(module, inputs, dynamo=True, verbose=False)
-    exported.save(folder / "model.onnx")
-    quant_pre_process(str(folder / "model.onnx"), str(folder / "prepared.onnx"))
-    names = [one.name for one in onnxruntime.InferenceSession(folder / "model.onnx").get_inputs()]
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        exported: Any = torch.onnx.export(module, inputs, dynamo=True, verbose=False)
+        exported.save(folder / "model.onnx")
+        quant_pre_process(str(folder / "model.onnx"), str(folder / "prepared.onnx"))
+        names = [one.name for one in onnxruntime.InferenceSession(folder / "model.onnx").get_inputs()]
 
-    class Reader(CalibrationDataReader):
-        def __init__(self) -> None:
-            self._left = iter(batches(inputs, 4))
+        class Reader(CalibrationDataReader):
+            def __init__(self) -> None:
+                self._left = iter(batches(inputs, 4))
 
-        def get_next(self) -> dict[str, Any] | None:
-            batch = next(self._left, None)
-            return None if batch is None else {n: v.numpy() for n, v in zip(names, batch, strict=True)}
+            def get_next(self) -> dict[str, Any] | None:
+                batch = next(self._left, None)
+                return None if batch is None else {n: v.numpy() for n, v in zip(names, batch, strict=True)}
 
-    source, target = folder / "prepared.onnx", folder / "quantized.onnx"
-    if dynamic:
-        quantize_dynamic(source, target, per_channel=True, weight_type=QuantType.QInt8)
-    else:
-        quantize_static(source, target, Reader(), per_channel=True, weight_type=QuantType.QInt8)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(target, options, providers=["CPUExecutionProvider"])
-    arrays = {name: value.numpy() for name, value in zip(names, inputs, strict=True)}
-    return lambda: session.run(None, arrays)
+        source, target = folder / "prepared.onnx", folder / "quantized.onnx"
+        if dynamic:
+            quantize_dynamic(source, target, per_channel=True, weight_type=QuantType.QInt8)
+        else:
+            quantize_static(source, target, Reader(), per_channel=True, weight_type=QuantType.QInt8)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 4
+        session = onnxruntime.InferenceSession(target, options, providers=["CPUExecutionProvider"])
+        arrays = {name: value.numpy() for name, value in zip(names, inputs, strict=True)}
+        return lambda: session.run(None, arrays)
 
 
 def times_row(name: str, threads: int, rounds: int) -> tuple[list[str], float]:

@@ -13,7 +13,7 @@ four bits, they are a ninth of what a product reads, not a fifth.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
 
@@ -73,6 +73,9 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
         tile = min(tile, GROUPED_ROWS)
     panel = host.panel(PANEL, bytes=by_bytes)
     sizes = in_panels(Sizes(1, rows, inner, columns, tile, panel_columns(host), most), panel)
+    if most == 1 and by_bytes:
+        # A row waits for memory, which is fastest if it is read in one stream: panel after panel.
+        sizes = replace(sizes, tile_columns=panel)
     bias: SSAValue | None = found.op.arg("bias")
     epilogue = Epilogue(
         kernel,
@@ -248,10 +251,23 @@ class _Bytes:
                     totals[at] = b.dot(left, weights, totals[at])
             return totals
 
-        whole = self._found.units - self._found.units % steps
-        with b.for_(0, whole, steps, [b.splat(0, type)] * height) as loop:
-            loop.next = added(loop.index, steps, loop.args)
-        return list(loop.results) if whole == self._found.units else added(whole, 1, loop.results)
+        units, groups = self._found.units, self._found.weights.shape[1] // self._found.group
+        # Additions to one sum wait for each other; other rows and groups are computed meanwhile, where there are any.
+        parts = FEW_ROWS if height == groups == 1 and not b.small else 1
+        step = steps * parts
+        whole = units - units % step
+        with b.for_(0, whole, step, [b.splat(0, type)] * height * parts) as loop:
+            made: list[SSAValue] = []
+            for part in range(parts):
+                totals = loop.args[part * height : (part + 1) * height]
+                made += added(b.add(loop.index, part * steps), steps, totals)
+            loop.next = made
+        totals = list(loop.results[:height])
+        for other in range(height, len(loop.results)):
+            totals[other % height] = b.combined(arith.AddiOp, totals[other % height], loop.results[other])
+        for index in range(whole, units, steps):
+            totals = added(index, min(steps, units - index), totals)
+        return totals
 
 
 def _loaded_scales(b: LoopBuilder, scales: SSAValue, column: Index, group: Index, width: int) -> SSAValue:
