@@ -123,6 +123,13 @@ static et_fixed fixed_of(const et_coefficients *numbers) {
   return found;
 }
 
+static void fixed_of_filters(const et_layer *layer, int32_t first, int32_t count, et_fixed *fixed) {
+  for (int32_t k = 0; k < count; k++) {
+    et_coefficients numbers = coefficients_of(layer, first + k);
+    fixed[k] = fixed_of(&numbers);
+  }
+}
+
 /* Double precision takes a processor that has none for it hundreds of instructions. It is left to sums whose results are so
  * close to the middle of two integers that less would not tell which one is next: factor and offset are exact to one unit,
  * and of what double precision rounds, less than 4096 units are lost. */
@@ -232,10 +239,7 @@ static void run_filters(const et_layer *layer, const et_windows *all, int8_t *ou
     packed = packed && (sizes[order[i]] == 1 || filter.steps[i] == run);
     run *= (size_t)sizes[order[i]];
   }
-  for (int32_t k = 0; k < count; k++) {
-    et_coefficients numbers = coefficients_of(layer, first + k);
-    fixed[k] = fixed_of(&numbers);
-  }
+  fixed_of_filters(layer, first, count, fixed);
   for (size_t n = 0; n < all->batch; n++)
     for (int32_t i = 0; i < w->out[0]; i++) {
       int32_t from[3] = {0}, to[3] = {all->channels}, some;
@@ -289,6 +293,41 @@ static void run_layer(const et_layer *layer, const et_windows *all, et_tensor *o
 }
 #endif
 
+#ifdef ET_KERNEL_INTEGER_CONVOLUTION
+/* Of groups of one channel: no activation is read for several of them, so that windows are not gathered. For filters whose
+ * sums are below 2 ** 31. */
+static void run_depthwise(const et_layer *layer, const et_windows *all, int8_t *out, int32_t first, int32_t count) {
+  const et_window *w = &all->window;
+  size_t down = (size_t)w->dilation[0] * all->x[2], across = (size_t)w->dilation[1] * all->x[3], below = all->f[2], next = all->f[3];
+  const int8_t *from = (const int8_t *)layer->input->data, *weights = (const int8_t *)layer->weight->data;
+  int32_t per_group = layer->weight->sizes[0] / all->groups;
+  et_fixed fixed[FILTERS];
+  fixed_of_filters(layer, first, count, fixed);
+  for (size_t n = 0; n < all->batch; n++)
+    for (int32_t i = 0; i < w->out[0]; i++)
+      for (int32_t j = 0; j < w->out[1]; j++) {
+        int32_t top, bottom, left, right;
+        et_taps(w, 0, i, &top, &bottom);
+        et_taps(w, 1, j, &left, &right);
+        /* Of the first taps that are inside of the image: where there are none, these are no places. */
+        size_t corner = n * all->x[0] + (size_t)(i * w->stride[0] - w->padding[0]) * all->x[2] + (size_t)top * down +
+                        (size_t)(j * w->stride[1] - w->padding[1]) * all->x[3] + (size_t)left * across;
+        size_t start = (size_t)top * below + (size_t)left * next;
+        int8_t *pixel = out + n * all->z[0] + (size_t)i * all->z[2] + (size_t)j * all->z[3];
+        for (int32_t k = first; k < first + count; k++) {
+          size_t x = corner + (size_t)(k / per_group) * all->x[1], f = start + (size_t)k * all->f[0];
+          int32_t sum = 0;
+          for (int32_t rows = bottom - top; rows > 0; rows--, x += down, f += below) {
+            size_t tap = x, weight = f;
+            for (int32_t taps = right - left; taps > 0; taps--, tap += across, weight += next)
+              sum += (from[tap] - layer->zero_point) * weights[weight];
+          }
+          pixel[(size_t)k * all->z[1]] = result_of(layer, &fixed[k - first], k, sum);
+        }
+      }
+}
+#endif
+
 #ifdef ET_KERNEL_INTEGER_LINEAR
 et_error et_integer_linear(const et_call *call) {
   et_layer layer;
@@ -334,7 +373,13 @@ et_error et_integer_convolution(const et_call *call) {
   all.batch = (size_t)layer.input->sizes[0];
   all.channels = layer.weight->sizes[1];
   all.groups = (int32_t)groups;
-  run_layer(&layer, &all, out);
+  int64_t taps = (int64_t)all.window.kernel[0] * all.window.kernel[1];
+  if (all.channels != 1 || groups == 1 || taps > 1 << 16) {
+    run_layer(&layer, &all, out);
+    return ET_ERROR_OK;
+  }
+  for (int32_t first = 0, filters = layer.weight->sizes[0]; first < filters; first += FILTERS)
+    run_depthwise(&layer, &all, (int8_t *)out->data, first, filters - first < FILTERS ? filters - first : FILTERS);
   return ET_ERROR_OK;
 }
 #endif
