@@ -12,15 +12,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from et_ir.data import Blob
+from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp, Globals, StoreOp
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.passes.common.constant_fold import ConstantFoldPass
 from et_ir.passes.common.dce import DcePass
 from et_ir.passes.to_executorch.legalize.empty import ProductOverNothing
-from et_ir.rewriting import rewrite
+from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["FoldEmptyTensorsPass"]
 
@@ -29,7 +31,7 @@ __all__ = ["FoldEmptyTensorsPass"]
 class FoldEmptyTensorsPass(ModulePass):
     """Replace tensors without elements by constants.
 
-    Updates of state without elements are erased.
+    Updates of state without elements are erased, and an update of no elements is its first operand.
 
     Before:
 
@@ -48,13 +50,34 @@ class FoldEmptyTensorsPass(ModulePass):
     name = "fold-empty-tensors"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        changed = rewrite(op, [ProductOverNothing()])
+        changed = rewrite(op, [ProductOverNothing(), UpdateOfNothing()])
         for method in list(op.body.block.ops):
             if isinstance(method, FuncOp):
                 changed = _replace(method.body.block, Globals(op)) or changed
         if changed:
             ConstantFoldPass().apply(ctx, op)
             DcePass().apply(ctx, op)
+
+
+class UpdateOfNothing(RewritePattern):
+    """An operator that gives its first operand with other elements in no places."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self,
+        op: edge.IndexPutOp
+        | edge.IndexReduceOp
+        | edge.ScatterAddOp
+        | edge.ScatterReduceOp
+        | edge.ScatterReduceTwoOp
+        | edge.ScatterSrcOp
+        | edge.ScatterValueOp
+        | edge.ScatterValueReduceOp
+        | edge.SliceScatterOp,
+        rewriter: PatternRewriter,
+    ) -> None:
+        if op.operands[0].type == op.results[0].type and any(_is_empty(x.type) for x in op.operands[1:]):
+            rewriter.replace(op, [], [op.operands[0]])
 
 
 def _replace(block: Block, symbols: Globals) -> bool:

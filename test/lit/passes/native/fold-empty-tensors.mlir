@@ -24,6 +24,16 @@ func.func @product(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x3xf32> 
   func.return %0 : tensor<2x3xf32>
 }
 
+// An update of no elements is its first operand.
+// CHECK-LABEL: func.func @updates
+// CHECK-NEXT: func.return %x
+func.func @updates(%x: tensor<4x3xf32>, %i: tensor<0xi64>, %j: tensor<0x3xi64>) -> tensor<4x3xf32> {
+  %v = edge.full {size = [], fill_value = 1.0} : () -> tensor<f32>
+  %0 = edge.index_put %x, [%i], %v : (tensor<4x3xf32>, tensor<0xi64>, tensor<f32>) -> tensor<4x3xf32>
+  %1 = edge.scatter.value %0, %j {dim = 0, value = 2.0} : (tensor<4x3xf32>, tensor<0x3xi64>) -> tensor<4x3xf32>
+  func.return %1 : tensor<4x3xf32>
+}
+
 // State without elements is not updated, and what only the update needs is not computed.
 // CHECK-LABEL: func.func @state
 // CHECK-NEXT: func.return %x

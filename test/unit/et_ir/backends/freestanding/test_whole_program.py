@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import freestanding_machines as machines
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding
+from et_ir.backends.freestanding.compiler import (
+    FreestandingObject,
+    compile_freestanding,
+    compile_program,
+)
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
 from et_ir.backends.freestanding.whole_program import UnsupportedProgram
 from et_ir.driver.managers import to_edge
@@ -47,6 +55,22 @@ def made(module: nn.Module, *inputs: Tensor, **export: object) -> FreestandingOb
 def test_refused(module: nn.Module, x: Tensor, message: str):
     with pytest.raises(UnsupportedProgram, match=message):
         made(module, x)
+
+
+class Nothing(nn.Module):
+    """Updates of no elements, in two ways."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = torch.arange(0)
+        y = x.index_put((rows,), x[4:])
+        return y.scatter(1, rows.reshape(4, 0), 2.0) * 2
+
+
+def test_updates_of_nothing(tmp_path: Path):
+    x = torch.arange(12.0).reshape(4, 3)
+    object = compile_program(torch.export.export(Nothing(), (x,)), "cortex-m4", "net")
+    found = machines.run("cortex-m4", tmp_path, object, [x.numpy()])
+    np.testing.assert_array_equal(found.outputs[0], (x * 2).numpy())
 
 
 def test_sizes_known_at_run_time():
