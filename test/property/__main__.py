@@ -52,6 +52,8 @@ PROCESSORS: Final = (
     "cortex-m7",
     "cortex-m33",
     "x86-64",
+    "cortex-m55",
+    "riscv64gcv",
 )
 """The processors that programs with that check take turns with."""
 

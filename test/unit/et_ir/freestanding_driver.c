@@ -1,17 +1,10 @@
-/* Calls the function of an object under Linux on RISC-V, with each buffer between pages that nobody may touch: once with buffers
-   that start with a page, once with buffers that end with one. Inputs are read from stdin; stdout gets the outputs, and
-   the bytes of the stack that were used, as 32 bits. No library: it is linked with the object alone. */
-#include <stddef.h>
-#include <stdint.h>
+/* Calls the function of an object under Linux on RISC-V, with each buffer between pages that nobody may touch: once with
+   buffers that start with a page, once with buffers that end with one. stdout gets the outputs, the state, and the bytes
+   of the stack that were used, as 32 bits. No library: it is linked with the object alone. */
+#include "freestanding_job.h"
 
-enum { PAGE = 4096, DEPTH = 1 << 15, PATTERN = 0xa5 };
+enum { PAGE = 4096, DEPTH = 1 << 15, WRITE = 64, MMAP = 222, EXIT = 93, MPROTECT = 226 };
 
-static const size_t input_bytes[] = {INPUT_BYTES}, output_bytes[] = {OUTPUT_BYTES};
-#define COUNT(array) (sizeof(array) / sizeof(*array))
-
-int FUNCTION(const void *inputs, void *outputs, void *arena);
-
-enum { READ = 63, WRITE = 64, MMAP = 222, EXIT = 93, MPROTECT = 226 };
 static long call(long number, long a, long b, long c, long d, long e, long f) {
   register long a0 __asm__("a0") = a, a1 __asm__("a1") = b, a2 __asm__("a2") = c, a3 __asm__("a3") = d;
   register long a4 __asm__("a4") = e, a5 __asm__("a5") = f, a7 __asm__("a7") = number;
@@ -23,56 +16,57 @@ static void leave(int status) {
   for (;;) call(EXIT, status, 0, 0, 0, 0, 0);
 }
 
-static unsigned char *buffer(size_t size, int at_end) {
+/* A buffer with some contents, or of bytes of ones; `access` as for `mprotect`. */
+static unsigned char *buffer(size_t size, const unsigned char *contents, int access, int at_end) {
   size_t whole = (size + PAGE) / PAGE * PAGE;
   long at = call(MMAP, 0, (long)(whole + 2 * PAGE), 0, 0x22, -1, 0);
   if (at < 0 && at > -4096) leave(101);
   if (call(MPROTECT, at + PAGE, (long)whole, 3, 0, 0, 0)) leave(102);
-  unsigned char *start = (unsigned char *)at + PAGE;
-  for (size_t i = 0; i < whole; i++) ((volatile unsigned char *)start)[i] = 0xff;
-  return at_end ? start + whole - size : start;
+  volatile unsigned char *start = (unsigned char *)at + PAGE, *data = at_end ? start + whole - size : start;
+  for (size_t i = 0; i < whole; i++) start[i] = 0xff;
+  for (size_t i = 0; contents && i < size; i++) data[i] = contents[i];
+  if (call(MPROTECT, at + PAGE, (long)whole, access, 0, 0, 0)) leave(102);
+  return (unsigned char *)data;
 }
 
-static void move(int number, int file, unsigned char *data, size_t size) {
+static void put(const unsigned char *data, size_t size) {
   while (size) {
-    long done = call(number, file, (long)data, (long)size, 0, 0, 0);
+    long done = call(WRITE, 1, (long)data, (long)size, 0, 0, 0);
     if (done <= 0) leave(103);
     data += done;
     size -= (size_t)done;
   }
 }
 
-__attribute__((noinline)) static uint32_t measured(const void *inputs, void *outputs, void *arena, int *status) {
-  volatile unsigned char *here = __builtin_frame_address(0);
-  for (size_t i = 256; i < DEPTH; i++) here[-(long)i] = PATTERN;
-  *status = FUNCTION(inputs, outputs, arena);
-  for (size_t i = DEPTH - 1; i >= 256; i--)
-    if (here[-(long)i] != PATTERN) return (uint32_t)i;
-  return 0;
+static void same(const unsigned char *one, const unsigned char *other, size_t size) {
+  for (size_t i = 0; i < size; i++)
+    if (one[i] != other[i]) leave(104);
 }
 
+static struct buffers all[2];
+
 void run(void) {
-  unsigned char *inputs[COUNT(input_bytes)], *outputs[2][COUNT(output_bytes)];
+  const uint32_t *sizes = JOB->sizes, *results = sizes + JOB->inputs;
   uint32_t used = 0;
   for (int at_end = 0; at_end < 2; at_end++) {
-    for (size_t i = 0; i < COUNT(input_bytes); i++) {
-      unsigned char *before = inputs[i];
-      inputs[i] = buffer(input_bytes[i], at_end);
-      if (!at_end) move(READ, 0, inputs[i], input_bytes[i]);
-      else
-        for (size_t j = 0; j < input_bytes[i]; j++) inputs[i][j] = before[j];
-    }
-    for (size_t i = 0; i < COUNT(output_bytes); i++) outputs[at_end][i] = buffer(output_bytes[i], at_end);
+    struct buffers *these = &all[at_end];
+    const unsigned char *contents = CONTENTS;
+    for (uint32_t i = 0; i < JOB->inputs; contents += sizes[i++])
+      these->inputs[i] = buffer(sizes[i], contents, 1, at_end);
+    for (uint32_t i = 0; i < JOB->outputs; i++) these->outputs[i] = buffer(results[i], NULL, 3, at_end);
+    these->state = buffer(JOB->state, contents, 3, at_end);
+    these->arena = buffer(JOB->arena, NULL, 3, at_end);
     int status;
-    used = measured(inputs, outputs[at_end], buffer(ARENA_BYTES, at_end), &status);
+    used = measured(these, DEPTH, &status);
     if (status) leave(status);
   }
-  for (size_t i = 0; i < COUNT(output_bytes); i++) {
-    for (size_t j = 0; j < output_bytes[i]; j++)
-      if (outputs[0][i][j] != outputs[1][i][j]) leave(104);
-    move(WRITE, 1, outputs[0][i], output_bytes[i]);
+  for (uint32_t i = 0; i < JOB->outputs; i++) {
+    same(all[0].outputs[i], all[1].outputs[i], results[i]);
+    put(all[0].outputs[i], results[i]);
   }
-  move(WRITE, 1, (unsigned char *)&used, sizeof used);
+  same(all[0].state, all[1].state, JOB->state);
+  put(all[0].state, JOB->state);
+  put((const unsigned char *)&used, sizeof used);
   leave(0);
 }
 

@@ -1,8 +1,8 @@
 """Freestanding objects in emulated machines, where every buffer is between pages that nobody may touch.
 
-Linked by LLVM's linker in `ziglang`; the processor is `unicorn`'s, and `wasmtime`'s for WebAssembly. Its hooks for
-accesses to memory lose the state of Thumb's conditional instructions (2.1.4), so that pages have to do. A call runs
-twice: with buffers that start with a page, and with buffers that end with one.
+Linked by LLVM's linker in `ziglang`; the processor is `unicorn`'s, `wasmtime`'s for WebAssembly, and qemu's where these
+have none. Unicorn's hooks for accesses to memory lose the state of Thumb's conditional instructions (2.1.4), so that
+pages have to do. A call runs twice: with buffers that start with a page, and with buffers that end with one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -204,21 +206,25 @@ def run(
     """
     method = made.interface if method is None else method
     assert len(state) == method.state_bytes
-    if name == WASM:
-        call = _Call(method.outputs, method.arena_bytes, inputs, state, structures=True)
-        return _run_wasm(folder, made, method.function, call)
-    image = linked(folder, made, method.function, FLASH - moved)
     call = _Call(method.outputs, method.arena_bytes, inputs, state, structures=True)
+    if name == WASM:
+        return _run_wasm(folder, made, method.function, call)
+    if name in EMULATED:
+        assert not moved, "objects are linked to one address here"
+        return _run_emulated(name, folder, made, method.function, call)
+    image = linked(folder, made, method.function, FLASH - moved)
     return _twice(name, image, call, moved)
 
 
 def reset(name: str, folder: Path, made: FreestandingObject) -> bytes:
     """The state of a program before its first call."""
+    function = made.functions[-1]
+    call = _Call((), 0, (), b"\xff" * made.state_bytes, structures=False)
     if name == WASM:
-        call = _Call((), 0, (), b"\xff" * made.state_bytes, structures=False)
-        return _run_wasm(folder, made, made.functions[-1], call).state
-    image = linked(folder, made, made.functions[-1])
-    return _twice(name, image, _Call((), 0, (), b"\xff" * made.state_bytes, structures=False), 0).state
+        return _run_wasm(folder, made, function, call).state
+    if name in EMULATED:
+        return _run_emulated(name, folder, made, function, call).state
+    return _twice(name, linked(folder, made, function), call, 0).state
 
 
 WASM = "wasm32"
@@ -336,7 +342,8 @@ def _load(engine: unicorn.Uc, image: Path, moved: int) -> int:
     wide = data[4] == 2
     entry, start = struct.unpack_from("<QQ" if wide else "<II", data, 24)
     each, count = struct.unpack_from("<HH", data, 54 if wide else 42)
-    engine.mem_map(FLASH, 1 << 22, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
+    room = max(1 << 22, -(-len(data) // PAGE) * PAGE)
+    engine.mem_map(FLASH, room, unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC)
     for number in range(count):
         at = start + each * number
         if wide:
@@ -434,6 +441,8 @@ class _Emulated:
     emulator: tuple[str, ...]
     driver: str
     clang: tuple[str, ...]
+    options: tuple[str, ...]
+    """Of the linker."""
     package: str
 
 
@@ -445,66 +454,90 @@ EMULATED = {
         ),
         "freestanding_cortex_m55.c",
         ("-target", "thumb-freestanding-eabihf", "-mcpu=cortex_m55"),
+        ("-T", "link.ld"),
         "qemu-system-arm",
     ),
     "riscv64gcv": _Emulated(
         ("qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0"),
         "freestanding_driver.c",
         ("-target", "riscv64-freestanding", "-mcpu=generic_rv64+m+a+f+d+c+v"),
+        (),
         "qemu-user",
     ),
 }
 DRIVER_STACK = 64
 """Bytes of the stack that the programs around an object take between their mark and the call."""
+FAULT = 100
+"""From here on, exit codes are not what the function returns."""
+MOST_TENSORS = 64
+"""Of inputs and outputs that these programs take."""
 SCRIPT = """ENTRY(reset)
 SECTIONS {
   . = 0; .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) } . = ALIGN(32); code_end = .;
   . = 0x20000000; data_start = .;
   .data : { *(.data*) } .bss (NOLOAD) : { *(.bss*) . += 0x8000; . = ALIGN(32); stack_top = .; } data_end = .;
-  . = 0x31000000; .far (NOLOAD) : { *(.far*) }
   /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) *(.ARM.attributes) *(.comment) }
 }
 """
 
 
-def run_emulated(name: str, folder: Path, made: FreestandingObject, inputs: Sequence[np.ndarray]) -> Run:
-    """Call the function of an object with one input and one output by qemu; instructions are not counted."""
+def _run_emulated(name: str, folder: Path, made: FreestandingObject, function: str, call: _Call) -> Run:
+    """Call a function of an object by qemu; instructions are not counted."""
     machine = EMULATED[name]
     if shutil.which(machine.emulator[0]) is None:
         missing = f"{machine.package} is not installed: apt-get install -y $(cat .ci/packages.txt)"
         assert "CI" not in os.environ, missing
         pytest.skip(missing)
-    interface = made.interface
-    code, image, data = folder / "model.o", folder / "model.elf", folder / "input"
-    code.write_bytes(made.code)
-    data.write_bytes(b"".join(one.tobytes() for one in inputs))
-    (output,) = interface.outputs
-    sizes = {
-        "INPUT": f'"{data}"',
-        "INPUT_BYTES": str(data.stat().st_size),
-        "OUTPUT_BYTES": str(output.nbytes),
-        "ARENA_BYTES": str(interface.arena_bytes),
-        "FUNCTION": interface.function,
-    }
-    options = [*("-std=gnu11", "-O1", "-ffreestanding", "-nostdlib"), "-fno-sanitize=undefined"]
-    options += ["-fno-stack-protector", *(f"-D{key}={value}" for key, value in sizes.items())]
-    if name == "cortex-m55":
-        (folder / "link.ld").write_text(SCRIPT)
-        options += ["-T", str(folder / "link.ld"), "-Wl,--entry=reset"]
-    caches = {"ZIG_GLOBAL_CACHE_DIR": str(folder / "zig"), "ZIG_LOCAL_CACHE_DIR": str(folder / "zig")}
-    driver = Path(__file__).with_name(machine.driver)
+    outputs = [np.empty(one.shape, ELEMENTS[one.element]) for one in call.outputs]
+    contents = [*(one.tobytes() for one in call.inputs), call.state]
+    sizes = [*map(len, contents[:-1]), *(one.nbytes for one in outputs)]
+    counts = (not call.structures, len(call.inputs), len(outputs), len(call.state), call.arena_bytes)
+    job = struct.pack(f"<5I{MOST_TENSORS}I", *counts, *sizes, *(0,) * (MOST_TENSORS - len(sizes)))
+    (folder / "job").write_bytes(job + b"".join(contents))
+    (folder / "model.o").write_bytes(made.code)
+    (folder / "driver.o").write_bytes(_driver(name))
+    (folder / "link.ld").write_text(SCRIPT)
+    files = ["driver.o", "model.o", "--format=binary", "job", "-o", "model.elf"]
     done = subprocess.run(
-        [sys.executable, "-m", "ziglang", "cc", *machine.clang, *options, driver, code, "-o", image],
+        [sys.executable, "-m", "ziglang", "ld.lld", *machine.options, f"--defsym=entry={function}", *files],
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **caches},
     )
     assert done.returncode == 0, done.stderr
     ran = subprocess.run(
-        [*machine.emulator, image], input=data.read_bytes(), capture_output=True, check=False, timeout=120
+        [*machine.emulator, folder / "model.elf"], capture_output=True, check=False, timeout=120
     )
-    assert ran.returncode == 0, (ran.returncode, ran.stderr)
-    found = np.frombuffer(ran.stdout[: output.nbytes], ELEMENTS[output.element]).reshape(output.shape)
-    (stack,) = struct.unpack("<I", ran.stdout[output.nbytes :])
-    return Run(0, [found], 0, stack)
+    assert 0 <= ran.returncode < FAULT, (ran.returncode, ran.stderr)
+    if ran.returncode:
+        return Run(ran.returncode, [], 0, 0)
+    found: list[np.ndarray] = []
+    at = 0
+    for one in outputs:
+        data = ran.stdout[at : at + one.nbytes]
+        found.append(np.frombuffer(data, one.dtype).reshape(one.shape))
+        at += one.nbytes
+    (stack,) = struct.unpack_from("<I", ran.stdout, at + len(call.state))
+    return Run(0, found, 0, max(stack - DRIVER_STACK, 0), ran.stdout[at : at + len(call.state)])
+
+
+@cache
+def _driver(name: str) -> bytes:
+    """The program around an object, compiled."""
+    machine = EMULATED[name]
+    options = ["-std=gnu11", "-O1", "-ffreestanding", "-fno-builtin", "-fno-sanitize=undefined"]
+    options += ["-fno-stack-protector", "-fno-pic"]
+    with TemporaryDirectory() as folder:
+        caches = {"ZIG_GLOBAL_CACHE_DIR": f"{folder}/zig", "ZIG_LOCAL_CACHE_DIR": f"{folder}/zig"}
+        made = Path(folder, "driver.o")
+        source = Path(__file__).with_name(machine.driver)
+        done = subprocess.run(
+            [sys.executable, "-m", "ziglang", "cc", *machine.clang, *options, "-c", source, "-o", made],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **caches},
+        )
+        assert done.returncode == 0, done.stderr
+        return made.read_bytes()

@@ -76,8 +76,8 @@ def test_emulated(target: str, tmp_path: Path):
 @pytest.mark.parametrize("target", machines.EMULATED)
 def test_vectors(target: str, tmp_path: Path):
     """Helium and RISC-V's vectors."""
-    found = machines.run_emulated(target, tmp_path, compiled(target), [image().numpy()])
-    assert 0 < found.stack <= compiled(target).stack_bytes + machines.DRIVER_STACK
+    found = machines.run(target, tmp_path, compiled(target), [image().numpy()])
+    assert 0 < found.stack <= compiled(target).stack_bytes
     np.testing.assert_allclose(found.outputs[0], expected(), rtol=0, atol=1e-5)
 
 

@@ -79,8 +79,8 @@ def test_vectors(program: ExportedProgram, target: str, tmp_path: Path):
     """To the bit."""
     made = compile_program(program, target, "net")
     for x, expected in results_of_et_vm(program, 1):
-        found = machines.run_emulated(target, tmp_path, made, [x])
-        assert found.stack <= made.stack_bytes + machines.DRIVER_STACK
+        found = machines.run(target, tmp_path, made, [x])
+        assert found.stack <= made.stack_bytes
         np.testing.assert_array_equal(found.outputs[0], expected)
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from property.freestanding import run_quantized
 
-SEEDS = {"cortex-m4": (3, 6, 7, 8, 11), "cortex-m0plus": (13,), "riscv64gc": (15,)}
+SEEDS = {
+    "cortex-m4": (3, 6, 7, 8, 11),
+    "cortex-m0plus": (13,),
+    "riscv64gc": (15,),
+    "cortex-m55": (3,),
+    "riscv64gcv": (6,),
+}
 """Of programs that have kernels for all of their operators."""
 
 
