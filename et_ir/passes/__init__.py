@@ -39,6 +39,7 @@ PASSES: Final[dict[str, str]] = {
     "lower-vectors": "et_ir.codegen.passes.lower_vectors:LowerVectorsPass",
     "fold-empty-tensors": "et_ir.backends.freestanding.fold_empty_tensors:FoldEmptyTensorsPass",
     "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
+    "pools-to-means": "et_ir.backends.freestanding.pools_to_means:PoolsToMeansPass",
     "sequential-loops": "et_ir.backends.freestanding.sequential_loops:SequentialLoopsPass",
     "split-parallel-loops": "et_ir.backends.vulkan.passes.split_parallel_loops:SplitParallelLoopsPass",
     "convert-to-spirv": "et_ir.backends.vulkan.passes.convert_to_spirv:ConvertToSpirvPass",

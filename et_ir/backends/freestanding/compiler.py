@@ -271,7 +271,7 @@ def _partition(
     for op in program.body.block.ops:
         if isinstance(op, FuncOp):
             op.sym_name = StringAttr(function)
-    run_pipeline(program, "canonicalize,narrow-selections,canonicalize,dce")
+    run_pipeline(program, "canonicalize,narrow-selections,pools-to-means,canonicalize,dce")
     # The transformed filters of Winograd's algorithms would be memory to write to.
     make_kernels(context, program, bands=None, algorithm="direct")
     loops = loops_of(program, target, packed)

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.analysis.quantization import DEQUANTIZE
+from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.codegen.forms import INTEGER_FORMS, SPATIAL, factors_of, form_of
 from et_ir.codegen.kernels.images import channel_dim
 from et_ir.codegen.kernels.integer_rules import is_checked
@@ -136,6 +136,8 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
     if (form, group.form) != ("pointwise", "pointwise") and any(map(is_checked, (op, *group.ops))):
         # Rows and tiles do not say which of their lanes have elements.
         return None
+    if group.form == "rows" and _is_stored(op):
+        return None
     if group.form == "rows":
         return group if _precedes_rows(op, group) or _follows_rows(op, group) else None
     if form not in ("pointwise", "rows") and not all(_fits(one, op) for one in group.ops):
@@ -149,6 +151,22 @@ def _joined(op: SchemaOp, form: str, of_op: dict[Operation, _Group]) -> _Group |
         # Its loops write what they compute.
         return group if type == root else None
     return group if _same_shape(op.results[0], group.ops[0].results[0]) else None
+
+
+def _is_stored(op: SchemaOp) -> bool:
+    """Whether an op quantizes what a product of bytes computes, whose kernel stores the integers then."""
+    pending = list(op.operands[:1]) if isinstance(op, QUANTIZE) else []
+    while pending:
+        value = pending.pop()
+        owner = value.owner
+        if not isinstance(owner, SchemaOp) or isinstance(owner, DEQUANTIZE) or not value.has_one_use():
+            continue
+        form = form_of(owner)
+        if form in INTEGER_FORMS:
+            return True
+        if form == "pointwise":
+            pending += owner.operands
+    return False
 
 
 def _anchor(group: _Group) -> SchemaOp:

@@ -137,3 +137,30 @@ func.func @unfit(%x: tensor<3x4xf32>) -> tensor<3x2xf32> {
   %3 = edge.linear %1, %2 : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
   func.return %3 : tensor<3x2xf32>
 }
+
+// -----
+
+program.constant @w : tensor<2x4xi8> = #program.data<i8, [1, 2, 3, 4, -5, -6, -7, -8]>
+program.constant @s : tensor<2xf32> = #program.data<f32, [0.5, 0.25]>
+program.constant @z : tensor<2xi64> = #program.data<i64, [0, 0]>
+
+// What a product quantizes is stored as bytes, which a reduction dequantizes as it reads them.
+// CHECK:      func.func @reduced(
+// CHECK:        native.kernel "integer_product"({{.*}}) : ({{.*}}) -> tensor<3x2xi8> {
+// CHECK:        native.kernel "rows"({{.*}}) : (tensor<3x2xi8>) -> tensor<2xf32> {
+// CHECK-NEXT:   ^bb0
+// CHECK-NEXT:     edge.quantized_decomposed.dequantize_per_tensor
+// CHECK-NEXT:     edge.mean.dim
+func.func @reduced(%x: tensor<3x4xf32>) -> tensor<2xf32> {
+  %w = program.get @w : tensor<2x4xi8>
+  %s = program.get @s : tensor<2xf32>
+  %z = program.get @z : tensor<2xi64>
+  %0 = edge.quantized_decomposed.quantize_per_tensor %x {scale = 0.5, zero_point = -3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x4xf32>) -> tensor<3x4xi8>
+  %1 = edge.quantized_decomposed.dequantize_per_tensor %0 {scale = 0.5, zero_point = -3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x4xi8>) -> tensor<3x4xf32>
+  %2 = edge.quantized_decomposed.dequantize_per_channel %w, %s, %z {axis = 0, quant_min = -127, quant_max = 127, dtype = i8} : (tensor<2x4xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  %3 = edge.linear %1, %2 : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<3x2xf32>
+  %4 = edge.quantized_decomposed.quantize_per_tensor %3 {scale = 0.125, zero_point = 7, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x2xf32>) -> tensor<3x2xi8>
+  %5 = edge.quantized_decomposed.dequantize_per_tensor %4 {scale = 0.125, zero_point = 7, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<3x2xi8>) -> tensor<3x2xf32>
+  %6 = edge.mean.dim %5 {dim = [0]} : (tensor<3x2xf32>) -> tensor<2xf32>
+  func.return %6 : tensor<2xf32>
+}

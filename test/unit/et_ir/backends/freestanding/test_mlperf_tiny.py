@@ -71,7 +71,7 @@ def round_biases(module: nn.Module) -> None:
 @pytest.mark.parametrize(
     ("factory", "data", "flash", "memory"),
     [
-        (mlperf_tiny.keyword_spotting, mlperf_tiny.keyword_data, 44_000, 41_000),
+        (mlperf_tiny.keyword_spotting, mlperf_tiny.keyword_data, 32_000, 21_000),
         (mlperf_tiny.anomaly_detection, mlperf_tiny.anomaly_data, 280_000, 1_000),
     ],
     ids=["keyword_spotting", "anomaly_detection"],
