@@ -366,7 +366,6 @@ def _run_passes(code: Any, machine: Any, target: InstructionSet) -> None:
     passes.add_simplify_cfg_pass()
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
-    passes.add_new_gvn_pass()
     passes.add_loop_simplify_pass()
     passes.add_lcssa_pass()
     passes.add_loop_strength_reduce_pass()
