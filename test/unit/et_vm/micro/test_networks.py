@@ -18,18 +18,22 @@ from et_vm.program import Program
 from examples.models import mlperf_tiny
 
 NETWORKS = (
-    (mlperf_tiny.keyword_spotting, mlperf_tiny.keyword_data),
-    (mlperf_tiny.anomaly_detection, mlperf_tiny.anomaly_data),
-    (mlperf_tiny.image_classification, mlperf_tiny.image_data),
-    (mlperf_tiny.visual_wake_words, mlperf_tiny.wake_word_data),
+    (mlperf_tiny.keyword_spotting, mlperf_tiny.keyword_data, 28_000_000),
+    (mlperf_tiny.anomaly_detection, mlperf_tiny.anomaly_data, 4_000_000),
+    (mlperf_tiny.image_classification, mlperf_tiny.image_data, 110_000_000),
+    (mlperf_tiny.visual_wake_words, mlperf_tiny.wake_word_data, 90_000_000),
 )
+"""With the number of instructions that loading and executing takes at most."""
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("factory", "data"), NETWORKS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    ("factory", "data", "instructions"), NETWORKS, ids=[factory.__name__ for factory, _, _ in NETWORKS]
+)
 def test_bits_of_et_vm(
     factory: Callable[[], tuple[nn.Module, tuple[Tensor]]],
     data: Callable[[], Iterator[tuple[Tensor]]],
+    instructions: int,
     tmp_path: Path,
 ):
     module, inputs = factory()
@@ -38,7 +42,8 @@ def test_bits_of_et_vm(
     file = bytes(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer)
     array = inputs[0].numpy()
     expected = np.asarray(Program.load(file).load_method("forward").execute([array])[0])
-    found = run_on_cortex_m4(tmp_path, file, array, expected)
+    found = run_on_cortex_m4(tmp_path, file, array, expected, count=True)
     assert found.error is Error.Ok
     np.testing.assert_array_equal(found.output, expected, strict=True)
     assert found.stack_bytes < 4096
+    assert found.instructions < instructions
