@@ -15,7 +15,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.analysis.quantization import DEQUANTIZE
 from et_ir.codegen.kernels.windows import window_of
 from et_ir.dialects.edge import ops as edge
-from et_ir.dialects.schema.tensors import is_static, tensor_type
+from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["PoolsToMeansPass"]
@@ -50,9 +50,8 @@ class _ToMean(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.AvgPool2dOp, rewriter: PatternRewriter) -> None:
         image = op.operands[0]
-        if not isinstance(image.owner, DEQUANTIZE) or not is_static(image.type):
-            return
-        if tensor_type(image).get_num_dims() != 4:
+        type = tensor_type(image)
+        if not isinstance(image.owner, DEQUANTIZE) or not type.has_static_shape() or type.get_num_dims() != 4:
             return
         window = window_of(op)
         size = (window.in_height, window.in_width)
