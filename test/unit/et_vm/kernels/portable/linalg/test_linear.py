@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from vm_programs import Build
 
-from et_vm.program import Program
+from et_vm.runtime import Runtime
 
 
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(4, 0, 4), (0, 3, 2), (2, 3, 0)])
@@ -17,7 +17,7 @@ def test_of_nothing(rows: int, inner: int, columns: int) -> None:
     build.call("aten::linear.out", x, weight, build.scalar(None), out, out)
     build.inputs(x, weight)
     build.outputs(out)
-    method = Program(build.file()).load_method("forward")
+    method = Runtime().load_program(build.file()).load_method("forward")
     given = [np.ones((rows, inner), np.float32), np.ones((columns, inner), np.float32)]
     (found,) = method.execute(given)
     np.testing.assert_array_equal(found, np.zeros((rows, columns), np.float32))
