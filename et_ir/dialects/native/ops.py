@@ -501,7 +501,7 @@ class PartOp(IRDLOperation):
     memory for some threads only, iterations are shared by at most `most`.
 
     ```mlir
-    %first, %last, %number = native.part %count
+    %start, %end, %thread = native.part %count
     %first, %last, %number = native.part %count most 8
     ```
 
