@@ -334,14 +334,28 @@ class LoopBuilder:
             yield [rest, *place]
 
     @contextmanager
-    def part(self, end: Index, most: int) -> Generator[tuple[SSAValue, SSAValue, SSAValue]]:
-        """The bounds of a thread's part of a loop from 0, and its number, below `most`; within, the loop is appended.
+    def part(self, end: Index, most: int | None = None) -> Generator[tuple[SSAValue, SSAValue, SSAValue]]:
+        """The bounds of a thread's part of a loop from 0, and its number, below `most` if that is given; within, the
+        loop is appended.
 
         Threads wait for each other after it.
         """
         op = self.add_op(PartOp(self.index(end), most))
         yield op.first, op.last, op.number
         self.add_op(BarrierOp())
+
+    @contextmanager
+    def parallel_ranges(self, end: Index, step: int, most: int) -> Generator[tuple[SSAValue, Index]]:
+        """A loop over ranges from 0 to `end`, of at most `most` places, by their first place and their end.
+
+        Threads share multiples of `step`, of which `most` is one, so that their parts differ by as little. A loop whose
+        iterations are the ranges would give one thread a whole range more than another.
+        """
+        steps = self.quotient(self.add(end, step - 1), step)
+        with self.part(steps) as (first, last, _):
+            stop = self.min(self.mul(last, step), end)
+            with self.for_(self.mul(first, step), stop, most) as loop:
+                yield loop.index, self.min(self.add(loop.index, most), stop)
 
     @contextmanager
     def if_(self, condition: SSAValue) -> Generator[Callable[[], AbstractContextManager[None]]]:

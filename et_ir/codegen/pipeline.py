@@ -34,6 +34,7 @@ from et_ir.codegen.passes.expand_math import ExpandMathPass
 from et_ir.codegen.passes.form_kernels import FormKernelsPass
 from et_ir.codegen.passes.fuse_attention import FuseAttentionPass
 from et_ir.codegen.passes.fuse_bands import CACHE, FuseBandsPass
+from et_ir.codegen.passes.fuse_concatenations import FuseConcatenationsPass
 from et_ir.codegen.passes.fuse_normalization import FuseNormalizationPass
 from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
 from et_ir.codegen.passes.merge_kernels import merge_kernels
@@ -119,10 +120,11 @@ def make_kernels(
     bands: int | None = CACHE,
     algorithm: str | None = None,
     tune: Callable[[ModuleOp], None] | None = None,
+    concatenations: bool = True,
 ) -> None:
     """From a module of edge ops with one method to kernels, with the layouts of what is between them.
 
-    The options are those of `compile_partition`.
+    `concatenations` says whether these are fused with convolutions; the other options are those of `compile_partition`.
     """
     ShareMatricesPass().apply(context, module)
     FuseAttentionPass().apply(context, module)
@@ -130,6 +132,8 @@ def make_kernels(
     FormKernelsPass().apply(context, module)
     if bands is not None:
         FuseBandsPass(bands).apply(context, module)
+    if concatenations:
+        FuseConcatenationsPass().apply(context, module)
     if tune is not None:
         tune(module)
     ChooseAlgorithmsPass(algorithm).apply(context, module)

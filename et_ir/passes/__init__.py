@@ -29,6 +29,7 @@ PASSES: Final[dict[str, str]] = {
     "inline-tosa-constants": "et_ir.backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
     "fuse-normalization": "et_ir.codegen.passes.fuse_normalization:FuseNormalizationPass",
     "fuse-bands": "et_ir.codegen.passes.fuse_bands:FuseBandsPass",
+    "fuse-concatenations": "et_ir.codegen.passes.fuse_concatenations:FuseConcatenationsPass",
     "form-kernels": "et_ir.codegen.passes.form_kernels:FormKernelsPass",
     "choose-algorithms": "et_ir.codegen.passes.choose_algorithms:ChooseAlgorithmsPass",
     "convert-to-loops": "et_ir.codegen.passes.convert_to_loops:ConvertToLoopsPass",

@@ -273,7 +273,7 @@ def _partition(
             op.sym_name = StringAttr(function)
     run_pipeline(program, "canonicalize,narrow-selections,pools-to-means,canonicalize,dce")
     # The transformed filters of Winograd's algorithms would be memory to write to.
-    make_kernels(context, program, bands=None, algorithm="direct")
+    make_kernels(context, program, bands=None, algorithm="direct", concatenations=False)
     loops = loops_of(program, target, packed)
     arena = bound = 0
     for op in loops.module.body.block.ops:

@@ -76,7 +76,7 @@ def shaders_of(module: ModuleOp, *, halves: bool = False) -> Shaders:
     """Compile a module of edge ops with one method, which becomes kernels. `halves`: floats have 16 bits in memory."""
     context = Context()
     # Transformed filters of Winograd's algorithms would have to be computed at load, and bands need threads.
-    make_kernels(context, module, bands=None, algorithm="direct")
+    make_kernels(context, module, bands=None, algorithm="direct", concatenations=False)
     loops = loops_of(module, SPIRV)
     (function,) = (
         op for op in loops.module.body.block.ops if isinstance(op, FuncOp) and op.sym_visibility is None

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from et_ir.analysis.dim_orders import NHWC
 from et_ir.codegen.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.codegen.kernels.host import Host, Operand, kernel_key
-from et_ir.codegen.kernels.padding import padded
+from et_ir.codegen.kernels.padding import image_parts, padded_parts
 from et_ir.codegen.kernels.panels import (
     PANEL,
     constant_array,
@@ -95,19 +95,19 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     filters = constant_array(host, outside[anchor.arg("weight")])
     assert filters is not None
     columns, channels = filters.shape[:2]
-    planar = dim_order_of(tensor_type(outside[anchor.arg("input")])) != NHWC
+    parts = image_parts(kernel, anchor.arg("input"))
+    planar = dim_order_of(tensor_type(parts[0].value)) != NHWC
     order = (1, 2, 3, 0) if planar else (2, 3, 1, 0)
     panel = host.panel(PANEL)
     panels = panels_of(host, filters.transpose(order), panel)
     rows = window.batch * window.out_height * window.out_width
     epilogue = convolution_epilogue(kernel, anchor)
-    image = host.buffer(outside[anchor.arg("input")])
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
     if window.is_point:
         tile = tile_rows(rows, host)
         whole = Sizes(1, rows, channels, columns, tile, panel_columns(host), fine=host.fine)
         sizes = in_panels(whole, panel)
-        left = Operand(image, [rows, channels])
+        left = Operand(host.buffer(parts[0].value), [rows, channels])
 
         def build_point(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
             x, w, *others, y = buffers
@@ -123,7 +123,7 @@ def convolution_kernel(host: Host, kernel: KernelOp) -> None:
     planes, channels = (channels, 1) if planar else (1, channels)
     shape = _Shape(window, planes, channels, sizes, inner * columns * 4 < LARGE_FILTERS)
     images = replace(window, batch=window.batch * planes)
-    source = padded(host, image, images, channels, 0.0)
+    source = padded_parts(host, parts, images, channels, 0.0)
     height, width = window.padded_height, window.padded_width
     left = Operand(source, [images.batch, height, width * channels])
 

@@ -71,7 +71,9 @@ def filter_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     result = Operand(host.buffer(kernel.outputs[0]), [sizes.rows, sizes.columns])
     if sizes.is_point and sizes.groups == 1:
         tile = tile_rows(sizes.rows, host)
-        product = Sizes(1, sizes.rows, sizes.channels, sizes.columns, tile, panel_columns(host))
+        product = Sizes(
+            1, sizes.rows, sizes.channels, sizes.columns, tile, panel_columns(host), fine=host.fine
+        )
         right = panel_filters(host, sizes, sizes.phases[0], weight)
         left = Operand(image, [sizes.rows, sizes.channels])
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.host import Host, Number, Operand
+from et_ir.codegen.kernels.pointwise_rules import anchor_of
 from et_ir.codegen.kernels.windows import Window
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.dialects.native import KernelOp
+from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["copy_inside", "copy_row", "fill_row", "padded"]
+__all__ = ["Part", "copy_inside", "copy_row", "fill_row", "image_parts", "padded", "padded_parts"]
 
 VECTORS = 4
 
@@ -52,6 +56,73 @@ def padded(host: Host, image: SSAValue, window: Window, channels: int, border: f
 
     operands = [source, result, *(map(Number, numbers) if told else ())]
     host.call("pad", operands, build, border if told else None)
+    return target
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some channels of an image: a value with channels innermost, and how many these are."""
+
+    value: SSAValue
+    channels: int
+
+
+def image_parts(kernel: KernelOp, image: SSAValue) -> list[Part]:
+    """What the image that a kernel's anchor reads is concatenated of, in the order of channels; itself if it is not."""
+    outside = kernel.outside()
+    values = [image]
+    if isinstance(image.owner, KernelOp):
+        inside = image.owner.outside()
+        values = [inside[value] for value in anchor_of(image.owner).operands]
+    return [Part(outside[value], tensor_type(value).get_shape()[1]) for value in values]
+
+
+def padded_parts(host: Host, parts: Sequence[Part], window: Window, channels: int, border: float) -> SSAValue:
+    """As `padded`, of an image of several parts, which have no memory in common before."""
+    if len(parts) == 1:
+        return padded(host, host.buffer(parts[0].value), window, channels, border)
+    height, width = window.padded_height, window.padded_width
+    target = host.scratch(window.batch * height * width * channels)
+    lines = Operand(target, [window.batch * height, width * channels])
+    pixels = Operand(target, [window.batch * height, width, channels])
+    inner = window.in_width * channels
+    numbers = [height, window.in_height, window.border_y, window.border_x * channels, inner]
+    lanes = host.lanes
+
+    def fill(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        y, height, lines, above, before, inner = arguments
+        with b.parallel(b.dim(y, 0)) as row:
+            line = b.sub(b.remainder(row, height), above)
+            with b.if_(b.both(b.at_least(line, 0), b.below(line, lines))) as otherwise:
+                fill_row(b, y, row, 0, before, border, lanes)
+                fill_row(b, y, row, b.add(before, inner), b.dim(y, 1), border, lanes)
+                with otherwise():
+                    fill_row(b, y, row, 0, b.dim(y, 1), border, lanes)
+
+    def copy(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        x, y, height, lines, above, left, first = arguments
+        count = b.dim(x, 2)
+        whole = b.multiple_below(count, lanes)
+        with b.parallel(b.dim(x, 0)) as row:
+            line = b.add(b.add(b.mul(b.quotient(row, lines), height), b.remainder(row, lines)), above)
+            with b.for_(0, b.dim(x, 1)) as pixel:
+                place = b.add(pixel.index, left)
+                with b.for_(0, whole, lanes) as loop:
+                    value = b.load(x, [row, pixel.index, loop.index], vector_of(lanes))
+                    b.store(value, y, [line, place, b.add(loop.index, first)])
+                with b.if_(b.below(whole, count)):
+                    mask = b.mask(b.sub(count, whole), lanes)
+                    value = b.load_row(x, [row, pixel.index, whole], mask, lanes)
+                    b.masked_store(value, y, [line, place, b.add(whole, first)], mask)
+
+    host.call("border", [lines, *map(Number, numbers)], fill, border)
+    first = 0
+    for part in parts:
+        rows = window.batch * window.in_height
+        source = Operand(host.buffer(part.value), [rows, window.in_width, part.channels])
+        places = [height, window.in_height, window.border_y, window.border_x, first]
+        host.call("cat", [source, pixels, *map(Number, places)], copy, "into a border")
+        first += part.channels
     return target
 
 

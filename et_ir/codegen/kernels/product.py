@@ -77,7 +77,7 @@ class Sizes:
 
     @property
     def many_rows(self) -> bool:
-        """Whether threads share blocks of rows, and not the columns."""
+        """Whether threads share the rows, and not the columns."""
         rows = self.rows if isinstance(self.rows, int) else self.most_rows
         return not self.fine and rows >= 2 * BLOCK_ROWS
 
@@ -242,14 +242,13 @@ def shared_rows(
 ) -> None:
     """Visit the result by ranges of rows and groups of columns, that threads share: of `count` rows.
 
-    They share blocks of rows where these are many, else tiles of a known number of rows, else groups of columns. Ranges
-    of rows are told by their start and end; columns as `column_groups` does.
+    They share rows where these are many, and visit them in blocks; else tiles of a known number of rows, else groups of
+    columns. Ranges of rows are told by their start and end; columns as `column_groups` does.
     """
     tile = sizes.tile_rows
     if sizes.many_rows:
         block = -(-BLOCK_ROWS // tile) * tile
-        with b.parallel(count, block) as first:
-            end = b.min(b.add(first, block), count)
+        with b.parallel_ranges(count, tile, block) as (first, end):
             column_groups(b, sizes, columns, lambda at, width, mask: visit(first, end, at, width, mask))
     elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
 
@@ -327,7 +326,7 @@ def _build_blocks(
     assert isinstance(sizes.rows, int)
     assert isinstance(sizes.inner, int)
     rest, inner = sizes.rows % tile, sizes.inner
-    # All panels are read for each block: where there are many, larger ones leave enough of them to threads.
+    # All panels are read for each block, so that larger ones are better where there are many rows.
     many = 2 * BLOCK_ROWS if sizes.rows >= 8 * BLOCK_ROWS else BLOCK_ROWS
     block = -(-many // tile) * tile
     count = b.dim(x, 0)
@@ -376,8 +375,8 @@ def _build_blocks(
 
         column_groups(b, sizes, b.dim(y, 1), group)
 
-    with b.parallel(count, block) as first:
-        many = b.min(b.sub(count, first), block)
+    with b.parallel_ranges(count, tile, block) as (first, stop):
+        many = b.sub(stop, first)
         step(first, many, 0, BLOCK_INNER, begins=True, ends=False)
         with b.for_(BLOCK_INNER, end, BLOCK_INNER) as loop:
             step(first, many, loop.index, BLOCK_INNER, begins=False, ends=False)

@@ -26,7 +26,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue, convolution_epilogue
 from et_ir.codegen.kernels.host import Host, Operand, kernel_key
-from et_ir.codegen.kernels.padding import padded
+from et_ir.codegen.kernels.padding import image_parts, padded_parts
 from et_ir.codegen.kernels.panels import (
     PANEL,
     constant_array,
@@ -223,7 +223,7 @@ def winograd_kernel(host: Host, kernel: KernelOp) -> None:
     epilogue = convolution_epilogue(kernel, anchor)
     epilogue.row_sizes = (window.batch * window.out_height, window.out_width)
     covered = replace(window, out_height=shape.tiles_y * pixels, out_width=shape.tiles_x * pixels)
-    source = padded(host, host.buffer(outside[anchor.arg("input")]), covered, channels, 0.0)
+    source = padded_parts(host, image_parts(kernel, anchor.arg("input")), covered, channels, 0.0)
     image = Operand(source, [window.batch * covered.padded_height, covered.padded_width, channels])
     packed = (
         _plain_filters(host, filters, shape) if shape.transforms_filters else _filters(host, filters, shape)

@@ -28,6 +28,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     lazy_traits_def,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -496,10 +497,11 @@ class PrefetchOp(IRDLOperation):
 class PartOp(IRDLOperation):
     """The part of a thread of a loop's iterations from 0, and a number that no other thread with a part has.
 
-    For loops that keep something from one iteration to the next, in memory of the thread. Iterations are shared by at
-    most `most` threads.
+    For loops that keep something from one iteration to the next, or that have blocks of iterations. Where there is
+    memory for some threads only, iterations are shared by at most `most`.
 
     ```mlir
+    %start, %end, %thread = native.part %count
     %first, %last, %number = native.part %count most 8
     ```
 
@@ -509,8 +511,8 @@ class PartOp(IRDLOperation):
     name = "native.part"
     count = operand_def(IndexType)
     """Iterations of the loop."""
-    most = prop_def(IntegerAttr.constr(i64))
-    """Threads that share them at most."""
+    most = opt_prop_def(IntegerAttr.constr(i64))
+    """Threads that share them at most; all of them, if it is not given."""
     first = result_def(IndexType)
     """The first iteration of the thread."""
     last = result_def(IndexType)
@@ -518,17 +520,17 @@ class PartOp(IRDLOperation):
     number = result_def(IndexType)
     """The number of the thread, below `most` if it has iterations."""
     traits = traits_def(Pure())
-    assembly_format = "$count `most` $most attr-dict"
+    assembly_format = "$count (`most` $most^)? attr-dict"
 
-    def __init__(self, count: SSAValue, most: int):
+    def __init__(self, count: SSAValue, most: int | None = None):
         super().__init__(
             operands=[count],
-            properties={"most": IntegerAttr(most, i64)},
+            properties={"most": None if most is None else IntegerAttr(most, i64)},
             result_types=[IndexType(), IndexType(), IndexType()],
         )
 
     def verify_(self) -> None:
-        if self.most.value.data < 1:
+        if self.most is not None and self.most.value.data < 1:
             raise VerifyException(f"[part_c1] {self.most.value.data} threads")
 
 

@@ -5,6 +5,7 @@ operands' memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -208,6 +209,7 @@ def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor 
     second, b = in_arithmetic_type(ctx, weight, dtype, "weight")
     third, added = ([], None) if bias is None else in_arithmetic_type(ctx, bias, dtype, "bias")
     columns = features[0] if features else 1
+    count = prod(input.sizes[:-1])
 
     def into(target: Array) -> list[Step]:
         calls = [*first, *second, *third]
@@ -216,8 +218,8 @@ def linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, bias: Tensor 
             rows = ctx.scratch(a.shape, dtype)
             calls += moves(ctx, a, rows)
         flat = target if target.flags.c_contiguous else ctx.scratch(target.shape, dtype)
-        matrix = flat.reshape(-1, columns)
-        calls += product(ctx, rows.reshape(-1, inner), b.reshape(columns, inner).T, matrix)
+        matrix = flat.reshape(count, columns)
+        calls += product(ctx, rows.reshape(count, inner), b.reshape(columns, inner).T, matrix)
         if added is not None:
             calls.append(call(np.add, matrix, added, matrix))
         if flat is not target:

@@ -30,6 +30,7 @@ func.func @kernels(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<2x2xf32> {
 // CHECK-NEXT:   %e = native.convert "sitofp" %d : vector<4xi32> -> vector<4xf32>
 // CHECK-NEXT:   native.prefetch %x[%n, %c0] : memref<?x?xf32>
 // CHECK-NEXT:   %first, %last, %number = native.part %n most 8
+// CHECK-NEXT:   %start, %end, %thread = native.part %n
 // CHECK-NEXT:   native.report 3
 // CHECK-NEXT:   native.barrier
 func.func @loops(%x: memref<?x?xf32>, %n: index) {
@@ -50,6 +51,7 @@ func.func @loops(%x: memref<?x?xf32>, %n: index) {
   %e = native.convert "sitofp" %d : vector<4xi32> -> vector<4xf32>
   native.prefetch %x[%n, %c0] : memref<?x?xf32>
   %first, %last, %number = native.part %n most 8
+  %start, %end, %thread = native.part %n
   native.report 3
   native.barrier
   func.return

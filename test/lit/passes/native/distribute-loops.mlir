@@ -50,3 +50,19 @@ func.func private @part(%n: index, %x: memref<?xf32>) {
   native.barrier
   func.return
 }
+
+// CHECK:      func.func private @whole_part(%n: index, %x: memref<?xf32>, %thread: index, %threads: index) {
+// CHECK:        %[[MINE:.*]] = arith.muli %n, %thread : index
+// CHECK-NEXT:   %[[FIRST:.*]] = arith.divui %[[MINE]], %threads : index
+// CHECK:        scf.for %i = %[[FIRST]] to %{{.*}} step %c1 {
+// CHECK-NOT:    native.part
+func.func private @whole_part(%n: index, %x: memref<?xf32>) {
+  %c1 = arith.constant 1 : index
+  %v = arith.constant dense<1.0> : vector<8xf32>
+  %first, %last, %number = native.part %n
+  scf.for %i = %first to %last step %c1 {
+    vector.store %v, %x[%i] : memref<?xf32>, vector<8xf32>
+  }
+  native.barrier
+  func.return
+}

@@ -1,38 +1,71 @@
-"""What threads share of a product: blocks of rows where there are many, else tiles of the result."""
+"""What threads share of a product: rows where there are many, else tiles of the result."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
-from native_modules import check, compiled
+from native_modules import SETS, check, compiled, run
 from torch import nn
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
 
+from et_ir.codegen.loop_builder import LoopBuilder
 from et_ir.codegen.object_code import InstructionSet
 from et_ir.codegen.pipeline import observed
+from et_ir.dialects.native import PartOp
 
 
-def shared(module: nn.Module, *arguments: torch.Tensor) -> int:
-    """The largest step of the parallel loops of a module."""
-    steps: list[int] = []
+def loops(module: nn.Module, *arguments: torch.Tensor) -> list[Operation]:
+    """The ops of a module as loops."""
+    found: list[Operation] = []
 
     def listen(level: str, target: InstructionSet, code: ModuleOp) -> None:
-        for op in code.walk() if level == "loops" else ():
-            if isinstance(op, scf.ParallelOp):
-                value = op.step[0].owner.value  # type: ignore[union-attr]
-                assert isinstance(value, IntegerAttr)
-                steps.append(value.value.data)
+        if level == "loops":
+            found.extend(code.clone().walk())
 
     with observed(listen):
         compiled(module, arguments, "x86-64-v3")
-    return max(steps)
+    return found
+
+
+def number(value: SSAValue) -> int:
+    """A constant."""
+    found = value.owner.value  # type: ignore[union-attr]
+    assert isinstance(found, IntegerAttr)
+    return found.value.data
 
 
 @pytest.mark.parametrize("size", [14, 40])
 def test_convolutions_of_points(size: int) -> None:
     """As products of pixels by channels: in blocks, as their rows of the image are to stay in a cache."""
-    assert shared(nn.Conv2d(8, 24, 1).eval(), torch.ones(1, 8, size, size)) > 90
+    ops = loops(nn.Conv2d(8, 24, 1).eval(), torch.ones(1, 8, size, size))
+    assert any(isinstance(op, PartOp) for op in ops)
+    assert max(number(op.step) for op in ops if isinstance(op, scf.ForOp)) > 90
+
+
+@pytest.mark.parametrize("rows", [192, 256, 500])
+def test_many_rows(rows: int) -> None:
+    """Threads share tiles of six rows, not blocks of 96, of which one might have a whole one more than another."""
+    block = Block(arg_types=[])
+    with LoopBuilder(block).parallel_ranges(rows, 6, 96):
+        pass
+    (part,) = (op for op in block.ops if isinstance(op, PartOp))
+    (loop,) = (op for op in block.ops if isinstance(op, scf.ForOp))
+    assert (number(part.count), number(loop.step)) == (-(-rows // 6), 96)
+
+
+@pytest.mark.parametrize("inner", [20, 300])
+def test_products_of_many_rows(inner: int) -> None:
+    """With rows that are left after whole tiles, and a shared dimension in one and in several blocks."""
+    torch.manual_seed(0)
+    module, x = nn.Linear(inner, 40).eval(), torch.randn(211, inner)
+    check(module, x)
+    file = compiled(module, (x,), SETS[0])
+    one = run(file, (x,))
+    for threads in (3, 5, 50):
+        np.testing.assert_array_equal(run(file, (x,), threads), one)
 
 
 @pytest.mark.parametrize("rows", [7, 50, 64, 191])
@@ -41,5 +74,6 @@ def test_few_rows(rows: int, columns: int) -> None:
     """Tiles of rows, and of columns that are a whole group, panels, or less than one."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(24, columns), nn.ReLU()).eval()
-    assert shared(module, torch.randn(rows, 24)) < 90
+    ops = loops(module, torch.randn(rows, 24))
+    assert max(number(op.step[0]) for op in ops if isinstance(op, scf.ParallelOp)) < 90
     check(module, torch.randn(rows, 24))
