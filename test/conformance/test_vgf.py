@@ -44,7 +44,7 @@ def results(program: torch.export.ExportedProgram, partitioner: Partitioner, inp
     config = ExecutorchBackendConfig(target="et-vm", extra_backends=["VgfBackend"])
     file = edge.to_executorch(config).buffer
     method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
-    first = [np.array(one) for one in method.execute(list(inputs))]
+    first = [np.asarray(one).copy() for one in method.execute(list(inputs))]
     for again, before in zip(method.execute(list(inputs)), first, strict=True):
         np.testing.assert_array_equal(again, before)
     return first
