@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -86,7 +86,7 @@ class VgfRuntime(Backend):
 
 
 @contextmanager
-def _reported(method_name: str) -> Iterator[None]:
+def _reported(method_name: str) -> Generator[None]:
     """Errors of the runner as those of the VM."""
     try:
         yield
@@ -154,7 +154,7 @@ def _format(runner: Any, type: VgfTensor) -> Any:
 
 
 @contextmanager
-def _emulation() -> Iterator[None]:
+def _emulation() -> Generator[None]:
     """Arm's emulation layers, if they are installed and not set up, for devices that are opened meanwhile."""
     found = find_spec("emulation_layer")
     if found is None or found.origin is None or "VK_INSTANCE_LAYERS" in os.environ:

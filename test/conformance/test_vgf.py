@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from example_models import Model
+from example_models import build
 from quantized_nets import made as quantized_net
 from tosa_programs import CASES
 from vulkan_device import require_device
@@ -73,8 +73,8 @@ def test_integers(name: str) -> None:
         np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.sweep
-def test_models(model: Model) -> None:
+def test_digits() -> None:
+    model = build("digits")
     for got, wanted in zip(
         results(model.program, VgfPartitioner(), model.inputs), model.expected, strict=True
     ):
