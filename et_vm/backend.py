@@ -185,6 +185,7 @@ BACKENDS: Final[dict[str, str]] = {
     "OpenvinoBackend": "et_vm.backends.openvino:OpenvinoBackend",
     "SpirvBackend": "et_vm.backends.vulkan.backend:SpirvBackend",
     "TOSABackend": "et_vm.backends.tosa.backend:TosaRuntime",
+    "VgfBackend": "et_vm.backends.vgf:VgfRuntime",
     "VulkanBackend": "et_vm.backends.vkgraph.backend:VulkanGraphBackend",
     "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
 }

@@ -1,17 +1,18 @@
 """Conversion rules by operator, and the operator support derived from them.
 
-For backends with static shapes, whose values are outputs of nodes.
+For backends whose values are outputs of nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import f32, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_ir.analysis.bounds import SizeBounds
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.edge.attributes import dim_order_of
@@ -52,6 +53,8 @@ class OperatorRule(Generic[_Lowering]):
     """Element types of tensors that it computes with."""
     indices: tuple[str, ...] = ()
     """Arguments that are integers whatever the others are: places of elements."""
+    constants: tuple[str, ...] = ()
+    """Arguments that have to be constant data, of any element type."""
     results: int = 1
     """How many of the results are computed."""
     mixes: bool = False
@@ -62,12 +65,22 @@ class RuleSupport(OperatorSupport):
     """Supports an op if there is a rule for its operator, and its sizes and element types are supported."""
 
     def __init__(
-        self, rules: Mapping[str, OperatorRule[Any]], device: str, *, highest_rank: int | None = None
+        self,
+        rules: Mapping[str, OperatorRule[Any]],
+        device: str,
+        *,
+        highest_rank: int | None = None,
+        bounds: SizeBounds | None = None,
+        resized: Collection[str] = (),
     ) -> None:
-        """`device` names the backend in diagnostics; `highest_rank` limits the rank of tensors."""
+        """`device` names the backend in diagnostics; `highest_rank` limits the rank of tensors. Of the operators
+        `resized`, sizes may be known at run time only, within `bounds`.
+        """
         self._rules = rules
         self._device = device
         self._highest_rank = highest_rank
+        self._bounds = bounds
+        self._resized = resized
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         if not isinstance(op, SchemaOp):
@@ -80,7 +93,12 @@ class RuleSupport(OperatorSupport):
         if any(result.uses for result in unused):
             return Diagnostic("a result that is not computed is used", name)
         results = [result for result in op.results if result not in unused]
-        tensors = [value for value in (*op.operands, *results) if is_tensor(value.type)]
+        constants = [value for one in rule.constants if (value := op.arg(one)) is not None]
+        if not all(map(is_constant, constants)):
+            return Diagnostic("an argument that is not constant", ", ".join(rule.constants))
+        tensors = [
+            value for value in (*op.operands, *results) if is_tensor(value.type) and value not in constants
+        ]
         refusal = self._of_types(op, rule, tensors)
         if refusal is not None:
             return refusal
@@ -94,7 +112,7 @@ class RuleSupport(OperatorSupport):
         seen: set[object] = set()
         for value in tensors:
             type = tensor_type(value)
-            if not type.has_static_shape():
+            if not type.has_static_shape() and not self._resizes(op, value):
                 return Diagnostic("dynamic size", str(type))
             if 0 in type.get_shape():
                 return Diagnostic("empty tensor", str(type))
@@ -115,6 +133,11 @@ class RuleSupport(OperatorSupport):
         operands -= {tensor_type(value).element_type for value in places}
         mixed = len(operands) > 1 if rule.mixes else len(seen) > 1
         return Diagnostic("element types differ") if mixed else None
+
+    def _resizes(self, op: SchemaOp, value: SSAValue) -> bool:
+        """Whether the operator takes a tensor whose sizes are known at run time only."""
+        resized = op.name.removeprefix("edge.") in self._resized
+        return resized and self._bounds is not None and None not in self._bounds.sizes(value)
 
 
 def axis(dim: int, rank: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +13,11 @@ from example_models import Model
 
 from et_ir import to_edge_transform_and_lower
 from et_ir.backends.openvino import OpenvinoPartitioner
+from et_ir.quantization import quantize
+from et_vm.program import Program
 from et_vm.runtime import Runtime
+from examples.digits import network
+from examples.digits.quantized import calibration
 
 ACCURACY = 1e-4
 """Of an output, its largest error to its standard deviation."""
@@ -48,16 +53,39 @@ def test_on_the_vm(model: Model, file: bytes) -> None:
 
 
 def test_on_the_stock_runtime(model: Model, file: bytes, tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("model.pte", "inputs.pt", "outputs.pt")]
+    _check(model, on_stock(file, model.inputs, tmp_path), ON_STOCK)
+
+
+def on_stock(file: bytes, inputs: list[Any], folder: Path) -> list[Any]:
+    """The outputs of a file on the stock runtime, in a process of its own."""
+    paths = [folder / name for name in ("model.pte", "inputs.pt", "outputs.pt")]
     paths[0].write_bytes(file)
-    torch.save(model.inputs, paths[1])
+    torch.save(inputs, paths[1])
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *map(str, paths)], check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    _check(model, torch.load(paths[2]), ON_STOCK)
+    return torch.load(paths[2])
 
 
 def _check(model: Model, found: list[object], accuracy: float) -> None:
     for got, wanted in zip(found, model.expected, strict=True):
         assert (torch.as_tensor(got) - wanted).abs().max() <= accuracy * wanted.std()
+
+
+def test_quantized_digits(tmp_path: Path) -> None:
+    """Layers in 8 bits, on both runtimes: within steps of the quantized program in torch."""
+    module, inputs = network.digits()[0], next(calibration())
+    quantized = quantize(module, inputs, "int8", calibration=calibration()).module
+    program = torch.export.export(quantized, inputs)
+    edge = to_edge_transform_and_lower(program, partitioner=OpenvinoPartitioner())
+    file = edge.to_executorch().buffer
+    assert [one.name for one in Program.load(file).instructions(0)] == ["OpenvinoBackend"]
+    with torch.no_grad():
+        expected = program.module()(*inputs)
+    loaded = Runtime().load_program(file, allow_native=True, poison=True)
+    for (found,) in (
+        loaded.load_method("forward").execute(list(inputs)),
+        on_stock(file, list(inputs), tmp_path),
+    ):
+        assert (torch.as_tensor(found) - expected).abs().max() <= 0.1 * expected.std()

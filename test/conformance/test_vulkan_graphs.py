@@ -40,6 +40,7 @@ from example_models import Model
 from et_ir import ExecutorchBackendConfig
 from et_ir import to_edge_transform_and_lower as ours_to_edge
 from et_ir.backends.vulkan_graph import VulkanGraphPartitioner
+from et_ir.backends.vulkan_graph.operators import RESIZED
 from et_schema.pte import read_pte
 from et_schema.vkgraph import BACKEND, read_vkgraph, serialize_vkgraph
 from et_schema.vkgraph_tables import FILE_IDENTIFIER, Double, VkGraph, VkStorageType, VkTensor
@@ -254,6 +255,16 @@ def test_models_of_ours(model: Model) -> None:
         check_against_registry(read_vkgraph(blob).graph)
         read_by_stock(blob)
     check(file, model.inputs, model.expected, tolerance=1e-3)
+
+
+def test_resized_operators() -> None:
+    """Whose sizes may be known at run time only, here and by stock's registry."""
+    features = stock_features()
+    for name in RESIZED:
+        base, _, overload = name.partition(".")
+        found = features.get(f"aten.{base}.{overload or 'default'}")
+        # Numbers are tensors in arithmetic.
+        assert found is None or found.supports_resize, name
 
 
 @pytest.mark.sweep

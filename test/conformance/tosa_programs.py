@@ -37,7 +37,8 @@ def functions(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def comparisons(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-    return x > y, x >= 0.5, x == y, x != y, x < y, torch.where(x <= y, x, y), (x > 0) & (y > 0)
+    chosen = torch.where(x <= y, x, y)
+    return x > y, x >= 0.5, x == y, x != y, x < y, chosen, (x > 0) & (y > 0), (x > y).float()
 
 
 def activations(x: Tensor) -> tuple[Tensor, ...]:

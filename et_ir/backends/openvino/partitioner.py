@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from et_ir.analysis.quantization import QUANTIZE
 from et_ir.backends.openvino.blob import (
     DEVICE_SPEC,
     PRECISION_SPEC,
@@ -22,6 +24,8 @@ from et_ir.delegation.options import check_options, number_option, operators, op
 from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import ChosenByUser, OperatorSupport
+from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.schema.tensors import tensor_type
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -40,6 +44,29 @@ KEPT: Final = (
 """Operators that OpenVINO has a node for, or fewer nodes than for what they are made of."""
 
 PRECISIONS: Final = ("f32", "fast")
+
+
+_JOINS: Final = ("edge.cat", "edge.stack")
+
+
+class OpenvinoSupport(RuleSupport):
+    """Ops that there is a rule for, with 64-bit integers to convert on CPUs only.
+
+    Concatenations in quantized programs are left: OpenVINO 2026.4 computes them wrong between convolutions in 8 bits.
+    """
+
+    def __init__(self, method: FuncOp, device: str):
+        super().__init__(RULES, "OpenVINO")
+        self._converts = device == "CPU"
+        self._quantized = any(isinstance(op, QUANTIZE) for op in method.walk())
+
+    def refusal(self, op: Operation) -> Diagnostic | None:
+        if self._quantized and op.name in _JOINS:
+            return Diagnostic("a concatenation in a quantized program, which OpenVINO may compute wrong")
+        converts = op.name == "edge.dim_order_ops._to_dim_order_copy"
+        if converts and not self._converts and tensor_type(op.operands[0]).element_type == i64:
+            return Diagnostic("64-bit integers, of which the device may compute 32 bits")
+        return super().refusal(op)
 
 
 class OpenvinoPartitioner(CapabilityPartitioner):
@@ -72,11 +99,12 @@ class OpenvinoPartitioner(CapabilityPartitioner):
             )
         )
         self.min_ops = min_ops
+        self._device = device
         self._only = operators(only)
         self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return ChosenByUser(RuleSupport(RULES, "OpenVINO"), self._only, self._without)
+        return ChosenByUser(OpenvinoSupport(method, self._device), self._only, self._without)
 
     def ops_to_not_decompose(
         self,

@@ -17,7 +17,7 @@ from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["RULES", "Placement", "Rule", "sizes_of"]
+__all__ = ["CONTIGUOUS", "RESIZED", "RULES", "Placement", "Rule", "sizes_of"]
 
 
 class Placement(NamedTuple):
@@ -52,7 +52,9 @@ def _in(*storages: Storage) -> Callable[[SchemaOp], Sequence[Storage]]:
 
 
 _LIKE_OPERAND: Final = Placement(_any)
-_CONTIGUOUS: Final = _in(WIDTH, BUFFER)
+_ROWS: Final = _in(WIDTH, BUFFER)
+CONTIGUOUS: Final = Placement(_ROWS)
+"""Elements of a row next to each other."""
 
 
 def _rules(
@@ -140,11 +142,11 @@ RULES: Final[Mapping[str, Rule]] = {
     **_rules("logical_and logical_or logical_not bitwise_and.Tensor bitwise_or.Tensor bitwise_not", _BOOLS),
     **_rules("where.self", _FLOATS, indices=("condition",)),
     **_rules("_softmax _log_softmax", _FLOATS),
-    **_rules("mm bmm", _FLOATS, Placement(_CONTIGUOUS)),
+    **_rules("mm bmm", _FLOATS, CONTIGUOUS),
     **_rules(
         "linear",
         _FLOATS,
-        Placement(_CONTIGUOUS, ("weight", "bias")),
+        Placement(_ROWS, ("weight", "bias")),
         refuse=_needs_constant("weight", "bias"),
     ),
     **_rules(
@@ -182,3 +184,17 @@ RULES: Final[Mapping[str, Rule]] = {
     **_rules("constant_pad_nd repeat", _ALL),
 }
 """By operator."""
+
+_OF_STATIC_SIZES: Final = frozenset(
+    [
+        "expand_copy",
+        "flip",
+        "repeat",
+        "squeeze_copy.dims",
+        "upsample_bilinear2d.vec",
+        "upsample_nearest2d.vec",
+        "view_copy",
+    ]
+)
+RESIZED: Final = frozenset(RULES) - _OF_STATIC_SIZES
+"""Operators whose results have sizes that follow from those of the operands when a graph runs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,9 +10,11 @@ from xdsl.dialects.builtin import ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.bounds import SizeBounds
 from et_ir.backends.operator_rules import RuleSupport
 from et_ir.backends.vulkan_graph.backend import VulkanGraphBackend
-from et_ir.backends.vulkan_graph.operators import RULES, sizes_of
+from et_ir.backends.vulkan_graph.grouped_linear import grouped_linear
+from et_ir.backends.vulkan_graph.operators import RESIZED, RULES
 from et_ir.backends.vulkan_graph.storage import BUFFER
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
@@ -47,7 +49,14 @@ class VulkanGraphSupport(RuleSupport):
     """Ops that the runtime has operators for, on tensors of four dimensions at most that fit its storage."""
 
     def __init__(self, method: FuncOp):
-        super().__init__(RULES, "ExecuTorch's Vulkan runtime", highest_rank=_HIGHEST_RANK)
+        self._bounds = SizeBounds(method.body.block)
+        super().__init__(
+            RULES,
+            "ExecuTorch's Vulkan runtime",
+            highest_rank=_HIGHEST_RANK,
+            bounds=self._bounds,
+            resized=RESIZED,
+        )
         module = method.parent_op()
         assert isinstance(module, ModuleOp)
         self._symbols = Globals(module)
@@ -62,11 +71,15 @@ class VulkanGraphSupport(RuleSupport):
         packed = {op.arg(name) for name in placement.packs}
         for value in (*op.operands, *op.results):
             stored = is_tensor(value.type) and value not in packed
-            if stored and not any(one.holds(sizes_of(value)) for one in needed):
+            if stored and not any(one.holds(self._sizes(value)) for one in needed):
                 return Diagnostic("a tensor that does not fit the storage of the operator", str(value.type))
             if is_tensor(value.type) and tensor_type(value).element_type == i64 and not self._fits(value):
                 return Diagnostic("a constant has integers that 32 bits do not hold", str(value.type))
         return None
+
+    def _sizes(self, value: SSAValue) -> list[int]:
+        """The largest sizes of a tensor, which are known."""
+        return [size for size in self._bounds.sizes(value) if size is not None]
 
     def _fits(self, value: SSAValue) -> bool:
         """Whether integers are none of more bits than the device has, as far as they are known."""
@@ -87,6 +100,17 @@ class VulkanGraphPartitioner(CapabilityPartitioner):
 
     def support(self, method: FuncOp) -> OperatorSupport:
         return ChosenByUser(VulkanGraphSupport(method), self._only, self._without)
+
+    def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:
+        if "linear" in self._without or (self._only and "linear" not in self._only):
+            return []
+        module = method.parent_op()
+        assert isinstance(module, ModuleOp)
+        symbols = Globals(module)
+        layers = [found for op in method.walk() if (found := grouped_linear(op, symbols)) is not None]
+        return [
+            (layer.restore, layer.linear) for layer in layers if layer.restore.parent is layer.linear.parent
+        ]
 
     def ops_to_not_decompose(
         self,

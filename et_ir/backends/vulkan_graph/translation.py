@@ -1,11 +1,13 @@
 """Translation of a partition to a graph of operator calls.
 
 Each tensor has the storage of the op that makes it. Where an op needs another storage, a `clone` converts it, once.
-Constants are packed by calls of `et_vk.prepack`, unless the operator packs them.
+Constants are packed by calls of `et_vk.prepack`, unless the operator packs them. A convolution and the activation that
+bounds it are one call.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Final, cast
@@ -13,14 +15,18 @@ from typing import Any, Final, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32, i1, i32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
-from et_ir.backends.vulkan_graph.operators import Placement, Rule, sizes_of
+from et_ir.analysis.activation_bounds import activation_bounds
+from et_ir.analysis.bounds import SizeBounds
+from et_ir.backends.vulkan_graph.grouped_linear import OPERATOR, GroupedLinear, grouped_linear
+from et_ir.backends.vulkan_graph.operators import CONTIGUOUS, Placement, Rule
 from et_ir.backends.vulkan_graph.storage import BUFFER, WIDTH, Storage
 from et_ir.data import Blob
 from et_ir.delegation.delegate_mapping import DelegateMappingBuilder
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.delegation.named_data import NamedDataStore
+from et_ir.dialects.edge.ops import ConvolutionOp, HardtanhOp, LinearOp, ReluOp
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -35,6 +41,8 @@ __all__ = ["Translation"]
 _VERSION: Final = "0"
 _OWN: Final = -1
 """Memory object of a tensor that shares its memory with none; number of a constant that a variable is."""
+_MOST: Final = sys.float_info.max
+"""The bound that stands for none."""
 _DATATYPES: Final[dict[Attribute, v.VkDataType]] = {
     f32: v.VkDataType.FLOAT32,
     i1: v.VkDataType.BOOL,
@@ -42,6 +50,13 @@ _DATATYPES: Final[dict[Attribute, v.VkDataType]] = {
     # 64-bit integers have 32 on the device; runtimes convert arguments.
     i64: v.VkDataType.INT32,
 }
+_STORED: Final = {
+    "f": v.VkDataType.FLOAT32,
+    "b": v.VkDataType.BOOL,
+    "i": v.VkDataType.INT32,
+    "u": v.VkDataType.UINT8,
+}
+"""Types of constants by numpy's kind."""
 
 
 class Translation:
@@ -53,28 +68,38 @@ class Translation:
         self.mapping = DelegateMappingBuilder(generated_identifiers=True)
         self._symbols = Globals(module)
         self._method = method
+        self._bounds = SizeBounds(method.body.block)
         self._values: dict[SSAValue, dict[Storage, int]] = {}
         """The tensors that a value of the program is, by storage; the first was there first."""
         self._constants: dict[tuple[str, tuple[int, ...], str], int] = {}
         self._literals: dict[tuple[type, str], int] = {}
-        self._op: SchemaOp | None = None
+        self._ops: tuple[SchemaOp, ...] = ()
+        """What the next calls are of."""
 
     def translate(self, rules: Mapping[str, Rule]) -> v.VkGraph:
         """The graph. Raises ValueError for an op that `rules` has no operator for."""
         block = self._method.body.block
         for argument in block.args:
-            storage = WIDTH if WIDTH.holds(sizes_of(argument)) else BUFFER
-            made = self._tensor(sizes_of(argument), self._datatype(argument), storage)
+            storage = WIDTH if WIDTH.holds(self._sizes(argument)) else BUFFER
+            made = self._tensor(self._sizes(argument), self._datatype(argument), storage)
             self._values[argument] = {storage: made}
             self.graph.input_ids.append(made)
+        layers = [found for op in block.ops if (found := grouped_linear(op, self._symbols)) is not None]
+        grouped = {layer.linear: layer for layer in layers}
+        fused: set[Operation] = {layer.restore for layer in layers}
         for op in block.ops:
-            if is_copied(op) or is_statement(op) or isinstance(op, (GetOp, ReturnOp)):
+            if is_copied(op) or is_statement(op) or isinstance(op, (GetOp, ReturnOp)) or op in fused:
+                continue
+            if isinstance(op, LinearOp) and op in grouped:
+                self._grouped_linear(grouped[op])
                 continue
             rule = rules.get(op.name.removeprefix("edge.")) if isinstance(op, SchemaOp) else None
             if rule is None or not isinstance(op, SchemaOp):
                 raise ValueError(f"the Vulkan runtime has no operator {op.name}")
-            self._op = op
-            self._call_of(op, rule.lower)
+            activation = _fused_activation(op)
+            self._ops = (op,) if activation is None else (op, activation)
+            fused.update(self._ops)
+            self._call_of(op, rule.lower, activation)
         end = block.last_op
         assert isinstance(end, ReturnOp)
         self.graph.output_ids = [next(iter(self._values[value].values())) for value in end.arguments]
@@ -83,7 +108,7 @@ class Translation:
 
     # -- calls
 
-    def _call_of(self, op: SchemaOp, placement: Placement) -> None:
+    def _call_of(self, op: SchemaOp, placement: Placement, activation: SchemaOp | None) -> None:
         storage = self._storage(op, placement)
         scalar = op.operator.overload_name.endswith(".Scalar") and "other" in op.schema().by_name
         compares = tensor_type(op.results[0]).element_type == i1
@@ -97,24 +122,45 @@ class Translation:
                 args.append(self._argument(arg, op.arg(arg.name), storage, arg.name in placement.packs))
         if scalar and not compares:
             name = name.removesuffix("Scalar") + "Tensor"
+        name = _qualified(op, name)
+        last = op
+        if activation is not None:
+            bounds = activation_bounds(activation)
+            assert bounds is not None
+            name, last = "et_vk.conv_with_clamp.default", activation
+            args += [self._literal(min(max(bound, -_MOST), _MOST)) for bound in bounds]
         results: list[int] = []
-        for result in op.results:
-            made = self._tensor(sizes_of(result), self._datatype(result), storage)
+        for result in last.results:
+            made = self._tensor(self._sizes(result), self._datatype(result), storage)
             self._values[result] = {storage: made}
             results.append(made)
         several = op.info().variadic_results or len(results) > 1
-        self._call(_qualified(op, name), args, self._list(results) if several else results[0])
+        self._call(name, args, self._list(results) if several else results[0])
+
+    def _grouped_linear(self, layer: GroupedLinear) -> None:
+        self._ops = (layer.restore, layer.linear)
+        storage = self._storage(layer.linear, CONTIGUOUS)
+        bias = layer.packed_bias()
+        args = [
+            self._operand(layer.linear.arg("input"), storage, packs=False),
+            self._stored(layer.packed_weight()),
+            self._stored(layer.packed_scales()),
+            self._literal(layer.group),
+            self._literal(None) if bias is None else self._stored(bias),
+        ]
+        result = layer.linear.result
+        made = self._tensor(self._sizes(result), self._datatype(result), storage)
+        self._values[result] = {storage: self._call(OPERATOR, args, made)}
 
     def _call(self, name: str, args: Sequence[int], result: int) -> int:
-        assert self._op is not None
-        number = self.mapping.insert_delegate_mapping_entry(self._op)
+        number = self.mapping.insert_delegate_mapping_entry(self._ops)
         self.graph.chain.append(v.OperatorCall(cast(int, number), name, [*args, result]))
         return result
 
     def _storage(self, op: SchemaOp, placement: Placement) -> Storage:
         """The storage of the tensors of an op: one that holds all of them."""
         variables = [value for value in op.operands if value in self._values]
-        tensors = [sizes_of(value) for value in (*variables, *op.results)]
+        tensors = [self._sizes(value) for value in (*variables, *op.results)]
         preferred = list(placement.storages(op))
         if not preferred:
             first = [next(iter(self._values[value])) for value in variables[:1]]
@@ -153,11 +199,11 @@ class Translation:
             if packs:
                 del self._values[value]
                 return constant
-            made = self._tensor(sizes_of(value), self._datatype(value), storage)
+            made = self._tensor(self._sizes(value), self._datatype(value), storage)
             known[storage] = self._call("et_vk.prepack.default", [constant], made)
             return made
         source = next(iter(known.values()))
-        made = self._tensor(sizes_of(value), self._datatype(value), storage)
+        made = self._tensor(self._sizes(value), self._datatype(value), storage)
         known[storage] = self._call("aten.clone.default", [source, self._literal(None)], made)
         return made
 
@@ -184,9 +230,7 @@ class Translation:
         if found is None:
             self.data.add_named_data(blob.sha256, blob, CONSTANT_ALIGNMENT)
             self.graph.constants.append(v.VkBytes(v.NO_OFFSET, blob.nbytes, blob.sha256))
-            datatype = {"f": v.VkDataType.FLOAT32, "b": v.VkDataType.BOOL, "i": v.VkDataType.INT32}[
-                array.dtype.kind
-            ]
+            datatype = _STORED[array.dtype.kind]
             number = len(self.graph.constants) - 1
             found = self._constants[key] = self._value(
                 v.VkTensor(datatype, list(array.shape), number, _OWN, staging_datatype=datatype)
@@ -194,6 +238,12 @@ class Translation:
         return found
 
     # -- values
+
+    def _sizes(self, value: SSAValue) -> list[int]:
+        """The largest sizes of a tensor; a graph has no others, and follows those of its inputs."""
+        sizes = [size for size in self._bounds.sizes(value) if size is not None]
+        assert len(sizes) == len(tensor_type(value).get_shape())
+        return sizes
 
     def _value(self, table: v.GraphTypes) -> int:
         self.graph.values.append(v.VkValue(table))
@@ -223,6 +273,16 @@ class Translation:
         if base == "float":
             return self._value(v.DoubleList([float(item) for item in items]))
         return self._value(v.IntList([int(item) for item in items]))
+
+
+def _fused_activation(op: SchemaOp) -> SchemaOp | None:
+    """The activation that bounds the result of a convolution and is its only use, as ExecuTorch's compiler fuses it."""
+    if not isinstance(op, ConvolutionOp):
+        return None
+    users = [use.operation for use in op.result.uses]
+    if len(users) != 1 or not isinstance(users[0], (ReluOp, HardtanhOp)):
+        return None
+    return users[0]
 
 
 def _qualified(op: SchemaOp, overload_name: str) -> str:

@@ -75,7 +75,7 @@ def _grouped_linear(plan: Plan, x: int, arguments: Sequence[int], out: int) -> N
     numbers = _rows_of_nibbles(_array(plan, weights, 2), high_first=False)[:, :columns]
     rows = _array(plan, scales, 2).T[: len(numbers)]
     weight = _restored(plan, *_in_groups(numbers, rows, number_of(plan, group)))
-    _linear(plan, x, weight, bias, out)
+    _linear(plan, x, weight, _bias(plan, bias, len(numbers)), out)
 
 
 def linear_q4gsw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from et_ir.backends.openvino.rules import layers, pointwise, reductions, resizes, shapes
+from et_ir.backends.openvino.rules import layers, pointwise, quantization, reductions, resizes, shapes
 from et_ir.backends.openvino.rules.rule import Rule
 
 __all__ = ["RULES"]
@@ -15,5 +15,6 @@ RULES: Final[dict[str, Rule]] = {
     **reductions.RULES,
     **shapes.RULES,
     **resizes.RULES,
+    **quantization.RULES,
 }
 """The rule of each operator that OpenVINO computes."""

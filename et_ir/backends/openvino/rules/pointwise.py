@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i1, i8, i32
+from xdsl.dialects.builtin import f32, i1, i8, i32, i64
 from xdsl.ir import Attribute
 
 from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation
-from et_ir.backends.operator_rules import refuse_integers_of_floats
+from et_ir.backends.operator_rules import is_constant, refuse_integers_of_floats
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
@@ -156,10 +156,26 @@ def _where(t: Translation, op: SchemaOp) -> Node:
 
 
 def _copy(t: Translation, op: SchemaOp) -> Node:
-    return t.converted(t.read(op, "self"), tensor_type(op.result).element_type)
+    x, wanted = t.read(op, "self"), tensor_type(op.result).element_type
+    if tensor_type(op.operands[0]).element_type == i64 and wanted == i1:
+        # 32 bits of other numbers than 0 may be 0, floats of them are not.
+        floats = t.converted(x, f32)
+        return t.nodes.not_equal(floats, t.nodes.constant(np.array(0, np.float32)))
+    return t.converted(x, wanted)
 
 
-_CONVERTS: Final = Rule(_copy, refuse_integers_of_floats, _EVERY, mixes=True)
+def _refuse_conversion(op: SchemaOp) -> Diagnostic | None:
+    """The CPU device computes i64 in 32 bits, but for conversions of a model's inputs to floats.
+
+    No operator has results of i64, so that operands are inputs unless they are constants.
+    """
+    source, target = (tensor_type(value).element_type for value in (op.operands[0], op.result))
+    if i64 in (source, target) and (target not in (f32, i1) or is_constant(op.operands[0])):
+        return Diagnostic("64-bit integers, which OpenVINO computes in 32 bits")
+    return refuse_integers_of_floats(op)
+
+
+_CONVERTS: Final = Rule(_copy, _refuse_conversion, _EVERY | {i64}, mixes=True)
 
 RULES: Final[dict[str, Rule]] = {
     **{

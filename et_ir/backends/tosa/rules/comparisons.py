@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from et_ir.backends.tosa.legalizer import FLOATS, CannotLegalize, Legalizer
@@ -79,6 +80,11 @@ def _converted(t: Legalizer, op: SchemaOp) -> SSAValue:
     if have in FLOATS and want not in FLOATS:
         # CAST rounds to the nearest integer, where a conversion of the edge level drops the fraction.
         raise CannotLegalize(f"a conversion of {have.name} to {want.name}")
+    if have is DType.BOOL and want in FLOATS:
+        # CAST takes booleans to integers only.
+        rank = len(t.shape_of(x))
+        one, zero = (t.const(np.full([1] * rank, number, np.float32), want) for number in (1, 0))
+        return t.emit(Op.SELECT, x, one, zero)
     return t.emit(Op.CAST, x, result=want)
 
 

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 import torch
+from quantized_nets import NETS, made
 from torch import nn
+from xdsl.dialects.func import FuncOp
 
-from et_ir import to_edge_transform_and_lower
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import register_backend
 from et_ir.backends.openvino import OpenvinoPartitioner
 from et_ir.delegation.backends_by_name import parse_backend
+from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError
 from et_schema.pte import read_pte
 from et_vm.program import Program
@@ -103,10 +106,97 @@ def test_scalars_and_booleans_go_in_and_out() -> None:
         assert torch.equal(found, expected)
 
 
+ANY_INTEGERS = torch.tensor([0, 1, -1, 2**31, 2**32, -(2**32), 2**40, 2**24 + 1, 2**63 - 1, -(2**63), 0])
+
+
+def test_conversions_of_64_bit_inputs() -> None:
+    """OpenVINO's CPU device computes i64 in 32 bits, where 2**32 is 0."""
+
+    class Masks(nn.Module):
+        def forward(self, n: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            mask = n.to(torch.bool)
+            return torch.where(mask, x, -1.0), n.to(torch.float32), mask & (x > 0)
+
+    inputs = ANY_INTEGERS, torch.randn(len(ANY_INTEGERS))
+    file = file_of(Masks(), *inputs)
+    assert operators(file) == ["OpenvinoBackend"]
+    for found, expected in zip(run(file, *inputs), Masks()(*inputs), strict=True):
+        assert torch.equal(found, expected)
+
+
+def test_other_devices_may_have_32_bits() -> None:
+    class Mask(nn.Module):
+        def forward(self, n: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+            return torch.where(n.to(torch.bool), x, -1.0)
+
+    program = exported(Mask(), ANY_INTEGERS, torch.randn(len(ANY_INTEGERS)))
+    edge = to_edge_transform_and_lower(program)
+    (method,) = (op for op in edge.module.body.block.ops if isinstance(op, FuncOp))
+    (conversion,) = [op for op in method.walk() if op.name == "edge.dim_order_ops._to_dim_order_copy"]
+    assert OpenvinoPartitioner().support(method).refusal(conversion) is None
+    assert "64-bit" in str(OpenvinoPartitioner(device="GPU").support(method).refusal(conversion))
+
+
+class TestQuantized:
+    def test_layers_are_integer_kernels(self) -> None:
+        """In OpenVINO's own description of what it runs."""
+        torch.manual_seed(0)
+        file = _quantized_file("image")
+        openvino = pytest.importorskip("openvino")
+        pte = read_pte(file)
+        (delegate,) = pte.program.execution_plan[0].delegates
+        assert delegate.processed is not None
+        data = bytes(pte.delegate_data(delegate.processed))
+        compiled = openvino.Core().import_model(data, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        kinds = {
+            op.get_rt_info()["layerType"].astype(str): op.get_rt_info()["runtimePrecision"].astype(str)
+            for op in compiled.get_runtime_model().get_ordered_ops()
+        }
+        assert {kinds[name] for name in ("Convolution", "FullyConnected")} <= {"i8", "u8"}
+
+    @pytest.mark.parametrize("name", NETS)
+    def test_networks(self, name: str) -> None:
+        """Within some steps of the quantized program in torch."""
+        file = _quantized_file(name)
+        assert "OpenvinoBackend" in operators(file)
+        program, inputs = _quantized(name)
+        with torch.no_grad():
+            expected = program.module()(*inputs)
+        assert (run(file, *inputs)[0] - expected).abs().max() <= 0.05 * expected.std()
+
+    def test_concatenations_are_left(self) -> None:
+        """OpenVINO computes them wrong between convolutions in 8 bits."""
+        assert "aten::cat.out" in operators(_quantized_file("concatenation"))
+
+    def test_integers_in_and_out(self) -> None:
+        class Ends(nn.Module):
+            def forward(self, q: torch.Tensor) -> torch.Tensor:
+                q_ = torch.ops.quantized_decomposed
+                x = q_.dequantize_per_tensor(q, 0.5, 3, -128, 127, torch.int8) * 2
+                return q_.quantize_per_tensor(x, 0.5, 9, 0, 255, torch.uint8)
+
+        q = torch.arange(-128, 128, dtype=torch.int8)
+        file = file_of(Ends(), q)
+        assert operators(file) == ["OpenvinoBackend"]
+        assert torch.equal(run(file, q)[0], Ends()(q))
+
+
+def _quantized(name: str) -> tuple[torch.export.ExportedProgram, tuple[Any, ...]]:
+    module, inputs = made(name)
+    quantized = quantize(module, inputs, "int8", calibration=[inputs]).module
+    return torch.export.export(quantized, inputs), inputs
+
+
+def _quantized_file(name: str) -> bytes:
+    edge = to_edge_transform_and_lower(_quantized(name)[0], partitioner=OpenvinoPartitioner())
+    return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+
+
 @pytest.mark.parametrize(
     ("function", "inputs", "reason"),
     [
         (lambda x: x * 2, (torch.arange(4),), "element type"),
+        (lambda x: x.to(torch.int32), (torch.arange(4),), "64-bit integers"),
         (lambda x: torch.sort(x)[0], (torch.randn(4),), "OpenVINO has no such node"),
         (lambda x: x.to(torch.int32), (torch.randn(4),), "conversion of floats to integers"),
         (lambda x: nn.functional.avg_pool2d(x, 2, ceil_mode=True), (torch.randn(1, 1, 5, 5),), "ceil_mode"),

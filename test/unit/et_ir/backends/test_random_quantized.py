@@ -10,20 +10,30 @@ import pytest
 from random_quantized import Array, Values, check, random_program
 
 from et_ir.backends.native import NativePartitioner
+from et_ir.backends.openvino import OpenvinoPartitioner, blob, export_model
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.codegen.object_code import INSTRUCTION_SETS
+from et_ir.delegation.partitioner import Partitioner
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import EdgeProgramManager
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 
-PROGRAMS = {"native": 24, "xnnpack": 60}
+PROGRAMS = {"native": 24, "xnnpack": 60, "openvino": 40}
 """By backend: machine code takes longer to make."""
 
 
-def partitioner(backend: str) -> NativePartitioner | XnnpackPartitioner:
+@pytest.fixture(autouse=True)
+def _compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process for each model of OpenVINO's: that changes the names of nodes alone."""
+    monkeypatch.setattr(blob, "export_apart", export_model.export)
+
+
+def partitioner(backend: str) -> Partitioner:
     if backend == "xnnpack":
         return XnnpackPartitioner()
+    if backend == "openvino":
+        return OpenvinoPartitioner()
     features = cpu_features()
     best = next(
         name

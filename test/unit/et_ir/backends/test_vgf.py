@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import warnings
 from importlib.util import find_spec
 from typing import Any
@@ -15,10 +16,12 @@ from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
 from et_ir.backends.vgf import VgfCompileSpec, VgfPartitioner, converter
 from et_ir.delegation.errors import BackendError
-from et_schema.errors import Error, InvalidFile
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
 from et_schema.vgf import read_vgf
 from et_tools.info.vgf_lines import vgf_lines
+from et_vm.backends import vgf
+from et_vm.runtime import Runtime
 
 needs_converter = pytest.mark.skipif(
     find_spec("model_converter") is None and "CI" not in os.environ,
@@ -32,12 +35,16 @@ def net() -> tuple[nn.Module, torch.Tensor]:
     return nn.Sequential(*layers).eval(), torch.randn(1, 3, 8, 8)
 
 
-def file_of(module: nn.Module, x: torch.Tensor, **options: Any) -> Any:
+def file_bytes(module: nn.Module, x: torch.Tensor, **options: Any) -> bytes:
     with warnings.catch_warnings(action="ignore"):
         program = torch.export.export(module, (x,))
     edge = to_edge_transform_and_lower(program, partitioner=VgfPartitioner(VgfCompileSpec(**options)))
     config = ExecutorchBackendConfig(target="et-vm", extra_backends=["VgfBackend"])
-    return read_pte(edge.to_executorch(config).buffer)
+    return edge.to_executorch(config).buffer
+
+
+def file_of(module: nn.Module, x: torch.Tensor, **options: Any) -> Any:
+    return read_pte(file_bytes(module, x, **options))
 
 
 @needs_converter
@@ -56,7 +63,44 @@ def test_a_network() -> None:
     file = read_vgf(blob)
     weights = module[0].weight.detach().permute(0, 2, 3, 1).contiguous().numpy().tobytes()
     assert weights in bytes(file.sections["constants"])
-    assert vgf_lines(blob, specs)[0] == f"VGF {'.'.join(map(str, file.version))}, of TOSA-1.0+FP"
+    lines = vgf_lines(blob, specs)
+    assert lines[0] == f"VGF {'.'.join(map(str, file.version))}, of TOSA-1.0+FP"
+    assert lines[2] == "inputs: float32 [1, 3, 8, 8]; outputs: float32 [1, 5]"
+
+
+@needs_converter
+class TestRunning:
+    """What is refused before there is a device; `test/conformance/test_vgf.py` runs files."""
+
+    def test_graphs_run_only_where_the_user_allows_them(self) -> None:
+        program = Runtime().load_program(file_bytes(*net()))
+        with pytest.raises(
+            ExecutorchError, match="a Vulkan driver compiles and runs outside et-vm's checks"
+        ) as caught:
+            program.load_method("forward")
+        assert caught.value.code is Error.NotSupported
+
+    def test_without_the_runner(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(vgf, "find_spec", lambda name: None)
+        program = Runtime().load_program(file_bytes(*net()), allow_native=True)
+        with pytest.raises(ExecutorchError, match="ai_ml_sdk_scenario_runner is not installed") as caught:
+            program.load_method("forward")
+        assert caught.value.code is Error.NotFound
+
+    def test_a_damaged_file(self) -> None:
+        file = file_bytes(*net())
+        program = Runtime().load_program(file.replace(b"VGF1", b"VGF2"), allow_native=True)
+        with pytest.raises(InvalidFile, match="does not begin with VGF1"):
+            program.load_method("forward")
+
+
+def test_a_file_without_tables() -> None:
+    """Sections of zeros."""
+    places = b"".join(struct.pack("<QQ", 128 + 8 * number, 8) for number in range(4))
+    blob = (b"VGF1" + bytes(12) + places).ljust(160, b"\0")
+    with pytest.raises(InvalidFile) as caught:
+        read_vgf(memoryview(blob))
+    assert str(caught.value.where).startswith("resources")
 
 
 @needs_converter

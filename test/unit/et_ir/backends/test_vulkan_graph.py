@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.ao.quantization.fx import _decomposed  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers)
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import make_partitioner
@@ -18,7 +20,7 @@ from et_ir.backends.vulkan_graph.storage import BUFFER, CHANNELS, HEIGHT, WIDTH
 from et_ir.delegation.errors import BackendError
 from et_schema.pte import read_pte
 from et_schema.vkgraph import read_vkgraph
-from et_schema.vkgraph_tables import ValueList, VkGraph, VkStorageType, VkTensor
+from et_schema.vkgraph_tables import Double, ValueList, VkGraph, VkStorageType, VkTensor
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 
@@ -45,9 +47,9 @@ class Net(nn.Module):
         return torch.softmax(self.head(rows), -1)
 
 
-def file_of(module: nn.Module, *inputs: Any, **options: Any) -> bytes:
+def file_of(module: nn.Module, *inputs: Any, dynamic_shapes: Any = None, **options: Any) -> bytes:
     with warnings.catch_warnings(action="ignore"):
-        program = torch.export.export(module.eval(), inputs)
+        program = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic_shapes)
     made = to_edge_transform_and_lower(program, partitioner=VulkanGraphPartitioner(**options))
     return made.to_executorch(CONFIG).buffer
 
@@ -69,12 +71,15 @@ def operators(file: bytes) -> list[str]:
     return [one.name for one in Program.load(file).instructions(0)]
 
 
-def model(function: Callable[..., Any]) -> nn.Module:
-    class Module(nn.Module):
-        def forward(self, *inputs: torch.Tensor) -> Any:
-            return function(*inputs)
+class Apply(nn.Module):
+    """A function as a layer."""
 
-    return Module()
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        return self.function(*inputs)
 
 
 def test_a_network() -> None:
@@ -109,7 +114,7 @@ def test_storage() -> None:
 
 
 def test_memory_objects_are_shared_by_tensors_that_do_not_meet() -> None:
-    graph = graph_of(file_of(model(lambda x: x.exp().sin().cos().tanh().sqrt()), torch.rand(8)))
+    graph = graph_of(file_of(Apply(lambda x: x.exp().sin().cos().tanh().sqrt()), torch.rand(8)))
     tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
     assert [one.mem_obj_id for one in tensors] == [-1, 0, 1, 0, 1, -1]
 
@@ -132,7 +137,7 @@ def test_constants_are_there_once() -> None:
 
 def test_numbers_are_tensors_of_arithmetic() -> None:
     x = torch.randn(3)
-    file = file_of(model(lambda x: (x * 2 + 1, x > 0.5)), x)
+    file = file_of(Apply(lambda x: (x * 2 + 1, x > 0.5)), x)
     names = [call.name for call in graph_of(file).chain if not call.name.startswith("et_vk")]
     assert names == ["aten.mul.Tensor", "aten.add.Tensor", "aten.gt.Scalar"]
     made = run(file, x)
@@ -148,7 +153,7 @@ def test_places_of_64_bits() -> None:
 
 
 def test_lists_of_results() -> None:
-    graph = graph_of(file_of(model(lambda x: [y + 1 for y in x.split([1, 2])]), torch.randn(3, 2)))
+    graph = graph_of(file_of(Apply(lambda x: [y + 1 for y in x.split([1, 2])]), torch.randn(3, 2)))
     (call,) = [call for call in graph.chain if call.name.startswith("aten.split")]
     assert isinstance(graph.values[call.args[-1]].value, ValueList)
 
@@ -168,7 +173,7 @@ def test_lists_of_results() -> None:
     ],
 )
 def test_what_is_left(function: Callable[..., Any], inputs: tuple[Any, ...], left: str) -> None:
-    file = file_of(model(function), *inputs)
+    file = file_of(Apply(function), *inputs)
     assert left in operators(file)
     torch.testing.assert_close(run(file, *inputs)[0], function(*inputs))
 
@@ -185,7 +190,7 @@ def test_options() -> None:
     assert made.min_ops == 2
     with pytest.raises(BackendError, match="precision"):
         make_partitioner("vulkan-graph:precision=f16")
-    file = file_of(model(lambda x: (x + 1) * x), torch.randn(3), without=["mul"])
+    file = file_of(Apply(lambda x: (x + 1) * x), torch.randn(3), without=["mul"])
     assert operators(file) == ["VulkanBackend", "aten::mul.out"]
 
 
@@ -207,7 +212,7 @@ def test_limits_of_storage(storage: Any, sizes: list[int], fits: bool) -> None:
 
 
 def test_large_tensors_are_buffers() -> None:
-    graph = graph_of(file_of(model(lambda x: x + 1), torch.randn(70_000)))
+    graph = graph_of(file_of(Apply(lambda x: x + 1), torch.randn(70_000)))
     tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
     assert {one.storage_type for one in tensors if one.constant_id < 0} == {VkStorageType.BUFFER}
 
@@ -255,7 +260,137 @@ def test_filters_larger_than_a_texture() -> None:
 
 def test_choice_by_a_condition() -> None:
     x = torch.randn(3, 4)
-    file = file_of(model(lambda x: torch.where(x > 0, x, x * 0.1)), x)
+    file = file_of(Apply(lambda x: torch.where(x > 0, x, x * 0.1)), x)
     assert operators(file) == ["VulkanBackend"]
     assert "aten.where.self" in [call.name for call in graph_of(file).chain]
     torch.testing.assert_close(run(file, x)[0], torch.where(x > 0, x, x * 0.1))
+
+
+@pytest.mark.parametrize(
+    ("activation", "bounds"),
+    [
+        (torch.relu, (0.0, sys.float_info.max)),
+        (nn.functional.relu6, (0.0, 6.0)),
+        (lambda y: nn.functional.hardtanh(y, -0.5, 0.25), (-0.5, 0.25)),
+    ],
+)
+def test_bounded_convolutions_are_one_call(activation: Any, bounds: tuple[float, float]) -> None:
+    torch.manual_seed(0)
+    layer, x = nn.Conv2d(2, 3, 3), torch.randn(1, 2, 6, 6)
+    net = nn.Sequential(layer, Apply(activation))
+    file = file_of(net, x)
+    graph = graph_of(file)
+    names = [call.name for call in graph.chain if call.name != "aten.clone.default"]
+    assert names == ["et_vk.conv_with_clamp.default"]
+    (call,) = (call for call in graph.chain if call.name in names)
+    found = [graph.values[arg].value for arg in call.args[9:11]]
+    assert [one.double_val for one in found if isinstance(one, Double)] == list(bounds)
+    torch.testing.assert_close(run(file, x)[0], net(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda y: (torch.relu(y), y + 1), lambda y: (torch.sigmoid(y),), lambda y: (y, torch.relu(y))],
+)
+def test_convolutions_that_others_read_are_not_bounded(function: Any) -> None:
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Conv2d(2, 3, 3), Apply(function)), torch.randn(1, 2, 6, 6)
+    file = file_of(net, x)
+    assert "aten.convolution.default" in [call.name for call in graph_of(file).chain]
+    for found, expected in zip(run(file, x), net(x), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+class FourBits(nn.Module):
+    """A linear layer with weights of 4 bits in groups."""
+
+    def __init__(self, rows: int, columns: int, group: int, *, bias: bool = True) -> None:
+        super().__init__()
+        self.register_buffer("integers", torch.randint(-8, 8, (rows, columns), dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(rows, columns // group) + 0.1)
+        self.register_buffer("zeros", torch.zeros(rows, columns // group, dtype=torch.int64))
+        self.bias = nn.Parameter(torch.randn(rows)) if bias else None
+        self.group = group
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight = torch.ops.quantized_decomposed.dequantize_per_channel_group(
+            self.integers, self.scales, self.zeros, -8, 7, torch.int8, self.group, torch.float32
+        )
+        return nn.functional.linear(x, weight, self.bias)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(("rows", "columns", "group"), [(8, 32, 8), (6, 12, 4), (3, 64, 32)])
+def test_weights_of_4_bits(rows: int, columns: int, group: int, bias: bool) -> None:
+    torch.manual_seed(0)
+    net, x = nn.Sequential(FourBits(rows, columns, group, bias=bias), nn.ReLU()), torch.randn(2, 5, columns)
+    file = file_of(net, x)
+    assert operators(file) == ["VulkanBackend"]
+    graph = graph_of(file)
+    assert [call.name for call in graph.chain] == ["et_vk.linear_q4gsw.default", "aten.relu.default"]
+    # Two numbers in a byte, of rows padded to a multiple of 8.
+    assert min(constant.length for constant in graph.constants) <= rows * (-(-columns // 8) * 8) // 2
+    torch.testing.assert_close(run(file, x)[0], net(x), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_without_an_operator_are_left() -> None:
+    """Rows of another length than the runtime takes, and layers left out by the user."""
+    torch.manual_seed(0)
+    odd, x = FourBits(4, 6, 2), torch.randn(2, 6)
+    file = file_of(odd, x)
+    assert "et_vk.linear_q4gsw.default" not in [call.name for call in graph_of(file).chain]
+    torch.testing.assert_close(run(file, x)[0], odd(x), rtol=1e-4, atol=1e-4)
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = FourBits(8, 8, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            weight = torch.ops.quantized_decomposed.dequantize_per_channel_group(
+                self.layer.integers, self.layer.scales, self.layer.zeros, -8, 7, torch.int8, 4, torch.float32
+            )
+            return nn.functional.linear(nn.functional.linear(x, weight), weight)
+
+    twice, x = Twice(), torch.randn(2, 8)
+    torch.testing.assert_close(run(file_of(twice, x), x)[0], twice(x), rtol=1e-4, atol=1e-4)
+    left = file_of(FourBits(8, 8, 4), x, without=["linear"])
+    assert "et_vk.linear_q4gsw.default" not in [call.name for call in graph_of(left).chain]
+
+
+class TestSizesKnownAtRunTime:
+    def test_graphs_follow_their_inputs(self) -> None:
+        class Layers(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.convolution = nn.Conv2d(2, 4, 3, padding=1)
+                self.linear = nn.Linear(4, 3)
+
+            def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+                y = torch.relu(self.convolution(x))
+                rows = self.linear(y.permute(0, 2, 3, 1))
+                return torch.softmax(rows, -1), torch.cat([y, y * 2], 1), y.mean((2, 3), keepdim=True)
+
+        torch.manual_seed(0)
+        net = Layers()
+        sizes = {2: torch.export.Dim("height", min=2, max=12), 3: torch.export.Dim("width", min=2, max=9)}
+        file = file_of(net, torch.randn(1, 2, 6, 7), dynamic_shapes=(sizes,))
+        assert operators(file) == ["VulkanBackend"]
+        graph = graph_of(file)
+        (image,) = [graph.values[number].value for number in graph.input_ids]
+        assert isinstance(image, VkTensor)
+        assert image.dims == [1, 2, 12, 9]
+        method = Runtime().load_program(file, poison=True).load_method("forward")
+        for height, width in ((2, 9), (12, 2), (5, 5)):
+            x = torch.randn(1, 2, height, width)
+            for found, expected in zip(method.execute([x]), net(x), strict=True):
+                torch.testing.assert_close(torch.as_tensor(found), expected, rtol=1e-4, atol=1e-5)
+
+    def test_operators_that_name_sizes_are_left(self) -> None:
+        sizes = (({0: torch.export.Dim("rows", max=8)},),)
+        net, x = Apply(lambda x: (x + 1).view(-1, 2, 2).exp()), torch.randn(3, 4)
+        file = file_of(net, x, dynamic_shapes=sizes)
+        assert "VulkanBackend" in operators(file)
+        for rows in (8, 1):
+            x = torch.randn(rows, 4)
+            torch.testing.assert_close(run(file, x)[0], net(x))

@@ -1,0 +1,81 @@
+"""VGF files on et-vm, by Arm's scenario runner on a Vulkan device with Arm's emulation layers; eager and TOSA."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from example_models import build
+from quantized_nets import made as quantized_net
+from tosa_programs import CASES
+from vulkan_device import require_device
+
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends.tosa import TOSAPartitioner
+from et_ir.backends.vgf import VgfPartitioner
+from et_ir.delegation.partitioner import Partitioner
+from et_ir.quantization import quantize
+from et_vm.runtime import Runtime
+
+TOLERANCE = 1e-4
+"""Absolute and relative difference of floats, which are summed up in different orders."""
+
+PACKAGES = ("model_converter", "scenario_runner", "emulation_layer")
+
+pytestmark = pytest.mark.skipif(
+    None in map(find_spec, PACKAGES) and "CI" not in os.environ,
+    reason="needs the converter, the scenario runner and the emulation layers, the extra 'vgf'",
+)
+
+
+@pytest.fixture(autouse=True)
+def _on_a_device() -> None:
+    require_device()
+
+
+def results(program: torch.export.ExportedProgram, partitioner: Partitioner, inputs: Any) -> list[Any]:
+    """What a program with partitions computes, twice in one method."""
+    edge = to_edge_transform_and_lower(program, partitioner=partitioner)
+    assert any(op.name == "backend.call" for op in edge.module.walk())
+    config = ExecutorchBackendConfig(target="et-vm", extra_backends=["VgfBackend"])
+    file = edge.to_executorch(config).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    first = [np.asarray(one).copy() for one in method.execute(list(inputs))]
+    for again, before in zip(method.execute(list(inputs)), first, strict=True):
+        np.testing.assert_array_equal(again, before)
+    return first
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators(name: str) -> None:
+    module, inputs = CASES[name]()
+    with torch.no_grad():
+        expected = module(*inputs)
+    expected = [expected] if isinstance(expected, torch.Tensor) else expected
+    made = results(torch.export.export(module, inputs), VgfPartitioner(), inputs)
+    for got, wanted in zip(made, expected, strict=True):
+        np.testing.assert_allclose(got, wanted.numpy(), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["concatenation", "image", "mlp", "residual", "views"])
+def test_integers(name: str) -> None:
+    """Networks of 8 bits have the bits of their TOSA on et-vm."""
+    module, inputs = quantized_net(name)
+    program = torch.export.export(quantize(module, inputs, "int8", calibration=[inputs]).module, inputs)
+    tosa, vgf = (
+        results(program, partitioner, inputs) for partitioner in (TOSAPartitioner(), VgfPartitioner())
+    )
+    for got, wanted in zip(vgf, tosa, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_digits() -> None:
+    model = build("digits")
+    for got, wanted in zip(
+        results(model.program, VgfPartitioner(), model.inputs), model.expected, strict=True
+    ):
+        assert np.abs(got - wanted.numpy()).max() <= 1e-3 * float(wanted.std())
