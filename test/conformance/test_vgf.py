@@ -50,6 +50,7 @@ def results(program: torch.export.ExportedProgram, partitioner: Partitioner, inp
     return first
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", CASES)
 def test_operators(name: str) -> None:
     module, inputs = CASES[name]()
