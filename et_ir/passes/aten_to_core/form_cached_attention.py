@@ -296,7 +296,7 @@ def _added(bias: SSAValue) -> SSAValue | None:
     else:
         return None
     inside, outside = numbers
-    is_bias = inside == 0 and outside is not None and outside <= _LOWEST
+    is_bias = inside == 0 and isinstance(outside, int | float) and outside <= _LOWEST
     return op.condition if is_bias and meta(bias).dtype is F32 else None
 
 

@@ -116,6 +116,8 @@ class _State:
             source = aten.PermuteOp.make(write.values, order, location=write.location)
             given = [*write.indices, *[None] * (len(order) - len(write.indices))]
             indices = [given[dim] for dim in order]
+            while indices[-1] is None:
+                indices.pop()
             made = aten.IndexPutOp.make(write.self, indices, source.results[0], **options)
         Rewriter.insert_op([source, made], InsertPoint.before(write))
         write.results[0].replace_all_uses_with(made.results[0])
