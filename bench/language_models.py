@@ -1,14 +1,16 @@
 """Tokens a second of a Llama with random weights, in floats and quantized, as machine code and by others.
 
     python -m bench.language_models [--size 110m|1b] [--threads 1,2] [--modes float,int8-dynamic,8da4w]
-        [--runtimes native,eager,onnxruntime,xnnpack] [--tokens 32] [--again]
+        [--runtimes native,eager,onnxruntime,llamacpp,xnnpack] [--tokens 32] [--again]
+        [--llama-cpp LIBRARY]
 
 A prompt of 256 tokens is read in one call, then tokens are decoded one at a time behind it, in a cache for
 512. "native" is our file for et-vm on this machine's instruction set, in each mode; "eager" is the float
 model in torch with the same cache, "onnxruntime" the same exported to ONNX, with the cache as inputs and
-results, as it has no state; "xnnpack" our files of the same programs for the stock runtime. All take turns,
-in a process for each number of threads. A turn is a pause, in which the threads of the others come to rest, a token
-that does not count, and one that does.
+results, as it has no state; "llamacpp" the weights of each mode in llama.cpp (`bench.llama_cpp`), as the
+package xllamacpp has it, for AVX2, or in a library of your own; "xnnpack" our files of the same programs for
+the stock runtime. All take turns, in a process for each number of threads. A turn is a pause, in which the
+threads of the others come to rest, a token that does not count, and one that does.
 
 "read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as
 many threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's
@@ -29,6 +31,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,7 +70,14 @@ SIZES: Final[dict[str, dict[str, int]]] = {
 }
 """Sizes of the configuration: those of Llama 2 at 110 million parameters, and of TinyLlama."""
 MODES: Final = ("float", "int8-dynamic", "8da4w")
-RUNTIMES: Final = ("native", "eager", "onnxruntime", "xnnpack")
+PACKAGES: Final = {
+    "native": (),
+    "eager": (),
+    "onnxruntime": ("onnxruntime", "onnx", "onnxscript"),
+    "llamacpp": ("xllamacpp", "gguf"),
+    "xnnpack": ("executorch",),
+}
+"""Runtimes, with what is to be installed for them."""
 
 Step = Callable[[str, "Tensor", "Tensor"], Any]
 """Runs a method on token ids and positions."""
@@ -82,10 +92,23 @@ def main() -> None:
     parser.add_argument("--size", choices=list(SIZES), default="110m")
     parser.add_argument("--threads", type=_numbers, default=sorted({1, os.cpu_count() or 1}))
     parser.add_argument("--modes", type=_some_of(MODES), default=list(MODES))
-    parser.add_argument("--runtimes", type=_some_of(RUNTIMES), default=list(RUNTIMES))
+    parser.add_argument("--runtimes", type=_some_of(tuple(PACKAGES)), default=list(PACKAGES))
     parser.add_argument("--tokens", type=int, default=32, help="steps that are measured")
     parser.add_argument("--again", action="store_true", help="measure what has been measured already")
+    parser.add_argument(
+        "--llama-cpp",
+        type=Path,
+        metavar="LIBRARY",
+        help="libllama.so, instead of the one in the package xllamacpp",
+    )
     options = parser.parse_args()
+    replaced = {"xllamacpp"} if options.llama_cpp else set[str]()
+    for runtime in options.runtimes:
+        missing = [name for name in PACKAGES[runtime] if name not in replaced and find_spec(name) is None]
+        if missing:
+            parser.error(
+                f"{runtime} needs the package {missing[0]}: pip install '.[bench,stock]', or name other --runtimes"
+            )
     for threads in options.threads:
         path = _kept_rows(options, threads)
         if options.again or not path.exists():
@@ -93,11 +116,16 @@ def main() -> None:
             # A process of its own, as libraries take their number of threads when they are loaded.
             command = [sys.executable, "-c", "from bench.language_models import measure; measure()"]
             arguments = [f"size={options.size}", f"tokens={options.tokens}", f"threads={threads}", *given]
-            subprocess.run([*command, str(path), *arguments], check=True)
+            arguments += [f"llama_cpp={options.llama_cpp or ''}"]
+            status = subprocess.run([*command, str(path), *arguments], check=False).returncode
+            if status:
+                sys.exit(status)
         kept = json.loads(path.read_text())
         print(f"{options.size}, {threads} threads, memory read at {kept['bandwidth'] / 1e9:.1f} GB/s\n")
         header = ["", "token", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak"]
         print_table(header, kept["rows"])
+        for note in kept["notes"]:
+            print(f"\n{note}")
 
 
 def _numbers(text: str) -> list[int]:
@@ -123,7 +151,7 @@ def _kept_rows(options: argparse.Namespace, threads: int) -> Path:
     from examples.artefacts import digest
     from examples.stages import compiler_key
 
-    key = digest(compiler_key(), str((options.modes, options.runtimes, options.tokens)))
+    key = digest(compiler_key(), str((options.modes, options.runtimes, options.tokens, options.llama_cpp)))
     return FOLDER / f"language-{options.size}-{threads}-{key[:16]}.rows.json"
 
 
@@ -139,7 +167,7 @@ def measure() -> None:
     import torch
 
     torch.set_num_threads(options.threads)
-    steps, weights = _runtimes(options)
+    steps, weights, notes = _runtimes(options)
     prompt = torch.randint(0, 512, (1, PROMPT), generator=torch.Generator().manual_seed(1))
     positions = torch.arange(PROMPT)
     print("prompts", file=sys.stderr)
@@ -180,7 +208,7 @@ def measure() -> None:
             ]
         )
     draft = Path(f"{path}.part")
-    draft.write_text(json.dumps({"bandwidth": bandwidth, "rows": rows}))
+    draft.write_text(json.dumps({"bandwidth": bandwidth, "rows": rows, "notes": notes}))
     draft.replace(path)
 
 
@@ -192,8 +220,10 @@ def _limits(threads: int) -> tuple[float, float]:
     return PART * threads / min(seconds["read"]), operations(threads) / min(seconds["multiply"])
 
 
-def _runtimes(options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, tuple[int, int]]]:
-    """A step of each runtime, and the bytes of weights that a token reads of those that compile, with their number."""
+def _runtimes(
+    options: argparse.Namespace,
+) -> tuple[dict[str, Step], dict[str, tuple[int, int]], list[str]]:
+    """A step of each runtime; where known, the bytes of weights that a token reads, and their number; notes."""
     import torch
 
     from bench.subjects import FOLDER, quiet
@@ -239,7 +269,31 @@ def _runtimes(options: argparse.Namespace) -> tuple[dict[str, Step], dict[str, t
     if "onnxruntime" in options.runtimes:
         print("onnxruntime", file=sys.stderr)
         steps["onnxruntime"] = _onnxruntime(options)
-    return steps, weights
+    notes: list[str] = []
+    if "llamacpp" in options.runtimes:
+        from bench.llama_cpp import LlamaCpp, instruction_sets, load_library
+
+        library = load_library(Path(options.llama_cpp) if options.llama_cpp else None)
+        for mode in options.modes:
+            name = f"llamacpp {mode}"
+            print(name, file=sys.stderr)
+            path = FOLDER / f"language-{options.size}-{mode}.gguf"
+            made, _ = keep(
+                path, compiler_key(), lambda draft, m=mode: _write_gguf(options.size, m, draft, library)
+            )
+            weights[name] = made["weights"], elements
+            model = LlamaCpp(path, options.threads, library)
+            steps[name] = lambda _, ids, at, model=model: model.step(ids, at)
+            notes.append(f"{name}: relative error of logits {made['error']:.1g}")
+        notes.append(f"llama.cpp was compiled for {instruction_sets(library)}")
+    return steps, weights, notes
+
+
+def _write_gguf(size: str, mode: str, path: Path, library: Any) -> dict[str, Any]:
+    from bench.llama_cpp import check, write
+
+    decoder = _decoder(size, mode)
+    return {"weights": write(decoder, path), "error": check(decoder, path, mode, library)}
 
 
 def _onnxruntime(options: argparse.Namespace) -> Step:

@@ -191,7 +191,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
         planned = not config.caller_memory
         sharing = [
             CopiesToViewsPass(inputs=config.alloc_graph_input and planned),
-            UpdateInPlacePass(target),
+            UpdateInPlacePass(target, tuple(config.extra_operators)),
             InPlacePass(target),
             ConcatenateInPlacePass(outputs=config.alloc_graph_output and planned),
         ]

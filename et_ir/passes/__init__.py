@@ -57,6 +57,7 @@ PASSES: Final[dict[str, str]] = {
     "fold-scales": "aten_to_core.fold_scales:FoldScalesPass",
     "fold-sizes": "aten_to_core.fold_sizes:FoldSizesPass",
     "fold-state": "aten_to_core.fold_state:FoldStatePass",
+    "form-cache-updates": "aten_to_core.form_cache_updates:FormCacheUpdatesPass",
     "form-cached-attention": "aten_to_core.form_cached_attention:FormCachedAttentionPass",
     "form-integer-operators": "to_executorch.form_integer_operators:FormIntegerOperatorsPass",
     "free-unbounded": "memory.free_unbounded:FreeUnboundedPass",

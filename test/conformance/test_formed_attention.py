@@ -18,6 +18,7 @@ from et_ir.driver.managers import EdgeProgramManager
 from et_ir.driver.stages import edge_stages, run_stages
 from et_ir.frontend import import_program
 from et_ir.language_models import CachedDecoder, Sizes, export_decoder
+from et_ir.passes.aten_to_core.form_cache_updates import FormCacheUpdatesPass
 from et_ir.passes.aten_to_core.form_cached_attention import FormCachedAttentionPass
 from et_ir.passes.aten_to_core.permute_state import PermuteStatePass
 from et_schema.pte import read_pte
@@ -54,6 +55,12 @@ def exported_by_transformers(model: Any) -> Any:
     )
 
 
+def exported_written_out(model: Any) -> Any:
+    """As transformers does, with attention as products and a softmax."""
+    model.set_attn_implementation("eager")
+    return exported_by_transformers(model)
+
+
 def exported_here(model: Any) -> Any:
     """With positions that the caller gives."""
     sizes = Sizes(PLACES, 8)
@@ -63,25 +70,29 @@ def exported_here(model: Any) -> Any:
 def compiled(programs: Any, path: Path, target: str, **options: bool) -> Any:
     """The plans of the file, by method."""
     module = import_program(programs)
-    for one in (FormCachedAttentionPass(**options), PermuteStatePass()):
+    for one in (FormCachedAttentionPass(**options), PermuteStatePass(), FormCacheUpdatesPass(**options)):
         one.apply(Context(), module)
     run_stages(module, edge_stages(EdgeCompileConfig()), None)
-    config = ExecutorchBackendConfig(target=target, extra_operators=["llama::custom_sdpa.out"])
+    operators = ["llama::custom_sdpa.out", "llama::update_cache.out"]
+    config = ExecutorchBackendConfig(target=target, extra_operators=operators)
     EdgeProgramManager(module).to_executorch(config).save(path)
     return read_pte(memoryview(path.read_bytes())).program.execution_plan
 
 
 @pytest.mark.parametrize(
-    ("export", "family", "options"),
+    ("export", "family", "options", "update"),
     [
-        (exported_by_transformers, "llama", {}),
-        (exported_here, "llama", {}),
-        (exported_here, "llama", {"consecutive": True}),
-        (exported_here, "gemma3", {}),
+        (exported_by_transformers, "llama", {}, "llama::update_cache"),
+        (exported_written_out, "llama", {}, "llama::update_cache"),
+        (exported_here, "llama", {}, "aten::index_put_"),
+        (exported_here, "llama", {"consecutive": True}, "llama::update_cache"),
+        (exported_here, "gemma3", {}, "aten::index_put_"),
     ],
-    ids=["transformers-llama", "llama", "llama-consecutive", "gemma3"],
+    ids=["transformers-llama", "transformers-llama-written-out", "llama", "llama-consecutive", "gemma3"],
 )
-def test_decoders(export: Any, family: str, options: Any, stock: StockRuntime, tmp_path: Path) -> None:
+def test_decoders(
+    export: Any, family: str, options: Any, update: str, stock: StockRuntime, tmp_path: Path
+) -> None:
     model = random_model(ATTENTION[family]())
     with torch.no_grad():
         expected = model(input_ids=TOKENS, use_cache=False).logits
@@ -92,6 +103,8 @@ def test_decoders(export: Any, family: str, options: Any, stock: StockRuntime, t
         names = [one.name for one in plan.operators]
         assert "llama::custom_sdpa" in names
         assert "aten::bmm" not in names
+        # A single token's place is always known to be the first of consecutive ones.
+        assert ("llama::update_cache" if plan.name == "decode" else update) in names
     program = Runtime().load_program(path, poison=True)
     methods = {name: program.load_method(name) for name in program.method_names}
     for_stock = tmp_path / "stock.pte"

@@ -4,7 +4,10 @@ A tile of rows of queries goes by blocks of keys. Its scores of a block, their e
 these and of the values that they weigh are all that there is of them, and stay in the first cache. What is known after
 a block is scaled when the next one has a larger maximum (Milakov and Gimelshein, Online normalizer calculation for
 softmax, 2018; Dao et al., FlashAttention, 2022). Keys and values are packed into panels first, where there are more
-than a few rows of queries.
+than a few rows of queries. Keys behind the last one that a mask leaves to a tile are not read: those of a cache that
+are not written yet, and those of later tokens.
+
+The number of queries may be known at run time only. Rows of the last tile that are too many repeat the last query.
 """
 
 from __future__ import annotations
@@ -36,11 +39,12 @@ from et_ir.codegen.kernels.pointwise_rules import (
     rule_of,
 )
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
+from et_ir.codegen.sizes import Size, has_known_sizes, representative, shape_of
 from et_ir.dialects.native import CompareOp, KernelOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
+from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 
 __all__ = ["Attention", "attention_kernel", "attention_matrices", "match_attention"]
 
@@ -81,9 +85,9 @@ class Attention:
     """All ops, in their order."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[Size, ...]:
         """That of the scores: rows of keys."""
-        return tuple(tensor_type(self.scores).get_shape())
+        return shape_of(self.scores)
 
     @property
     def beside(self) -> list[SSAValue]:
@@ -118,24 +122,26 @@ def match_attention(op: SchemaOp) -> Attention | None:
     softmax = weights.owner
     if not isinstance(softmax, SchemaOp) or operator_name(softmax) != "_softmax":
         return None
-    shape = tensor_type(weights).get_shape()
+    if not has_known_sizes(weights):
+        return None
+    shape = shape_of(weights)
     if not _used_once(weights) or int(softmax.arg("dim")) % len(shape) != len(shape) - 1:
         return None
     pointwise = _chain(softmax.operands[0], shape)
     if pointwise is None:
         return None
     scores, chain = pointwise
-    product, before = _through_views(scores)
-    first = product.owner
-    if not isinstance(first, SchemaOp) or not _used_once(product):
+    made, before = _through_views(scores)
+    first = made.owner
+    if not isinstance(first, SchemaOp) or not _used_once(made):
         return None
     query, of_query = _operand(first.operands[0])
     key, of_key = _operand(first.operands[1])
     value, of_value = _operand(op.operands[1])
-    result, of_result = _result(op.results[0], tensor_type(query).get_shape()[-2])
+    result, of_result = _result(op.results[0], sizes_of(tensor_type(query))[-2])
     ops = (*of_query, *of_key, first, *before, *chain, softmax, *views, *of_value, op, *of_result)
     found = Attention(query, key, value, scores, result, tuple(chain), ops)
-    return found if _has_loops(found, tensor_type(product).get_shape()) else None
+    return found if _has_loops(found, made) else None
 
 
 def _used_once(value: SSAValue) -> bool:
@@ -145,10 +151,10 @@ def _used_once(value: SSAValue) -> bool:
 def _through_views(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
     """What a value is a reshape of that only merges or splits its rows, and the ops that do so."""
     views: list[SchemaOp] = []
-    columns = tensor_type(value).get_shape()[-1]
+    columns = sizes_of(tensor_type(value))[-1]
     while isinstance(value.owner, SchemaOp) and operator_name(value.owner) == "view_copy":
         source = value.owner.operands[0]
-        shape = tensor_type(source).get_shape()
+        shape = sizes_of(tensor_type(source))
         if not _used_once(value) or not shape or shape[-1] != columns:
             break
         views.insert(0, value.owner)
@@ -161,13 +167,21 @@ def _operand(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
     owner = value.owner
     if isinstance(owner, SchemaOp) and operator_name(owner) == "view_copy":
         source = owner.operands[0]
-        shape, merged = tensor_type(source).get_shape(), tensor_type(value).get_shape()
-        if len(shape) > 2 and shape[-1] == merged[-1] and merged[-2] % max(shape[-2], 1) == 0:
+        shape, merged = sizes_of(tensor_type(source)), sizes_of(tensor_type(value))
+        if len(shape) > 2 and shape[-1] == merged[-1] and _times(merged[-2], shape[-2]) is not None:
             return source, [owner]
     return value, []
 
 
-def _result(value: SSAValue, queries: int) -> tuple[SSAValue, list[SchemaOp]]:
+def _times(size: Size | None, of: Size | None) -> int | None:
+    """How many times another one a size is, if that is known."""
+    if size is None or of is None:
+        return None
+    times, rest = divmod(representative(size), max(representative(of), 1))
+    return times if not rest else None
+
+
+def _result(value: SSAValue, queries: Size | None) -> tuple[SSAValue, list[SchemaOp]]:
     """The result in the shape of what alone reads it, if that takes its batch apart."""
     uses = list(value.uses)
     if len(uses) != 1:
@@ -175,13 +189,13 @@ def _result(value: SSAValue, queries: int) -> tuple[SSAValue, list[SchemaOp]]:
     user = uses[0].operation
     if not isinstance(user, SchemaOp) or operator_name(user) != "view_copy":
         return value, []
-    shape = tensor_type(user.results[0]).get_shape()
-    if len(shape) < 2 or shape[-1] != tensor_type(value).get_shape()[-1] or shape[-2] != queries:
+    shape = sizes_of(tensor_type(user.results[0]))
+    if len(shape) < 2 or shape[-1] != sizes_of(tensor_type(value))[-1] or shape[-2] != queries:
         return value, []
     return user.results[0], [user]
 
 
-def _chain(value: SSAValue, shape: Sequence[int]) -> tuple[SSAValue, list[SchemaOp]] | None:
+def _chain(value: SSAValue, shape: Sequence[Size]) -> tuple[SSAValue, list[SchemaOp]] | None:
     """Pointwise ops from a product, or a view of one, to a value; all of one shape, read by nothing else."""
     owner = value.owner
     if not isinstance(owner, SchemaOp) or not _used_once(value):
@@ -193,7 +207,7 @@ def _chain(value: SSAValue, shape: Sequence[int]) -> tuple[SSAValue, list[Schema
     if name not in POINTWISE:
         return None
     for place, operand in enumerate(owner.operands):
-        if tensor_type(operand).get_shape() != shape:
+        if sizes_of(tensor_type(operand)) != shape:
             continue
         found = _chain(operand, shape)
         if found is None:
@@ -210,26 +224,32 @@ def _chain(value: SSAValue, shape: Sequence[int]) -> tuple[SSAValue, list[Schema
     return None
 
 
-def _has_loops(one: Attention, product: Sequence[int]) -> bool:
-    """Whether the loops have a place for all operands, given the shape of the first product."""
-    values = [one.query, one.key, one.value, one.result, *one.beside]
-    types = [tensor_type(value) for value in values]
-    if not all(type.has_static_shape() for type in types):
+def _has_loops(one: Attention, made: SSAValue) -> bool:
+    """Whether the loops have a place for all operands, given the result of the first product."""
+    values = [one.query, one.key, one.value, one.result, one.scores, made, *one.beside]
+    if not all(map(has_known_sizes, values)):
         return False
-    if any(type.element_type != f32 for type in types[:4]) or any(
+    if any(tensor_type(value).element_type != f32 for value in values[:4]) or any(
         rule_of(op) is None for op in one.pointwise
     ):
         return False
-    shapes: list[Sequence[int]] = [type.get_shape() for type in types]
-    heads, of_keys, of_values = (prod(shape[:-2]) for shape in shapes[:3])
-    queries, keys = shapes[0][-2], product[-1]
+    query, key, value, result, scores, first, *beside = map(shape_of, values)
+    # The number of queries is the only one that need not be known, and that of rows which are theirs.
+    known = [*key, *value, scores[-1]]
+    for shape in (query, result, scores, first):
+        known += [*shape[:-2], shape[-1]]
+    for shape in beside:
+        known += shape if shape[-2:-1] != scores[-2:-1] else [*shape[:-2], shape[-1]]
+    if not all(isinstance(size, int) and size > 0 for size in known):
+        return False
+    heads, of_keys, of_values = (prod(map(representative, shape[:-2])) for shape in (query, key, value))
     constant = any(isinstance(value.owner, GetOp) for value in values[1:3])
-    rows = (product[-2], *one.shape[-2:-1])
+    rows = (first[-2], *scores[-2:-1], result[-2])
     return (
         not constant
-        and min(map(prod, shapes)) > 0
-        and one.shape[-1] == keys
-        and all(size % queries == 0 for size in (*rows, shapes[3][-2]))
+        and query[-2] != 0
+        and scores[-1] == first[-1]
+        and all(_times(size, query[-2]) is not None for size in rows)
         and heads % of_keys == 0
         and of_keys == of_values
     )
@@ -269,14 +289,14 @@ class _Loops:
     """Of a tile."""
     columns: int
     reach: int | None
-    """Keys after the number of its query that a query reads; None if it reads all."""
+    """Keys after the number of its query that a query reads, by constant masks; None where these tell nothing."""
     unpacked: tuple[Matrices, Matrices] | None
     """Keys and values that are read as they are, by few queries; None if they are packed."""
 
     def build(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """Tiles of queries, which threads share."""
         b = self.b
-        queries = self.query.rows
+        self._queries_of_head = queries = b.dim(q, self.query.order.index(len(self.query.shape) - 2))
         block = min(KEYS, -(-self.keys // PANEL) * PANEL)
         # Rows of whole steps of the loops over them.
         step = self.lanes * VECTORS
@@ -287,55 +307,69 @@ class _Loops:
         if self.unpacked is not None:
             self._build_few(q, k, v, y)
             return
-        tiles = -(-queries // self.rows)
-        with b.parallel(self.query.count * tiles) as number:
+        tiles = b.ceildiv(queries, self.rows)
+        with b.parallel(b.mul(self.query.count, tiles)) as number:
             head, tile = b.quotient(number, tiles), b.remainder(number, tiles)
-            row = b.min(b.mul(tile, self.rows), queries - self.rows)
+            row = b.mul(tile, self.rows)
+            if isinstance(queries, int):
+                row = b.min(row, queries - self.rows)
             self._head, self._top = head, row
-            end: Index = self.keys
             if self.reach is not None:
                 end = b.max(b.min(b.add(row, self.rows + self.reach), self.keys), 1)
+            else:
+                end = self._last_keys_of_tile()
             self._tile(q, k, v, y, b.quotient(head, self.sharing), end)
 
     def _build_few(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """All queries that read the same keys and values, which threads share."""
-        end: Index = self._last_keys()
+        end: Index = self.keys
         if self.reach is not None:
-            end = max(min(self.query.rows + self.reach, self.keys), 1)
+            end = max(min(self.rows // self.sharing + self.reach, self.keys), 1)
+        elif mask := self._mask_of_keys(1):
+            end = self._last_key(mask, [])
         with self.b.parallel(self.query.count // self.sharing) as shared:
             self._head, self._top = self.b.mul(shared, self.sharing), 0
             self._tile(q, k, v, y, shared, end)
 
-    def _last_keys(self) -> Index:
-        """The end of the keys that a mask for all queries leaves, to a whole vector; of a cache, those written so far.
+    def _last_keys_of_tile(self) -> Index:
+        """The end of the keys that a mask leaves to the queries of a tile, whichever head they are of."""
+        b = self.b
+        mask = self._mask_of_keys(self.query.rows)
+        if mask is None:
+            return self.keys
+        with b.for_(0, self.rows, 1, [b.index(0)]) as loop:
+            row = [self._query(loop.index)[1]] if self.query.rows != 1 else []
+            loop.next = [b.index(b.max(loop.args[0], self._last_key(mask, row)))]
+        return loop.results[0]
+
+    def _last_key(self, mask: SSAValue, row: list[Index]) -> Index:
+        """The end of the keys that a row of a mask leaves, to a whole vector; of a cache, those written so far.
 
         Without any, scores are what they are without regard to the mask.
         """
         b = self.b
-        found = [
-            self.buffers[operand]
-            for operand in self.attention.added
-            if operand in self.buffers and self._masks_keys(operand)
-        ]
-        if not found:
-            return self.keys
         width = self.lanes * VECTORS
         lowest = b.splat(MASKED, vector_of(width))
         with b.for_(0, self.keys, width, [b.index(0)]) as loop:
             if self.keys % width:
-                mask = b.mask(b.sub(self.keys, loop.index), width)
-                value = b.masked_load(found[0], [loop.index], mask, lowest)
+                some = b.mask(b.sub(self.keys, loop.index), width)
+                value = b.masked_load(mask, [*row, loop.index], some, lowest)
             else:
-                value = b.load(found[0], [loop.index], vector_of(width))
+                value = b.load(mask, [*row, loop.index], vector_of(width))
             seen = _any(b, b.value(CompareOp("ugt", value, lowest)))
             loop.next = [b.index(b.choose(seen, b.min(b.add(loop.index, width), self.keys), loop.args[0]))]
         end = loop.results[0]
         return b.choose(b.below(0, end), end, self.keys)
 
-    def _masks_keys(self, operand: SSAValue) -> bool:
-        """Whether a tensor has a number for each key, and is the same for all queries."""
-        shape = tensor_type(operand).get_shape()
-        return element_of(operand) == f32 and shape[-1:] == (self.keys,) and prod(shape) == self.keys > 1
+    def _mask_of_keys(self, queries: Size) -> SSAValue | None:
+        """A mask that is added with a number for each key of so many queries, the same for all heads."""
+        for operand in self.attention.added:
+            if operand not in self.buffers or element_of(operand) != f32:
+                continue
+            shape = [1, *shape_of(operand)]
+            if shape[-2:] == [queries, self.keys] and all(size == 1 for size in shape[:-2]) and self.keys > 1:
+                return self.buffers[operand]
+        return None
 
     def _tile(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue, shared: Index, end: Index) -> None:
         b = self.b
@@ -351,9 +385,10 @@ class _Loops:
 
     def _query(self, row: Index) -> tuple[Index, Index]:
         """The head, and the query in it, of a row of the tile."""
-        b, queries = self.b, self.query.rows
+        b, queries = self.b, self._queries_of_head
         if self.unpacked is None:
-            return self._head, b.add(self._top, row)
+            query = b.add(self._top, row)
+            return self._head, query if isinstance(queries, int) else b.min(query, b.sub(queries, 1))
         return b.add(self._head, b.quotient(row, queries)), b.remainder(row, queries)
 
     def _vectors(self, size: int) -> list[tuple[int, SSAValue | None]]:
@@ -539,9 +574,10 @@ class _Loops:
     def _at(self, matrices: Matrices, head: Index, row: Index, column: Index) -> list[Index]:
         """A place in matrices whose rows may be those of several heads."""
         b = self.b
-        several = matrices.rows // self.query.rows
+        several = _times(matrices.rows, self.query.rows)
+        assert several is not None
         number = b.quotient(head, several)
-        row = b.add(b.mul(b.remainder(head, several), self.query.rows), row) if several > 1 else row
+        row = b.add(b.mul(b.remainder(head, several), self._queries_of_head), row) if several > 1 else row
         return matrices.at(b, number, row, column)
 
     def _places(self, head: Index, row: Index) -> list[Index]:
@@ -559,9 +595,9 @@ class _Loops:
         rank = len(attention.shape)
         known = {attention.scores: value}
         for operand in attention.beside:
-            shape = tensor_type(operand).get_shape()
+            shape = shape_of(operand)
             padded = [1] * (rank - len(shape)) + list(shape)
-            here = [place for place, size in zip(places, padded[:-1], strict=True) if size > 1]
+            here = [place for place, size in zip(places, padded[:-1], strict=True) if size != 1]
             buffer, element = self.buffers[operand], in_registers(element_of(operand))
             if padded[-1] == 1:
                 known[operand] = b.broadcast(b.element(buffer, here), vector_of(width, element=element))
@@ -596,9 +632,13 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
     query, key, value = (Matrices.of(outside[one]) for one in attention.inputs[:3])
     result = Matrices.of(kernel.outputs[0])
     beside = [_beside(host, attention, one, outside[one]) for one in attention.beside]
-    reach = _reach(host, attention, outside, query.rows)
+    reach = _reach(host, attention, outside, query.rows, key.columns)
+    depth = key.rows
+    assert isinstance(depth, int)
     sharing = query.count // key.count
-    few = sharing * query.rows <= FEW and key.by_columns and not value.by_columns
+    queries = host.most(query.rows)
+    few = isinstance(query.rows, int) and sharing * queries <= FEW
+    few = few and key.by_columns and not value.by_columns
     unpacked = (key, value) if few else None
     matrices = [one.operand(host) if few else _panels(host, one) for one in (key, value)]
     operands = [query.operand(host), *matrices, *beside, result.operand(host)]
@@ -613,10 +653,10 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
             query,
             result,
             key.columns,
-            key.rows,
+            depth,
             value.columns,
             sharing,
-            sharing * query.rows if few else tile_rows(query.rows, host),
+            sharing * queries if few else tile_rows(queries, host),
             panel_columns(host),
             reach,
             unpacked,
@@ -648,28 +688,26 @@ def _panels(host: Host, matrices: Matrices) -> Operand:
 
 def _beside(host: Host, attention: Attention, inside: SSAValue, value: SSAValue) -> Operand:
     """A mask as the loops read it: without the dimensions that it is broadcast in."""
-    shape = tensor_type(inside).get_shape()
-    sizes = [size for size in shape[:-1] if size > 1] + ([shape[-1]] if shape and shape[-1] > 1 else [])
+    shape = shape_of(inside)
+    sizes = [size for size in shape if size != 1]
     return Operand(host.buffer(value), sizes, fixed=range(len(sizes)))
 
 
 def _reach(
-    host: Host, attention: Attention, outside: Mapping[SSAValue, SSAValue], queries: int
+    host: Host, attention: Attention, outside: Mapping[SSAValue, SSAValue], queries: Size, keys: int
 ) -> int | None:
     """How far beyond its own number a query reads keys, by constant masks that are added; None for all keys."""
     found: int | None = None
     for operand in attention.added:
         array = constant_array(host, outside[operand]) if operand in outside else None
-        if array is None or array.ndim < 2 or array.shape[-2] != queries:
+        if array is None or array.ndim < 2 or array.shape[-2:] != (queries, keys):
             continue
-        if array.shape[-1] != attention.shape[-1]:
-            continue
-        allowed = np.asarray(array > MASKED).reshape(-1, queries, attention.shape[-1])
+        allowed = np.asarray(array > MASKED).reshape(-1, *array.shape[-2:])
         # A query that reads no key gets what its scores are without regard to the mask.
         if not allowed.any(axis=2).all():
             continue
         rows, columns = np.nonzero(allowed.any(axis=0))
         reach = int((columns - rows).max())
-        if reach + 1 < attention.shape[-1]:
+        if reach + 1 < keys:
             found = reach if found is None else min(found, reach)
     return found

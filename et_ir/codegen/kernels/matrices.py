@@ -13,6 +13,7 @@ from et_ir.codegen.kernels.host import Host, Operand
 from et_ir.codegen.kernels.panels import PANEL
 from et_ir.codegen.kernels.transposition import BLOCK, transpose_block
 from et_ir.codegen.loop_builder import Index, LoopBuilder
+from et_ir.codegen.sizes import Size, shape_of
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -24,26 +25,32 @@ class Matrices:
     """Matrices of the last two dimensions of a tensor, one for each place of those before."""
 
     value: SSAValue
-    shape: tuple[int, ...]
+    shape: tuple[Size, ...]
+    """Only the number of rows may be known at run time only."""
     order: Order
 
     @staticmethod
     def of(value: SSAValue) -> Matrices:
         """Those of a value outside of kernels, whose type says its order in memory."""
         type = tensor_type(value)
-        return Matrices(value, tuple(type.get_shape()), dim_order_of(type))
+        return Matrices(value, shape_of(value), dim_order_of(type))
+
+    @property
+    def batch(self) -> list[int]:
+        """The sizes of the dimensions before those of matrices."""
+        return [_known(size) for size in self.shape[:-2]]
 
     @property
     def count(self) -> int:
-        return prod(self.shape[:-2])
+        return prod(self.batch)
 
     @property
-    def rows(self) -> int:
+    def rows(self) -> Size:
         return self.shape[-2]
 
     @property
     def columns(self) -> int:
-        return self.shape[-1]
+        return _known(self.shape[-1])
 
     @property
     def innermost(self) -> int:
@@ -69,13 +76,19 @@ class Matrices:
     def at(self, b: LoopBuilder, number: Index, row: Index, column: Index) -> list[Index]:
         """Indices of an element of a matrix, in the buffer."""
         places: list[Index] = []
-        for size in reversed(self.shape[1:-2]):
+        batch = self.batch
+        for size in reversed(batch[1:]):
             places.append(b.remainder(number, size) if size > 1 else 0)
             number = b.quotient(number, size)
-        if self.shape[:-2]:
-            places.append(number if self.shape[0] > 1 else 0)
+        if batch:
+            places.append(number if batch[0] > 1 else 0)
         logical = [*reversed(places), row, column]
         return [logical[dim] for dim in self.order]
+
+
+def _known(size: Size) -> int:
+    assert isinstance(size, int)
+    return size
 
 
 def rows_or_columns(value: SSAValue, order: Order) -> bool:
@@ -87,10 +100,11 @@ def rows_or_columns(value: SSAValue, order: Order) -> bool:
 def packed_matrices(host: Host, matrices: Matrices) -> SSAValue:
     """A buffer with the panels of matrices, `[matrix][panel][row][16]`, padded with zeros, which a kernel writes.
 
-    Matrices are packed by rows or, if columns follow each other in memory, by blocks that are transposed.
+    All sizes are known. Matrices are packed by rows or, if columns follow each other in memory, by blocks that are
+    transposed.
     """
     panels = -(-matrices.columns // PANEL)
-    shape = [matrices.count * panels, matrices.rows, PANEL]
+    shape = [matrices.count * panels, _known(matrices.rows), PANEL]
     packed = host.scratch(prod(shape))
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
@@ -129,7 +143,7 @@ def _pack_rows(
     width: int,
 ) -> None:
     mask = None if width == PANEL else b.mask(width, PANEL)
-    with b.for_(0, matrices.rows) as row:
+    with b.for_(0, _known(matrices.rows)) as row:
         value = b.load_row(source, matrices.at(b, matrix, row.index, left), mask, PANEL)
         b.store(value, target, [number, row.index, 0])
 
@@ -154,9 +168,10 @@ def _pack_columns(
     def block(row: Index, height: int) -> None:
         transpose_block(b, lanes, (source, here), (target, there), (0, row), (width, height), pad=True)
 
-    whole = matrices.rows // BLOCK * BLOCK
+    rows = _known(matrices.rows)
+    whole = rows // BLOCK * BLOCK
     if whole:
         with b.for_(0, whole, BLOCK) as loop:
             block(loop.index, BLOCK)
-    if matrices.rows > whole:
-        block(whole, matrices.rows - whole)
+    if rows > whole:
+        block(whole, rows - whole)

@@ -11,8 +11,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.codegen.kernels.attention import Attention, match_attention
+from et_ir.codegen.kernels.pointwise_rules import operator_name
+from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["FuseAttentionPass"]
 
@@ -22,7 +25,8 @@ class FuseAttentionPass(ModulePass):
     """Make kernels of products around a softmax.
 
     It is recognized as decompositions leave it, whoever made them: two `bmm`, the softmax of the first, views, and
-    pointwise ops, such as a scale or the addition of a mask, before the softmax.
+    pointwise ops, such as a scale or the addition of a mask, before the softmax. The number of queries may be known at
+    run time only.
 
     Before:
 
@@ -44,10 +48,30 @@ class FuseAttentionPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
+                _infer_sizes_of_views(function.body.block)
                 for inner in list(function.body.block.ops):
                     found = match_attention(inner) if isinstance(inner, SchemaOp) else None
                     if found is not None:
                         _outline(found)
+
+
+def _infer_sizes_of_views(block: Block) -> None:
+    """Have views make out a size that is known at run time only: it is read of the scores, otherwise."""
+    for op in list(block.ops):
+        if not isinstance(op, SchemaOp) or operator_name(op) != "view_copy" or len(op.operands) == 1:
+            continue
+        sizes = [max(size, -1) for size in tensor_type(op.results[0]).get_shape()]
+        if sizes.count(-1) <= 1:
+            made = OP_BY_NAME["view_copy"].make(
+                op.operands[0], sizes, result_types=[op.results[0].type], location=op.location
+            )
+            block.insert_op_before(made, op)
+            made.results[0].name_hint = op.results[0].name_hint
+            op.results[0].replace_all_uses_with(made.results[0])
+            block.erase_op(op)
+    _erase_unread(
+        tuple(op for op in block.ops if isinstance(op, SchemaOp) and operator_name(op) == "sym_size.int")
+    )
 
 
 def _outline(found: Attention) -> None:

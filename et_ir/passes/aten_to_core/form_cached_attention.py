@@ -15,15 +15,18 @@
 %0 = aten.permute %1 {dims = [0, 2, 1, 3]} : (tensor<1x1x4x8xf32>) -> tensor<1x4x1x8xf32>
 ```
 
-Keys and values are state after an `index_copy` of those of new tokens. Where each is repeated for the heads of a group,
-the operator reads it as it was before. The kernel takes tokens first and then heads: `permute-state` stores caches in
-that order.
+Keys and values are state after an `index_copy` or `index_put` of those of new tokens. Where each is repeated for the
+heads of a group, the operator reads it as it was before. The kernel takes tokens first and then heads: `permute-state`
+stores caches in that order.
 
 Attention is causal, over the places up to that of each token and no others, where the mask is `place <= position`, the
 positions are known to be consecutive, and keys are written to them. Positions are known to be consecutive where they
 are `arange(n) + start`, or of a single token. With `consecutive` that is assumed of every vector that a method takes,
 and the caller has to comply. Any other mask is passed to the kernel, which then reads every place; a row that it
 excludes altogether is 0, as in torch.
+
+Attention that is written out, as `matmul`, a scale, `add` of a mask, `softmax` and `matmul`, is taken where it is known
+to be causal: a mask of floats is `where(place <= position, 0, lowest)`.
 
 Floats of 32 and 16 bits are taken, without dropout, with keys and values of one size, and one mask for all heads.
 """
@@ -44,16 +47,17 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.analysis.consecutive_integers import FirstElement, first_of_consecutive, laid_along, original
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
-from et_ir.dialects.program import LoadOp
+from et_ir.dialects.program import LiteralOp, LoadOp
 from et_ir.dialects.program.operator_declarations import declare_operators
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.custom import custom_class
+from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 from et_ir.passes.aten_to_core.decompose.attention import mask_of
 from et_ir.passes.aten_to_core.decompose.chain import Chain, meta
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
-from et_ops.dtypes import BF16, F16, F32
+from et_ops.dtypes import BF16, F16, F32, I64
 
 __all__ = ["FormCachedAttentionPass"]
 
@@ -71,6 +75,7 @@ _CUSTOM_SDPA: Final = custom_class(
 _BY_TOKEN: Final = (0, 2, 1, 3)
 """From heads and tokens to tokens and heads, and back."""
 _TYPES: Final = frozenset({F32, F16, BF16})
+_LOWEST: Final = -3e38
 _RESHAPES: Final = (aten.ReshapeOp, aten.ViewOp, aten.UnderscoreUnsafeViewOp)
 
 
@@ -87,9 +92,17 @@ def _cached(value: SSAValue) -> _Cached | None:
     """What is state after a write at places of dimension 2, of rank 4."""
     value = original(value)
     op = value.owner
-    if not isinstance(op, aten.IndexCopyOp) or meta(value).rank != 4 or op.dim not in (2, -2):
+    if meta(value).rank != 4:
         return None
-    at = original(op.index)
+    if isinstance(op, aten.IndexCopyOp) and op.dim in (2, -2):
+        at = original(op.index)
+    elif isinstance(op, aten.IndexPutOp) and not op.accumulate and len(op.indices) == 3:
+        *others, index = op.indices
+        if index is None or any(one is not None for one in others) or meta(index).dtype is not I64:
+            return None
+        at = original(index)
+    else:
+        return None
     return _Cached(value, at) if isinstance(op.self.owner, LoadOp) and meta(at).rank == 1 else None
 
 
@@ -142,11 +155,22 @@ def _seen(mask: SSAValue) -> tuple[SSAValue, SSAValue] | None:
     )
 
 
-def _fits(op: aten.ScaledDotProductAttentionOp, mask: SSAValue, keys: SSAValue, values: SSAValue) -> bool:
+class _Attention(NamedTuple):
+    """Attention of `[batch, heads, …, size]`, in torch's terms."""
+
+    query: SSAValue
+    key: SSAValue
+    value: SSAValue
+    mask: SSAValue
+    """The places that each token sees, or what is added to scores."""
+    scale: float | None
+
+
+def _fits(one: _Attention, keys: SSAValue, values: SSAValue) -> bool:
     """Whether the kernel takes what the attention is of."""
-    q, k, v, m = (sizes_of(tensor_type(one)) for one in (op.query, keys, values, mask))
-    dtypes = {meta(one).dtype for one in (op.query, keys, values)}
-    if op.dropout_p or op.is_causal or len(q) != 4 or len(m) < 2 or len(dtypes) > 1 or dtypes - _TYPES:
+    q, k, v, m = (sizes_of(tensor_type(value)) for value in (one.query, keys, values, one.mask))
+    dtypes = {meta(value).dtype for value in (one.query, keys, values)}
+    if len(q) != 4 or len(m) < 2 or len(dtypes) > 1 or dtypes - _TYPES:
         return False
     if k != v or q[0] != k[0] or q[3] != k[3] or any(size != 1 for size in m[:-2]):
         return False
@@ -156,28 +180,30 @@ def _fits(op: aten.ScaledDotProductAttentionOp, mask: SSAValue, keys: SSAValue, 
     return None not in (q[2], k[2]) and m[-2:] == (q[2], k[2])
 
 
-class FormCustomSdpa(RewritePattern):
-    """Forms one attention. The vectors in `assumed` are assumed to hold consecutive positions."""
+class _Former:
+    """What forms attention. The vectors in `assumed` are assumed to hold consecutive positions."""
 
     def __init__(self, assumed: Set[SSAValue]):
         self.assumed = assumed
 
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: aten.ScaledDotProductAttentionOp, rewriter: PatternRewriter, /) -> None:
-        keys, values, mask = _cached(_ungrouped(op.key)), _cached(_ungrouped(op.value)), op.attn_mask
-        if keys is None or values is None or mask is None or not _fits(op, mask, keys.value, values.value):
+    def form(self, op: AtenOp, one: _Attention, rewriter: PatternRewriter, *, causal: bool = False) -> None:
+        """Replace an op with attention, if that is over a cache; with `causal`, only if it is known to be."""
+        keys, values = _cached(_ungrouped(one.key)), _cached(_ungrouped(one.value))
+        if keys is None or values is None or not _fits(one, keys.value, values.value):
+            return
+        first = self._first_position(one.mask, keys)
+        if first is None and causal:
             return
         b = Chain(op, rewriter, {})
-        tensors = [b.permute(one, _BY_TOKEN) for one in (op.query, keys.value, values.value)]
-        first = self._first_position(mask, keys)
+        tensors = [b.permute(tensor, _BY_TOKEN) for tensor in (one.query, keys.value, values.value)]
         factor: SSAValue | None = None
         if first is None:
-            added = mask_of(b, mask, F32)
+            added = mask_of(b, one.mask, F32)
             bias = b.view(added.bias, [-1, meta(keys.value).shape[2]])
-            factor = None if _sees_itself(mask, keys) else added.factor
-            rest = (0, bias, 0.0, False, op.scale)
+            factor = None if _sees_itself(one.mask, keys) else added.factor
+            rest = (0, bias, 0.0, False, one.scale)
         else:
-            rest = (first if isinstance(first, int) else _item(b, first), None, 0.0, True, op.scale)
+            rest = (first if isinstance(first, int) else b.item(first.tensor), None, 0.0, True, one.scale)
         found = b(_CUSTOM_SDPA, *tensors, *rest, result_types=[tensors[0].type])
         found = b.permute(found, _BY_TOKEN)
         if factor is not None:
@@ -194,9 +220,95 @@ class FormCustomSdpa(RewritePattern):
         return first if first == first_of_consecutive(keys.at, self.assumed) else None
 
 
-def _item(b: Chain, first: FirstElement) -> SSAValue:
-    tensor = first.tensor
-    return b(aten.ItemOp, b(aten.SelectIntOp, tensor, 0, 0) if meta(tensor).rank else tensor)
+class FormCustomSdpa(RewritePattern):
+    """Forms one attention of torch's operator."""
+
+    def __init__(self, former: _Former):
+        self.former = former
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.ScaledDotProductAttentionOp, rewriter: PatternRewriter, /) -> None:
+        if op.attn_mask is not None and not op.dropout_p and not op.is_causal:
+            one = _Attention(op.query, op.key, op.value, op.attn_mask, op.scale)
+            self.former.form(op, one, rewriter)
+
+
+class FormWrittenOut(RewritePattern):
+    """Forms one attention that is written out."""
+
+    def __init__(self, former: _Former):
+        self.former = former
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: aten.MatmulOp, rewriter: PatternRewriter, /) -> None:
+        found = _written_out(op)
+        if found is not None:
+            self.former.form(op, found, rewriter, causal=True)
+
+
+def _written_out(op: aten.MatmulOp) -> _Attention | None:
+    """The attention whose last product an op is."""
+    softmax = _kept(op.self).owner
+    if not isinstance(softmax, aten.SoftmaxIntOp) or softmax.dim not in (-1, 3):
+        return None
+    dtype = meta(softmax.self).dtype
+    added = original(softmax.self).owner
+    if dtype is not F32 or meta(softmax.results[0]).dtype is not dtype:
+        return None
+    if not isinstance(added, aten.AddTensorOp) or added.alpha != 1:
+        return None
+    seen = _added(added.other)
+    scores, scale = original(added.self), 1.0
+    if isinstance(scaled := scores.owner, aten.MulTensorOp | aten.MulScalarOp):
+        factor = scaled.other
+        if isinstance(factor, SSAValue):
+            factor = literal_of(factor.owner.value) if isinstance(factor.owner, LiteralOp) else None
+        if not isinstance(factor, int | float):
+            return None
+        scores, scale = original(scaled.self), float(factor)
+    product = scores.owner
+    if seen is None or not isinstance(product, aten.MatmulOp):
+        return None
+    transposed = original(product.other).owner
+    if not isinstance(transposed, aten.TransposeIntOp) or meta(product.other).rank != 4:
+        return None
+    if {transposed.dim0 % 4, transposed.dim1 % 4} != {2, 3}:
+        return None
+    return _Attention(product.self, transposed.self, op.other, seen, scale)
+
+
+def _kept(value: SSAValue) -> SSAValue:
+    """A value before a dropout that drops nothing."""
+    op = original(value).owner
+    if isinstance(op, aten.DropoutOp) and not (op.train and op.p):
+        return original(op.input)
+    return original(value)
+
+
+def _added(bias: SSAValue) -> SSAValue | None:
+    """The mask of a bias that is 0 where it is true, and else so low that nothing is left of any score in f32."""
+    bias = _unexpanded(bias)
+    op = bias.owner
+    if isinstance(op, aten.WhereScalarOp):
+        numbers = op.self, op.other
+    elif isinstance(op, aten.WhereSelfOp):
+        numbers = _filled(op.self), _filled(op.other)
+    else:
+        return None
+    inside, outside = numbers
+    is_bias = inside == 0 and isinstance(outside, int | float) and outside <= _LOWEST
+    return op.condition if is_bias and meta(bias).dtype is F32 else None
+
+
+def _filled(value: SSAValue) -> float | None:
+    """The number that all elements of a tensor are."""
+    op = original(value).owner
+    number = op.fill_value if isinstance(op, aten.FullOp | aten.FullLikeOp) else None
+    if isinstance(op, aten.ZerosOp):
+        number = 0
+    elif isinstance(op, aten.ScalarTensorOp):
+        number = op.s
+    return float(number) if isinstance(number, int | float) else None
 
 
 def _sees_itself(mask: SSAValue, keys: _Cached) -> bool:
@@ -218,6 +330,7 @@ class FormCachedAttentionPass(ModulePass):
         assumed: set[SSAValue] = set()
         if self.consecutive:
             assumed.update(arg for one in op.body.block.ops if isinstance(one, FuncOp) for arg in one.args)
-        rewrite(op, [FormCustomSdpa(assumed)])
+        former = _Former(assumed)
+        rewrite(op, [FormCustomSdpa(former), FormWrittenOut(former)])
         declare_operators(op)
         erase_dead_ops(op)  # keys and values that were repeated for each head: other reads of the caches

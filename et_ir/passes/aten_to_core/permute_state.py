@@ -15,25 +15,45 @@ program.store @cache, %2 : tensor<1x48x2x8xf32>
 ```
 
 A call permutes the rows that it writes, instead of all that it reads. That is done where in every method all that
-happens to the state is that rows are written by `index_copy`, the result is stored, and what is read of it is read
-through the same permutation. State that starts as other than zeros stays. Who looks at the state of a method from
-outside sees the other order.
+happens to the state is that rows are written by `index_copy` or `index_put`, the result is stored, and what is read of
+it is read through the same permutation. State that starts as other than zeros stays. Who looks at the state of a method
+from outside sees the other order.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeGuard
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import ModuleOp, TensorType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import BufferOp, LoadOp, StoreOp
+from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["PermuteStatePass"]
+
+
+_Write: TypeAlias = aten.IndexCopyOp | aten.IndexPutOp
+
+
+def _writes_rows(op: Operation) -> TypeGuard[_Write]:
+    """Whether an op writes rows, at places of one dimension, of as many dimensions as the state has."""
+    if not isinstance(op, aten.IndexPutOp):
+        return isinstance(op, aten.IndexCopyOp)
+    given = [index for index in op.indices if index is not None]
+    rank = tensor_type(op.self).get_num_dims()
+    return (
+        not op.accumulate
+        and len(given) == 1
+        and tensor_type(given[0]).get_num_dims() == 1
+        and tensor_type(given[0]).element_type == i64
+        and tensor_type(op.values).get_num_dims() == rank
+    )
 
 
 @dataclass
@@ -42,7 +62,7 @@ class _State:
 
     buffer: BufferOp
     loads: list[LoadOp] = field(default_factory=list[LoadOp])
-    writes: list[aten.IndexCopyOp] = field(default_factory=list[aten.IndexCopyOp])
+    writes: list[_Write] = field(default_factory=list["_Write"])
     """Each after those that it writes behind."""
     reads: list[aten.PermuteOp] = field(default_factory=list[aten.PermuteOp])
     stores: list[StoreOp] = field(default_factory=list[StoreOp])
@@ -55,7 +75,7 @@ class _State:
                 continue
             if isinstance(user, aten.PermuteOp):
                 self.reads.append(user)
-            elif isinstance(user, aten.IndexCopyOp) and use.index == 0:
+            elif use.index == 0 and _writes_rows(user):
                 self.writes.append(user)
                 if not self.follow(user.results[0]):
                     return False
@@ -86,14 +106,19 @@ class _State:
             read.results[0].replace_all_uses_with(read.operands[0])
             Rewriter.erase_op(read)
 
-    def _permute_write(
-        self, write: aten.IndexCopyOp, order: tuple[int, ...], type: TensorType[Attribute]
-    ) -> None:
-        source = aten.PermuteOp.make(write.source, order, location=write.location)
-        dim = order.index(write.dim % len(order))
-        made = aten.IndexCopyOp.make(
-            write.self, dim, write.index, source.results[0], result_types=[type], location=write.location
-        )
+    def _permute_write(self, write: _Write, order: tuple[int, ...], type: TensorType[Attribute]) -> None:
+        options: dict[str, Any] = {"result_types": [type], "location": write.location}
+        if isinstance(write, aten.IndexCopyOp):
+            source = aten.PermuteOp.make(write.source, order, location=write.location)
+            dim = order.index(write.dim % len(order))
+            made = aten.IndexCopyOp.make(write.self, dim, write.index, source.results[0], **options)
+        else:
+            source = aten.PermuteOp.make(write.values, order, location=write.location)
+            given = [*write.indices, *[None] * (len(order) - len(write.indices))]
+            indices = [given[dim] for dim in order]
+            while indices[-1] is None:
+                indices.pop()
+            made = aten.IndexPutOp.make(write.self, indices, source.results[0], **options)
         Rewriter.insert_op([source, made], InsertPoint.before(write))
         write.results[0].replace_all_uses_with(made.results[0])
         Rewriter.erase_op(write)

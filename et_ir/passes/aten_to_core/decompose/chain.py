@@ -145,6 +145,10 @@ class Chain:
             return int(FUNCTIONS[function].apply(*sizes))
         return self._insert(ComputeOp(function, [self.value(size) for size in sizes])).results[0]
 
+    def item(self, tensor: SSAValue) -> SSAValue:
+        """The element of a tensor without dimensions, or the first of a vector, as a number."""
+        return self(aten.ItemOp, self(aten.SelectIntOp, tensor, 0, 0) if meta(tensor).rank else tensor)
+
     def scalar(self, value: Number, dtype: DType) -> SSAValue:
         """A tensor without dimensions."""
         return self.full((), value, dtype)

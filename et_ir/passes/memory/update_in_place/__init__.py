@@ -19,6 +19,9 @@ result to where it is copied: `%r` and the register that it is copied to become 
 Two registers become one only if neither is written while what the other holds is needed, except by a copy of it.
 (Chaitin, "Register allocation and spilling via graph coloring", 1982, calls this coalescing.) A part that is taken
 out of state, updated and put back, as of a cache for all layers, is updated where it lies.
+
+With `extra`, ExecuTorch's operator `llama::update_cache` writes neighboring places of a cache `[batch, places, groups,
+size]`, given the first as a number.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Update, UpdatedBytes, update_of
-from et_ir.passes.memory.update_in_place.writing import Emitter
+from et_ir.passes.memory.update_in_place.writing import UPDATE_CACHE, Emitter
 from et_ir.passes.memory.write_back import clone_call
 from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
@@ -68,6 +71,8 @@ class UpdateInPlacePass(ModulePass):
 
     target: str = DEFAULT
     """The runtime whose kernels there are."""
+    extra: tuple[str, ...] = ()
+    """Operators that the runtime has beside those of the target, of which `llama::update_cache.out` is used."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self)
@@ -75,7 +80,7 @@ class UpdateInPlacePass(ModulePass):
         for plan in list(op.body.block.ops):
             if isinstance(plan, PlanOp) and any(_matters(call) for call in plan.instructions):
                 memory = Coalescing(plan, target.in_place)
-                emitter = Emitter(memory, symbols, general_index_put=target.general_index_put)
+                emitter = Emitter(memory, symbols, target.general_index_put, UPDATE_CACHE in self.extra)
                 _Updates(memory, emitter).run()
 
 

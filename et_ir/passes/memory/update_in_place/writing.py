@@ -3,6 +3,7 @@
 A part that lies in one piece is a view that is copied to, any other is written by `aten::index_put_`. That of some
 runtimes (`Target.general_index_put`) takes one index of one dimension and values of the whole shape, adds nothing up
 and does not count from the end. For it, indices and values are brought into that form by operations on what is small.
+Where a runtime has `llama::update_cache`, that writes neighbors of the second of four dimensions.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from et_ir.passes.memory.coalescing import Coalescing
 from et_ir.passes.memory.update_in_place.updates import (
     Index,
     IndexRange,
+    Put,
     Update,
     UpdatedBytes,
     numel,
@@ -45,7 +47,10 @@ from et_ir.passes.memory.update_in_place.updates import (
 from et_ops.conventions import COPY
 from et_schema.program import TensorShapeDynamism
 
-__all__ = ["Emitter"]
+__all__ = ["UPDATE_CACHE", "Emitter"]
+
+UPDATE_CACHE: Final = "llama::update_cache.out"
+"""Writes `[batch, tokens, groups, size]` into a cache `[batch, places, groups, size]` from a place on."""
 
 KNOWN: Final = 64
 """Elements of constants that are looked at."""
@@ -54,11 +59,14 @@ KNOWN: Final = 64
 class Emitter:
     """Writes updates of one plan in place; what several of them share is computed once in a block."""
 
-    def __init__(self, memory: Coalescing, symbols: Globals, *, general_index_put: bool):
+    def __init__(
+        self, memory: Coalescing, symbols: Globals, general_index_put: bool, update_cache: bool = False
+    ):
         self._memory = memory
         self._plan = memory.plan
         self._symbols = symbols
         self._general = general_index_put
+        self._has_update_cache = update_cache
         self._constants: dict[tuple[int, int, int], SSAValue] = {}
         self._known: dict[tuple[Block, SSAValue, object], SSAValue] = {}
         self._counted_from_front: set[SSAValue] = set()
@@ -99,6 +107,8 @@ class Emitter:
             place = extent_of(target)
             part = self._declare(ViewOp(place.root, update.source.type, start=place.first + update.first))
             return self._add(KernelCallOp(COPY, [part, update.source, False], returns=[part]))
+        if self._has_update_cache and _is_cache_update(update, target):
+            return self._update_cache(update, target)
         indices = [None if index is None else self._index(index) for index in update.indices]
         values, accumulate = update.values, update.accumulate
         if update.sizes is not None:
@@ -120,6 +130,11 @@ class Emitter:
         return self._add(
             KernelCallOp("aten::index_put_", [target, given, values, accumulate], returns=[target])
         )
+
+    def _update_cache(self, update: Put, target: SSAValue) -> KernelCallOp:
+        written = cast(IndexRange, update.indices[1])
+        unused = self._declare(AllocOp(TensorType(type_of(target).element_type, [1])))
+        return self._add(KernelCallOp(UPDATE_CACHE, [update.values, target, written.start], outs=[unused]))
 
     # -- indices
 
@@ -286,6 +301,23 @@ class Emitter:
         op.location = self._before.location
         self._block.insert_op_before(op, self._before)
         return op
+
+
+def _is_cache_update(update: Put, target: SSAValue) -> bool:
+    """Whether an update writes neighbors of the second of four dimensions, and all that there is at each."""
+    written = update.indices[1] if len(update.indices) == 2 else None
+    if not isinstance(written, IndexRange) or update.indices[0] is not None or written.step != 1:
+        return False
+    whole, part = type_of(target), type_of(update.values)
+    sizes, others = whole.get_shape(), part.get_shape()
+    return (
+        whole.element_type == part.element_type
+        and len(sizes) == len(others) == 4
+        and (sizes[0], *sizes[2:]) == (others[0], *others[2:])
+        and has_exact_size(target)
+        and not update.accumulate
+        and update.sizes is None
+    )
 
 
 def _ints(items: Sequence[int]) -> ListValue:

@@ -55,3 +55,27 @@ func.func @forward(%x: tensor<2x3xf32>) -> (tensor<3x2xf32>, tensor<2x3xf32>, te
   program.store @read, %7 : tensor<2x3xf32>
   func.return %1, %2, %4, %6, %8 : tensor<3x2xf32>, tensor<2x3xf32>, tensor<3x2xf32>, tensor<1x2xf32>, tensor<3x2xf32>
 }
+
+// -----
+
+// Rows written by `index_put`, at places of one dimension; places that are added up stay.
+// CHECK-LABEL: func.func @put
+// CHECK:      %[[NEW:.*]] = aten.permute %k {dims = [0, 2, 1, 3]}
+// CHECK-NEXT: %[[R:.*]] = aten.index_put %{{.*}}, [none, %at], %[[NEW]]
+// CHECK-NOT:  aten.permute
+// CHECK:      program.store @keys, %[[R]] : tensor<1x6x2x8xf32>
+// CHECK:      aten.index_put %{{.*}}, [none, none, %at], %k {accumulate = true}
+// CHECK-NEXT: aten.permute
+program.buffer mutable @keys : tensor<1x2x6x8xf32>
+program.buffer mutable @sums : tensor<1x2x6x8xf32>
+func.func @put(%k: tensor<1x2x3x8xf32>, %at: tensor<3xi64>) -> (tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>) {
+  %keys = program.load @keys : tensor<1x2x6x8xf32>
+  %0 = aten.index_put %keys, [none, none, %at], %k : (tensor<1x2x6x8xf32>, tensor<3xi64>, tensor<1x2x3x8xf32>) -> tensor<1x2x6x8xf32>
+  %1 = aten.permute %0 {dims = [0, 2, 1, 3]} : (tensor<1x2x6x8xf32>) -> tensor<1x6x2x8xf32>
+  program.store @keys, %0 : tensor<1x2x6x8xf32>
+  %sums = program.load @sums : tensor<1x2x6x8xf32>
+  %2 = aten.index_put %sums, [none, none, %at], %k {accumulate = true} : (tensor<1x2x6x8xf32>, tensor<3xi64>, tensor<1x2x3x8xf32>) -> tensor<1x2x6x8xf32>
+  %3 = aten.permute %2 {dims = [0, 2, 1, 3]} : (tensor<1x2x6x8xf32>) -> tensor<1x6x2x8xf32>
+  program.store @sums, %2 : tensor<1x2x6x8xf32>
+  func.return %1, %3 : tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>
+}

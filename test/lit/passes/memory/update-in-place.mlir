@@ -1,5 +1,6 @@
 // RUN: et-opt -p update-in-place --split-input-file %s | filecheck %s
 // RUN: et-opt -p 'update-in-place{target="et-vm"}' --split-input-file %s | filecheck %s --check-prefix=VM
+// RUN: et-opt -p 'update-in-place{extra="llama::update_cache.out"}' --split-input-file %s | filecheck %s --check-prefix=EXTRA
 
 // What is put into state is put where it is; products read the state itself.
 // CHECK-LABEL: executorch.plan @put
@@ -358,4 +359,35 @@ executorch.plan @over_a_view {
   executorch.jump ^join
 ^join:
   executorch.return %o
+}
+
+// -----
+
+// Neighboring places of a cache: one call, where the runtime has the operator for it. Values that are broadcast, and every
+// second place, are not for it.
+// CHECK-LABEL: executorch.plan @cache
+// CHECK:       "aten::index_put_"
+// EXTRA-LABEL: executorch.plan @cache
+// EXTRA-NOT:   arange
+// EXTRA:       %[[UNUSED:.*]] = executorch.alloc : tensor<1xf32>
+// EXTRA-NEXT:  executorch.kernel_call "llama::update_cache.out"(%x, %k, %n) outs(%[[UNUSED]])
+// EXTRA:       executorch.kernel_call "aten::index_put_"(%k, [none, %{{.*}}], %x, false) returns(%k)
+// EXTRA-NEXT:  executorch.return
+program.buffer mutable @k : tensor<1x8x2x32xf32>
+executorch.plan @cache {
+  %x = executorch.input bound : tensor<1x3x2x32xf32>
+  %at = executorch.input : tensor<i64>
+  %k = executorch.state @k : tensor<1x8x2x32xf32>
+  %n = executorch.value 0 : i64
+  executorch.kernel_call "aten::_local_scalar_dense"(%at) returns(%n)
+  %size = executorch.value 0 : i64
+  executorch.kernel_call "aten::sym_size.int"(%x, 1) returns(%size)
+  %end = executorch.value 0 : i64
+  executorch.kernel_call "executorch_prim::add.Scalar"(%n, %size) returns(%end)
+  %r = executorch.alloc : tensor<1x8x2x32xf32>
+  executorch.kernel_call "aten::slice_scatter.out"(%k, %x, 1, %n, %end, 1) outs(%r)
+  %s = executorch.alloc : tensor<1x8x2x32xf32>
+  executorch.kernel_call "aten::slice_scatter.out"(%r, %x, 1, %n, %end, 2) outs(%s)
+  executorch.kernel_call "aten::copy_"(%k, %s, false) returns(%k)
+  executorch.return
 }

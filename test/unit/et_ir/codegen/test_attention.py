@@ -8,7 +8,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, compiled, run
+from native_modules import SETS, as_module, check, compiled, lowered, run
 from torch import nn
 from torch.nn import functional as F
 from xdsl.context import Context
@@ -16,6 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from et_ir import to_edge
 from et_ir.codegen.passes.fuse_attention import FuseAttentionPass
+from et_ir.codegen.passes.share_matrices import ShareMatricesPass
+from et_ir.dialects.native import KernelOp
 
 _Function = Callable[..., torch.Tensor]
 
@@ -180,6 +182,49 @@ def test_keys_that_a_mask_leaves(keys: int) -> None:
         k_behind[:, :, behind:], v_behind[:, :, behind:] = nan, nan
         found = run(file, (q, k_behind, v_behind, masks[3]))
         np.testing.assert_allclose(found, module(q, k, v, masks[3]).numpy(), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize(("groups", "keys"), [(4, 40), (2, 40), (2, 330)])
+def test_number_of_queries(groups: int, keys: int) -> None:
+    """Queries of a prompt, of which there are fewer than a tile has, and some more; keys behind it are not read."""
+    torch.manual_seed(0)
+
+    def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+        # As transformers has it.
+        k, v = (
+            one[:, :, None].expand(1, groups, 4 // groups, keys, 16).reshape(1, 4, keys, 16) for one in (k, v)
+        )
+        return F.scaled_dot_product_attention(q, k, v, m)
+
+    module = as_module(function)
+    k, v = torch.randn(1, groups, keys, 16), torch.randn(1, groups, keys, 16)
+    length = torch.export.Dim("length", min=1, max=33)
+
+    def arguments(queries: int, first: int) -> tuple[torch.Tensor, ...]:
+        seen = torch.arange(keys) <= torch.arange(first, first + queries)[:, None]
+        # As projections have them.
+        return torch.randn(1, queries, 4, 16).transpose(1, 2), k, v, seen[None, None]
+
+    sizes = (({2: length}, None, None, {2: length}),)
+    program = torch.export.export(module, arguments(7, 0), dynamic_shapes=sizes)
+    edge: ModuleOp = to_edge(program).module
+    ShareMatricesPass().apply(Context(), edge)
+    FuseAttentionPass().apply(Context(), edge)
+    (softmax,) = (op for op in edge.walk() if op.name == "edge._softmax")
+    assert isinstance(softmax.parent_op(), KernelOp)
+    for instruction_set in SETS:
+        file = lowered(program, instruction_set)
+        for queries, first in ((1, 0), (2, 7), (13, 0), (14, 0), (15, 4), (29, 5), (33, 0), (33, keys - 33)):
+            inputs = arguments(queries, first)
+            for threads in (1, 2):
+                found = run(file, inputs, threads)
+                np.testing.assert_allclose(found, module(*inputs).numpy(), rtol=0, atol=2e-6)
+        # Nothing behind the vectors that have a key is read.
+        inputs = arguments(5, 3)
+        q, k_behind, v_behind, seen = inputs[0], k.clone(), v.clone(), inputs[3]
+        k_behind[:, :, 64:], v_behind[:, :, 64:] = nan, nan
+        found = run(file, (q, k_behind, v_behind, seen))
+        np.testing.assert_allclose(found, module(*inputs).numpy(), rtol=0, atol=2e-6)
 
 
 @pytest.mark.parametrize("queries", [1, 64])
