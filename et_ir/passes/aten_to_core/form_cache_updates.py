@@ -1,4 +1,6 @@
-"""Writes to consecutive places of a cache as `slice_scatter`, which takes the first of them as a number.
+"""Writes to consecutive places of a cache as `slice_scatter`.
+
+It takes the first place as a number.
 
 ```mlir
 %at = aten.add.Tensor %new, %count : (tensor<3xi64>, tensor<i64>) -> tensor<3xi64>                   // of arange(3)
