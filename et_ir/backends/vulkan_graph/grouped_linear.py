@@ -1,4 +1,6 @@
-"""Linear layers with 4-bit weights that have a scale for each group of neighbors in a row.
+"""Linear layers with 4-bit weights, scaled by groups.
+
+A group is of neighbors in a row.
 
 ExecuTorch's runtime has an operator for
 
