@@ -13,7 +13,7 @@ four bits, they are a ninth of what a product reads, not a fifth.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
@@ -73,9 +73,6 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
         tile = min(tile, GROUPED_ROWS)
     panel = host.panel(PANEL, bytes=by_bytes)
     sizes = in_panels(Sizes(1, rows, inner, columns, tile, panel_columns(host), most), panel)
-    if most == 1 and by_bytes:
-        # A row waits for memory, which is fastest if it is read in one stream: panel after panel.
-        sizes = replace(sizes, tile_columns=panel)
     bias: SSAValue | None = found.op.arg("bias")
     epilogue = Epilogue(
         kernel,
