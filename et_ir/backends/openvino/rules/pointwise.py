@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f32, i1, i8, i32, i64
 from xdsl.ir import Attribute
 
 from et_ir.backends.openvino.rules.rule import Rule
-from et_ir.backends.openvino.translation import Node, Translation
+from et_ir.backends.openvino.translation import Node, Translation, shape_of
 from et_ir.backends.operator_rules import is_constant, refuse_integers_of_floats
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
@@ -31,6 +31,17 @@ def _unary(name: str) -> Rule:
 def _of(make: Callable[[Translation, Node, SchemaOp], Node]) -> Rule:
     """A rule whose function is given the operand `self`."""
     return Rule(lambda t, op: make(t, t.read(op, "self"), op))
+
+
+def _absolute(t: Translation, x: Node, op: SchemaOp) -> Node:
+    """OpenVINO moves the absolute value of a vector onto the operands of a concatenation, for all of its uses.
+
+    It leaves those of matrices where they are.
+    """
+    sizes = shape_of(op.result)
+    if len(sizes) != 1:
+        return t.nodes.absolute(x)
+    return t.reshaped(t.nodes.absolute(t.reshaped(x, [1, *sizes])), sizes)
 
 
 def _round(t: Translation, x: Node, op: SchemaOp) -> Node:
@@ -181,7 +192,6 @@ RULES: Final[dict[str, Rule]] = {
     **{
         name: _unary(node)
         for name, node in {
-            "abs": "absolute",
             "acos": "acos",
             "acosh": "acosh",
             "asin": "asin",
@@ -207,6 +217,7 @@ RULES: Final[dict[str, Rule]] = {
             "tanh": "tanh",
         }.items()
     },
+    "abs": _of(_absolute),
     "round": _of(_round),
     "rsqrt": _of(_rsqrt),
     "reciprocal": _of(_reciprocal),

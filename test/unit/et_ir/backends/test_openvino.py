@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from quantized_nets import NETS, made
@@ -104,6 +106,37 @@ def test_scalars_and_booleans_go_in_and_out() -> None:
     assert operators(file) == ["OpenvinoBackend"]
     for found, expected in zip(run(file, *inputs), Select()(*inputs), strict=True):
         assert torch.equal(found, expected)
+
+
+class TestAbsoluteValues:
+    """OpenVINO's transformation AbsSinking moves those of vectors onto the operands of a concatenation."""
+
+    def test_the_fault_of_openvino(self) -> None:
+        """The other uses of the concatenation get absolute values too; where this fails, `_absolute` can go."""
+        openvino = import_module("openvino")
+        nodes = import_module("openvino.opset13")
+        x = np.array([-1.0, -2.0], np.float32)
+        found: list[Any] = []
+        for shape in ([2], [1, 2]):
+            operand = nodes.parameter(shape, openvino.Type.f32)
+            joined = nodes.concat([operand, operand], 0)
+            outputs = [nodes.result(nodes.absolute(joined)), nodes.result(joined)]
+            compiled = openvino.Core().compile_model(openvino.Model(outputs, [operand]), "CPU")
+            found.append(compiled([x.reshape(shape)])[1].ravel().tolist())
+        assert found == [[1, 2, 1, 2], [-1, -2, -1, -2]]
+
+    @pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3)])
+    def test_other_uses_of_a_concatenation(self, shape: tuple[int, ...]) -> None:
+        class Both(nn.Module):
+            def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+                stacked, joined = torch.stack([x, y, x]), torch.cat([x.reshape(-1), y.reshape(-1)])
+                return stacked / (stacked.abs() + 0.5), joined, joined.view(2, -1).view(-1).abs() + joined
+
+        inputs = torch.full(shape, -1.0), torch.full(shape, 2.0)
+        file = file_of(Both(), *inputs)
+        assert operators(file) == ["OpenvinoBackend"]
+        for found, expected in zip(run(file, *inputs), Both()(*inputs), strict=True):
+            torch.testing.assert_close(found, expected)
 
 
 ANY_INTEGERS = torch.tensor([0, 1, -1, 2**31, 2**32, -(2**32), 2**40, 2**24 + 1, 2**63 - 1, -(2**63), 0])
