@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -56,7 +57,8 @@ class VgfRuntime(Backend):
         self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
     ) -> Handle:
         """Raises ExecutorchError: NotSupported where machine code is not allowed, NotFound without Arm's scenario
-        runner, DelegateInvalidCompatibility for a damaged blob.
+        runner, DelegateInvalidCompatibility for a damaged blob, InvalidArgument for one that takes other tensors than
+        the program gives it.
         """
         del compile_specs
         file = read_vgf(processed)
@@ -76,7 +78,7 @@ class VgfRuntime(Backend):
                 "without Arm's extensions",
             )
         with _reported(context.method_name):
-            return _Delegate(context.method_name, file, bytes(processed))
+            return _Delegate(context.method_name, file, bytes(processed), context.arguments)
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, _Delegate)
@@ -90,7 +92,7 @@ def _reported(method_name: str) -> Generator[None]:
     """Errors of the runner as those of the VM."""
     try:
         yield
-    except RuntimeError as error:
+    except (RuntimeError, ValueError, IndexError, MemoryError) as error:
         raise ExecutorchError(
             Error.DelegateInvalidCompatibility,
             f"the Vulkan driver cannot run the VGF file: {error}",
@@ -102,14 +104,22 @@ def _reported(method_name: str) -> Generator[None]:
 class _Delegate:
     """A file that is loaded onto a Vulkan device."""
 
-    def __init__(self, method_name: str, file: VgfFile, blob: bytes) -> None:
-        """Raises RuntimeError where the device cannot run the file."""
+    def __init__(self, method_name: str, file: VgfFile, blob: bytes, args: Sequence[object]) -> None:
+        """Raises RuntimeError where the device cannot run the file, and ExecutorchError if it does not take `args`.
+
+        The device has memory for tensors of the file's sizes, which are thus no others than the program's.
+        """
         self._method_name = method_name
         self._types = [*file.inputs, *file.outputs]
         self._inputs = len(file.inputs)
+        self._wanted = [(one.shape, _element_type(one)) for one in self._types]
+        self._checked(args)
         runner: Any = import_module("scenario_runner")
         builder = runner.ScenarioBuilder()
-        self._tensors = [builder.add_tensor(list(one.shape), _format(runner, one)) for one in self._types]
+        self._tensors = [
+            builder.add_tensor(list(shape), getattr(runner.Format, _RUNNERS_FORMATS[name]))
+            for shape, name in self._wanted
+        ]
         info = runner.VgfInfo()
         with NamedTemporaryFile(suffix=".vgf") as source:
             source.write(blob)
@@ -127,15 +137,7 @@ class _Delegate:
 
     def execute(self, args: Sequence[object]) -> None:
         """Compute the outputs, the last arguments. Raises ExecutorchError for arguments of other types."""
-        arrays = [arg.array.transpose(arg.dim_order) for arg in args if isinstance(arg, Tensor)]
-        wanted = [(one.shape, FORMATS[one.format]) for one in self._types]
-        given = [(array.shape, array.dtype.name) for array in arrays]
-        if len(arrays) != len(args) or given != wanted:
-            raise ExecutorchError(
-                Error.InvalidArgument,
-                f"the VGF file takes other tensors than it is given: {given}",
-                where=self._method_name,
-            )
+        arrays = [arg.array.transpose(arg.dim_order) for arg in self._checked(args)]
         pairs = list(zip(self._tensors, arrays, strict=True))
         with _reported(self._method_name):
             for tensor, array in pairs[: self._inputs]:
@@ -144,18 +146,45 @@ class _Delegate:
             for tensor, array in pairs[self._inputs :]:
                 np.copyto(array, self._scenario.download(tensor).view(array.dtype).reshape(array.shape))
 
+    def _checked(self, args: Sequence[object]) -> list[Tensor]:
+        tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        given = [(tuple(one.sizes[dim] for dim in one.dim_order), one.dtype.name) for one in tensors]
+        if len(tensors) != len(args) or given != self._wanted:
+            raise ExecutorchError(
+                Error.InvalidArgument,
+                f"the VGF file takes other tensors than it is given: {given}",
+                where=self._method_name,
+            )
+        return tensors
 
-def _format(runner: Any, type: VgfTensor) -> Any:
-    if type.format not in FORMATS:
+
+def _element_type(tensor: VgfTensor) -> str:
+    """numpy's name of it."""
+    if tensor.format not in FORMATS:
         raise InvalidFile(
-            f"a tensor of format {type.format}", code=Error.DelegateInvalidCompatibility, where="resources"
+            f"a tensor of format {tensor.format}",
+            code=Error.DelegateInvalidCompatibility,
+            where="resources",
         )
-    return getattr(runner.Format, _RUNNERS_FORMATS[FORMATS[type.format]])
+    return FORMATS[tensor.format]
+
+
+_ENVIRONMENT: Final = Lock()
+"""Held by whoever changes the environment, of which a process has one."""
 
 
 @contextmanager
 def _emulation() -> Generator[None]:
-    """Arm's emulation layers, if they are installed and not set up, for devices that are opened meanwhile."""
+    """Arm's emulation layers, if they are installed and not set up, for devices that are opened meanwhile.
+
+    In any thread: loaders read the environment. Devices that are open are left as they are.
+    """
+    with _ENVIRONMENT, _layers():
+        yield
+
+
+@contextmanager
+def _layers() -> Generator[None]:
     found = find_spec("emulation_layer")
     if found is None or found.origin is None or "VK_INSTANCE_LAYERS" in os.environ:
         yield

@@ -32,7 +32,7 @@ OPERATOR: Final = "et_vk.linear_q4gsw.default"
 
 _HIGHEST_RANK: Final = 4
 _COLUMNS: Final = 4
-"""The operator takes rows of a multiple of so many numbers, and vectors padded to one."""
+"""The operator takes rows and groups of a multiple of so many numbers, and vectors padded to one."""
 _PACKED: Final = 8
 """Packed rows are padded to a multiple of so many numbers."""
 _LEAST, _MOST = -8, 7
@@ -102,9 +102,12 @@ def grouped_linear(op: Operation, symbols: Globals) -> GroupedLinear | None:
         return None
     columns = integers.shape[1]
     fits = integers.min() >= _LEAST and integers.max() <= _MOST
-    if not fits or columns % _COLUMNS or how.group * how.scales.shape[1] != columns:
+    # The device counts groups by so many columns, of which a smaller group has none.
+    if not fits or how.group % _COLUMNS or how.group * how.scales.shape[1] != columns:
         return None
     numbers = None if bias is None else numbers_of(bias, symbols, np.float32)
+    if (numbers is None) != (bias is None):
+        return None
     return GroupedLinear(restore, op, integers, how.scales, how.group, numbers)
 
 

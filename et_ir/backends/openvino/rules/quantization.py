@@ -34,9 +34,11 @@ def _quantize(t: Translation, op: SchemaOp) -> Node:
     return t.converted(levels, tensor_type(op.result).element_type)
 
 
-def _refuse_scale(op: SchemaOp) -> Diagnostic | None:
-    least = float(np.finfo(np.float32).tiny)
-    return Diagnostic("a scale that is no normal f32") if float(op.arg("scale")) < least else None
+def _refuse_range(op: SchemaOp) -> Diagnostic | None:
+    """OpenVINO divides by the difference of the largest and the least number."""
+    steps = int(op.arg("quant_max")) - int(op.arg("quant_min"))
+    fits = steps * float(op.arg("scale")) <= float(np.finfo(np.float32).max)
+    return None if fits else Diagnostic("a range of numbers that is infinite in f32")
 
 
 def _restore(t: Translation, op: SchemaOp) -> Node:
@@ -64,7 +66,7 @@ def _scaled(
 
 
 RULES: Final[dict[str, Rule]] = {
-    "quantized_decomposed.quantize_per_tensor": Rule(_quantize, _refuse_scale, types=_TYPES, mixes=True),
+    "quantized_decomposed.quantize_per_tensor": Rule(_quantize, _refuse_range, types=_TYPES, mixes=True),
     "quantized_decomposed.dequantize_per_tensor": Rule(_restore, types=_TYPES, mixes=True),
     "quantized_decomposed.dequantize_per_channel": Rule(
         _restore_channels, types=_TYPES, constants=("scales", "zero_points"), mixes=True

@@ -201,6 +201,17 @@ class TestQuantized:
         """OpenVINO computes them wrong between convolutions in 8 bits."""
         assert "aten::cat.out" in operators(_quantized_file("concatenation"))
 
+    @pytest.mark.parametrize("scale", [3e38, 1e37])
+    def test_scales_whose_range_f32_does_not_hold(self, scale: float) -> None:
+        class Steps(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, 0, -100, 100, torch.int8)
+
+        x = torch.tensor([0.0, 1.0, -1e38])
+        file = file_of(Steps(), x)
+        assert "OpenvinoBackend" not in operators(file)
+        assert torch.equal(run(file, x)[0], Steps()(x))
+
     def test_integers_in_and_out(self) -> None:
         class Ends(nn.Module):
             def forward(self, q: torch.Tensor) -> torch.Tensor:

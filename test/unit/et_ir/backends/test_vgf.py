@@ -6,6 +6,9 @@ import os
 import struct
 import warnings
 from importlib.util import find_spec
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,6 +95,50 @@ class TestRunning:
         program = Runtime().load_program(file.replace(b"VGF1", b"VGF2"), allow_native=True)
         with pytest.raises(InvalidFile, match="does not begin with VGF1"):
             program.load_method("forward")
+
+    @pytest.mark.parametrize("size", [2**40, 0, -5])
+    def test_other_tensors_than_the_programs(self, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A device has memory for what a file says."""
+        monkeypatch.setattr(vgf, "find_spec", lambda name: name)
+        file = file_bytes(*net())
+        sizes = struct.pack("<qq", 1, 5)
+        assert file.count(sizes) == 1
+        program = Runtime().load_program(file.replace(sizes, struct.pack("<qq", 1, size)), allow_native=True)
+        with pytest.raises(ExecutorchError, match="takes other tensors than it is given") as caught:
+            program.load_method("forward")
+        assert caught.value.code is Error.InvalidArgument
+
+
+def test_one_thread_at_a_time_changes_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise layers would be taken away from a device that is being opened."""
+    manifests = tmp_path / "deploy/share/vulkan/explicit_layer.d"
+    manifests.mkdir(parents=True)
+    for name in ("VkLayer_Graph", "VkLayer_Tensor"):
+        (manifests / f"{name}.json").write_text('{"layer": {"library_path": "lib.so"}}')
+    package = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(vgf, "find_spec", lambda name: package)
+    monkeypatch.delenv("VK_INSTANCE_LAYERS", raising=False)
+    monkeypatch.setenv("VK_LAYER_PATH", "mine")
+    seen: list[str | None] = []
+
+    def opens_a_device() -> None:
+        with vgf._emulation():
+            seen.append(os.environ["VK_LAYER_PATH"])
+
+    with vgf._emulation():
+        first = os.environ["VK_LAYER_PATH"]
+        other = Thread(target=opens_a_device)
+        other.start()
+        other.join(0.2)
+        assert not seen
+        assert os.environ["VK_LAYER_PATH"] == first
+    other.join()
+    assert len(seen) == 1
+    assert seen[0] not in (first, "mine")
+    assert os.environ["VK_LAYER_PATH"] == "mine"
+    assert "VK_INSTANCE_LAYERS" not in os.environ
 
 
 def test_a_file_without_tables() -> None:

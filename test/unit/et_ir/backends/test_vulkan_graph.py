@@ -333,13 +333,19 @@ def test_weights_of_4_bits(rows: int, columns: int, group: int, bias: bool) -> N
     torch.testing.assert_close(run(file, x)[0], net(x), rtol=1e-4, atol=1e-4)
 
 
-def test_weights_without_an_operator_are_left() -> None:
-    """Rows of another length than the runtime takes, and layers left out by the user."""
+@pytest.mark.parametrize(("columns", "group"), [(6, 2), (8, 2), (12, 6)])
+def test_rows_and_groups_without_an_operator_are_left(columns: int, group: int) -> None:
+    """The runtime takes those of multiples of 4 numbers."""
     torch.manual_seed(0)
-    odd, x = FourBits(4, 6, 2), torch.randn(2, 6)
+    odd, x = FourBits(4, columns, group), torch.randn(2, columns)
     file = file_of(odd, x)
     assert "et_vk.linear_q4gsw.default" not in [call.name for call in graph_of(file).chain]
     torch.testing.assert_close(run(file, x)[0], odd(x), rtol=1e-4, atol=1e-4)
+
+
+def test_weights_of_several_layers() -> None:
+    """Of which the user may leave all out."""
+    torch.manual_seed(0)
 
     class Twice(nn.Module):
         def __init__(self) -> None:
