@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.vgf import BACKEND, FORMATS, VgfFile, VgfTensor, read_vgf
+from et_schema.vgf import BACKEND, BYTES, FORMATS, VgfFile, VgfTensor, read_vgf
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.values import Tensor
 
@@ -113,6 +113,9 @@ class _Delegate:
         self._types = [*file.inputs, *file.outputs]
         self._inputs = len(file.inputs)
         self._wanted = [(one.shape, _element_type(one)) for one in self._types]
+        for one in file.constants:
+            if one.format not in BYTES:
+                raise _unsupported(one.format)
         self._checked(args)
         runner: Any = import_module("scenario_runner")
         builder = runner.ScenarioBuilder()
@@ -161,12 +164,14 @@ class _Delegate:
 def _element_type(tensor: VgfTensor) -> str:
     """numpy's name of it."""
     if tensor.format not in FORMATS:
-        raise InvalidFile(
-            f"a tensor of format {tensor.format}",
-            code=Error.DelegateInvalidCompatibility,
-            where="resources",
-        )
+        raise _unsupported(tensor.format)
     return FORMATS[tensor.format]
+
+
+def _unsupported(format: int) -> InvalidFile:
+    return InvalidFile(
+        f"a tensor of format {format}", code=Error.DelegateInvalidCompatibility, where="resources"
+    )
 
 
 _ENVIRONMENT: Final = Lock()

@@ -21,7 +21,15 @@ from et_ir.backends.vgf import VgfCompileSpec, VgfPartitioner, converter
 from et_ir.delegation.errors import BackendError
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
-from et_schema.vgf import read_vgf
+from et_schema.vgf import (
+    BindingSlot,
+    Description,
+    ModelResourceTable,
+    ModelResourceTableEntry,
+    ModelSequenceTable,
+    read_vgf,
+)
+from et_schema.writer import encode
 from et_tools.info.vgf_lines import vgf_lines
 from et_vm.backends import vgf
 from et_vm.runtime import Runtime
@@ -96,6 +104,14 @@ class TestRunning:
         with pytest.raises(InvalidFile, match="does not begin with VGF1"):
             program.load_method("forward")
 
+    def test_constants_of_an_unknown_type(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The runner takes their size for what it is not, and ends the process."""
+        monkeypatch.setattr(vgf, "find_spec", lambda name: name)
+        monkeypatch.delitem(vgf.BYTES, 100)
+        program = Runtime().load_program(file_bytes(*net()), allow_native=True)
+        with pytest.raises(InvalidFile, match="a tensor of format 100"):
+            program.load_method("forward")
+
     @pytest.mark.parametrize("size", [2**40, 0, -5])
     def test_other_tensors_than_the_programs(self, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """A device has memory for what a file says."""
@@ -148,6 +164,71 @@ def test_a_file_without_tables() -> None:
     with pytest.raises(InvalidFile) as caught:
         read_vgf(memoryview(blob))
     assert str(caught.value.where).startswith("resources")
+
+
+def _file(resource: ModelResourceTableEntry, constants: bytes = b"", number: int = 0) -> memoryview:
+    """A file whose input and output are both the resource of the number, and that has one resource."""
+    slots = [BindingSlot(0, number), BindingSlot(1, number)]
+    sections = (
+        b"",
+        bytes(encode(ModelSequenceTable(slots[:1], slots[1:]), bytes(4))),
+        bytes(encode(ModelResourceTable([resource]), bytes(4))),
+        constants,
+    )
+    places, data = b"", b""
+    for section in sections:
+        places += struct.pack("<QQ", 128 + len(data), len(section))
+        data += section.ljust(-(-len(section) // 16) * 16, b"\0")
+    return memoryview((b"VGF1" + bytes(12) + places).ljust(128, b"\0") + data)
+
+
+def _constant(number: int = 0, sparse: int = -1, size: int = 24, offset: int = 0, count: int = 1) -> bytes:
+    return struct.pack("<8sQIiQQ", b"CONST00", count, number, sparse, size, offset) + bytes(24)
+
+
+FLOATS = ModelResourceTableEntry(100, 0, Description([2, 3]))
+
+
+class TestTables:
+    def test_arguments_and_constants(self) -> None:
+        file = read_vgf(_file(FLOATS, _constant()))
+        assert [(one.binding, one.shape) for one in (*file.inputs, *file.outputs)] == [
+            (0, (2, 3)),
+            (1, (2, 3)),
+        ]
+        assert [(one.format, one.shape) for one in file.constants] == [(100, (2, 3))]
+        assert read_vgf(_file(FLOATS, b"CONST99\0" + bytes(40))).constants == ()
+
+    @pytest.mark.parametrize(
+        ("entry", "message"),
+        [
+            ({"number": 1}, "there is no tensor 1"),
+            ({"offset": 1}, "24 bytes at 1 of 24"),
+            ({"size": 2**64 - 1}, "18,446,744,073,709,551,615 bytes at 0 of 24"),
+            ({"size": 20}, r"20 bytes for a tensor of sizes \[2, 3\]"),
+            ({"count": 2**60}, "constants, of which there is room for 2"),
+        ],
+    )
+    def test_constants_that_make_no_sense(self, entry: dict[str, int], message: str) -> None:
+        """Their data is read by the size of the tensor."""
+        with pytest.raises(InvalidFile, match=message) as caught:
+            read_vgf(_file(FLOATS, _constant(**entry)))
+        assert caught.value.code is Error.DelegateInvalidCompatibility
+
+    @pytest.mark.parametrize("sizes", [[2, 0], [2, -3]])
+    def test_sizes_of_constants(self, sizes: list[int]) -> None:
+        for format in (100, 612):
+            with pytest.raises(InvalidFile, match="bytes for a tensor of sizes"):
+                read_vgf(_file(ModelResourceTableEntry(format, 3, Description(sizes)), _constant(size=0)))
+
+    def test_many_dimensions(self) -> None:
+        """Each of many arguments would have the shape again."""
+        with pytest.raises(InvalidFile, match="tensor 0 has 1,000 dimensions"):
+            read_vgf(_file(ModelResourceTableEntry(100, 0, Description([1] * 1000))))
+
+    def test_arguments_that_are_not_there(self) -> None:
+        with pytest.raises(InvalidFile, match="there is no tensor 7"):
+            read_vgf(_file(FLOATS, number=7))
 
 
 @needs_converter
