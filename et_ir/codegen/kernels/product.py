@@ -148,7 +148,7 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
 def in_panels(sizes: Sizes, panel: int) -> Sizes:
     """A product whose right matrix is in panels of a width; tiles are as wide if these are narrow.
 
-    So are those of a single row, which waits for memory: that is fastest if it is read in one stream, panel after panel.
+    So are those of a single row, which waits for memory: fastest if it is read in one stream, panel after panel.
     """
     narrow = panel != PANEL or sizes.most_rows == 1
     return replace(sizes, tile_columns=panel, panel=panel) if narrow else sizes
