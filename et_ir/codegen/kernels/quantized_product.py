@@ -104,7 +104,8 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
                 for place, total in enumerate(compute(b, row, height, column, width)):
                     epilogue.store_row(b, total, y, [b.add(row, place), column], mask)
 
-            visit_rows(b, start, end, tile, one, any_number=not isinstance(rows, int))
+            # Sums of floats are added in an order that the height of a tile decides.
+            visit_rows(b, start, end, tile, one, any_number=not isinstance(rows, int), least=0)
 
         shared_rows(b, sizes, count, b.dim(y, 1), visit)
 

@@ -24,16 +24,19 @@ def visit_rows(
     visit: Callable[[Index, int], None],
     *,
     any_number: bool = False,
+    least: Index | None = None,
 ) -> None:
     """Visit tiles, by their first row and height, that cover the rows from `start` to `end`.
 
     There are as many rows as a tile has, unless `any_number` is given: then what is left after whole tiles is visited
-    in tiles of `LOW` rows if it is little, and where there are fewer rows than that, in single ones.
+    in tiles of `LOW` rows if it is little, and where there are fewer rows than that, in single ones. Tiles are moved
+    back to rows from `least` on, which is `start` unless it is given. From the first row of all on, heights do not
+    depend on which thread has the last rows.
     """
     if not any_number:
         _tiles(b, start, end, end, tile, visit)
         return
-    count = b.sub(end, start)
+    count = b.sub(end, start if least is None else least)
     reached: Index = start
     for height in (tile, *(lower for lower in (LOW, 1) if lower < tile)):
         if height == 1:

@@ -144,6 +144,41 @@ class Bytes(nn.Module):
         return nn.functional.linear(y, self.weights("last"))
 
 
+class Joined(nn.Module):
+    """Convolutions of concatenated channels, one part twice, of numbers that fill no vector."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(channels, 20, 3, padding=1), nn.Conv2d(20, 5, (2, 5), 2, (0, 3))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        joined = torch.relu(self.first(torch.cat([x, y, x], 1)))
+        return self.second(torch.cat([joined[:, 3:], y[:, :3]], 1)) + 1
+
+
+class RowOfBytes(nn.Module):
+    """Products of rows of bytes with 4-bit weights, of units and columns that fill no vector; scales are exact."""
+
+    def __init__(self, columns: int, inner: int, group: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        weights = torch.randint(-8, 8, (columns, inner), dtype=torch.int8, generator=generator)
+        self.register_buffer("weights", weights)
+        self.register_buffer("scales", torch.full((columns, inner // group), 2.0**-3))
+        self.register_buffer("zeros", torch.zeros((columns, inner // group), dtype=torch.int64))
+        self.group = group
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scales = x.amax(1) * 0 + 2.0**-4
+        points = (x.amax(1) * 0 - 3).to(torch.int64)
+        stored = torch.clamp(torch.round(x / scales[:, None]) + points[:, None], -128, 127).to(torch.int8)
+        x = QUANTIZED.dequantize_per_channel(stored, scales, points, 0, -128, 127, torch.int8)
+        limits = (-8, 7, torch.int8, self.group, torch.float32)
+        return nn.functional.linear(
+            x, QUANTIZED.dequantize_per_channel_group(self.weights, self.scales, self.zeros, *limits)
+        )
+
+
 def image(*layers: nn.Module) -> nn.Module:
     return nn.Sequential(*layers, nn.ReLU())
 
@@ -185,6 +220,10 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
         image(nn.Conv2d(5, 18, 1), nn.Conv2d(18, 18, 3, 2, 1, groups=18), nn.Conv2d(18, 7, 1)),
         [(2, 5, 9, 37)],
     ),
+    (Joined(3 + 19 + 3), [(2, 3, 6, 7), (2, 19, 6, 7)]),
+    (Joined(16 + 5 + 16), [(1, 16, 9, 13), (1, 5, 9, 13)]),
+    (RowOfBytes(19, 100, 100), [(1, 100)]),
+    (RowOfBytes(33, 60, 12), [(1, 60)]),
 ]
 
 
@@ -247,7 +286,7 @@ def blobs(
         inputs = tuple(torch.randn(shape) for shape in runs[0])
         exported = torch.export.export(module.eval(), inputs, dynamic_shapes=dynamic)
         partitioner = NativePartitioner(instruction_sets=[name], bands=0, values=values)
-        if isinstance(module, Bytes):
+        if isinstance(module, Bytes | RowOfBytes):
             edge = to_edge_transform_and_lower(exported, partitioner=partitioner)
         else:
             edge = to_edge(exported).to_backend(partitioner)

@@ -221,9 +221,10 @@ def test_number_of_rows_known_at_run_time(instruction_set: str, by_rows: bool) -
     outside = [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
     assert outside == []
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
-    for rows in (1, 2, 5, 13, 97, 300):
+    for rows in (1, 2, 5, 9, 13, 16, 97, 300):
         expected = module(*arguments(rows)).numpy()
         got = run(file, arguments(rows), 2)
+        assert {run(file, arguments(rows), threads).tobytes() for threads in (1, 3)} == {got.tobytes()}
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5 * float(np.abs(expected).max()))
 
 
