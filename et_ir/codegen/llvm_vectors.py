@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import frexp
-from typing import Final
+from typing import Final, cast
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
@@ -106,7 +106,7 @@ def helium_scaled(b: LlvmBuilder, value: SSAValue, factor: SSAValue) -> SSAValue
     splat = constant.value if isinstance(constant, llvm.ConstantOp) else None
     if not (isinstance(splat, DenseIntOrFPElementsAttr) and splat.is_splat()):
         return None
-    mantissa, exponent = frexp(splat.get_values()[0])
+    mantissa, exponent = frexp(cast(float, splat.get_values()[0]))
     bits = 1 - exponent
     if mantissa != 0.5 or not 1 <= bits <= 32:
         return None

@@ -399,7 +399,7 @@ class _Conversion:
     def cast(self, op: arith.SIToFPOp | arith.ExtSIOp | arith.ExtFOp | arith.TruncFOp) -> None:
         source, result = self._value(op.operands[0]), op.results[0].type
         if isinstance(op, arith.SIToFPOp) and isinstance(result, VectorType):
-            self._convert(op.result, "sitofp", source, result)
+            self._convert(op.result, "sitofp", source, vector_type(op.result))
         else:
             self._define(op, _CASTS[op.__class__](source, result))
 

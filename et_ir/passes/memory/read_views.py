@@ -59,7 +59,7 @@ def _foreign(plan: PlanOp, registers: Sequence[SSAValue]) -> list[SSAValue]:
 
 
 def _live_in(
-    blocks: Mapping[Block, Sequence[Instruction]], followed: frozenset[SSAValue]
+    blocks: dict[Block, list[Instruction]], followed: frozenset[SSAValue]
 ) -> dict[Block, frozenset[SSAValue]]:
     """The registers that are read, from the start of each block on, before they are written themselves."""
     live_in: dict[Block, frozenset[SSAValue]] = dict.fromkeys(blocks, frozenset[SSAValue]())
