@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Final
+from math import frexp
+from typing import Final, cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, VectorType, i32, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    VectorType,
+    f32,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from et_ir.codegen.elements import nbytes
 from et_ir.codegen.llvm_builder import LlvmBuilder
 from et_ir.dialects.native import CompareOp, ConvertOp, SelectOp
-from et_ir.dialects.native.types import float_splat, integer_splat, vector_type
+from et_ir.dialects.native.types import float_splat, integer_splat, vector_of, vector_type
 
-__all__ = ["NEON_LANES", "dot_product", "saturated", "splat"]
+__all__ = ["NEON_LANES", "dot_product", "helium_conversion", "helium_scaled", "saturated", "splat"]
 
 NEON_LANES: Final = 4
 """Elements of 32 bits in a vector of AArch64, which has an instruction for saturating conversion."""
+
+HELIUM_LANES: Final = 4
+"""Elements of 32 bits in a vector of Arm's microcontrollers."""
+
+HELIUM_FLOATS: Final = "llvm.arm.mve.vcvt.fp.int.v4f32.v4i32"
+"""The intrinsic that makes floats of integers."""
 
 
 def splat(b: LlvmBuilder, element: SSAValue, type: VectorType[Attribute]) -> SSAValue:
@@ -51,6 +67,63 @@ def saturated(b: LlvmBuilder, source: SSAValue, type: VectorType[Attribute]) -> 
     for mask, number in ((above, 2**31 - 1), (below, -(2**31))):
         made = b.made(SelectOp(mask, b.constant(integer_splat(type, number), type), made))
     return made
+
+
+def helium_conversion(
+    b: LlvmBuilder, kind: str, source: SSAValue, result: VectorType[Attribute]
+) -> SSAValue | None:
+    """Integers of up to 32 bits as f32, or f32 as i32, saturated, by an intrinsic of the processor; None for any other
+    conversion. `kind` is LLVM's name of it.
+
+    LLVM makes one instruction of its own conversion and a multiplication by a power of 2, and its code generator aborts
+    where the exponent is a constant of something else in the same block, too.
+    """
+    (lanes,) = result.get_shape()
+    given = vector_type(source).element_type
+    if not 1 < lanes <= HELIUM_LANES:
+        return None
+    if kind == "fptosi" and (given, result.element_type) == (f32, i32):
+        name = "llvm.arm.mve.vcvt.int.fp.v4i32.v4f32"
+    elif kind in ("sitofp", "uitofp") and nbytes(given) <= 4 and result.element_type == f32:
+        name = HELIUM_FLOATS
+        if given != i32:
+            source = b.made(ConvertOp("zext" if kind == "uitofp" else "sext", source, i32))
+    else:
+        return None
+    unsigned = b.number_of(int(kind == "uitofp"), i32)
+    whole = vector_of(HELIUM_LANES, element=result.element_type)
+    made = b.intrinsic(name, [_resized(b, source, HELIUM_LANES), unsigned], whole)
+    return _resized(b, made, lanes)
+
+
+def helium_scaled(b: LlvmBuilder, value: SSAValue, factor: SSAValue) -> SSAValue | None:
+    """A product of integers as floats, by `helium_conversion`, and a power of 2 between 1/2 and 2^-32: the integers
+    read as numbers of fixed point. None for any other product.
+    """
+    call, constant = value.owner, factor.owner
+    if not (isinstance(call, llvm.CallIntrinsicOp) and call.intrin.data == HELIUM_FLOATS):
+        return None
+    splat = constant.value if isinstance(constant, llvm.ConstantOp) else None
+    if not (isinstance(splat, DenseIntOrFPElementsAttr) and splat.is_splat()):
+        return None
+    mantissa, exponent = frexp(cast(float, splat.get_values()[0]))
+    bits = 1 - exponent
+    if mantissa != 0.5 or not 1 <= bits <= 32:
+        return None
+    source, unsigned = call.args
+    name = "llvm.arm.mve.vcvt.fix.v4f32.v4i32"
+    return b.intrinsic(name, [unsigned, source, b.number_of(bits, i32)], value.type)
+
+
+def _resized(b: LlvmBuilder, value: SSAValue, lanes: int) -> SSAValue:
+    """The first elements of a vector, and any others behind those that it has."""
+    type = vector_type(value)
+    (count,) = type.get_shape()
+    if count == lanes:
+        return value
+    places = DenseArrayBase.from_list(i32, [min(lane, count - 1) for lane in range(lanes)])
+    resized = vector_of(lanes, element=type.element_type)
+    return b.made(llvm.ShuffleVectorOp(value, value, places, resized))
 
 
 def dot_product(b: LlvmBuilder, x: SSAValue, w: SSAValue, acc: SSAValue, *, dual: bool) -> SSAValue:

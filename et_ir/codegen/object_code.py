@@ -48,6 +48,8 @@ class InstructionSet:
     """The feature with an instruction for products of bytes that code may use, by LLVM's and by Linux's name."""
     dual_products: bool = False
     """Whether it has Arm's instruction that adds two products of 16 bits."""
+    helium: bool = False
+    """Whether its vectors are those of Arm's microcontrollers."""
     index_bits: int = 64
     """Bits of sizes and places, which are those of an address."""
     small: bool = False

@@ -151,7 +151,9 @@ def freestanding_passes(target: InstructionSet) -> list[ModulePass]:
         SequentialLoopsPass(),
         ExpandMathPass(),
         LowerVectorsPass(target.lanes),
-        ConvertToLlvmPass(target.index_bits, freestanding=True, dual_products=target.dual_products),
+        ConvertToLlvmPass(
+            target.index_bits, freestanding=True, dual_products=target.dual_products, helium=target.helium
+        ),
     ]
 
 

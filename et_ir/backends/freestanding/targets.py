@@ -53,6 +53,7 @@ FREESTANDING_TARGETS: Final = {
             lanes=4,
             registers=8,
             cpu_flags=(),
+            helium=True,
             index_bits=32,
             relocation="static",
         ),

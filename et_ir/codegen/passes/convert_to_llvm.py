@@ -33,7 +33,14 @@ from xdsl.passes import ModulePass
 from et_ir.codegen.elements import nbytes
 from et_ir.codegen.kernels.host import PREPARATION
 from et_ir.codegen.llvm_builder import Binary, Index, Kind, LlvmBuilder, type_suffix
-from et_ir.codegen.llvm_vectors import NEON_LANES, dot_product, saturated, splat
+from et_ir.codegen.llvm_vectors import (
+    NEON_LANES,
+    dot_product,
+    helium_conversion,
+    helium_scaled,
+    saturated,
+    splat,
+)
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
 from et_ir.dialects.native.types import memref_type, vector_type
@@ -86,6 +93,8 @@ class ConvertToLlvmPass(ModulePass):
     and multiply-adds are fused only where the machine does so."""
     dual_products: bool = False
     """Whether there is Arm's instruction that adds two products of 16 bits (`smlad`), for products of bytes."""
+    helium: bool = False
+    """Whether vectors are those of Arm's microcontrollers: the processor's intrinsics convert between i32 and f32."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [one for one in op.body.block.ops if isinstance(one, FuncOp)]
@@ -262,6 +271,7 @@ class _Conversion:
         self._index_type = self._builder.index_type
         self._freestanding = options.freestanding
         self._dual_products = options.dual_products
+        self._helium = options.helium
         self._values: dict[SSAValue, SSAValue] = {}
         self._buffers: dict[SSAValue, _Buffer] = {}
         self._marks = False
@@ -311,9 +321,14 @@ class _Conversion:
         if binary is not None:
             # Sums of a place and a number are made where a value is needed: addresses take them apart.
             if kind is not arith.AddiOp or _added(op) is None:
-                one, other = op.operands
-                self._values[op.results[0]] = self._builder.binary(
-                    binary, self._value(one), self._value(other)
+                one, other = self._value(op.operands[0]), self._value(op.operands[1])
+                made = (
+                    helium_scaled(self._builder, one, other)
+                    if self._helium and kind is arith.MulfOp
+                    else None
+                )
+                self._values[op.results[0]] = (
+                    self._builder.binary(binary, one, other) if made is None else made
                 )
             return
         name = _INTRINSICS.get(kind)
@@ -382,21 +397,32 @@ class _Conversion:
         self._values[op.result] = value
 
     def cast(self, op: arith.SIToFPOp | arith.ExtSIOp | arith.ExtFOp | arith.TruncFOp) -> None:
-        self._define(op, _CASTS[op.__class__](self._value(op.operands[0]), op.results[0].type))
+        source, result = self._value(op.operands[0]), op.results[0].type
+        if isinstance(op, arith.SIToFPOp) and isinstance(result, VectorType):
+            self._convert(op.result, "sitofp", source, vector_type(op.result))
+        else:
+            self._define(op, _CASTS[op.__class__](source, result))
 
     def bitcast(self, op: vector.BitcastOp | arith.BitcastOp) -> None:
         self._define(op, llvm.BitcastOp(self._value(op.operands[0]), op.results[0].type))
 
     def conversion(self, op: ConvertOp) -> None:
-        source, result, kind = self._value(op.source), vector_type(op.result), op.kind.data
-        if kind != "fptosi":
-            self._define(op, ConvertOp(kind, source, result.element_type))
+        self._convert(op.result, op.kind.data, self._value(op.source), vector_type(op.result))
+
+    def _convert(self, value: SSAValue, kind: str, source: SSAValue, result: VectorType[Attribute]) -> None:
+        """Define a value by a conversion of LLVM's name."""
+        made = helium_conversion(self._builder, kind, source, result) if self._helium else None
+        if made is not None:
+            pass
+        elif kind != "fptosi":
+            made = self._builder.made(ConvertOp(kind, source, result.element_type))
         # Saturating: LLVM says nothing of what is out of range for its instruction.
         elif result.element_type == i32 and result.get_shape()[0] > NEON_LANES:
-            self._values[op.result] = saturated(self._builder, source, result)
+            made = saturated(self._builder, source, result)
         else:
             name = f"llvm.fptosi.sat.{type_suffix(result)}.{type_suffix(source.type)}"
-            self._values[op.result] = self._builder.intrinsic(name, [source], result)
+            made = self._builder.intrinsic(name, [source], result)
+        self._values[value] = made
 
     def dot_product(self, op: DotOp) -> None:
         self._values[op.result] = dot_product(

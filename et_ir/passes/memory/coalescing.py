@@ -13,6 +13,7 @@ from et_ir.analysis.aliasing import extent_of, has_exact_size, root_of
 from et_ir.analysis.byte_copies import copies_of, is_copy
 from et_ir.analysis.interference import Interference, may_write_over
 from et_ir.dialects.executorch import AllocOp, KernelCallOp, PlanOp, RegisterOp, ViewOp
+from et_ir.passes.memory.read_views import read_through_views
 
 __all__ = ["Coalescing"]
 
@@ -63,7 +64,8 @@ class Coalescing(Interference):
 
     def finish(self) -> None:
         """Erase calls that copy bytes to where they are, and name the result of a call that writes over an argument in
-        that argument's place: what runs a plan takes two registers of the same bytes for a clash.
+        that argument's place, and a view in that of a register whose bytes another writes: what runs a plan takes two
+        registers of the same bytes for a clash.
         """
         if self.over:
             self._name_overwritten()
@@ -76,6 +78,7 @@ class Coalescing(Interference):
                 same = len({*op.operands}) == 1 or has_exact_size(*op.operands)
                 if same and copies and all(copy.target == copy.source for copy in copies):
                     erase(op)
+        read_through_views(self.plan)
 
     def _name_overwritten(self) -> None:
         for block in self.plan.blocks:

@@ -391,3 +391,33 @@ executorch.plan @cache {
   executorch.kernel_call "aten::copy_"(%k, %s, false) returns(%k)
   executorch.return
 }
+
+// -----
+
+// A loop computes what it carries in a view, after the register itself was written: what comes after it reads a view.
+// CHECK-LABEL: executorch.plan @carried
+// CHECK:       %c = executorch.alloc : tensor<1xf32>
+// CHECK-NEXT:  %[[READ:.*]] = executorch.view %c : tensor<1xf32>
+// CHECK:       %[[V:.*]] = executorch.view %c : tensor<f32>
+// CHECK:       clone{{.*}} outs(%c)
+// CHECK:       executorch.kernel_call "aten::neg.out"(%x) outs(%[[V]])
+// CHECK-NOT:   clone
+// CHECK:       executorch.kernel_call "aten::neg.out"(%[[READ]]) outs(%o)
+executorch.plan @carried {
+  %x = executorch.input : tensor<f32>
+  %y = executorch.input : tensor<1xf32>
+  %p = executorch.input : tensor<i1>
+  %c = executorch.alloc : tensor<1xf32>
+  %v = executorch.alloc : tensor<f32>
+  %shown = executorch.view %v : tensor<1xf32>
+  %o = executorch.alloc : tensor<1xf32>
+  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%y, false, [0]) outs(%c)
+  executorch.jump ^body
+^body:
+  executorch.kernel_call "aten::neg.out"(%x) outs(%v)
+  executorch.kernel_call "dim_order_ops::_clone_dim_order.out"(%shown, false, [0]) outs(%c)
+  executorch.jump_false %p, ^body, ^done
+^done:
+  executorch.kernel_call "aten::neg.out"(%c) outs(%o)
+  executorch.return %o
+}
