@@ -23,7 +23,7 @@ __all__ = ["PoolsToMeansPass"]
 
 @dataclass(frozen=True)
 class PoolsToMeansPass(ModulePass):
-    """Replace average pools of dequantized images whose window is the whole image.
+    """Replace average pools over whole images of bytes.
 
     Before:
 

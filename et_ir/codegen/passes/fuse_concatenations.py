@@ -22,7 +22,7 @@ __all__ = ["FuseConcatenationsPass"]
 
 @dataclass(frozen=True)
 class FuseConcatenationsPass(ModulePass):
-    """Fuse concatenations of channels with the convolution that alone reads them.
+    """Fuse concatenations with convolutions of them.
 
     A convolution that covers what is outside of its image reads a copy of it with a border around. The images that it
     is concatenated of are copied there, each to its channels, so that the concatenation is never in memory without the

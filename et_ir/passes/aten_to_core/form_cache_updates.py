@@ -65,7 +65,7 @@ class FormSliceScatter(RewritePattern):
 
 @dataclass(frozen=True)
 class FormCacheUpdatesPass(ModulePass):
-    """Form `slice_scatter` of writes to consecutive places of caches."""
+    """Form `slice_scatter` of writes to caches."""
 
     name = "form-cache-updates"
 

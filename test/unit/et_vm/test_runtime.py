@@ -43,6 +43,7 @@ def test_registries(runtime):
         "OpenvinoBackend",
         "SpirvBackend",
         "TOSABackend",
+        "VgfBackend",
         "VulkanBackend",
         "XnnpackBackend",
     ]
