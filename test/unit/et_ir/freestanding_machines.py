@@ -470,7 +470,7 @@ DRIVER_STACK = 64
 FAULT = 100
 """From here on, exit codes are not what the function returns."""
 MOST_TENSORS = 64
-"""Of inputs and outputs that these programs take."""
+"""Maximum number of the inputs and outputs of a program."""
 SCRIPT = """ENTRY(reset)
 SECTIONS {
   . = 0; .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) } . = ALIGN(32); code_end = .;

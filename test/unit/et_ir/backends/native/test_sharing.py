@@ -1,4 +1,4 @@
-"""What threads share of a product: rows where there are many, else tiles of the result."""
+"""Sharing of products by threads: rows where there are many, else tiles of the result."""
 
 from __future__ import annotations
 
