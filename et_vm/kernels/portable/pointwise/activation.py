@@ -18,7 +18,7 @@ from et_vm.kernels.portable.arguments import (
     dimension,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
-from et_vm.kernels.portable.elementwise import Body, apply, compute_blocks, elementwise
+from et_vm.kernels.portable.elementwise import Body, compute_blocks, elementwise
 from et_vm.kernels.portable.pointwise.unary import apply_copy, sigmoid_body
 from et_vm.kernels.portable.promotion import arithmetic, result_type
 from et_vm.kernels.portable.special.error_function import gelu, temporaries_of_erf
@@ -66,21 +66,19 @@ def _clamp(
     names: tuple[str, str] = ("min", "max"),
 ) -> Step:
     check_kinds(ctx, promoted, (INTEGER, FLOAT), arg="self")
+    if low is None and high is None:
+        raise ctx.error("at least one of 'min' and 'max' must be given")
     compute = arithmetic(promoted)
-    if low is None:
-        if high is None:
-            raise ctx.error("at least one of 'min' and 'max' must be given")
-        below = checked_constant(ctx, high, promoted, arg=names[1]).astype(numpy_dtype(compute))
-        return elementwise(
-            ctx, (self, below), out, apply(np.minimum), compute=compute, promoted=promoted, exact=True
-        )
-    above = checked_constant(ctx, low, promoted, arg=names[0]).astype(numpy_dtype(compute))
-    if high is None:
-        return elementwise(
-            ctx, (self, above), out, apply(np.maximum), compute=compute, promoted=promoted, exact=True
-        )
-    below = checked_constant(ctx, high, promoted, arg=names[1]).astype(numpy_dtype(compute))
-    return elementwise(ctx, (self,), out, _clip(above, below), compute=compute, promoted=promoted, exact=True)
+    dtype = numpy_dtype(compute)
+    # NumPy compares with one number at a third of the speed that it clips with two.
+    least, most = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    limits = [
+        constant(extreme, compute)
+        if bound is None
+        else checked_constant(ctx, bound, promoted, arg=name).astype(dtype)
+        for bound, extreme, name in zip((low, high), (least, most), names, strict=True)
+    ]
+    return elementwise(ctx, (self,), out, _clip(*limits), compute=compute, promoted=promoted, exact=True)
 
 
 @kernel("aten::clamp.out")
@@ -124,12 +122,7 @@ def clamp_tensor_out(
 @kernel("aten::relu.out")
 def relu_out(ctx: PrepareContext, self: Tensor, out: Tensor) -> Step:
     """max(x, 0); NaN stays."""
-    check_kinds(ctx, self.scalar_type, (INTEGER, FLOAT), arg="self")
-    compute = arithmetic(self.scalar_type)
-    zero = constant(0, compute)
-    return elementwise(
-        ctx, (self, zero), out, apply(np.maximum), compute=compute, promoted=self.scalar_type, exact=True
-    )
+    return _clamp(ctx, self, 0, None, out, self.scalar_type)
 
 
 @kernel("aten::hardtanh.out")
