@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from et_schema.diagnostics import did_you_mean
 from et_tools.exit_codes import ExitCode, UsageError, request_tracebacks
 from et_tools.messages import COLORS, request_color
 
-__all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count", "positive_number"]
+__all__ = [
+    "ALIGNMENTS",
+    "WIDE",
+    "CommandParser",
+    "add_alignments",
+    "alignment",
+    "byte_count",
+    "positive_number",
+]
 
 SHELLS = ("bash", "zsh", "fish")
 """Shells with completion."""
@@ -55,6 +64,15 @@ def byte_count(text: str) -> int:
         return parse_size(text)
     except BankError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_alignments(add: Callable[..., object]) -> None:
+    """Add `--tensor-alignment`, `--segment-alignment` and `--delegate-alignment` by the `add_argument` of a parser, or
+    of a group of its options.
+    """
+    for name, what in ALIGNMENTS.items():
+        flag = f"--{name.replace('_', '-')}"
+        add(flag, type=alignment, metavar="BYTES", help=f"alignment {what}")
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -111,12 +129,6 @@ class CommandParser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             hint = did_you_mean(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
-
-    def add_alignments(self) -> None:
-        """Add `--tensor-alignment`, `--segment-alignment` and `--delegate-alignment`."""
-        for name, what in ALIGNMENTS.items():
-            flag = f"--{name.replace('_', '-')}"
-            self.add_argument(flag, type=alignment, metavar="BYTES", help=f"alignment {what}")
 
     def add_version(self) -> None:
         """Add `--version`, which prints the command's name and the version of this project, and

@@ -43,8 +43,9 @@ from et_tools.compile_freestanding import chosen_freestanding
 from et_tools.compile_levels import LevelTexts
 from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
-from et_tools.compile_options import LEVELS, is_file, parse_options
+from et_tools.compile_options import is_file, parse_options
 from et_tools.compile_output import write_bundle, write_debug_map, write_etrecord, write_pte, write_text
+from et_tools.compile_parser import LEVELS
 from et_tools.compile_quantize import Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages

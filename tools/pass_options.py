@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 __all__ = ["add_pass_options"]
 
 
-def add_pass_options(parser: argparse.ArgumentParser, *, verify_each: bool) -> None:
-    """Add the options that print and verify the module between passes, stop after one, and limit rewrites."""
-    add = parser.add_argument
+def add_pass_options(add: Callable[..., object], *, verify_each: bool) -> None:
+    """Add the options that print and verify the module between passes, stop after one, and limit rewrites. `add` is
+    the `add_argument` of a parser, or of a group of its options.
+    """
     for when in ("before", "after"):
         add(
             f"--print-ir-{when}",
