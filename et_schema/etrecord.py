@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import InvalidFile, access_failed
 from et_schema.files import atomic_writer
 
 __all__ = ["ETRecord", "RecordedNode", "RecordedProgram", "Tensors", "read_etrecord"]
@@ -224,8 +224,7 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
         with Path(source).open("rb") as stream:
             return _read(stream, os.fspath(source))
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExecutorchError(Error.AccessFailed, f"cannot read {os.fspath(source)}: {reason}") from error
+        raise access_failed(source, error) from error
 
 
 _COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.user_code import raised
+from et_schema.whole_numbers import shortened, whole_number
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
@@ -42,7 +43,7 @@ def threads_of_environment() -> int:
     Raises ExecutorchError(InvalidArgument) for what is no number of threads.
     """
     text = os.environ.get("ET_VM_THREADS", "1")
-    return number_of_threads(int(text) if text.isdecimal() else 0, f"ET_VM_THREADS={text}")
+    return number_of_threads(whole_number(text) or 0, f"ET_VM_THREADS={shortened(text)}")
 
 
 def number_of_threads(threads: int, given: str = "") -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from et_schema.diagnostics import did_you_mean
+from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened, whole_number
 from et_tools.exit_codes import ExitCode, UsageError, request_tracebacks
 from et_tools.messages import COLORS, request_color
 
@@ -17,6 +18,7 @@ __all__ = [
     "add_alignments",
     "alignment",
     "byte_count",
+    "natural_number",
     "positive_number",
 ]
 
@@ -41,17 +43,32 @@ ALIGNMENTS = {
 
 def positive_number(text: str) -> int:
     """The type of options that count from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
+    number = whole_number(text)
+    if not number:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a positive number up to {MAX_WHOLE_NUMBER}"
+            if text.isdecimal()
+            else f"{shortened(text)!r} is not a positive number"
+        )
+    return number
+
+
+def natural_number(text: str) -> int:
+    """The type of options that count from 0."""
+    number = whole_number(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a whole number up to {MAX_WHOLE_NUMBER}"
+        )
+    return number
 
 
 def alignment(text: str) -> int:
     """An alignment in bytes from the command line."""
-    number = int(text) if text.isdecimal() else 0
+    number = whole_number(text) or 0
     if not 0 < number <= MOST_ALIGNMENT or number & (number - 1):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a valid alignment: expected a power of two up to {MOST_ALIGNMENT}"
+            f"{shortened(text)!r} is not a valid alignment: expected a power of two up to {MOST_ALIGNMENT}"
         )
     return number
 

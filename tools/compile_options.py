@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from et_ir.targets.lookup import find_target
+from et_schema.whole_numbers import shortened, whole_number
 from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.compile_parser import FORMATS, LANGUAGE_MODEL_OPTIONS, LEVELS, compile_parser
 from et_tools.exit_codes import UsageError
@@ -191,7 +192,10 @@ def default_bounds(args: argparse.Namespace) -> dict[str, int]:
     bounds: dict[str, int] = {}
     for given in args.default_bound:
         name, _, bound = given.partition("=")
-        if not bound.isdecimal():
-            raise UsageError(f"--default-bound {given}: expected NAME=N, for example s77=4096 or x.0=64")
-        bounds[name] = int(bound)
+        number = whole_number(bound)
+        if number is None:
+            raise UsageError(
+                f"--default-bound {shortened(given)}: expected NAME=N, for example s77=4096 or x.0=64"
+            )
+        bounds[name] = number
     return bounds

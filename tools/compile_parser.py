@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import target_names
+from et_schema.whole_numbers import shortened
 from et_tools.arguments import WIDE, CommandParser, add_alignments, positive_number
 from et_tools.pass_options import add_pass_options
 
@@ -412,7 +413,7 @@ def _image_size(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
     if found is None:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a size: expected HEIGHTxWIDTH in pixels, such as 224x224"
+            f"{shortened(text)!r} is not a size: expected HEIGHTxWIDTH in pixels, such as 224x224"
         )
     return int(found[1]), int(found[2])
 
@@ -423,5 +424,7 @@ def _bound(text: str) -> float:
     except ValueError:
         bound = -1.0
     if not bound >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a bound: expected a non-negative number")
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a bound: expected a non-negative number"
+        )
     return bound

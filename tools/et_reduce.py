@@ -23,6 +23,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from et_schema.whole_numbers import shortened
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.output import check_output, write_stdout
@@ -39,7 +40,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of seconds")
     return seconds
 
 

@@ -45,7 +45,7 @@ def run(arguments: list[str]) -> int:
     verb = verb_named(args.verb)
     from et_schema.errors import ExecutorchError
     from et_tools.vm_errors import describe, exit_code_of_error
-    from et_tools.vm_files import BadFile
+    from et_tools.vm_files import BadFile, blamed
 
     try:
         if not verb.needs_compiler(args):
@@ -58,10 +58,10 @@ def run(arguments: list[str]) -> int:
         return outcome.exit_code or code
     except ExecutorchError as error:
         print_traceback(error)
-        bad = BadFile(verb.subject(args), error)
+        bad = blamed(error, args, verb.subject(args))
     except BadFile as error:
         print_traceback(error)
-        bad = error
+        bad = blamed(error.error, args, error.file)
     print_message("et-vm", describe(bad.error, bad.file))
     return exit_code_of_error(bad.error)
 

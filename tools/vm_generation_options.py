@@ -5,22 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from et_tools.arguments import CommandParser, positive_number
+from et_schema.whole_numbers import shortened
+from et_tools.arguments import CommandParser, natural_number, positive_number
 
 __all__ = ["add_generation_options"]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
-    return int(text)
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number") from None
 
 
 def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> None:
@@ -55,8 +50,8 @@ def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> N
         metavar="P",
         help="choose from the likeliest tokens that together have this probability",
     )
-    add("--top-k", type=_count, default=0, metavar="K", help="choose from the K likeliest tokens")
-    add("--seed", type=_count, metavar="N", help="repeatable choices")
+    add("--top-k", type=natural_number, default=0, metavar="K", help="choose from the K likeliest tokens")
+    add("--seed", type=natural_number, metavar="N", help="repeatable choices")
     add("--regex", metavar="EXPRESSION", help="generate text that matches it")
     add("--json-schema", metavar="FILE", help="generate JSON that matches a schema")
     add("--draft", metavar="FILE", help="a smaller model that proposes tokens")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from et_tools.arguments import WIDE, CommandParser, positive_number
+from et_schema.whole_numbers import shortened
+from et_tools.arguments import WIDE, CommandParser, natural_number, positive_number
 from et_tools.vm_generation_options import add_generation_options
 from et_tools.vm_kernels import LOAD
 
@@ -90,19 +91,15 @@ SHARED: Final[dict[str, dict[str, Any]]] = {
 """Options that several subcommands have, with the same meaning."""
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of executions")
-    return int(text)
-
-
 def _tolerance(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a tolerance: expected a non-negative number")
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a tolerance: expected a non-negative number"
+        )
     return value
 
 
@@ -179,7 +176,7 @@ def profile_options(parser: CommandParser) -> None:
         "--repeat", type=positive_number, default=10, metavar="N", help="executions measured (default: 10)"
     )
     parser.add_argument(
-        "--warmup", type=_count, default=1, metavar="N", help="executions before these (default: 1)"
+        "--warmup", type=natural_number, default=1, metavar="N", help="executions before these (default: 1)"
     )
     parser.add_argument(
         "--overhead",

@@ -37,6 +37,7 @@ from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
+from et_schema.whole_numbers import shortened, whole_number
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -172,9 +173,12 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
 
 def _bands_option(options: Mapping[str, str]) -> int | None:
     given = options.get("bands", str(CACHE))
-    if given != "off" and not given.isdecimal():
-        raise ValueError(f"bands={given}: expected a number of bytes, or off")
-    return None if given == "off" else int(given)
+    if given == "off":
+        return None
+    number = whole_number(given)
+    if number is None:
+        raise ValueError(f"bands={shortened(given)}: expected a number of bytes, or off")
+    return number
 
 
 BACKEND: Final = Backend("native", NativeBackend, _partitioner)

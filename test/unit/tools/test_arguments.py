@@ -85,3 +85,44 @@ def test_wrong_command_lines(command: Command, line: tuple[str, ...], message: s
     assert ran.err.startswith(f"{line[0]}: error: ")
     assert message in ran.err
     assert ran.err.count("\n") == 1
+
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("et-vm", "run", "relu.pte", "--repeat", HUGE),
+        ("et-vm", "run", "relu.mlir", "--threads", HUGE),
+        ("et-vm", "run", "relu.mlir", "--input", f"random:{HUGE}"),
+        ("et-vm", "profile", "relu.pte", "--warmup", HUGE),
+        ("et-vm", "generate", "relu.pte", "--prompt", "x", "--seed", HUGE),
+        ("et-vm", "generate", "relu.pte", "--prompt", "x", "--max-new-tokens", HUGE),
+        ("et-vm", "debug", "relu.pte", "--command", f"break {HUGE}"),
+        ("et-vm", "debug", "relu.pte", "--command", f"step {HUGE}"),
+        ("et-vm", "debug", "relu.pte", "--command", f"print %0[{HUGE}]"),
+        ("et-vm", "debug", "relu.pte", "--command", f"break model.py:{HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--tensor-alignment", HUGE),
+        ("et-compile", "models.py:net", "-o", "x.pte", "--default-bound", f"x.0={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--stop-after", f"cse,{HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--rewrite-limit", HUGE),
+        ("et-compile", "relu.mlir", "-o", "x.pte", f"--check-passes=random:{HUGE}"),
+        ("et-compile", "models.py:net", "-o", "x.pte", "--quantize", f"8da4w:group={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--backend", f"xnnpack:min={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--backend", f"native:bands={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--memory", f"sram:id={HUGE}"),
+        ("et-opt", "relu.mlir", "-p", f"lower-vectors{{lanes={HUGE}}}"),
+        ("et-plan", "relu.mlir", "--budget", HUGE),
+        ("et-plan", "relu.mlir", "--capacity", HUGE),
+        ("et-bisect", "relu.mlir", "--input", f"random:{HUGE}"),
+    ],
+    ids=lambda line: " ".join(word[:12] for word in line[:1] + line[-2:]),
+)
+def test_numbers_that_are_too_large(command: Command, line: tuple[str, ...]) -> None:
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
+    ran = command(*line)
+    assert ran.code in (1, 2, 3)
+    assert "Traceback" not in ran.err
+    assert "error: " in ran.err
+    assert max(map(len, ran.err.splitlines())) < 400
