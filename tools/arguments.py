@@ -115,7 +115,7 @@ class CommandParser(argparse.ArgumentParser):
         )
         self.examples = examples
         self.add_argument(
-            "--traceback", action=_Traceback, nargs=0, help="print the Python stack of the error that ends it"
+            "--traceback", action=_Traceback, nargs=0, help="print the Python stack of an error"
         )
         self.add_argument(
             "--color",

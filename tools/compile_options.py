@@ -101,10 +101,10 @@ def _check_input(args: argparse.Namespace) -> None:
     if not args.model.startswith("hf:"):
         for option in LANGUAGE_MODEL_OPTIONS:
             if getattr(args, option.removeprefix("--").replace("-", "_")):
-                raise UsageError(f"{option} applies to hf:FOLDER only; {args.model} is none")
+                raise UsageError(f"{option} applies to hf:FOLDER only; {args.model} is not one")
     text, compiled = is_text(args.model), is_file(args.model)
     if args.data and not compiled:
-        raise UsageError(f"--data applies to .pte input only; {args.model} is none")
+        raise UsageError(f"--data applies to .pte input only; {args.model} is not one")
     if compiled and args.emit in LEVELS[:2]:
         raise UsageError(f"--emit {args.emit}: a .pte is raised to the edge level, not beyond")
     if args.bundle is not None and (text or compiled):

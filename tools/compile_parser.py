@@ -71,9 +71,9 @@ def _add_program_options(add: _Add) -> None:
         "--emit",
         choices=emitted,
         default="pte",
-        help="the level to stop at (default: pte); loops, vector, llvm and asm are of --backend native, tosa of "
-        "--backend tosa or ethos-u, spirv of --backend vulkan; object, archive, c-header and asm of a --target that "
-        "is a processor",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm need --backend native, tosa needs "
+        "--backend tosa or ethos-u, spirv needs --backend vulkan; object, archive, c-header and asm need a processor "
+        "as --target",
     )
     add(
         "--target",
@@ -138,8 +138,8 @@ def _add_quantization_options(add: _Add) -> None:
     add(
         "--quantized-io",
         action="store_true",
-        help="take and return integers where inputs are quantized and outputs are restored; constant methods have "
-        "their scales and zero points",
+        help="take quantized inputs and return quantized outputs as integers; constant methods return their scales "
+        "and zero points",
     )
     add(
         "--dequantize-weights",
@@ -235,7 +235,7 @@ def _add_memory_options(add: _Add) -> None:
         "--planner",
         dest="memory_planning",
         metavar="MODULE:FUNCTION",
-        help="custom planning function instead, also as FILE.py:FUNCTION",
+        help="custom planning function, also as FILE.py:FUNCTION",
     )
     add(
         "--memory",

@@ -67,7 +67,12 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         help="best, exact (default), greedy, naive, upstream, or an installed one",
     )
     add("--planner", metavar="MODULE:FUNCTION", help="custom planner instead, also as FILE.py:FUNCTION")
-    add("--budget", type=natural_number, metavar="NODES", help="partial layouts to examine (default: 400000)")
+    add(
+        "--budget",
+        type=natural_number,
+        metavar="NODES",
+        help="limit on the partial layouts examined (default: 400000)",
+    )
     add("--seconds", type=_seconds, metavar="S", help="time limit of the search; the best plan found is kept")
     add("--svg", metavar="FILE", help="also draw the layout")
     add("--json", action="store_true", help="the layout and its figures as JSON instead of CSV")
@@ -136,7 +141,9 @@ def _too_large(instance: Instance, plan: Plan, args: argparse.Namespace) -> Exit
     if plan.optimal:
         _say(f"the smallest sufficient capacity is {plan.size} bytes")
     else:
-        _say(f"{plan.size} bytes do; less than {plan.bound} cannot, what is between is not known")
+        _say(
+            f"{plan.size} bytes are enough and fewer than {plan.bound} are not; between these, it is not known"
+        )
     return ExitCode.INFEASIBLE_MEMORY
 
 

@@ -67,7 +67,7 @@ SHARED: Final[dict[str, dict[str, Any]]] = {
     "--threads": {
         "type": positive_number,
         "metavar": "N",
-        "help": "threads that share the work of machine code (default: ET_VM_THREADS, or 1)",
+        "help": "threads for machine code (default: ET_VM_THREADS, or 1)",
     },
     "--poison": {"action": "store_true", "help": "overwrite dead memory, to expose lifetime errors"},
     "--instruction-limit": {
@@ -147,13 +147,16 @@ def debug_options(parser: CommandParser) -> None:
     """Add the options of `et-vm debug`."""
     _add(parser, "--method", "--input")
     parser.add_argument(
-        "--command", action="append", metavar="COMMAND", help="carry out a command and end; repeatable"
+        "--command",
+        action="append",
+        metavar="COMMAND",
+        help="execute a debugger command, then exit; repeatable",
     )
     parser.add_argument(
         "--script",
         action="append",
         metavar="FILE",
-        help="carry out the commands of a file and end; repeatable",
+        help="execute the debugger commands in a file, then exit; repeatable",
     )
     _add(
         parser,
@@ -184,7 +187,9 @@ def profile_options(parser: CommandParser) -> None:
         help="alternate with untraced executions, and print the cost of tracing",
     )
     parser.add_argument(
-        "--by", choices=("operator", "module", "line"), help="sum over instructions that have this in common"
+        "--by",
+        choices=("operator", "module", "line"),
+        help="sum over the instructions of each operator, module or line",
     )
     _add(parser, "--debug-map")
     parser.add_argument("--trace", metavar="FILE", help="write a trace in Chrome's format, for Perfetto")
@@ -294,7 +299,7 @@ def report_options(parser: CommandParser) -> None:
         action="append",
         default=[],
         metavar="JSON",
-        help="what the compiler chose and did not delegate, by et-compile --explain=json or --why-not-delegated=json; "
+        help="choices of the compiler and ops that were not delegated, by et-compile --explain=json or --why-not-delegated=json; "
         "repeatable, in the order of the files",
     )
     parser.add_argument(
@@ -327,7 +332,7 @@ def compare_options(parser: CommandParser) -> None:
         "file", metavar="FILE", help="a .pte, a .mlir at any level, an ETDump, or file.py:factory"
     )
     parser.add_argument(
-        "reference", nargs="?", metavar="REFERENCE", help="the same: what values are compared with"
+        "reference", nargs="?", metavar="REFERENCE", help="the reference, given in the same way"
     )
     _add(parser, "--method")
     inputs = "example inputs of a factory, else random:0"
@@ -341,10 +346,12 @@ def compare_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--debug-map", metavar="FILE", help="sources of the instructions, by et-compile --debug-map"
     )
-    parser.add_argument("--reference-map", metavar="FILE", help="the same of a reference that is a .pte")
+    parser.add_argument("--reference-map", metavar="FILE", help="debug map of the reference, if it is a .pte")
     parser.add_argument("--debug-buffer", metavar="FILE", help="debug buffer with the values of an ETDump")
     parser.add_argument(
-        "--nan", action="store_true", help="find what makes the first NaN and the first infinity"
+        "--nan",
+        action="store_true",
+        help="find the instructions that produce the first NaN and the first infinity",
     )
     parser.add_argument(
         "--all", action="store_true", help="print every value, not only those beyond the bound"

@@ -17,7 +17,7 @@ RUN = """et-vm run: execute a method.
 
 examples:
   et-vm run model.pte                                  random inputs, a summary of the outputs
-  et-vm run model.pte --input x.npy --output-dir out   an array per input; outputs as .npy files
+  et-vm run model.pte --input x.npy --output-dir out   one array per input; outputs as .npy files
   et-vm run model.pte --input inputs.npz --json        the arrays of an archive, in order
   et-vm run model.pte --method decode --input ones     another method, with inputs of ones
   et-vm run model.pte --kernels aten --repeat 100      torch's kernels; latency as minimum and median
@@ -27,7 +27,7 @@ examples:
   et-vm run model.pte --memory-limit 100000000         bound memory; --work-limit bounds computation
   et-vm run model.pte --load mykernels.py              custom kernels
   et-vm run model.pte --native --threads 2             let machine code in the file run, on two threads
-  et-vm run edge.mlir --input x.npy                    a text of any level, by the reference evaluator
+  et-vm run edge.mlir --input x.npy                    text of any level, run by the reference evaluator
 """
 
 PROFILE = """et-vm profile: execute a method repeatedly, and print the time of each instruction.
@@ -36,10 +36,10 @@ examples:
   et-vm profile model.pte                              random inputs, 10 executions after 1 of warmup
   et-vm profile model.pte --repeat 50 --by operator    sums by operator, line or module
   et-vm profile model.pte --debug-map map.json --by module    modules (et-compile --debug-map)
-  et-vm profile model.pte --trace out.json             for Perfetto and chrome://tracing
+  et-vm profile model.pte --trace out.json             a trace for Perfetto and chrome://tracing
   et-vm profile model.pte --flamegraph out.svg         flame graph by module (other endings: folded stacks)
-  et-vm profile --etdump run.etdp                      events recorded by a runtime
-  et-vm profile --etdump run.etdp --etrecord net.etrecord --debug-buffer run.bin --gap MSE    and their errors
+  et-vm profile --etdump run.etdp                      the events of a recorded run
+  et-vm profile --etdump run.etdp --etrecord net.etrecord --debug-buffer run.bin --gap MSE    and numeric gaps
 """
 
 INFO = """et-vm info: describe a program.
@@ -64,10 +64,10 @@ examples:
 GENERATE = """et-vm generate: continue a text with a language model (et-compile hf:FOLDER).
 
 examples:
-  et-vm generate model.pte --prompt 'Once upon a time'           the likeliest text, as it comes
+  et-vm generate model.pte --prompt 'Once upon a time'           greedy decoding, printed as it is generated
   et-vm generate model.pte --prompt - < text.txt --native        machine code; the prompt from a file
   et-vm generate model.pte --prompt 'It was' --temperature 0.8 --top-p 0.9 --seed 1
-  et-vm generate model.pte --chat                                a conversation, a line a message
+  et-vm generate model.pte --chat                                a conversation, one message per line
   et-vm generate model.pte --prompt 'Age: ' --regex '[0-9]{1,3}'           constrained text
   et-vm generate model.pte --prompt 'As JSON: ' --json-schema person.json
   et-vm generate large.pte --draft small.pte --prompt 'It was'   speculative decoding
@@ -83,14 +83,14 @@ examples:
   et-vm debug model.pte < commands.txt
 """
 
-COMPARE = """et-vm compare: run a program and its reference on the same inputs, and print how far values are apart.
+COMPARE = """et-vm compare: run a program and a reference on the same inputs, and print the differences between their values.
 
 examples:
   et-vm compare net.pte model.py:net --debug-map net.json  the module (map: et-compile --debug-map)
   et-vm compare new.pte old.pte --input x.npz              another program
-  et-vm compare net.pte edge.mlir                          a text of any level, by the reference evaluator
+  et-vm compare net.pte edge.mlir                          text of any level, run by the reference evaluator
   et-vm compare net.pte model.py:net --bound 1e-2 --all    with every value, and another bound
-  et-vm compare net.pte --nan                              what makes the first NaN, or infinity
+  et-vm compare net.pte --nan                              what produces the first NaN or infinity
   et-vm compare run.etdp model.py:net --debug-buffer run.bin --debug-map net.json  a recorded execution
 """
 
@@ -113,12 +113,12 @@ examples:
 BUNDLE = """et-vm bundle: write a program with a test case (.bpte), for et-vm verify and for ExecuTorch's runtime.
 
 examples:
-  et-vm bundle model.pte --input x.npy --expected y.npy -o model.bpte    outputs that something else computed
-  et-vm bundle model.pte --input x.npy -o model.bpte                     the outputs of a run
+  et-vm bundle model.pte --input x.npy --expected y.npy -o model.bpte    expected outputs from a file
+  et-vm bundle model.pte --input x.npy -o model.bpte                     expected outputs from a run
   et-vm bundle model.bpte --method decode -o model.bpte                  one more case, with random inputs
 """
 
-REPORT = """et-vm report: write a page about programs that a browser opens from disk, without any request.
+REPORT = """et-vm report: write a self-contained HTML page about programs.
 
 examples:
   et-vm report model.pte -o report.html                            graph, instructions, memory, weights
@@ -231,7 +231,7 @@ VERBS: Final = (
     Verb("info", "describe a program", INFO, options.info_options, "et_tools.vm_info:print_info"),
     Verb(
         "report",
-        "write a page about programs",
+        "write an HTML page about programs",
         REPORT,
         options.report_options,
         "et_tools.vm_report:report_files",

@@ -66,7 +66,7 @@ class QuantizationMode:
         name, _, options = text.partition(":")
         if name not in MODES:
             raise QuantizationError(
-                f"'{name}' is no mode of quantization: expected one of {', '.join(MODES)}"
+                f"'{name}' is not a quantization mode: expected one of {', '.join(MODES)}"
             )
         mode = QuantizationMode(name)
         known = _OPTIONS.get(name, {})

@@ -133,7 +133,7 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
             inputs.setdefault(value)
     for value in inputs:
         if not is_tensor(value.type) and value.type != i64:
-            return Diagnostic("takes a number that is no integer", str(value.type))
+            return Diagnostic("takes a number that is not an integer", str(value.type))
     known = Known(list(inputs))
     for op in ops:
         for operand in op.operands:
