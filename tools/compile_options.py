@@ -1,4 +1,4 @@
-"""The command line of et-compile: combinations of options that are refused, and values that are made of options."""
+"""Options of et-compile: refused combinations, and values that follow from options."""
 
 from __future__ import annotations
 

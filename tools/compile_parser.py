@@ -1,4 +1,4 @@
-"""The command-line parser of et-compile, in groups of options that concern one subject."""
+"""Command-line parser of et-compile, in groups of related options."""
 
 from __future__ import annotations
 

@@ -299,8 +299,8 @@ def report_options(parser: CommandParser) -> None:
         action="append",
         default=[],
         metavar="JSON",
-        help="choices of the compiler and ops that were not delegated, by et-compile --explain=json or --why-not-delegated=json; "
-        "repeatable, in the order of the files",
+        help="the compiler's choices, by et-compile --explain=json, or ops that were not delegated, by "
+        "--why-not-delegated=json; repeatable, in the order of the files",
     )
     parser.add_argument(
         "--levels",

@@ -83,7 +83,7 @@ examples:
   et-vm debug model.pte < commands.txt
 """
 
-COMPARE = """et-vm compare: run a program and a reference on the same inputs, and print the differences between their values.
+COMPARE = """et-vm compare: run a program and a reference on the same inputs, and print how much values differ.
 
 examples:
   et-vm compare net.pte model.py:net --debug-map net.json  the module (map: et-compile --debug-map)
