@@ -162,7 +162,7 @@ def _read(blob: memoryview) -> CoremlModel:
 def _names(metadata: object, key: str) -> tuple[str, ...]:
     found = cast("dict[str, object]", metadata).get(key) if isinstance(metadata, dict) else None
     if not isinstance(found, list) or not all(isinstance(one, str) for one in cast("list[object]", found)):
-        raise InvalidFile(f"{key} is no list of names", where=_METADATA)
+        raise InvalidFile(f"{key} is not a list of names", where=_METADATA)
     return tuple(cast("list[str]", found))
 
 

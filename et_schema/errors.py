@@ -6,6 +6,7 @@ return for the same fault, so that one can be searched for in the documentation 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Protocol
@@ -90,6 +91,14 @@ class ExecutorchError(Exception):
     def __str__(self) -> str:
         told = self.diagnostic
         return f"{told.text}; {told.fix}" if told.fix else told.text
+
+
+def access_failed(path: str | os.PathLike[str], error: OSError | ValueError) -> ExecutorchError:
+    """What to raise for a file that cannot be read: ExecutorchError(AccessFailed), whose `where` is the path."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return ExecutorchError(
+        Error.AccessFailed, f"cannot read the file: {reason or error}", where=os.fspath(path)
+    )
 
 
 class InvalidFile(ExecutorchError):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import InvalidFile, access_failed
 from et_schema.files import atomic_writer
 
 __all__ = ["ETRecord", "RecordedNode", "RecordedProgram", "Tensors", "read_etrecord"]
@@ -224,8 +224,7 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
         with Path(source).open("rb") as stream:
             return _read(stream, os.fspath(source))
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExecutorchError(Error.AccessFailed, f"cannot read {os.fspath(source)}: {reason}") from error
+        raise access_failed(source, error) from error
 
 
 _COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -315,11 +314,11 @@ def _check_maps(record: ETRecord) -> None:
             raise TypeError(f"{_DELEGATES} has an instruction without a map")
         parts += cast("dict[str, Any]", inside).values()
     if not all(isinstance(one, str) for one in cast("list[Any]", operators)):
-        raise TypeError(f"{OPERATORS} has an operator that is no name")
+        raise TypeError(f"{OPERATORS} has an operator that is not a name")
     for one in (*cast("list[Any]", handles), *parts):
         several = cast("list[Any]", one) if isinstance(one, list) else [one]
         if not all(isinstance(handle, int) for handle in several):
-            raise TypeError(f"{one!r} are no debug handles")
+            raise TypeError(f"{one!r} are not debug handles")
 
 
 def _mapping(document: Any, name: str) -> dict[str, Any] | None:
@@ -327,7 +326,7 @@ def _mapping(document: Any, name: str) -> dict[str, Any] | None:
     if document is None:
         return None
     if not isinstance(document, dict):
-        raise TypeError(f"{name} is no JSON object")
+        raise TypeError(f"{name} is not a JSON object")
     found = cast("dict[str, Any]", document)
     if not all(isinstance(one, dict) for one in found.values()):
         raise TypeError(f"{name} has a method without a map")

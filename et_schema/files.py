@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import Error, InvalidFile, access_failed
 
 
 def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
@@ -25,9 +25,7 @@ def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
                 raise InvalidFile("the file is empty", code=Error.InvalidArgument)
             return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
-        raise ExecutorchError(
-            Error.AccessFailed, f"cannot read {os.fspath(path)}: {error.strerror}"
-        ) from error
+        raise access_failed(path, error) from error
 
 
 @contextmanager

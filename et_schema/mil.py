@@ -283,7 +283,7 @@ def read_model(model: memoryview, weights: memoryview) -> MilProgram:
         elif number == 2:
             metadata = _metadata(_bytes(content))
     if program is None:
-        raise InvalidFile("the model is no ML program", where="mlProgram")
+        raise InvalidFile("the model is not an ML program", where="mlProgram")
     functions = {
         key: value for number, content in fields(program) if number == 2 for key, value in [_item(content)]
     }
@@ -374,7 +374,9 @@ def _read_type(message: memoryview) -> MilType:
     for number, content in fields(message):
         if number == 1:
             return _read_tensor_type(_bytes(content))
-    raise InvalidFile("a type that is no tensor's; lists, tuples, dictionaries and states are not supported")
+    raise InvalidFile(
+        "a type that is not a tensor's; lists, tuples, dictionaries and states are not supported"
+    )
 
 
 def _read_tensor_type(message: memoryview) -> MilType:

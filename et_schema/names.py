@@ -107,7 +107,7 @@ def _named_tensors(pte: PteFile, names: Names) -> list[tuple[Tensor, str]]:
             ):
                 if pte.malformed:
                     continue
-                raise ValueError(f"value {index} of {method!r} is no constant in the file")
+                raise ValueError(f"value {index} of {method!r} is not a constant in the file")
             info = value.extra_tensor_info
             if info is not None and info.fully_qualified_name not in ("", name):
                 raise ValueError(

@@ -96,7 +96,7 @@ def text(content: int | memoryview) -> str:
     try:
         return bytes(content).decode()
     except UnicodeDecodeError as error:
-        raise InvalidFile("text that is no UTF-8") from error
+        raise InvalidFile("text that is not UTF-8") from error
 
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:

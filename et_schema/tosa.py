@@ -149,7 +149,7 @@ def _check_operator(op: TosaOperator, types: dict[str, TosaType], ready: set[str
     if op.op is Op.CONST and op.outputs[0] not in data:
         raise ValueError(f"the constant {op.outputs[0]!r} has no data")
     if op.op is Op.CONST_SHAPE and declared.dtype is not DType.SHAPE:
-        raise ValueError(f"{op.outputs[0]!r} is no shape")
+        raise ValueError(f"{op.outputs[0]!r} is not a shape")
     if op.op not in (Op.CONST, Op.CONST_SHAPE):
         made = result_of(op.op, op.attribute, [types[name] for name in op.inputs], declared.dtype)
         if made[:2] != declared[:2]:

@@ -289,7 +289,7 @@ def _argmax(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> Tosa
 
 def _divided(value: int, stride: int, what: str) -> int:
     if value < 0 or stride < 1 or value % stride:
-        raise ValueError(f"{what}: {value} is no multiple of the stride {stride}")
+        raise ValueError(f"{what}: {value} is not a multiple of the stride {stride}")
     return value // stride + 1
 
 
@@ -450,7 +450,7 @@ def _transpose(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> T
     perms = cast("TransposeAttribute", attribute).perms
     shape = inputs[0].shape
     if sorted(perms) != list(range(len(shape))):
-        raise ValueError(f"{list(perms)} is no permutation of {len(shape)} dimensions")
+        raise ValueError(f"{list(perms)} is not a permutation of {len(shape)} dimensions")
     return TosaType(tuple(shape[dim] for dim in perms), inputs[0].dtype)
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from et_schema.errors import Error, ExecutorchError
+from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.user_code import raised
+from et_schema.whole_numbers import shortened, whole_number
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
@@ -42,7 +43,7 @@ def threads_of_environment() -> int:
     Raises ExecutorchError(InvalidArgument) for what is no number of threads.
     """
     text = os.environ.get("ET_VM_THREADS", "1")
-    return number_of_threads(int(text) if text.isdecimal() else 0, f"ET_VM_THREADS={text}")
+    return number_of_threads(whole_number(text) or 0, f"ET_VM_THREADS={shortened(text)}")
 
 
 def number_of_threads(threads: int, given: str = "") -> int:
@@ -76,6 +77,31 @@ class BackendInitContext(NamedTuple):
     tells it (`meter.spend`) before it is done."""
     native: NativeOptions = NativeOptions()
     """For backends whose blobs hold machine code."""
+
+    def require_native(self, content: str) -> None:
+        """Raise ExecutorchError(NotSupported) unless machine code may run. `content` is what the file holds."""
+        if not self.native.allowed:
+            raise ExecutorchError(
+                Error.NotSupported,
+                f"the file holds {content}",
+                hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
+            )
+
+    def constant(self, key: str, nbytes: int, where: str) -> memoryview:
+        """The named data of a constant that takes `nbytes` bytes; it may have more. `where` is the place of the
+        constant in the blob.
+
+        Raises InvalidFile(DelegateInvalidCompatibility) if there is none, or less of it.
+        """
+        data = self.named_data.get(key)
+        if data is None or data.nbytes < nbytes:
+            raise InvalidFile(
+                f"the program has no data named {key!r} of {nbytes} bytes",
+                code=Error.DelegateInvalidCompatibility,
+                where=where,
+                hint="if it is in a data file, pass the file (et-vm run --data FILE.ptd)",
+            )
+        return data
 
 
 class BackendExecuteContext(NamedTuple):

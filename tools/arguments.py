@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from et_schema.diagnostics import did_you_mean
+from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened, whole_number
 from et_tools.exit_codes import ExitCode, UsageError, request_tracebacks
 from et_tools.messages import COLORS, request_color
 
-__all__ = ["ALIGNMENTS", "WIDE", "CommandParser", "alignment", "byte_count", "positive_number"]
+__all__ = [
+    "ALIGNMENTS",
+    "WIDE",
+    "CommandParser",
+    "add_alignments",
+    "alignment",
+    "byte_count",
+    "natural_number",
+    "positive_number",
+]
 
 SHELLS = ("bash", "zsh", "fish")
 """Shells with completion."""
@@ -32,17 +43,32 @@ ALIGNMENTS = {
 
 def positive_number(text: str) -> int:
     """The type of options that count from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return int(text)
+    number = whole_number(text)
+    if not number:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a positive number up to {MAX_WHOLE_NUMBER}"
+            if text.isdecimal()
+            else f"{shortened(text)!r} is not a positive number"
+        )
+    return number
+
+
+def natural_number(text: str) -> int:
+    """The type of options that count from 0."""
+    number = whole_number(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a whole number up to {MAX_WHOLE_NUMBER}"
+        )
+    return number
 
 
 def alignment(text: str) -> int:
     """An alignment in bytes from the command line."""
-    number = int(text) if text.isdecimal() else 0
+    number = whole_number(text) or 0
     if not 0 < number <= MOST_ALIGNMENT or number & (number - 1):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a valid alignment: expected a power of two up to {MOST_ALIGNMENT}"
+            f"{shortened(text)!r} is not a valid alignment: expected a power of two up to {MOST_ALIGNMENT}"
         )
     return number
 
@@ -55,6 +81,15 @@ def byte_count(text: str) -> int:
         return parse_size(text)
     except BankError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_alignments(add: Callable[..., object]) -> None:
+    """Add `--tensor-alignment`, `--segment-alignment` and `--delegate-alignment` by the `add_argument` of a parser, or
+    of a group of its options.
+    """
+    for name, what in ALIGNMENTS.items():
+        flag = f"--{name.replace('_', '-')}"
+        add(flag, type=alignment, metavar="BYTES", help=f"alignment {what}")
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -80,7 +115,7 @@ class CommandParser(argparse.ArgumentParser):
         )
         self.examples = examples
         self.add_argument(
-            "--traceback", action=_Traceback, nargs=0, help="print the Python stack of the error that ends it"
+            "--traceback", action=_Traceback, nargs=0, help="print the Python stack of an error"
         )
         self.add_argument(
             "--color",
@@ -111,12 +146,6 @@ class CommandParser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             hint = did_you_mean(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
-
-    def add_alignments(self) -> None:
-        """Add `--tensor-alignment`, `--segment-alignment` and `--delegate-alignment`."""
-        for name, what in ALIGNMENTS.items():
-            flag = f"--{name.replace('_', '-')}"
-            self.add_argument(flag, type=alignment, metavar="BYTES", help=f"alignment {what}")
 
     def add_version(self) -> None:
         """Add `--version`, which prints the command's name and the version of this project, and

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from et_schema.user_code import user_place
-from et_tools.compile_options import LEVELS
+from et_tools.compile_parser import LEVELS
 from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.output import write_stdout
 

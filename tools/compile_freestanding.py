@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import TARGETS
-from et_tools.compile_options import FREESTANDING_FORMS, is_file, is_text
+from et_tools.compile_options import is_file, is_text
+from et_tools.compile_parser import FREESTANDING_FORMS
 from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.output import write_stdout
 

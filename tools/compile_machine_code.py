@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from et_tools.compile_options import MACHINE_LEVELS
+from et_tools.compile_parser import MACHINE_LEVELS
 from et_tools.exit_codes import UsageError
 from et_tools.output import write_stdout
 

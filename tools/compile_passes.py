@@ -12,7 +12,7 @@ from et_ir.driver.presets import PRESETS
 from et_ir.driver.stages import Stage, edge_stages, executorch_stage
 from et_ir.rewrite_limit import RewriteLimit
 from et_ir.targets.lookup import TargetError, find_target
-from et_tools.compile_options import LEVELS
+from et_tools.compile_parser import LEVELS
 from et_tools.exit_codes import UsageError
 from et_tools.messages import print_message
 from et_tools.pass_pipelines import parse_passes, passes_until

@@ -173,7 +173,7 @@ def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]
     columns: list[Sequence[Any]] = []
     for number, (array, example) in enumerate(zip(arrays, inputs, strict=True)):
         if not isinstance(example, torch.Tensor):
-            raise UsageError(f"--calibrate {path}: input {number} is no tensor; give a function")
+            raise UsageError(f"--calibrate {path}: input {number} is not a tensor; give a function")
         shape = tuple(example.shape)
         tensor = torch.from_numpy(array)
         if tensor.dtype != example.dtype:

@@ -1,14 +1,14 @@
-"""et-bisect: find the pass, and the rewrite in it, that make the results of a program bad.
+"""et-bisect: find the pass, and the rewrite within it, that makes the results of a program wrong.
 
 examples:
   et-bisect model.py:net --load wrong.py --pass edge:wrong          on the example inputs
-  et-bisect model.py:net --input x.npz --bad 'max>1e-3'             on others, with a criterion of one's own
+  et-bisect model.py:net --input x.npz --bad 'max>1e-3'             other inputs, and a custom criterion
   et-bisect model.py:net --bad 'sqnr<30,cosine<0.99' -O2            any option of et-compile
   et-bisect edge.mlir --input random:7 --json                       a text above the executorch level
 
-The program is compiled as et-compile does, and run before and after passes: by the reference evaluator, and
-at the executorch level by et-vm. Measures of --bad, of each result against that of the program before the
-first pass: max (largest absolute difference), relative (over the largest magnitude), mse, sqnr (dB), cosine.
+The program is compiled as by et-compile, and run before and after passes: by the reference evaluator, and
+at the executorch level by et-vm. --bad compares each result with that of the program before the first pass:
+max (largest absolute difference), relative (max over the largest magnitude), mse, sqnr (in dB), cosine.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def _extend(parser: CommandParser) -> None:
     parser.add_argument(
         "--bad",
         metavar="CRITERION",
-        help="what makes a result bad: 'max>1e-3', 'sqnr<30', several with commas (default: relative gaps beyond those "
-        "of rounding)",
+        help="criterion for a wrong result: 'max>1e-3', 'sqnr<30'; any of several, separated by commas (default: a "
+        "relative difference that rounding does not explain)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: list[str]) -> int:
-    """The command; returns its exit code: 1 if no pass makes results bad."""
+    """The command; returns its exit code: 1 if no pass makes the results wrong."""
     args = parse_options(__doc__ or "", arguments, "et-bisect", _extend)
     from et_tools.failures import report_failures
 
@@ -101,7 +101,7 @@ def _bisect(args: argparse.Namespace, stages: Stages) -> ExitCode:
     elif found is not None:
         print("\n".join(_lines(found)))
     if found is None:
-        print("et-bisect: no pass makes the results bad", file=sys.stderr)
+        print("et-bisect: no pass makes the results wrong", file=sys.stderr)
         return ExitCode.CHECK_FAILED
     return ExitCode.OK
 

@@ -13,14 +13,14 @@ examples:
   et-compile model.py:net -o net.pte --backend nested --why-not-delegated     list ops that were not delegated
   et-compile model.py:net --backend native --emit asm     machine code: loops, vector, llvm, asm
   et-compile model.py:net --target cortex-m4 --emit object -o net.o     an object and a C header, no runtime
-  et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz      integers of 8 bits
+  et-compile model.py:net -o net.pte --quantize int8 --calibrate data.npz      8-bit integers
   et-compile model.py:net -o net.pte --table              count the ops at each level
   et-compile model.py:net -o net.pte --load fma.py --pass edge:fuse-fma      passes and dialects of a file
   et-compile model.py:net --stop-after fold-batch-norm    print the module after a pass
   et-compile model.py:net --print-pipeline                the pipeline of each level, in et-opt's syntax
   et-compile model.py:net -o net.pte --debug-map net.json map instructions to modules and source lines
-  et-compile model.py:net -o net.pte --etrecord net.etrecord      what ExecuTorch's Inspector reads
-  et-compile model.py:net -o net.pte --bundle net.bpte    with test cases: the example inputs
+  et-compile model.py:net -o net.pte --etrecord net.etrecord      a record for ExecuTorch's Inspector
+  et-compile model.py:net -o net.pte --bundle net.bpte    also write a test case: the example inputs
 
 A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
 method names to these. A number, string or tensor in the dict becomes a method that returns that constant.
@@ -43,8 +43,9 @@ from et_tools.compile_freestanding import chosen_freestanding
 from et_tools.compile_levels import LevelTexts
 from et_tools.compile_machine_code import chosen_machine_code
 from et_tools.compile_memory import report_memory
-from et_tools.compile_options import LEVELS, is_file, parse_options
+from et_tools.compile_options import is_file, parse_options
 from et_tools.compile_output import write_bundle, write_debug_map, write_etrecord, write_pte, write_text
+from et_tools.compile_parser import LEVELS
 from et_tools.compile_quantize import Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages

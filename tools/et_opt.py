@@ -57,7 +57,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         help="check diagnostics against 'expected-error' comments",
     )
     add("--no-verify", action="store_true", help="verify neither the input nor the result of each pass")
-    add_pass_options(parser, verify_each=True)
+    add_pass_options(add, verify_each=True)
     add("-g", "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
     add(
         "--print-op-generic",

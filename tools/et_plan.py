@@ -22,7 +22,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from et_tools.arguments import CommandParser, byte_count
+from et_schema.whole_numbers import shortened
+from et_tools.arguments import CommandParser, byte_count, natural_number
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.info.instances import plan_facts
 from et_tools.output import check_output, write_file
@@ -36,19 +37,13 @@ __all__ = ["main"]
 SHOWN = 12
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) >= 1 << 62:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number up to {(1 << 62) - 1}")
-    return int(text)
-
-
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of seconds")
     return seconds
 
 
@@ -72,7 +67,12 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         help="best, exact (default), greedy, naive, upstream, or an installed one",
     )
     add("--planner", metavar="MODULE:FUNCTION", help="custom planner instead, also as FILE.py:FUNCTION")
-    add("--budget", type=_count, metavar="NODES", help="partial layouts to examine (default: 400000)")
+    add(
+        "--budget",
+        type=natural_number,
+        metavar="NODES",
+        help="limit on the partial layouts examined (default: 400000)",
+    )
     add("--seconds", type=_seconds, metavar="S", help="time limit of the search; the best plan found is kept")
     add("--svg", metavar="FILE", help="also draw the layout")
     add("--json", action="store_true", help="the layout and its figures as JSON instead of CSV")
@@ -141,7 +141,9 @@ def _too_large(instance: Instance, plan: Plan, args: argparse.Namespace) -> Exit
     if plan.optimal:
         _say(f"the smallest sufficient capacity is {plan.size} bytes")
     else:
-        _say(f"{plan.size} bytes do; less than {plan.bound} cannot, what is between is not known")
+        _say(
+            f"{plan.size} bytes are enough and fewer than {plan.bound} are not; between these, it is not known"
+        )
     return ExitCode.INFEASIBLE_MEMORY
 
 

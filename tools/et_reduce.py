@@ -4,12 +4,11 @@ examples:
   et-reduce net.mlir --keep './fails.sh' -o small.mlir             the file is its last argument
   et-reduce net.mlir --keep '! et-compile -q {} -o /dev/null'      {} stands for the file
   et-reduce net.mlir --keep 'et-vm run {} 2>&1 | grep -q range' -o small.mlir
-  et-reduce net.mlir --keep './fails.sh' --timeout 60 -q           commands that take longer fail
+  et-reduce net.mlir --keep './fails.sh' --timeout 60 -q           a command that takes longer fails
 
-The command runs in a shell, and says with exit status 0 that the program is still of the kind that is
-looked for. It must succeed for the program as it is. Ops are removed (what they compute becomes inputs),
-methods, outputs, regions and constants go, sizes shrink. The output file always has the smallest program
-found so far.
+The command runs in a shell. It succeeds (exit status 0) if the program still shows the behavior of interest,
+as it must for the input program. Ops are removed, and their results become inputs; methods, outputs, regions
+and constants are removed; dimensions shrink. The output file always has the smallest program found so far.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from et_schema.whole_numbers import shortened
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.output import check_output, write_stdout
@@ -39,7 +39,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of seconds")
     return seconds
 
 

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from et_tools.arguments import ALIGNMENTS, CommandParser
+from et_tools.arguments import ALIGNMENTS, CommandParser, add_alignments
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.output import check_output, write_stdout
 
@@ -62,7 +62,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="FILE",
         help="Python file or module that defines custom operators, for --pt2-to-mlir; repeatable",
     )
-    parser.add_alignments()
+    add_alignments(parser.add_argument)
     parser.add_argument("--no-debuginfo", action="store_true", help="omit source locations from the text")
     parser.add_version()
     return parser.parse_args(arguments)

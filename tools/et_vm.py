@@ -26,7 +26,7 @@ import sys
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import ExitCode, guarded, print_traceback
 from et_tools.messages import print_message
-from et_tools.vm_options import VERBS, add_verbs
+from et_tools.vm_verbs import VERBS, add_verbs, verb_named
 
 __all__ = ["main"]
 
@@ -42,88 +42,26 @@ def _parser() -> CommandParser:
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     args = _parser().parse_args(arguments)
+    verb = verb_named(args.verb)
     from et_schema.errors import ExecutorchError
     from et_tools.vm_errors import describe, exit_code_of_error
-    from et_tools.vm_files import BadFile
+    from et_tools.vm_files import BadFile, blamed
 
     try:
-        match args.verb:
-            case "run":
-                from et_tools.vm_run import run_file
+        if not verb.needs_compiler(args):
+            return verb.run(args)
+        from et_tools.failures import report_failures
 
-                if args.file.endswith(".mlir"):
-                    from et_tools.failures import report_failures
-
-                    with report_failures("et-vm", args.file) as outcome:
-                        run_file(args)
-                    return outcome.exit_code
-                run_file(args)
-            case "generate":
-                from et_tools.vm_generate import generate_text
-
-                generate_text(args)
-            case "debug":
-                from et_tools.vm_debug import debug_file
-
-                return debug_file(args)
-            case "profile":
-                from et_tools.vm_profile import profile_file
-
-                profile_file(args)
-            case "info":
-                from et_tools.vm_info import print_info
-
-                print_info(args)
-            case "ops":
-                from et_tools.vm_ops import print_operators
-
-                print_operators(args)
-            case "build":
-                from et_tools.vm_build import build_runtime
-
-                build_runtime(args)
-            case "bundle":
-                from et_tools.vm_bundle import bundle_file
-
-                bundle_file(args)
-            case "verify":
-                from et_tools.vm_verify import verify_file
-
-                return verify_file(args)
-            case "compare":
-                from et_tools.failures import report_failures
-                from et_tools.vm_compare import compare_files
-
-                code = ExitCode.OK
-                with report_failures("et-vm", args.file) as outcome:
-                    code = compare_files(args)
-                return outcome.exit_code or code
-            case "report":
-                from et_tools.vm_report import needs_compiler, report_files
-
-                if needs_compiler(args):
-                    from et_tools.failures import report_failures
-
-                    with report_failures("et-vm", args.files[0]) as outcome:
-                        report_files(args)
-                    return outcome.exit_code
-                report_files(args)
-            case "diff":
-                from et_tools.vm_diff import diff_files
-
-                return diff_files(args)
-            case _:
-                from et_tools.vm_validate import validate_file
-
-                return validate_file(args)
+        code: int = ExitCode.OK
+        with report_failures("et-vm", verb.subject(args)) as outcome:
+            code = verb.run(args)
+        return outcome.exit_code or code
     except ExecutorchError as error:
         print_traceback(error)
-        bad = BadFile(args.ops[0] if args.verb == "build" else args.file, error)
+        bad = blamed(error, args, verb.subject(args))
     except BadFile as error:
         print_traceback(error)
-        bad = error
-    else:
-        return ExitCode.OK
+        bad = blamed(error.error, args, error.file)
     print_message("et-vm", describe(bad.error, bad.file))
     return exit_code_of_error(bad.error)
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from et_schema.whole_numbers import shortened, whole_number
 from et_tools.exit_codes import UsageError
 from et_tools.level_runs import method_names, method_signature
 from et_tools.vm_inputs import method_inputs, method_name
@@ -63,6 +64,7 @@ def given_inputs(
         name = method_name(_Methods(module), None)
         return {name: _generated(module, name, [text])}
     kind, _, seed = text.partition(":")
-    if kind != "random" or (seed and not seed.isdecimal()):
-        raise UsageError(f"{option}={text}: expected inputs, random[:SEED], x.npy or x.npz")
-    return random_inputs(module, int(seed or 0))
+    number = whole_number(seed or "0")
+    if kind != "random" or number is None:
+        raise UsageError(f"{option}={shortened(text)}: expected inputs, random[:SEED], x.npy or x.npz")
+    return random_inputs(module, number)

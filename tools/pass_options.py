@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+
+from et_schema.whole_numbers import shortened, whole_number
 
 __all__ = ["add_pass_options"]
 
 
-def add_pass_options(parser: argparse.ArgumentParser, *, verify_each: bool) -> None:
-    """Add the options that print and verify the module between passes, stop after one, and limit rewrites."""
-    add = parser.add_argument
+def _limit(text: str) -> int:
+    number = -1 if text == "-1" else whole_number(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of rewrites, or -1")
+    return number
+
+
+def add_pass_options(add: Callable[..., object], *, verify_each: bool) -> None:
+    """Add the options that print and verify the module between passes, stop after one, and limit rewrites. `add` is
+    the `add_argument` of a parser, or of a group of its options.
+    """
     for when in ("before", "after"):
         add(
             f"--print-ir-{when}",
@@ -41,7 +52,7 @@ def add_pass_options(parser: argparse.ArgumentParser, *, verify_each: bool) -> N
     )
     add(
         "--rewrite-limit",
-        type=int,
+        type=_limit,
         metavar="N",
         help="apply the first N rewrites only, and print the last: bisection finds the one that breaks a program "
         "(-1: all); et-compile counts the passes that -O0 does not have",

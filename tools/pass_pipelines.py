@@ -21,6 +21,7 @@ from et_ir.driver.pipelines import named_pipeline, named_pipelines
 from et_ir.pass_options import pass_options
 from et_ir.targets.lookup import DEFAULT, find_target
 from et_schema.diagnostics import did_you_mean
+from et_schema.whole_numbers import shortened, whole_number
 from et_tools.exit_codes import UsageError
 
 __all__ = ["IrPrinter", "find_pass", "parse_passes", "pass_help", "passes_until"]
@@ -45,6 +46,8 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
         if "Unknown token" in told:
             told += '\n  fix: quote values other than names and numbers: a{target="stock-1.5"}'
         raise UsageError(told) from None
+    except ValueError:  # what Python raises for an integer of thousands of digits
+        raise UsageError(f"{shortened(text)}: an option has a number with too many digits") from None
     passes: list[ModulePass] = []
     for spec in specs:
         if spec.name in named_pipelines():
@@ -131,18 +134,18 @@ def _unanchored(text: str) -> str:
 def passes_until(passes: Sequence[ModulePass], wanted: str) -> int:
     """The number of passes up to the one of `--stop-after NAME[,N]`, the Nth of that name. Raises `UsageError`."""
     name, _, number = wanted.partition(",")
-    if number and not (number.isdecimal() and int(number)):
-        raise UsageError(f"--stop-after {wanted}: expected NAME or NAME,N, where N counts from 1")
+    times = whole_number(number) if number else 1
+    if not times:
+        raise UsageError(f"--stop-after {shortened(wanted)}: expected NAME or NAME,N, where N counts from 1")
     found = [index for index, one in enumerate(passes, 1) if one.name == name]
-    if len(found) < int(number or 1):
+    if len(found) < times:
         names = list(dict.fromkeys(one.name for one in passes))
         near = get_close_matches(name, names, n=1)
         hint = f", did you mean {near[0]}?" if near else f"; it has {', '.join(names) or 'no passes'}"
-        times = f" {number} times" if found else ""
         raise UsageError(
-            f"--stop-after {wanted}: the pipeline does not have '{name}'{times}{'' if times else hint}"
+            f"--stop-after {wanted}: the pipeline does not have '{name}'{f' {times} times' if found else hint}"
         )
-    return found[int(number or 1) - 1]
+    return found[times - 1]
 
 
 class IrPrinter(Observer):

@@ -15,7 +15,7 @@ __all__ = ["describe", "exit_code_of_error"]
 def describe(error: ExecutorchError, file: str) -> str:
     """The message of an error, with the source lines that a trap comes from when the file has them."""
     lines = (frame.context.strip() for frame in error.diagnostic.place.frames)
-    return "\n    ".join([f"{file}: {error}", *filter(None, lines)])
+    return "\n    ".join([f"{file or repr(file)}: {error}", *filter(None, lines)])
 
 
 def exit_code_of_error(error: ExecutorchError) -> ExitCode:

@@ -25,6 +25,14 @@ class BadFile(Exception):
         self.error = error
 
 
+def blamed(error: ExecutorchError, args: argparse.Namespace, file: str) -> BadFile:
+    """An error with the file that it is about: the one that it says, if the command line has it, else `file`."""
+    given = [one for value in vars(args).values() for one in (value if isinstance(value, list) else [value])]
+    if error.where is not None and error.where in given:
+        file, error.where = error.where, None
+    return BadFile(file, error)
+
+
 def open_programs(files: Sequence[str]) -> list[Program]:
     """Load and verify several files. Raises BadFile, or UsageError when two are standard input."""
     if files.count("-") > 1:

@@ -62,7 +62,9 @@ def _runner(args: argparse.Namespace) -> TextLLMRunner:
 
     tokenizer = args.tokenizer
     if tokenizer is None:
-        beside = Path(args.file).with_suffix(".tokenizer")
+        beside = Path(args.file).with_suffix(".tokenizer") if args.file else None
+        if beside is None:
+            raise UsageError("no file: its name is empty")
         if not beside.is_dir():
             raise UsageError(f"no tokenizer: give --tokenizer FOLDER (there is no {beside})")
         tokenizer = str(beside)

@@ -5,22 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from et_tools.arguments import CommandParser, positive_number
+from et_schema.whole_numbers import shortened
+from et_tools.arguments import CommandParser, natural_number, positive_number
 
 __all__ = ["add_generation_options"]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number")
-    return int(text)
 
 
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number") from None
 
 
 def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> None:
@@ -39,31 +34,31 @@ def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> N
         metavar="FILE",
         help="an image, inserted at the image token in the prompt, or before the prompt if there is none; repeatable",
     )
-    add("--chat", action="store_true", help="hold a conversation, by the chat template of the tokenizer")
+    add("--chat", action="store_true", help="hold a conversation, formatted by the tokenizer's chat template")
     add("--max-new-tokens", type=positive_number, metavar="N", help="default: as many as the context holds")
     add(
         "--temperature",
         type=_number,
         default=0.0,
         metavar="T",
-        help="0: the likeliest token (default); more: more random",
+        help="sampling temperature; 0 (default) is greedy decoding",
     )
     add(
         "--top-p",
         type=_number,
         default=1.0,
         metavar="P",
-        help="choose from the likeliest tokens that together have this probability",
+        help="sample from the smallest set of most likely tokens whose probabilities add up to P",
     )
-    add("--top-k", type=_count, default=0, metavar="K", help="choose from the K likeliest tokens")
-    add("--seed", type=_count, metavar="N", help="repeatable choices")
-    add("--regex", metavar="EXPRESSION", help="generate text that matches it")
-    add("--json-schema", metavar="FILE", help="generate JSON that matches a schema")
-    add("--draft", metavar="FILE", help="a smaller model that proposes tokens")
-    add("--session", metavar="FILE", help="go on from a saved session")
+    add("--top-k", type=natural_number, default=0, metavar="K", help="sample from the K most likely tokens")
+    add("--seed", type=natural_number, metavar="N", help="seed of the sampling, for reproducible text")
+    add("--regex", metavar="EXPRESSION", help="generate text that matches this regular expression")
+    add("--json-schema", metavar="FILE", help="generate JSON that matches this schema")
+    add("--draft", metavar="FILE", help="smaller model that proposes tokens (speculative decoding)")
+    add("--session", metavar="FILE", help="continue a saved session")
     add("--save-session", metavar="FILE", help="save the session at the end (.safetensors)")
-    add("--echo", action="store_true", help="print the prompt, too")
+    add("--echo", action="store_true", help="also print the prompt")
     add("--data", metavar="FILE", help="data file (.ptd) with external tensors")
     add("--kernels", choices=libraries, default="portable", help="default: portable")
-    add("--json", action="store_true", help="print text and numbers as JSON")
-    add("-q", "--quiet", action="store_true", help="do not print numbers")
+    add("--json", action="store_true", help="print the text and statistics as JSON")
+    add("-q", "--quiet", action="store_true", help="do not print statistics")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from et_schema.diagnostics import did_you_mean
+from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened, whole_number
 from et_tools.exit_codes import UsageError
 from et_tools.vm_files import count
 
@@ -104,8 +105,8 @@ def method_inputs(meta: MethodSignature, sources: list[str]) -> list[Input]:
 def _generator(source: str) -> bool:
     kind, _, seed = source.partition(":")
     if kind == "random":
-        if seed and not seed.isdecimal():
-            raise UsageError(f"the seed in {source!r} is not a number")
+        if whole_number(seed or "0") is None:
+            raise UsageError(f"the seed in {shortened(source)!r} is not a number up to {MAX_WHOLE_NUMBER}")
         return True
     return source == "ones"
 

@@ -57,14 +57,7 @@ def report_files(args: argparse.Namespace) -> None:
     if args.compile and not any(map(_is_source, args.files)):
         raise UsageError("--compile applies to files that are compiled, such as file.py:factory")
     with TemporaryDirectory() as folder:
-        try:
-            facts = report_facts([_subject(args, at, Path(folder)) for at in range(len(args.files))])
-        except ExecutorchError as error:
-            if error.where not in [file for option in OPTIONS for file in getattr(args, option)]:
-                raise BadFile(args.files[0], error) from error
-            # The message begins with the file.
-            file, error.where = error.where, None
-            raise BadFile(file, error) from error
+        facts = report_facts([_subject(args, at, Path(folder)) for at in range(len(args.files))])
     formats = {"html": page, "json": _json, "dot": dot, "model-explorer": model_explorer}
     write_file(args.output, formats[args.format](facts))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from et_schema.diagnostics import did_you_mean
+from et_schema.whole_numbers import shortened, whole_number
 
 __all__ = ["check_options", "number_option", "operators", "operators_option"]
 
@@ -20,9 +21,10 @@ def check_options(options: Mapping[str, str], known: Collection[str]) -> None:
 def number_option(options: Mapping[str, str], key: str, default: int) -> int:
     """An option that is a number. Raises `ValueError`."""
     given = options.get(key, str(default))
-    if not given.isdecimal():
-        raise ValueError(f"{key}={given}: expected a number of ops")
-    return int(given)
+    number = whole_number(given)
+    if number is None:
+        raise ValueError(f"{key}={shortened(given)}: expected a number of ops")
+    return number
 
 
 def operators_option(options: Mapping[str, str], key: str) -> list[str]:

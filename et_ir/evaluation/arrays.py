@@ -79,7 +79,7 @@ def bytes_of(array: Array, type: TensorType[Attribute]) -> memoryview:
     Raises `ValueError` if the array is not of the type's shape and element type.
     """
     if array.shape != type.get_shape() or array.dtype != numpy_dtype(type.element_type):
-        raise ValueError(f"an array of shape {array.shape} and dtype {array.dtype} is no {type}")
+        raise ValueError(f"an array of shape {array.shape} and dtype {array.dtype} does not fit {type}")
     stored = _packed(array.transpose(dim_order_of(type)))
     return stored.reshape(-1).view(np.uint8).data
 

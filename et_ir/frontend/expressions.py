@@ -64,7 +64,7 @@ def _converted(expression: Any) -> Expression:
         return Expression.of(int(expression))
     function = _FUNCTIONS.get(type(expression).__name__)
     if function is None:
-        raise Undecided(f"{expression} is no expression of sizes")
+        raise Undecided(f"{expression} is not an expression of sizes")
     return function(*map(_converted, expression.args))
 
 

@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from et_schema.whole_numbers import shortened
+
 __all__ = ["Bank", "BankError", "parse_banks", "parse_size"]
 
 UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -50,7 +52,7 @@ def parse_banks(text: str) -> tuple[Bank, ...]:
             options[key] = value
         number = options.get("id", "")
         if not re.fullmatch(r"[0-9]{1,4}", number) or int(number) < 1:
-            raise BankError(f"{name}: id={number} is not a memory id: expected 1 or more")
+            raise BankError(f"{name}: id={shortened(number)} is not a memory id: expected 1 to 9999")
         size = options.get("size")
         banks.append(
             Bank(
@@ -76,7 +78,7 @@ def parse_size(text: str) -> int:
     """Bytes, as in `4096`, `256K` or `1M`. Raises `BankError`."""
     match = re.fullmatch(r"([0-9]{1,19})([KMG]?)(i?B)?", text)
     if match is None or int(match[1]) * UNITS[match[2]] >= 1 << 63:
-        raise BankError(f"{text!r} is not a size such as 4096, 256K or 1M")
+        raise BankError(f"{shortened(text)!r} is not a size such as 4096, 256K or 1M")
     return int(match[1]) * UNITS[match[2]]
 
 

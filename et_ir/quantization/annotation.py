@@ -152,7 +152,7 @@ def _weighted(node: Node, config: QuantizationConfig, *, axis: int = 0) -> list[
     if not _is_float(x):
         return "the input is not f32"
     if not isinstance(weight, Node) or not isinstance(x, Node):
-        return "the weight is no tensor"
+        return "the weight is not a tensor"
     config = config.with_channels_in(axis)
     inputs: dict[Node, QuantizationSpecBase | None] = {x: config.input_activation, weight: config.weight}
     if others and isinstance(others[0], Node):

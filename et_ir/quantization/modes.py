@@ -25,6 +25,7 @@ from et_ir.quantization.config import get_symmetric_quantization_config
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
 from et_ir.quantization.rounding import compensate, search_scales
+from et_schema.whole_numbers import shortened, whole_number
 
 __all__ = ["MODES", "QuantizationError", "QuantizationMode", "QuantizedModule", "quantize"]
 
@@ -65,7 +66,7 @@ class QuantizationMode:
         name, _, options = text.partition(":")
         if name not in MODES:
             raise QuantizationError(
-                f"'{name}' is no mode of quantization: expected one of {', '.join(MODES)}"
+                f"'{name}' is not a quantization mode: expected one of {', '.join(MODES)}"
             )
         mode = QuantizationMode(name)
         known = _OPTIONS.get(name, {})
@@ -77,9 +78,12 @@ class QuantizationMode:
             values = known[key]
             if values and value not in values:
                 raise QuantizationError(f"{key}={value}: expected {' or '.join(values)} bits")
-            if not values and (not value.isdecimal() or int(value) < 2):
-                raise QuantizationError(f"{key}={value}: expected a number of elements, at least 2")
-            mode = replace(mode, **{key: int(value)})
+            number = whole_number(value)
+            if number is None or (not values and number < 2):
+                raise QuantizationError(
+                    f"{key}={shortened(value)}: expected a number of elements, at least 2"
+                )
+            mode = replace(mode, **{key: number})
         return mode
 
     @property

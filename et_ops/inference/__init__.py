@@ -21,7 +21,7 @@ WITHOUT_RULE: Final = {
         _nested_view_from_jagged_copy _sparse_broadcast_to_copy _values_copy ccol_indices_copy col_indices_copy
         crow_indices_copy indices_copy row_indices_copy values_copy
     """,
-    "its result is uint64, which is no element type": "hash_tensor",
+    "its result is uint64, which is not an element type": "hash_tensor",
     "one result is a buffer as large as the longest target, and no runtime has a kernel": "_ctc_loss _ctc_loss.Tensor",
 }
 """Operators of Core ATen and the edge dialect without a rule, by the reason. Nothing checks ops of them."""

@@ -39,13 +39,7 @@ class OpenvinoBackend(Backend):
         """Raises ExecutorchError: NotSupported where machine code is not allowed, NotFound without the package,
         DelegateInvalidCompatibility for a blob or a device that OpenVINO does not take.
         """
-        if not context.native.allowed:
-            raise ExecutorchError(
-                Error.NotSupported,
-                "the file holds a model for OpenVINO, which runs outside of et-vm's checks",
-                where=context.method_name,
-                hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
-            )
+        context.require_native("a model for OpenVINO, which runs outside et-vm's checks")
         openvino = _openvino(context.method_name)
         settings = {spec.key: bytes(spec.value).decode(errors="replace") for spec in compile_specs}
         device = settings.get("device", "CPU")

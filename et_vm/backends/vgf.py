@@ -62,13 +62,7 @@ class VgfRuntime(Backend):
         """
         del compile_specs
         file = read_vgf(processed)
-        if not context.native.allowed:
-            raise ExecutorchError(
-                Error.NotSupported,
-                "the file holds graphs that a Vulkan driver compiles and runs outside et-vm's checks",
-                where=context.method_name,
-                hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
-            )
+        context.require_native("graphs that a Vulkan driver compiles and runs outside et-vm's checks")
         if find_spec("scenario_runner") is None:
             raise ExecutorchError(
                 Error.NotFound,

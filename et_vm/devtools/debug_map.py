@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import InvalidFile, access_failed
 
 __all__ = ["Place", "places_of_method", "read_debug_map", "rows_of_method"]
 
@@ -25,7 +25,7 @@ def read_debug_map(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any
     try:
         found: Any = json.loads(Path(path).read_text("utf-8"))
     except OSError as error:
-        raise ExecutorchError(Error.AccessFailed, f"{where}: {error.strerror}", where=where) from error
+        raise access_failed(path, error) from error
     except ValueError as error:
         raise InvalidFile(f"not a debug map: {error}", where=where, hint=HINT) from error
     except RecursionError as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import Error, ExecutorchError, InvalidFile, access_failed
 from et_schema.etdump import DebugEvent, ProfileEvent, RunData, Value, ValueType, read_etdump
 from et_schema.etdump import Tensor as TensorEntry
 from et_schema.etrecord import EXPORTED, ETRecord, RecordedProgram, read_etrecord
@@ -394,5 +394,4 @@ def _read(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExecutorchError(Error.AccessFailed, f"cannot read {os.fspath(path)}: {reason}") from error
+        raise access_failed(path, error) from error

@@ -227,7 +227,7 @@ def _function(target: str) -> Callable[..., Any]:
     if found is None:
         raise ExecutorchError(
             Error.NotSupported,
-            f"the reference graph calls {target}, which is no operator that torch has",
+            f"the reference graph calls {target}, which is not an operator that torch has",
             hint="import the package that registers it",
         )
     return cast("Callable[..., Any]", found)

@@ -330,7 +330,7 @@ def _run_copy_index(registers: Registers, to: int, source: int, index: int) -> N
     ):
         raise ExecutorchError(
             Error.InvalidArgument,
-            f"{item!r} is no item of {target!r}",
+            f"{item!r} is not an item of {target!r}",
         )
     if at < 0:
         raise ExecutorchError(Error.InvalidArgument, f"index {at} is negative")

@@ -79,7 +79,7 @@ class _Schemas:
             case "object":
                 return self._object(schema, where, within)
             case _:
-                raise InputError(f"JSON schema: {kind!r} is no type", where=where)
+                raise InputError(f"JSON schema: {kind!r} is not a type", where=where)
 
     def _referred(self, reference: str, where: str, within: tuple[str, ...]) -> str:
         if reference in within:
@@ -161,7 +161,7 @@ def _limits(schema: Mapping[str, Any], kind: str, where: str) -> tuple[int, int 
         or least < 0
         or not (most is None or (isinstance(most, int) and most >= least))
     ):
-        raise InputError(f"JSON schema: min{kind} and max{kind} are no numbers in order", where=where)
+        raise InputError(f"JSON schema: min{kind} and max{kind} are not numbers in order", where=where)
     return least, most
 
 

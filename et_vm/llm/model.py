@@ -132,7 +132,7 @@ class LanguageModel:
         grid: Any = self._constant("get_image_grid", [1, tokens])
         sides = cast("list[Any]", grid) if isinstance(grid, list) else []
         if len(sides) != 2 or not all(type(one) is int and one > 0 for one in sides) or prod(sides) != tokens:
-            raise self._refusal(f"{grid} are no rows and columns of the {tokens} embeddings of an image")
+            raise self._refusal(f"{grid} are not rows and columns of the {tokens} embeddings of an image")
         block = bool(self._constant("get_is_prompt_block", False)) if self.block_step is not None else None
         height, width = pixels.sizes()[2:]
         return Images(height, width, tokens, int(token), (sides[0], sides[1]), block)

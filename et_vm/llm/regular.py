@@ -191,7 +191,7 @@ class _Parser:
         inner = self._text[self._at + 1 : close] if close > 0 else ""
         low, comma, high = inner.partition(",")
         if not low.isdecimal() or not (high.isdecimal() or high == ""):
-            raise self._wrong("'{' is no number of repetitions; write '\\{' for the character")
+            raise self._wrong("'{' does not begin a number of repetitions; write '\\{' for the character")
         self._at = close + 1
         least = int(low)
         most = (int(high) if high else None) if comma else least

@@ -6,7 +6,7 @@ import mmap
 import os
 from abc import ABC, abstractmethod
 
-from et_schema.errors import Error, ExecutorchError
+from et_schema.errors import Error, ExecutorchError, access_failed
 
 
 class DataLoader(ABC):
@@ -63,7 +63,7 @@ class FileDataLoader(BytesDataLoader):
             with open(path, "rb") as file:
                 data = file.read()
         except OSError as error:
-            raise _access_failed(path, error) from error
+            raise access_failed(path, error) from error
         super().__init__(data, os.fspath(path))
 
 
@@ -80,10 +80,5 @@ class MmapDataLoader(BytesDataLoader):
                 empty = os.fstat(file.fileno()).st_size == 0
                 data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:
-            raise _access_failed(path, error) from error
+            raise access_failed(path, error) from error
         super().__init__(memoryview(data), os.fspath(path))
-
-
-def _access_failed(path: str | os.PathLike[str], error: Exception) -> ExecutorchError:
-    reason = error.strerror if isinstance(error, OSError) else str(error)
-    return ExecutorchError(Error.AccessFailed, f"cannot read the file: {reason}", where=os.fspath(path))

@@ -38,7 +38,10 @@ def compiler_of(target: str, given: str | None) -> list[str] | None:
     that of `ziglang`; None where there is none. Raises ExecutorchError(NotFound) for a command that is not there.
     """
     if given is not None:
-        command = shlex.split(given)
+        try:
+            command = shlex.split(given)
+        except ValueError:  # a quotation without an end
+            command = []
         if not command or shutil.which(command[0]) is None:
             raise ExecutorchError(
                 Error.NotFound, f"compiler not found: {given!r}", hint="--cc takes a command with its options"

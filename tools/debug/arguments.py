@@ -6,6 +6,7 @@ import ast
 import re
 from typing import Any, NamedTuple
 
+from et_schema.whole_numbers import shortened, whole_number
 from et_vm.devtools.debugger import AtInstruction, AtLine, AtOperator, Breakpoint, InModule, NonFinite
 
 __all__ = ["CommandError", "Selection", "breakpoint_of", "literal_of", "number_of", "selection_of"]
@@ -34,7 +35,7 @@ def selection_of(text: str) -> Selection:
     if match is None:
         raise CommandError(f"expected a register such as %12 or %12[0, 2:4], got {text.strip()!r}")
     register, index = match.groups()
-    return Selection(int(register), ... if index is None else _index_of(index))
+    return Selection(number_of(register, "a register"), ... if index is None else _index_of(index))
 
 
 def _index_of(text: str) -> Any:
@@ -48,9 +49,14 @@ def _index_of(text: str) -> Any:
             raise CommandError(f"expected an index such as 0, 2:4 or ..., got {part.strip()!r}")
         else:
             start, colon, stop, step = match.groups()
-            numbers = [None if number is None else int(number) for number in (start, stop, step)]
+            numbers = [None if number is None else _signed(number) for number in (start, stop, step)]
             items.append(slice(*numbers) if colon else numbers[0])
     return tuple(items)
+
+
+def _signed(text: str) -> int:
+    number = number_of(text.removeprefix("-"), "a place")
+    return -number if text.startswith("-") else number
 
 
 def number_of(text: str, what: str, default: int | None = None) -> int:
@@ -58,9 +64,10 @@ def number_of(text: str, what: str, default: int | None = None) -> int:
     text = text.strip().replace(",", "")
     if not text and default is not None:
         return default
-    if not text.isdecimal():
-        raise CommandError(f"expected {what}, got {text!r}" if text else f"expected {what}")
-    return int(text)
+    number = whole_number(text)
+    if number is None:
+        raise CommandError(f"expected {what}, got {shortened(text)!r}" if text else f"expected {what}")
+    return number
 
 
 def literal_of(text: str) -> Any:
@@ -93,13 +100,13 @@ def breakpoint_of(text: str) -> Breakpoint:
     if text in ("nan", "inf"):
         return NonFinite(infinities=text == "inf")
     if text.isdecimal():
-        return AtInstruction(int(text))
+        return AtInstruction(number_of(text, "an instruction"))
     kind, _, rest = text.partition(" ")
     if kind == "module" and rest.strip():
         return InModule(rest.strip())
     line = _LINE.match(text)
     if line is not None and "::" not in text:
-        return AtLine(line[1], int(line[2]))
+        return AtLine(line[1], number_of(line[2], "a line"))
     if "::" in text or re.fullmatch(r"[\w*?\[\]!.:-]+", text):
         return AtOperator(text)
     raise CommandError("expected an instruction, an operator, FILE:LINE, module PATH, nan or inf")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import InvalidFile, access_failed
 
 __all__ = ["profile_facts", "read_json"]
 
@@ -19,9 +19,11 @@ def read_json(file: str, what: str) -> Any:
     try:
         return json.loads(Path(file).read_text("utf-8"))
     except OSError as error:
-        raise ExecutorchError(Error.AccessFailed, f"{file}: {error.strerror}", where=file) from error
-    except (ValueError, RecursionError) as error:
+        raise access_failed(file, error) from error
+    except ValueError as error:
         raise InvalidFile(f"no {what}: {error}", where=file) from error
+    except RecursionError as error:
+        raise InvalidFile(f"no {what}: it is nested too deeply", where=file) from error
 
 
 def profile_facts(profile: Any, file: str, program: Mapping[str, Any]) -> dict[str, Any]:

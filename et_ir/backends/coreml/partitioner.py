@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from et_ir.backends.coreml.backend import PRECISION_SPEC, CoreMLBackend
 from et_ir.backends.coreml.support import CoremlSupport
 from et_ir.delegation.backends_by_name import Backend
-from et_ir.delegation.capability import CapabilityPartitioner
-from et_ir.delegation.options import check_options, number_option, operators, operators_option
-from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.operator_partitioner import RESTRICTIONS, OperatorPartitioner, restrictions
+from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
-from et_ir.delegation.support import ChosenByUser, OperatorSupport
-
-if TYPE_CHECKING:
-    from torch._ops import OpOverload
+from et_ir.delegation.support import OperatorSupport
 
 __all__ = ["BACKEND", "KEPT", "CoreMLPartitioner"]
 
@@ -37,8 +32,10 @@ _PRECISIONS: Final = {"f32": "float32", "f16": "float16"}
 _UNITS: Final = ("all", "cpu_only", "cpu_and_gpu", "cpu_and_ne")
 
 
-class CoreMLPartitioner(CapabilityPartitioner):
+class CoreMLPartitioner(OperatorPartitioner):
     """Takes all ops that ML programs can compute; restricted to the operators in `only`, except those in `without`."""
+
+    kept_operators = KEPT
 
     def __init__(
         self,
@@ -65,29 +62,22 @@ class CoreMLPartitioner(CapabilityPartitioner):
                     CompileSpec("compute_units", units.encode()),
                     CompileSpec(PRECISION_SPEC, _PRECISIONS[precision].encode()),
                 ),
-            )
+            ),
+            only=only,
+            without=without,
+            min_ops=min_ops,
         )
-        self.min_ops = min_ops
-        self._only = operators(only)
-        self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return ChosenByUser(CoremlSupport(method), self._only, self._without)
-
-    def ops_to_not_decompose(
-        self,
-    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], None
+        return self.chosen(CoremlSupport(method))
 
 
 def _partitioner(options: Mapping[str, str]) -> CoreMLPartitioner:
-    check_options(options, ("precision", "units", "only", "without", "min"))
+    check_options(options, ("precision", "units", *RESTRICTIONS))
     return CoreMLPartitioner(
         precision=options.get("precision", "f32"),
         units=options.get("units", "all"),
-        only=operators_option(options, "only"),
-        without=operators_option(options, "without"),
-        min_ops=number_option(options, "min", 1),
+        **restrictions(options),
     )
 
 

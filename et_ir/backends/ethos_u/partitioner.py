@@ -14,7 +14,8 @@ from et_ir.backends.ethos_u.vela import require_vela
 from et_ir.backends.tosa.partitioner import TosaCompileSpec, TOSAPartitioner
 from et_ir.backends.tosa.support import TosaSupport
 from et_ir.delegation.backends_by_name import Backend
-from et_ir.delegation.options import check_options, number_option, operators_option
+from et_ir.delegation.operator_partitioner import RESTRICTIONS, restrictions
+from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import DelegationSpec
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.tosa import TosaOp
@@ -67,9 +68,7 @@ class EthosUPartitioner(TOSAPartitioner):
 
 
 def _partitioner(options: Mapping[str, str]) -> EthosUPartitioner:
-    check_options(
-        options, ("target", "system-config", "memory-mode", "config", "flags", "only", "without", "min")
-    )
+    check_options(options, ("target", "system-config", "memory-mode", "config", "flags", *RESTRICTIONS))
     require_vela()
     if "target" not in options:
         raise ValueError("a target is required, as in ethos-u:target=ethos-u85-256")
@@ -82,9 +81,7 @@ def _partitioner(options: Mapping[str, str]) -> EthosUPartitioner:
     )
     return EthosUPartitioner(
         spec,
-        only=operators_option(options, "only"),
-        without=operators_option(options, "without"),
-        min_ops=number_option(options, "min", 1),
+        **restrictions(options),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
@@ -29,24 +29,22 @@ from et_ir.codegen.sizes import (
 )
 from et_ir.codegen.support import KEPT, KernelSupport, is_kept
 from et_ir.delegation.backends_by_name import Backend
-from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.dependences import is_copied
-from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.operator_partitioner import RESTRICTIONS, OperatorPartitioner, restrictions
+from et_ir.delegation.options import check_options
 from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
-
-if TYPE_CHECKING:
-    from torch._ops import OpOverload
+from et_schema.whole_numbers import shortened, whole_number
 
 __all__ = ["BACKEND", "NativePartitioner"]
 
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
-class NativePartitioner(CapabilityPartitioner):
+class NativePartitioner(OperatorPartitioner):
     """Takes what the native backend has rules for.
 
     `instruction_sets` are levels of architectures that code is made for: `x86-64-v4`, `x86-64-v3`, `aarch64`. With
@@ -61,6 +59,9 @@ class NativePartitioner(CapabilityPartitioner):
     Raises ValueError for other names and `tune` beside `algorithm`, ModuleNotFoundError where LLVM (llvmlite) is not
     installed.
     """
+
+    takes_numbers = True
+    kept_operators = KEPT
 
     def __init__(
         self,
@@ -98,23 +99,23 @@ class NativePartitioner(CapabilityPartitioner):
             specs.append(CompileSpec(TUNE_SPEC, b"1"))
         if values:
             specs.append(CompileSpec(VALUES_SPEC, b"1"))
-        super().__init__(DelegationSpec(NativeBackend.backend_id, tuple(specs)))
-        self.min_ops = min_ops
-        self._only, self._without = operators(only), operators(without)
-
-    takes_numbers = True
+        super().__init__(
+            DelegationSpec(NativeBackend.backend_id, tuple(specs)),
+            only=only,
+            without=without,
+            min_ops=min_ops,
+        )
 
     def support(self, method: FuncOp) -> KernelSupport:
-        return KernelSupport(method, self._only, self._without)
+        return KernelSupport(method, self.only, self.without)
 
-    def ops_to_not_decompose(
-        self,
-    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], is_kept
+    def keep_filter(self) -> KeepFilter | None:
+        return is_kept
+
+    def only_moves(self, op: Operation) -> bool:
+        return isinstance(op, SchemaOp) and is_view(op)
 
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
-        if all(isinstance(op, SchemaOp) and is_view(op) for op in ops):
-            return Diagnostic("the partition computes nothing", "it only moves elements")
         return super().refuse_partition(ops) or _untold(ops)
 
 
@@ -132,7 +133,7 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
             inputs.setdefault(value)
     for value in inputs:
         if not is_tensor(value.type) and value.type != i64:
-            return Diagnostic("takes a number that is no integer", str(value.type))
+            return Diagnostic("takes a number that is not an integer", str(value.type))
     known = Known(list(inputs))
     for op in ops:
         for operand in op.operands:
@@ -155,13 +156,11 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
     for key in ("fallback", "tune", "values"):
         if options.get(key, "0") not in ("0", "1"):
             raise ValueError(f"{key}={options[key]}: expected 0 or 1")
-    known = ("for", "only", "without", "min", "algorithm", "fallback", "bands", "tune", "values")
+    known = ("for", *RESTRICTIONS, "algorithm", "fallback", "bands", "tune", "values")
     check_options(options, known)
     return NativePartitioner(
         instruction_sets=tuple(filter(None, options["for"].split("+"))) if "for" in options else DEFAULT_SETS,
-        only=operators_option(options, "only"),
-        without=operators_option(options, "without"),
-        min_ops=number_option(options, "min", 1),
+        **restrictions(options),
         algorithm=options.get("algorithm"),
         fallback=options.get("fallback") == "1",
         bands=_bands_option(options),
@@ -172,9 +171,12 @@ def _partitioner(options: Mapping[str, str]) -> NativePartitioner:
 
 def _bands_option(options: Mapping[str, str]) -> int | None:
     given = options.get("bands", str(CACHE))
-    if given != "off" and not given.isdecimal():
-        raise ValueError(f"bands={given}: expected a number of bytes, or off")
-    return None if given == "off" else int(given)
+    if given == "off":
+        return None
+    number = whole_number(given)
+    if number is None:
+        raise ValueError(f"bands={shortened(given)}: expected a number of bytes, or off")
+    return number
 
 
 BACKEND: Final = Backend("native", NativeBackend, _partitioner)

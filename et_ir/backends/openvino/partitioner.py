@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
@@ -19,16 +19,12 @@ from et_ir.backends.openvino.blob import (
 from et_ir.backends.openvino.rules import RULES
 from et_ir.backends.operator_rules import RuleSupport
 from et_ir.delegation.backends_by_name import Backend
-from et_ir.delegation.capability import CapabilityPartitioner
-from et_ir.delegation.options import check_options, number_option, operators, operators_option
-from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.operator_partitioner import RESTRICTIONS, OperatorPartitioner, restrictions
+from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
-from et_ir.delegation.support import ChosenByUser, OperatorSupport
+from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema.tensors import tensor_type
-
-if TYPE_CHECKING:
-    from torch._ops import OpOverload
 
 __all__ = ["BACKEND", "KEPT", "OpenvinoPartitioner"]
 
@@ -69,8 +65,10 @@ class OpenvinoSupport(RuleSupport):
         return super().refusal(op)
 
 
-class OpenvinoPartitioner(CapabilityPartitioner):
+class OpenvinoPartitioner(OperatorPartitioner):
     """Takes all that OpenVINO has nodes for. With `only`, no other operators; without those of `without`."""
+
+    kept_operators = KEPT
 
     def __init__(
         self,
@@ -96,30 +94,23 @@ class OpenvinoPartitioner(CapabilityPartitioner):
                     CompileSpec(DEVICE_SPEC, device.encode()),
                     CompileSpec(PRECISION_SPEC, precision.encode()),
                 ),
-            )
+            ),
+            only=only,
+            without=without,
+            min_ops=min_ops,
         )
-        self.min_ops = min_ops
         self._device = device
-        self._only = operators(only)
-        self._without = operators(without)
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return ChosenByUser(OpenvinoSupport(method, self._device), self._only, self._without)
-
-    def ops_to_not_decompose(
-        self,
-    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], None
+        return self.chosen(OpenvinoSupport(method, self._device))
 
 
 def _partitioner(options: Mapping[str, str]) -> OpenvinoPartitioner:
-    check_options(options, ("device", "precision", "only", "without", "min"))
+    check_options(options, ("device", "precision", *RESTRICTIONS))
     return OpenvinoPartitioner(
         device=options.get("device", "CPU"),
         precision=options.get("precision", "f32"),
-        only=operators_option(options, "only"),
-        without=operators_option(options, "without"),
-        min_ops=number_option(options, "min", 1),
+        **restrictions(options),
     )
 
 

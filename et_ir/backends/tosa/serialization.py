@@ -78,7 +78,7 @@ def graph_of(module: ModuleOp, version: tuple[int, int] = (1, 0)) -> TosaGraph:
             inputs = [names[value] for value in op.inputs]
             block.operators.append(TosaOperator(op.op, op.table(), inputs, [declared(op.output)]))
         else:
-            raise ValueError(f"{op.name} is no op of the tosa dialect")
+            raise ValueError(f"{op.name} is not an op of the tosa dialect")
     major, minor = version
     return TosaGraph(Version(major, minor, 0, minor > 0), [TosaRegion(_MAIN, [block])])
 

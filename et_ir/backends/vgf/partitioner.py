@@ -11,7 +11,8 @@ from et_ir.backends.tosa.specification import TosaSpecification
 from et_ir.backends.vgf.backend import FLAGS_SPEC, VgfBackend
 from et_ir.backends.vgf.converter import require_converter
 from et_ir.delegation.backends_by_name import Backend
-from et_ir.delegation.options import check_options, number_option, operators_option
+from et_ir.delegation.operator_partitioner import RESTRICTIONS, restrictions
+from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 
 __all__ = ["BACKEND", "VgfCompileSpec", "VgfPartitioner"]
@@ -63,13 +64,11 @@ class VgfPartitioner(TOSAPartitioner):
 
 
 def _partitioner(options: Mapping[str, str]) -> VgfPartitioner:
-    check_options(options, ("spec", "flags", "only", "without", "min"))
+    check_options(options, ("spec", "flags", *RESTRICTIONS))
     require_converter()
     return VgfPartitioner(
         VgfCompileSpec(options.get("spec"), options.get("flags", "").split()),
-        only=operators_option(options, "only"),
-        without=operators_option(options, "without"),
-        min_ops=number_option(options, "min", 1),
+        **restrictions(options),
     )
 
 

@@ -94,7 +94,7 @@ class _Encoder:
                     function = self._function(op)
                     size = op.local_size.value.data
                 case _:
-                    raise ValueError(f"'{op.name}' is no part of a shader")
+                    raise ValueError(f"'{op.name}' is not a part of a shader")
         head: list[int] = []
         for one in capabilities:
             head += _words(Op.Capability, one)
@@ -145,7 +145,7 @@ class _Encoder:
             case _ if isinstance(type, AnyFloat):
                 words = [Op.TypeFloat, type.bitwidth]
             case _:
-                raise ValueError(f"{type} is no type of SPIR-V")
+                raise ValueError(f"{type} is not a type of SPIR-V")
         made = self._types[type] = self._fresh()
         self._globals += _words(words[0], made, *words[1:])
         if isinstance(type, RuntimeArrayType):
@@ -268,7 +268,7 @@ class _Encoder:
             case ReturnOp():
                 self._code += _words(Op.Return)
             case _:
-                raise ValueError(f"'{op.name}' is no instruction of a shader")
+                raise ValueError(f"'{op.name}' is not an instruction of a shader")
 
     def _result(self, op: Op, result: SSAValue, operands: Sequence[int]) -> int:
         type, made = self._type(result.type), self._id(result)

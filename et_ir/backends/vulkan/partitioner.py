@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -14,17 +14,14 @@ from et_ir.codegen.forms import is_view
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.codegen.support import KEPT, KernelSupport, is_kept
 from et_ir.delegation.backends_by_name import Backend
-from et_ir.delegation.capability import CapabilityPartitioner
-from et_ir.delegation.options import check_options, number_option, operators, operators_option
+from et_ir.delegation.operator_partitioner import RESTRICTIONS, OperatorPartitioner, restrictions
+from et_ir.delegation.options import check_options
 from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
-
-if TYPE_CHECKING:
-    from torch._ops import OpOverload
 
 __all__ = ["BACKEND", "VulkanPartitioner"]
 
@@ -60,8 +57,10 @@ def _has_tables_of_windows(op: SchemaOp) -> bool:
     return "adaptive" in name or name.endswith("_aa")
 
 
-class VulkanPartitioner(CapabilityPartitioner):
+class VulkanPartitioner(OperatorPartitioner):
     """Takes all ops that shaders can compute; restricted to the operators in `only`, except those in `without`."""
+
+    kept_operators = KEPT
 
     def __init__(
         self,
@@ -78,31 +77,25 @@ class VulkanPartitioner(CapabilityPartitioner):
         if storage not in _STORAGES:
             raise ValueError(f"unknown storage {storage!r}: expected f32 or f16")
         specs = () if storage == "f32" else (CompileSpec(STORAGE_SPEC, storage.encode()),)
-        super().__init__(DelegationSpec(SpirvBackend.backend_id, specs))
-        self.min_ops = min_ops
-        self._only, self._without = operators(only), operators(without)
+        super().__init__(
+            DelegationSpec(SpirvBackend.backend_id, specs), only=only, without=without, min_ops=min_ops
+        )
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return VulkanSupport(method, self._only, self._without)
+        return VulkanSupport(method, self.only, self.without)
 
-    def ops_to_not_decompose(
-        self,
-    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], is_kept
+    def keep_filter(self) -> KeepFilter | None:
+        return is_kept
 
-    def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
-        if all(isinstance(op, SchemaOp) and is_view(op) for op in ops):
-            return Diagnostic("the partition computes nothing", "it only moves elements")
-        return super().refuse_partition(ops)
+    def only_moves(self, op: Operation) -> bool:
+        return isinstance(op, SchemaOp) and is_view(op)
 
 
 def _partitioner(options: Mapping[str, str]) -> VulkanPartitioner:
-    check_options(options, ("storage", "only", "without", "min"))
+    check_options(options, ("storage", *RESTRICTIONS))
     return VulkanPartitioner(
         storage=options.get("storage", "f32"),
-        only=operators_option(options, "only"),
-        without=operators_option(options, "without"),
-        min_ops=number_option(options, "min", 1),
+        **restrictions(options),
     )
 
 

@@ -123,7 +123,7 @@ class XnnpackSupport(OperatorSupport):
         if len(shape) > MAX_RANK:
             return Diagnostic("rank", f"{len(shape)}, the limit is {MAX_RANK}")
         if not shape and not is_constant(value):
-            return Diagnostic("rank", "0, of a value that is no constant")
+            return Diagnostic("rank", "0, of a value that is not a constant")
         if 0 in shape:
             return Diagnostic("empty tensor", str(type))
         if not type.has_static_shape() and None in self._bounds.sizes(value):

@@ -388,7 +388,7 @@ class _Lowering:
         if not isinstance(column, StridedLoadOp):
             raise PassReport(
                 "vectors cannot be lowered",
-                [diagnose(op, "the column is no strided load", "make it of native.strided_load")],
+                [diagnose(op, "the column is not a strided load", "make it of native.strided_load")],
             )
         acc = iter(self._of(op.acc))
         parts: list[SSAValue] = []

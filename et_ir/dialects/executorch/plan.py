@@ -199,7 +199,7 @@ class PlanOp(IRDLOperation):
         properties = parser.parse_optional_dictionary_attr_dict() if has_options else {}
         for key in properties:
             if key not in _OPTIONS:
-                parser.raise_error(f"'{key}' is none of {', '.join(_OPTIONS)}", position, parser.pos)
+                parser.raise_error(f"'{key}' is not one of {', '.join(_OPTIONS)}", position, parser.pos)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region()
         return cls.create(

@@ -221,7 +221,7 @@ class ViewOp(IRDLOperation):
         source, result = tensor_type(self.source), tensor_type(self.result)
         counts = [prod(type.get_shape()) for type in (source, result) if type.has_static_shape()]
         if source.element_type != result.element_type or (len(counts) == 2 and counts[0] != counts[1]):
-            raise VerifyException(f"[view_c1] {source} is no {result}")
+            raise VerifyException(f"[view_c1] {source} cannot be viewed as {result}")
 
 
 @irdl_op_definition
@@ -312,7 +312,7 @@ class OuterProductOp(IRDLOperation):
         shapes = [vector_type(value).get_shape() for value in (self.lhs, self.rhs, self.acc, self.result)]
         if not shapes[2] == shapes[3] == (*shapes[0], *shapes[1]):
             raise VerifyException(
-                f"[outer_product_c1] {self.lhs.type} by {self.rhs.type} is no {self.acc.type}"
+                f"[outer_product_c1] {self.lhs.type} by {self.rhs.type} does not give {self.acc.type}"
             )
 
 
@@ -425,9 +425,9 @@ class CompareOp(IRDLOperation):
         type, result = vector_type(self.lhs), vector_type(self.result)
         known = PREDICATES if isinstance(type.element_type, AnyFloat) else INTEGER_PREDICATES
         if self.predicate.data not in known:
-            raise VerifyException(f"[compare_c1] '{self.predicate.data}' is none of {', '.join(known)}")
+            raise VerifyException(f"[compare_c1] '{self.predicate.data}' is not one of {', '.join(known)}")
         if self.rhs.type != type or result.element_type != i1 or result.get_shape() != type.get_shape():
-            raise VerifyException(f"[compare_c2] {type} compared with {self.rhs.type} is no {result}")
+            raise VerifyException(f"[compare_c2] {type} compared with {self.rhs.type} does not give {result}")
 
 
 @irdl_op_definition
@@ -568,7 +568,7 @@ class ConvertOp(IRDLOperation):
 
     def verify_(self) -> None:
         if self.kind.data not in CONVERSIONS:
-            raise VerifyException(f"[convert_c1] '{self.kind.data}' is none of {', '.join(CONVERSIONS)}")
+            raise VerifyException(f"[convert_c1] '{self.kind.data}' is not one of {', '.join(CONVERSIONS)}")
         if vector_type(self.source).get_shape() != vector_type(self.result).get_shape():
             raise VerifyException(f"[convert_c2] {self.source.type} is not converted to {self.result.type}")
 

@@ -203,7 +203,7 @@ def _range(element: str) -> tuple[int, int]:
     unsigned = element.startswith("ui")
     digits = element.removeprefix("ui" if unsigned else "i")
     if digits not in ("8", "16", "32") or element not in ELEMENT_TYPES:
-        raise VerifyException(f"[quantized_c1] {element} is no type of quantized numbers")
+        raise VerifyException(f"[quantized_c1] {element} is not a type of quantized numbers")
     bits = int(digits)
     return (0, (1 << bits) - 1) if unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 

@@ -251,7 +251,9 @@ def parse_op(cls: type[SchemaOp], parser: Parser) -> SchemaOp:
             arg = info.schema.by_name.get(name)
             if arg is None or arg.type.is_tensor or name in literals:
                 problem = (
-                    "is given twice" if name in literals else f"is no literal argument of {info.schema.text}"
+                    "is given twice"
+                    if name in literals
+                    else f"is not a literal argument of {info.schema.text}"
                 )
                 parser.raise_error(f"'{name}' {problem}", position, position + len(name))
             parser.parse_punctuation("=")

@@ -126,7 +126,7 @@ class ShaderOp(IRDLOperation):
         for one in self.capabilities:
             if one.data not in Capability.__members__:
                 raise VerifyException(
-                    f"[shader_c1] '{one.data}' is none of {', '.join(Capability.__members__)}"
+                    f"[shader_c1] '{one.data}' is not one of {', '.join(Capability.__members__)}"
                 )
         entries = [op for op in self.body.block.ops if isinstance(op, EntryPointOp)]
         if len(entries) != 1 or entries[0] is not self.body.block.last_op:
@@ -186,7 +186,7 @@ class VariableOp(IRDLOperation):
             )
         if self.builtin is not None and self.builtin.data not in BuiltIn.__members__:
             raise VerifyException(
-                f"[variable_c2] '{self.builtin.data}' is none of {', '.join(BuiltIn.__members__)}"
+                f"[variable_c2] '{self.builtin.data}' is not one of {', '.join(BuiltIn.__members__)}"
             )
 
 
@@ -280,7 +280,7 @@ class InstructionOp(IRDLOperation):
     def verify_(self) -> None:
         op = Op.__members__.get(self.opcode.data)
         if op is None or op not in _FLOATS | _INTEGERS | _BITS | _COMPARISONS | _CONVERSIONS | {Op.Select}:
-            raise VerifyException(f"[instruction_c1] '{self.opcode.data}' is no instruction for scalars")
+            raise VerifyException(f"[instruction_c1] '{self.opcode.data}' is not an instruction for scalars")
         types, result = [value.type for value in self.arguments], self.result.type
         if op in _CONVERSIONS:
             right = len(types) == 1 and i1 not in (*types, result)
@@ -292,7 +292,7 @@ class InstructionOp(IRDLOperation):
             right = right and result == (i1 if op in _COMPARISONS else types[0])
         if not right:
             given = ", ".join(map(str, types))
-            raise VerifyException(f"[instruction_c2] {self.opcode.data} of ({given}) is no {result}")
+            raise VerifyException(f"[instruction_c2] {self.opcode.data} of ({given}) does not give {result}")
 
 
 def _is_of(op: Op, type: Attribute) -> bool:
@@ -338,14 +338,14 @@ class ExtendedOp(IRDLOperation):
         op = Extended.__members__.get(self.opcode.data)
         if op is None:
             raise VerifyException(
-                f"[extended_c1] '{self.opcode.data}' is none of {', '.join(Extended.__members__)}"
+                f"[extended_c1] '{self.opcode.data}' is not one of {', '.join(Extended.__members__)}"
             )
         types = {value.type for value in self.arguments} | {self.result.type}
         count = 3 if op == Extended.Fma else 2 if op in _INTEGER_FUNCTIONS else 1
         kind = IntegerType if op in _INTEGER_FUNCTIONS else AnyFloat
         if len(self.arguments) != count or len(types) != 1 or not isinstance(self.result.type, kind):
             given = ", ".join(str(value.type) for value in self.arguments)
-            raise VerifyException(f"[extended_c2] {op.name} of ({given}) is no {self.result.type}")
+            raise VerifyException(f"[extended_c2] {op.name} of ({given}) does not give {self.result.type}")
 
 
 @irdl_op_definition
@@ -483,7 +483,7 @@ class AtomicMinimumOp(IRDLOperation):
     def verify_(self) -> None:
         type = pointer_type(self.pointer)
         if type.pointee != i32 or type.storage.data != "StorageBuffer":
-            raise VerifyException(f"[atomic_minimum_c1] {type} is no pointer to an i32 of a buffer")
+            raise VerifyException(f"[atomic_minimum_c1] {type} is not a pointer to an i32 of a buffer")
 
 
 @irdl_op_definition

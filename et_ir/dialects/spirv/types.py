@@ -37,7 +37,7 @@ class PointerType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         if self.storage.data not in StorageClass.__members__:
             known = ", ".join(StorageClass.__members__)
-            raise VerifyException(f"[ptr_c1] '{self.storage.data}' is none of {known}")
+            raise VerifyException(f"[ptr_c1] '{self.storage.data}' is not one of {known}")
 
 
 @irdl_attr_definition

@@ -165,7 +165,7 @@ def type_of(value: SSAValue) -> TosaType:
     if isinstance(type, ShapeType):
         return TosaType((type.rank.data,), DType.SHAPE, shape_numbers(value))
     if not is_tensor(type) or not type.has_static_shape():
-        raise ValueError(f"{type} is no tensor of known sizes")
+        raise ValueError(f"{type} is not a tensor of known sizes")
     return TosaType(tuple(type.get_shape()), dtype_of(type.element_type))
 
 

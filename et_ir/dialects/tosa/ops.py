@@ -175,7 +175,7 @@ class ConstOp(IRDLOperation):
 
     def verify_(self) -> None:
         if not is_tensor(self.output.type) or not self.output.type.has_static_shape():
-            raise VerifyException("[const_c1] the result is no tensor of known sizes")
+            raise VerifyException("[const_c1] the result is not a tensor of known sizes")
         count = int(np.prod(self.output.type.get_shape(), dtype=np.int64))
         try:
             dtype_of(self.output.type.element_type)

@@ -82,7 +82,7 @@ class GraphRaiser:
 
     def _run(self, inputs: Sequence[SSAValue], types: Sequence[Attribute], *, exact: bool) -> list[SSAValue]:
         if not all(isinstance(value.type, TensorType) for value in inputs):
-            raise CannotRaiseNode("an argument that is no tensor")
+            raise CannotRaiseNode("an argument that is not a tensor")
         if len(inputs) + len(types) != self._tables.num_externs:
             raise CannotRaiseNode("another number of arguments than the call")
         nodes = NodeRaiser(self._insert, self._described())
@@ -121,7 +121,7 @@ class GraphRaiser:
             elif isinstance(how, PerTokenDynamicQuant):
                 rows[number] = how.num_nonbatch_dims
             elif how is not None:
-                raise CannotRaiseNode(f"a value of {tensor.datatype.name} that is no constant")
+                raise CannotRaiseNode(f"a value of {tensor.datatype.name} that is not a constant")
         sizes = {number: tuple(tensor.dims) for number, tensor in self._tensors.items()}
         weights = {number for number in constants if number in self._parameters}
         return Tensors(sizes, elements, grids, weights, rows, constants)

@@ -75,7 +75,7 @@ class CoremlRuntime(Backend):
 def _array(arg: object, type: MilType, what: str) -> Array:
     """The elements of an argument; one without dimensions has one element. Raises ExecutorchError for another shape."""
     if not isinstance(arg, Tensor):
-        raise ExecutorchError(Error.InvalidArgument, f"{what} is no tensor")
+        raise ExecutorchError(Error.InvalidArgument, f"{what} is not a tensor")
     array = np.atleast_1d(arg.array)
     if array.shape != type.shape:
         raise ExecutorchError(

@@ -166,7 +166,7 @@ def _pixel_shuffle(site: Site) -> Prepared:
 def _nearest(site: Site) -> Prepared:
     factors = [site.number(f"scale_factor_{name}", 1.0) for name in ("height", "width")]
     if any(factor != int(factor) or factor < 1 for factor in factors):
-        raise ValueError("factors that are no integers are not supported")
+        raise ValueError("factors that are not integers are not supported")
     height, width = map(int, factors)
     *outer, rows, columns = site.shape("x")
     site.expect((*outer, rows * height, columns * width))

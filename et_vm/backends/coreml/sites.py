@@ -92,7 +92,7 @@ class Site:
         """The elements of a constant."""
         found = self._constants.get(self._name(parameter))
         if found is None or found.type.name is MilTypeName.STRING:
-            raise ValueError(f"the parameter {parameter!r} is no constant of numbers")
+            raise ValueError(f"the parameter {parameter!r} is not a numeric constant")
         return array_of(found)
 
     def number(self, parameter: str, default: float | None = None) -> Any:
@@ -101,7 +101,7 @@ class Site:
             return default
         found = self.array(parameter)
         if found.size != 1:
-            raise ValueError(f"the parameter {parameter!r} is no number")
+            raise ValueError(f"the parameter {parameter!r} is not a number")
         return found.reshape(-1)[0].item()
 
     def integers(self, parameter: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
@@ -116,7 +116,7 @@ class Site:
             return default
         found = self._constants.get(self._name(parameter))
         if found is None or len(found.strings) != 1:
-            raise ValueError(f"the parameter {parameter!r} is no constant text")
+            raise ValueError(f"the parameter {parameter!r} is not constant text")
         return found.strings[0]
 
     def axis(self, parameter: str = "axis", of: str = "x", default: int | None = None) -> int:

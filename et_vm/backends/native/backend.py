@@ -60,12 +60,7 @@ class NativeBackend(Backend):
         program = read_native(processed)
         if program.fallback and not (context.native.allowed and _fitting(program.objects)):
             return self._portable(context, program)
-        if not context.native.allowed:
-            raise ExecutorchError(
-                Error.NotSupported,
-                "the file holds machine code, which can do whatever this process can",
-                hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
-            )
+        context.require_native("machine code, which can do whatever this process can")
         delegate = _Delegate(context, program)
         processed.release()
         return delegate
@@ -267,14 +262,7 @@ class _Delegate:
         return found
 
     def _constant(self, context: BackendInitContext, key: str, nbytes: int, where: str) -> Array:
-        data = context.named_data.get(key)
-        if data is None or data.nbytes < nbytes:
-            raise InvalidFile(
-                f"the program has no data named {key!r} of {nbytes} bytes",
-                code=Error.DelegateInvalidCompatibility,
-                where=where,
-                hint="if it is in a data file, pass the file (et-vm run --data FILE.ptd)",
-            )
+        data = context.constant(key, nbytes, where)
         array = np.frombuffer(data, np.uint8)
         if _address(array) % 4 == 0:
             return array

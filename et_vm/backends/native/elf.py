@@ -156,7 +156,7 @@ def _sections(data: memoryview, machine: int) -> list[_Section]:
     numbers: list[int] = header
     kind, found, _, _, _, start, _, _, _, _, size, count, names = numbers
     if ident[:6] != b"\x7fELF\x02\x01" or kind != _RELOCATABLE or size != _SECTION.size:
-        raise _invalid("the code is no relocatable ELF object of 64 bits", "code")
+        raise _invalid("the code is not a relocatable ELF object of 64 bits", "code")
     if found != machine:
         raise _invalid(f"the object is for machine {found}, this is {machine}", "code")
     if machine not in _RELOCATIONS:

@@ -83,7 +83,7 @@ class TosaRuntime(Backend):
 def _in_memory(arg: object, type: TosaType, what: str) -> Array:
     """The elements of an argument, in the order of memory. Raises ExecutorchError for one of another type."""
     if not isinstance(arg, Tensor):
-        raise ExecutorchError(Error.InvalidArgument, f"{what} is no tensor")
+        raise ExecutorchError(Error.InvalidArgument, f"{what} is not a tensor")
     array = arg.array.transpose(arg.dim_order)
     if array.shape != type.shape or _TYPES.get(arg.scalar_type) is not type.dtype:
         raise ExecutorchError(

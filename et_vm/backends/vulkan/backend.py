@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import numpy_dtype
 from et_schema.spirv import capability_name
 from et_schema.vulkan import (
@@ -49,12 +49,7 @@ class SpirvBackend(Backend):
         """
         del compile_specs
         program = read_vulkan(processed)
-        if not context.native.allowed:
-            raise ExecutorchError(
-                Error.NotSupported,
-                "the file holds shaders, which a driver compiles and runs outside et-vm's checks",
-                hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
-            )
+        context.require_native("shaders, which a driver compiles and runs outside et-vm's checks")
         device = open_device()
         _check_device(device, program)
         _check_steps(device, program)
@@ -160,14 +155,7 @@ class _Delegate:
         return self._view(place).view(np.float16 if tensor.is_half else numpy_dtype(tensor.scalar_type))
 
     def _fill(self, context: BackendInitContext, place: Binding, key: str, where: str) -> None:
-        data = context.named_data.get(key)
-        if data is None or data.nbytes < place.nbytes:
-            raise InvalidFile(
-                f"the program has no data named {key!r} of {place.nbytes} bytes",
-                code=Error.DelegateInvalidCompatibility,
-                where=where,
-                hint="if it is in a data file, pass the file (et-vm run --data FILE.ptd)",
-            )
+        data = context.constant(key, place.nbytes, where)
         self._view(place)[:] = np.frombuffer(data, np.uint8, place.nbytes)
 
     def _compile(self, program: VulkanProgram) -> None:

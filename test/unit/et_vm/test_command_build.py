@@ -77,3 +77,10 @@ def test_errors(capsys, file, tmp_path, arguments, code, message):
     words = [word.format(**names) for word in arguments]
     assert message in run(capsys, "build", *words, "-o", str(tmp_path / "build"), code=code)
     assert not (tmp_path / "build" / "libet_micro.a").exists()
+
+
+@pytest.mark.parametrize("compiler", ["'", "", "nobody-has-this", "cc '"])
+def test_compilers_that_do_not_exist(capsys, file, tmp_path, compiler):
+    arguments = ["build", "--target", "host", "--ops", file(add(2)), "-o", str(tmp_path / "build")]
+    message = run(capsys, *arguments, "--cc", compiler, code=ExitCode.USAGE)
+    assert f"compiler not found: {compiler!r}" in message

@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 from command_line import Command
 
+from et_tools.vm_verbs import VERBS
+
 README = Path(__file__).parents[3] / "README.md"
 COMMANDS = ("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce")
-VERBS = [
-    ("et-vm", verb)
-    for verb in ("run", "info", "report", "diff", "compare", "ops", "build", "bundle", "verify", "validate")
-]
+SUBCOMMANDS = [("et-vm", verb.name) for verb in VERBS]
 
 
-@pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + VERBS)
+@pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + SUBCOMMANDS)
 def test_help_ends_with_the_exit_codes_of_the_readme(command: Command, line: tuple[str, ...]) -> None:
     table = README.read_text(encoding="utf-8").partition("<!-- table exit codes -->")[2]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", table.partition("<!-- end")[0], flags=re.M)
@@ -24,7 +23,7 @@ def test_help_ends_with_the_exit_codes_of_the_readme(command: Command, line: tup
     assert shown[-10:] == ["exit codes:", *wanted]
 
 
-@pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + VERBS)
+@pytest.mark.parametrize("line", [(name,) for name in COMMANDS] + SUBCOMMANDS)
 def test_help_starts_with_examples(command: Command, line: tuple[str, ...]) -> None:
     ran = command(*line, "--help")
     assert ran.code == 0
@@ -86,3 +85,44 @@ def test_wrong_command_lines(command: Command, line: tuple[str, ...], message: s
     assert ran.err.startswith(f"{line[0]}: error: ")
     assert message in ran.err
     assert ran.err.count("\n") == 1
+
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("et-vm", "run", "relu.pte", "--repeat", HUGE),
+        ("et-vm", "run", "relu.mlir", "--threads", HUGE),
+        ("et-vm", "run", "relu.mlir", "--input", f"random:{HUGE}"),
+        ("et-vm", "profile", "relu.pte", "--warmup", HUGE),
+        ("et-vm", "generate", "relu.pte", "--prompt", "x", "--seed", HUGE),
+        ("et-vm", "generate", "relu.pte", "--prompt", "x", "--max-new-tokens", HUGE),
+        ("et-vm", "debug", "relu.pte", "--command", f"break {HUGE}"),
+        ("et-vm", "debug", "relu.pte", "--command", f"step {HUGE}"),
+        ("et-vm", "debug", "relu.pte", "--command", f"print %0[{HUGE}]"),
+        ("et-vm", "debug", "relu.pte", "--command", f"break model.py:{HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--tensor-alignment", HUGE),
+        ("et-compile", "models.py:net", "-o", "x.pte", "--default-bound", f"x.0={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--stop-after", f"cse,{HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--rewrite-limit", HUGE),
+        ("et-compile", "relu.mlir", "-o", "x.pte", f"--check-passes=random:{HUGE}"),
+        ("et-compile", "models.py:net", "-o", "x.pte", "--quantize", f"8da4w:group={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--backend", f"xnnpack:min={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--backend", f"native:bands={HUGE}"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--memory", f"sram:id={HUGE}"),
+        ("et-opt", "relu.mlir", "-p", f"lower-vectors{{lanes={HUGE}}}"),
+        ("et-plan", "relu.mlir", "--budget", HUGE),
+        ("et-plan", "relu.mlir", "--capacity", HUGE),
+        ("et-bisect", "relu.mlir", "--input", f"random:{HUGE}"),
+    ],
+    ids=lambda line: " ".join(word[:12] for word in line[:1] + line[-2:]),
+)
+def test_numbers_that_are_too_large(command: Command, line: tuple[str, ...]) -> None:
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
+    ran = command(*line)
+    assert ran.code in (1, 2, 3)
+    assert "Traceback" not in ran.err
+    assert "error: " in ran.err
+    assert max(map(len, ran.err.splitlines())) < 400

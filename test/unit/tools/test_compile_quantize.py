@@ -207,7 +207,7 @@ def test_a_bound_of_quality(command: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--quantize", "int4"), "'int4' is no mode of quantization: expected one of int8, int8-dynamic"),
+        (("--quantize", "int4"), "'int4' is not a quantization mode: expected one of int8, int8-dynamic"),
         (("--quantize", "int8"), "--quantize int8 needs --calibrate: a .npz, or a function of quantized.py"),
         (("--quantize", "int8", "--calibrate", "gone.npz"), "gone.npz: no such file"),
         (

@@ -32,7 +32,7 @@ def test_json_and_criteria(command: Command) -> None:
     assert (found["pass"], found["rewrite"], found["rewrites"]) == ("drop", 1, 1)
     ran = command(*LINE, "-q", "--bad", "max>1e3", "--json")
     assert (ran.code, json.loads(ran.out)) == (1, {"found": None})
-    assert "no pass makes the results bad" in ran.err
+    assert "no pass makes the results wrong" in ran.err
 
 
 def test_wrong_usage(command: Command) -> None:

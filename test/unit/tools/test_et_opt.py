@@ -41,7 +41,7 @@ def test_texts_that_are_good(command: Command, text: str) -> None:
         (RELU[:-2].encode(), "4:1", "expected an operation, a block or '}': the '{' of 1:56 is not closed"),
         (RELU.replace("aten.relu", "aten.rely").encode(), "2:8", "not registered, did you mean aten.relu?"),
         (RELU.replace("relu %x", "relu %y").encode(), "2:18", "values used but not defined: [%y]"),
-        (RELU.replace("%x :", "%x {a = 1} :").encode(), "2:22", "'a' is no literal argument"),
+        (RELU.replace("%x :", "%x {a = 1} :").encode(), "2:22", "'a' is not a literal argument"),
         (
             ADDMV.encode(),
             "2:3",

@@ -56,7 +56,7 @@ def test_files(command: Command, program: bytes, verb: str, file: str, code: int
     Path("short.pte").write_bytes(program[:-200])
     ran = command("et-vm", verb, file)
     assert (ran.code, ran.out) == (code, "")
-    assert ran.err.startswith(f"et-vm: error: {file}: ")
+    assert ran.err.startswith(f"et-vm: error: {file or repr(file)}: ")
     assert message in ran.err
     if verb != "validate":  # which goes on after the first problem
         assert ran.err.count("\n") == 1
@@ -189,3 +189,53 @@ def test_all_outputs_are_written_or_none(command: Command) -> None:
     Path("out/output_1.npy").rmdir()
     assert command("et-vm", "run", "two.pte", "--input", "ones", "--output-dir", "out").code == 0
     assert [np.load(f"out/output_{n}.npy").tolist() for n in range(2)] == [[1] * 4, [-1] * 4]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            ("run", "gone.pte"),
+            "gone.pte: AccessFailed (0x22): cannot read the file: No such file or directory\n",
+        ),
+        (("run", ""), "'': AccessFailed (0x22): cannot read the file: No such file or directory\n"),
+        (("run", "relu.pte", "--data", "empty"), "empty: InvalidExternalData (0x24): a file of 0 bytes"),
+        (("debug", "relu.pte", "--debug-map", "empty"), "empty: InvalidProgram (0x23): not a debug map: "),
+        (
+            ("debug", "relu.pte", "--debug-map", "gone"),
+            "gone: AccessFailed (0x22): cannot read the file: No such",
+        ),
+        (
+            ("profile", "relu.pte", "--no-peak", "--debug-map", "empty"),
+            "empty: InvalidProgram (0x23): not a debug ",
+        ),
+        (
+            ("compare", "relu.pte", "relu.pte", "--debug-map", "empty"),
+            "empty: InvalidProgram (0x23): not a debug map",
+        ),
+        (
+            ("report", "relu.pte", "-o", "x.html", "--profile", "gone"),
+            "gone: AccessFailed (0x22): cannot read the file: No such",
+        ),
+        (
+            ("profile", "run.etdp", "--etdump", "--etrecord", "empty"),
+            "empty: InvalidProgram (0x23): not an ETRecord",
+        ),
+        (
+            ("profile", "run.etdp", "--etdump", "--debug-buffer", "gone"),
+            "gone: AccessFailed (0x22): cannot read the file: No such file or directory\n",
+        ),
+        (("generate", "", "--prompt", "x"), "no file: its name is empty"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_errors_name_the_file_that_they_are_about(
+    command: Command, line: tuple[str, ...], message: str
+) -> None:
+    """Once, and first: not the program, if the file is another one."""
+    Path("empty").touch()
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
+    assert command("et-vm", "profile", "relu.pte", "--no-peak", "--write-etdump", "run.etdp").code == 0
+    ran = command("et-vm", *line)
+    assert ran.code in (2, 3)
+    assert ran.err.startswith(f"et-vm: error: {message}")

@@ -108,7 +108,7 @@ class TestValidate:
             ran = command("et-vm", "validate", "bad.pte")
             assert ran.code == 3
             assert (
-                "the code is no relocatable ELF object of 64 bits at execution_plan[0].delegates[0]"
+                "the code is not a relocatable ELF object of 64 bits at execution_plan[0].delegates[0]"
                 in ran.err
             )
             assert "objects[" in ran.err

@@ -41,13 +41,13 @@ def _refuse(op: SchemaOp) -> Diagnostic | None:
     exact = factors is None or all(
         factor * size == new for factor, size, new in zip(factors, sizes, made, strict=True)
     )
-    return None if exact else Diagnostic("factors that are no quotients of sizes", str(factors))
+    return None if exact else Diagnostic("factors that are not quotients of sizes", str(factors))
 
 
 def _refuse_fractions(op: SchemaOp) -> Diagnostic | None:
     sizes, made = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     if any(new % size for size, new in zip(sizes, made, strict=True)):
-        return Diagnostic("sizes that are no multiples")
+        return Diagnostic("sizes that are not multiples")
     return _refuse(op)
 
 

@@ -38,7 +38,7 @@ def _refuse(op: SchemaOp) -> Diagnostic | None:
         return None
     sizes, made = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     exact = all(factor * size == new for factor, size, new in zip(factors, sizes, made, strict=True))
-    return None if exact else Diagnostic("factors that are no quotients of sizes", str(factors))
+    return None if exact else Diagnostic("factors that are not quotients of sizes", str(factors))
 
 
 RULES: Final[dict[str, Rule]] = {

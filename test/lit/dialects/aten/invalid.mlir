@@ -161,7 +161,7 @@ func.func @result_c2_count(%x: tensor<4xf32>) {
 // -----
 
 func.func @unknown_literal(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'axis' is no literal argument of softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor}}
+  // expected-error@+1 {{'axis' is not a literal argument of softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor}}
   %0 = aten.softmax.int %x {axis = 0} : tensor<4xf32>
   func.return
 }

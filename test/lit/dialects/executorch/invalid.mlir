@@ -243,7 +243,7 @@ executorch.plan @plan_c4 {
 
 // -----
 
-// expected-error@+1 {{'colour' is none of arenas, bounds, devices, in_spec, out_spec, stack_traces, guards}}
+// expected-error@+1 {{'colour' is not one of arenas, bounds, devices, in_spec, out_spec, stack_traces, guards}}
 executorch.plan @option {colour = "red"} {
   executorch.return
 }

@@ -63,7 +63,7 @@ func.func @strided_load_c3(%x: memref<?x?xf32>, %i: index) {
 // -----
 
 func.func @outer_product_c1(%a: vector<3xf32>, %b: vector<4xf32>, %c: vector<4x3xf32>) {
-  // expected-error@+1 {{[outer_product_c1] vector<3xf32> by vector<4xf32> is no vector<4x3xf32>}}
+  // expected-error@+1 {{[outer_product_c1] vector<3xf32> by vector<4xf32> does not give vector<4x3xf32>}}
   %0 = native.outer_product %a, %b, %c : vector<3xf32>, vector<4xf32>, vector<4x3xf32> -> vector<4x3xf32>
   func.return
 }
@@ -87,7 +87,7 @@ func.func @concat_c1(%a: vector<3xf32>, %b: vector<4xf32>) {
 // -----
 
 func.func @compare_c1(%a: vector<3xf32>) {
-  // expected-error@+1 {{[compare_c1] 'lt' is none of oeq,}}
+  // expected-error@+1 {{[compare_c1] 'lt' is not one of oeq,}}
   %0 = native.compare "lt", %a, %a : vector<3xf32>, vector<3xf32> -> vector<3xi1>
   func.return
 }
@@ -95,7 +95,7 @@ func.func @compare_c1(%a: vector<3xf32>) {
 // -----
 
 func.func @compare_c2(%a: vector<3xf32>) {
-  // expected-error@+1 {{[compare_c2] vector<3xf32> compared with vector<3xf32> is no vector<4xi1>}}
+  // expected-error@+1 {{[compare_c2] vector<3xf32> compared with vector<3xf32> does not give vector<4xi1>}}
   %0 = native.compare "olt", %a, %a : vector<3xf32>, vector<3xf32> -> vector<4xi1>
   func.return
 }
@@ -127,7 +127,7 @@ func.func @part_c1(%n: index) {
 // -----
 
 func.func @convert_c1(%a: vector<3xf32>) {
-  // expected-error@+1 {{[convert_c1] 'round' is none of}}
+  // expected-error@+1 {{[convert_c1] 'round' is not one of}}
   %0 = native.convert "round" %a : vector<3xf32> -> vector<3xi32>
   func.return
 }

@@ -7,7 +7,7 @@ func.func @limits(%x: tensor<2x!program.quantized<i8 [-129, 127], tensor, scale 
 
 // -----
 
-// expected-error@below {{[quantized_c1] i64 is no type of quantized numbers}}
+// expected-error@below {{[quantized_c1] i64 is not a type of quantized numbers}}
 func.func @element(%x: tensor<2x!program.quantized<i64 [-129, 127], tensor, scale = 1, zero_point = 0>>) {
   func.return
 }

@@ -126,7 +126,7 @@ func.func @others(%q: tensor<1x2x3x8xf32>, %k: tensor<1x2x3x8xf32>, %v: tensor<1
 // -----
 
 // Attention that is written out, over caches that `index_put` writes; groups of heads need no copies. One whose mask leaves
-// some weight to what it excludes is none of the kernel's.
+// some weight to what it excludes is not one of the kernel's.
 // CHECK-LABEL: func.func @written_out
 // CHECK:      %[[KEYS:.*]] = aten.index_put %keys
 // CHECK:      %[[VALUES:.*]] = aten.index_put %values

@@ -13,7 +13,7 @@ func.func @forward(%x: tensor<4xf32>, %n: i64) -> (tensor<2x2xf32>, tensor<4xf32
 
 // -----
 
-// Ops of other dialects stay, as does a device that is none of ours.
+// Ops of other dialects stay, as does a device that is not one of ours.
 // CHECK-LABEL: func.func @stays
 func.func @stays(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK-NEXT: edge.relu

@@ -50,7 +50,7 @@ func.func @scaled(%x: tensor<1x40x4x16xf32>, %y: tensor<1x40x4x16xf32>, %z: tens
   func.return %11 : tensor<1x40x4x16xf32>
 }
 
-// A softmax along another dimension is none of scores of one query.
+// A softmax along another dimension is not one of scores of one query.
 // CHECK-LABEL: func.func @columns
 // CHECK-NOT:     native.kernel
 func.func @columns(%q: tensor<4x40x16xf32>, %k: tensor<4x16x40xf32>, %v: tensor<4x40x16xf32>) -> tensor<4x40x16xf32> {

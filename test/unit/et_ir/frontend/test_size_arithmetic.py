@@ -33,7 +33,7 @@ def computed(name: str, *arguments: Any, known: bool = False) -> Any:
             return None
         _, type = literal_attribute(number)
         ops.append(LiteralOp(number))
-        # Hidden behind an op, a literal is no number that the arithmetic knows.
+        # Hidden behind an op, a literal is not a number that the arithmetic knows.
         ops.append(ComputeOp("ite", [LiteralOp(True).result, ops[-1].results[0], ops[-1].results[0]]))
         assert ops[-1].results[0].type == type
         return ops[-1].results[0]

@@ -116,7 +116,7 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
 @pytest.mark.parametrize(
     ("mode", "message"),
     [
-        ("int4", "'int4' is no mode"),
+        ("int4", "'int4' is not a quantization mode"),
         ("int8:group=4", "int8 has no option 'group'"),
         ("8da4w:group=1", "at least 2"),
         ("8da4w:size=32", "no option 'size'"),

@@ -41,7 +41,7 @@ def calling(target: str, *arguments: dict[str, Any]) -> RecordedProgram:
 )
 def test_only_operators_are_called(target: str, tmp_path: Path) -> None:
     made = tmp_path / "made"
-    with pytest.raises(ExecutorchError, match="is no operator that torch has") as caught:
+    with pytest.raises(ExecutorchError, match="is not an operator that torch has") as caught:
         list(node_values(calling(target, {"as_string": f"touch {made}"}), []))
     assert caught.value.code == Error.NotSupported
     assert not made.exists()

@@ -79,7 +79,7 @@ def test_constants_with_signs_of_expressions() -> None:
         ("{", "Expecting"),
         ("[]", "expected an object"),
         ("[" * 100_000, "JSON schema: maximum recursion"),
-        ({"type": "set"}, "'set' is no type"),
+        ({"type": "set"}, "'set' is not a type"),
         ({"type": "integer", "minimum": 3}, "'minimum' is not supported"),
         ({"type": "array"}, "without 'items'"),
         ({"type": "object", "additionalProperties": True}, "not supported"),

@@ -226,5 +226,5 @@ def test_grids_of_images_that_make_no_sense(tokens: int, grid: object) -> None:
     found.program = SimpleNamespace(metadata=lambda _: encoder, core=program.core)
     constants = {"get_image_token_id": 5, **({} if grid is None else {"get_image_grid": grid})}
     found._constant = constants.get
-    with pytest.raises(ExecutorchError, match="are no rows and columns of the"):
+    with pytest.raises(ExecutorchError, match="are not rows and columns of the"):
         found._images()

@@ -81,7 +81,7 @@ def computed(library: ctypes.CDLL, name: str, result: type, *arguments: np.ndarr
 
 
 def same(found: np.ndarray, expected: np.ndarray) -> None:
-    """The same bits, where a result that is no number has the bits of the only one there is."""
+    """The same bits, where a result that is not a number has the bits of the only one there is."""
     wanted = np.where(np.isnan(expected), np.uint32(0x7FC00000), expected.view(np.uint32))
     np.testing.assert_array_equal(found, wanted)
 

@@ -1,0 +1,430 @@
+"""Command-line parser of et-compile, in groups of related options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from et_ir.driver.presets import DEFAULT, PRESETS
+from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
+from et_ir.targets.lookup import target_names
+from et_schema.whole_numbers import shortened
+from et_tools.arguments import WIDE, CommandParser, add_alignments, positive_number
+from et_tools.pass_options import add_pass_options
+
+__all__ = [
+    "FORMATS",
+    "FREESTANDING_FORMS",
+    "LANGUAGE_MODEL_OPTIONS",
+    "LEVELS",
+    "MACHINE_LEVELS",
+    "compile_parser",
+]
+
+FORMATS: Final = ("text", "json")
+"""Formats of `--explain`."""
+LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
+"""Levels at which a compilation can stop, in order."""
+MACHINE_LEVELS: Final = ("loops", "vector", "llvm", "asm", "tosa", "spirv")
+"""Levels of the partitions of a backend, which `--emit` prints."""
+FREESTANDING_FORMS: Final = ("object", "archive", "c-header")
+"""Files that `--emit` writes for a processor without a runtime, in addition to `asm`."""
+
+LANGUAGE_MODEL_OPTIONS: Final = (
+    "--max-len",
+    "--max-prefill",
+    "--image-size",
+    "--all-logits",
+    "--quantize-cache",
+    "--custom-sdpa",
+)
+"""Options that apply to `hf:FOLDER` only."""
+
+_Add: TypeAlias = Callable[..., Any]
+"""`add_argument` of a parser, or of a group of its options."""
+
+
+def compile_parser(text: str, command: str) -> CommandParser:
+    """The parser of et-compile, or of another `command` that compiles; `text` is the beginning of its help."""
+    output = "-o FILE " if command == "et-compile" else ""
+    parser = CommandParser(command, f"{command} MODEL {output}[options]", text)
+    _add_program_options(parser.add_argument)
+    for title, add_options in _GROUPS.items():
+        add_options(parser.add_argument_group(title).add_argument)
+    parser.add_version()
+    return parser
+
+
+def _add_program_options(add: _Add) -> None:
+    """Add the program, the target and the level to stop at."""
+    add(
+        "model",
+        metavar="MODEL",
+        help="file.py:factory, package.module:factory, a .pt2, a .mlir at any level, a .pte, or hf:FOLDER: the "
+        "configuration, safetensors and tokenizer of a language model",
+    )
+    add("-o", "--output", metavar="FILE", help="output file; '-' is standard output, the default for text")
+    emitted = (*LEVELS, *MACHINE_LEVELS, *FREESTANDING_FORMS)
+    add(
+        "--emit",
+        choices=emitted,
+        default="pte",
+        help="the level to stop at (default: pte); loops, vector, llvm and asm need --backend native, tosa needs "
+        "--backend tosa or ethos-u, spirv needs --backend vulkan; object, archive, c-header and asm need a processor "
+        "as --target",
+    )
+    add(
+        "--target",
+        default=DEFAULT_TARGET,
+        metavar="NAME",
+        help=f"runtime to compile for: {', '.join(target_names())}, FILE.py:ATTRIBUTE, or a processor to "
+        "compile an object for: cortex-m4, aarch64, x86-64 (default: %(default)s)",
+    )
+    add(
+        "--pic",
+        action="store_true",
+        help="with a processor as --target, generate position-independent code",
+    )
+    add(
+        "-O",
+        dest="level",
+        default=DEFAULT,
+        choices=tuple(PRESETS),
+        help="optimization level: "
+        + "; ".join(f"-O{one.level} {one.summary}" for one in PRESETS.values())
+        + f" (default: -O{DEFAULT})",
+    )
+    add("--weights", metavar="FILE", help="weight store of a .mlir (default: the .safetensors next to it)")
+    add(
+        "--data",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="data file (.ptd) that belongs to a .pte which is compiled again; repeatable",
+    )
+    add("-q", "--quiet", action="store_true", help="do not print progress")
+
+
+def _add_quantization_options(add: _Add) -> None:
+    """Add the options that quantize a module before it is exported."""
+    add(
+        "--quantize",
+        metavar="MODE",
+        help="quantize the module, and print a table of its layers: int8[:functions=8] (weights and activations), "
+        "int8-dynamic (scales of activations computed at run time), int8-weights, 8da4w[:group=N,embedding=4] (linear "
+        "layers: weights of 4 bits and activations of 8 bits with scales computed at run time)",
+    )
+    add(
+        "--calibrate",
+        metavar="DATA",
+        help="inputs that --quantize runs the module on: a .npz with an array for each input, in order, or a function "
+        "of the factory's file that yields tuples of inputs",
+    )
+    add(
+        "--keep-float",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="modules that --quantize leaves in floats, by their path: 'head.*'; repeatable",
+    )
+    add(
+        "--accuracy",
+        metavar="PERCENT%:FUNCTION",
+        help="leave the fewest layers in floats such that FUNCTION(module) of the factory's file loses at most this "
+        "part of its value: '0.5%%:evaluate'",
+    )
+    add(
+        "--quantized-io",
+        action="store_true",
+        help="take quantized inputs and return quantized outputs as integers; constant methods return their scales "
+        "and zero points",
+    )
+    add(
+        "--dequantize-weights",
+        action="store_true",
+        help="dequantize weights at compile time: larger file, no dequantization at run time",
+    )
+
+
+def _add_backend_options(add: _Add) -> None:
+    """Add the options of delegation."""
+    add(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[:key=value,…]",
+        help="delegate to this backend what it supports; several (native,openvino) are tried in the order given",
+    )
+    add(
+        "--choose",
+        choices=("first", "fastest"),
+        default="first",
+        help="which of several backends gets a partition that all can take: the first, or the fastest on this machine, "
+        "measured by running the compiled code (times are cached)",
+    )
+    add(
+        "--tune",
+        action="store_true",
+        help="choose the algorithms of --backend native by measuring them on this machine, which runs the compiled "
+        "code (times are cached)",
+    )
+    add(
+        "--why-not-delegated",
+        nargs="?",
+        const="text",
+        choices=("text", "json"),
+        help="report why each remaining op was not delegated, with its source line, and totals by reason",
+    )
+
+
+def _add_runtime_options(add: _Add) -> None:
+    """Add what the runtime has beside the target, and bounds of dynamic sizes."""
+    add(
+        "--extra-operators",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="operators that your runtime has kernels for in addition to the target's: 'mylib::foo.out,mylib::bar.out'",
+    )
+    add(
+        "--extra-backends",
+        action="append",
+        default=[],
+        metavar="IDS",
+        help="ids of backends that your runtime has in addition to the target's: 'StripsBackend'",
+    )
+    add(
+        "--preserve",
+        action="append",
+        default=[],
+        metavar="OP",
+        help=(
+            "do not decompose this operator, although it is not Core ATen or has no out variant "
+            "('mylib::foo'); repeatable"
+        ),
+    )
+    add(
+        "--default-bound",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help=(
+            "upper bound of a size that the export leaves unbounded, by symbol ('s77=4096') or by input "
+            "and dimension ('x.0=64')"
+        ),
+    )
+    add(
+        "--unbounded",
+        default="error",
+        choices=("error", "runtime"),
+        help="tensors without an upper bound are an error, or are allocated by et-vm at run time",
+    )
+
+
+def _add_memory_options(add: _Add) -> None:
+    """Add the options of memory planning."""
+    add(
+        "--memory-planning",
+        default="best",
+        metavar="NAME",
+        help="planning algorithm: best (default), exact, greedy, naive, upstream, or an installed one",
+    )
+    add(
+        "--planner",
+        dest="memory_planning",
+        metavar="MODULE:FUNCTION",
+        help="custom planning function, also as FILE.py:FUNCTION",
+    )
+    add(
+        "--memory",
+        default="",
+        metavar="BANKS",
+        help="memory banks with sizes and speeds, fastest first: 'sram:id=1,size=256K;dram:id=2'; exit code 6 if the "
+        "program does not fit",
+    )
+    add(
+        "--pin",
+        action="append",
+        default=[],
+        metavar="VALUE=BANK",
+        help="place a value in a bank: 'forward.inputs.0=dram', 'decode.state.cache.*=dram', or "
+        "'forward.modules.encoder=sram' for all values of a submodule; repeatable, the last match wins",
+    )
+    add(
+        "--no-plan-inputs",
+        action="store_true",
+        help="leave inputs unplanned: the caller provides their memory",
+    )
+    add(
+        "--no-plan-outputs",
+        action="store_true",
+        help="leave outputs unplanned: the caller provides their memory",
+    )
+    add(
+        "--caller-memory",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        help=(
+            "leave one input or output unplanned: 'forward.inputs.0', or all of a method: "
+            "'decode.outputs'; repeatable"
+        ),
+    )
+    add("--check-plan", action="store_true", help="verify memory plans with an independent checker")
+    add(
+        "--dump-buffers",
+        metavar="FILE",
+        help="write the buffers of the memory plan as CSV, with their offsets, in the format that et-plan reads",
+    )
+
+
+def _add_language_model_options(add: _Add) -> None:
+    """Add the options of language models."""
+    add(
+        "--max-len",
+        type=positive_number,
+        metavar="N",
+        help="positions that the cache of hf:FOLDER holds (default: those of the model, at most 2048)",
+    )
+    add(
+        "--max-prefill",
+        type=positive_number,
+        metavar="N",
+        help="most tokens of hf:FOLDER in one call; longer prompts take several calls (default: 128)",
+    )
+    add(
+        "--image-size",
+        type=_image_size,
+        metavar="HxW",
+        help="image size in pixels for hf:FOLDER, to which images are scaled (default: that of the model)",
+    )
+    add(
+        "--all-logits",
+        action="store_true",
+        help="have hf:FOLDER return the logits of every token of a call, not only of the last",
+    )
+    add(
+        "--quantize-cache",
+        action="store_true",
+        help="store keys and values of hf:FOLDER in 8 bits, with a scale per position and head",
+    )
+    add(
+        "--custom-sdpa",
+        action="store_true",
+        help="have hf:FOLDER use llama::custom_sdpa for attention, as ExecuTorch's language model runners expect",
+    )
+
+
+def _add_file_options(add: _Add) -> None:
+    """Add the options of what the file has, and where."""
+    add(
+        "--external-constants",
+        action="append",
+        default=[],
+        metavar="[NAMES=]FILE",
+        help="write constants to a data file (.ptd) next to the program; NAMES is a glob: 'encoder.*=encoder.ptd'",
+    )
+    add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
+    add_alignments(add)
+
+
+def _add_pass_options(add: _Add) -> None:
+    """Add the options of passes, and of what checks them."""
+    add(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Python file or module that defines dialects, passes, targets, backends, custom operators, or kernels "
+        "(@et_vm.kernel) and backends (et_vm.Backend) for et-vm; repeatable",
+    )
+    add(
+        "--pass",
+        dest="passes",
+        action="append",
+        default=[],
+        metavar="LEVEL:PIPELINE",
+        help="run passes when the program is at a level, before it is checked ('edge:fuse-fma{limit=2},cse'), at "
+        "executorch before memory is planned; repeatable",
+    )
+    add_pass_options(add, verify_each=False)
+    add(
+        "--check-passes",
+        metavar="=inputs|random[:SEED]|FILE.npz",
+        help="run the program before and after each pass, and stop at the first pass that changes its results: on the "
+        "example inputs (default; random ones where there are none), random inputs, or the arrays of a file",
+    )
+    add(
+        "--check-bound",
+        type=_bound,
+        metavar="BOUND",
+        help="largest difference that --check-passes accepts, relative to the largest magnitude of the result "
+        "(default: 1e-4 for float32, 1e-9 for float64, 1e-2 for float16, 6e-2 for bfloat16, 0 for integers)",
+    )
+
+
+def _add_report_options(add: _Add) -> None:
+    """Add the options of reports, and of files written in addition to the program."""
+    add(
+        "--explain",
+        choices=FORMATS,
+        metavar="=text|json",
+        help="report the chosen lowering of each operator, its alternatives and estimated costs, and what each pass "
+        "saved: as a table on stderr, or as JSON on standard output",
+    )
+    add("--wide", **WIDE)
+    add("--table", action="store_true", help="print the op counts of each level on stderr")
+    add("--debug-map", metavar="FILE", help="write the source location of each instruction as JSON")
+    add(
+        "--etrecord",
+        metavar="FILE",
+        help="write an ETRecord (the program's graphs, and the node of each instruction) for ExecuTorch's Inspector",
+    )
+    add(
+        "--save-levels",
+        metavar="FOLDER",
+        help="also write the text of each level with its locations, as aten.mlir, edge.mlir, …, without weights",
+    )
+    add(
+        "--bundle",
+        metavar="FILE",
+        help="also write the program with a test case for each method (.bpte): the example inputs, and what torch "
+        "computes from them",
+    )
+    add("-g", "--print-debuginfo", action="store_true", help="print locations in text")
+
+
+_GROUPS: Final[dict[str, Callable[[_Add], None]]] = {
+    "quantization": _add_quantization_options,
+    "backends": _add_backend_options,
+    "operators and sizes": _add_runtime_options,
+    "memory planning": _add_memory_options,
+    "language models (hf:FOLDER)": _add_language_model_options,
+    "contents of the file": _add_file_options,
+    "passes": _add_pass_options,
+    "reports and further outputs": _add_report_options,
+}
+"""Groups of options by title, in the order of the help."""
+
+
+def _image_size(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([1-9][0-9]{0,4})x([1-9][0-9]{0,4})", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a size: expected HEIGHTxWIDTH in pixels, such as 224x224"
+        )
+    return int(found[1]), int(found[2])
+
+
+def _bound(text: str) -> float:
+    try:
+        bound = float(text)
+    except ValueError:
+        bound = -1.0
+    if not bound >= 0:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text)!r} is not a bound: expected a non-negative number"
+        )
+    return bound
