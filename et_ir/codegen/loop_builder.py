@@ -91,14 +91,17 @@ class LoopBuilder:
         small: bool = False,
         fine: bool = False,
         few: bool = False,
+        large_stack: bool = True,
     ):
         """`message` numbers the messages of reports; `function` gives the symbol of a function as `call` describes it;
         `small` is for code of few instructions, without vectors, `fine` for parallel loops of many short iterations,
-        `few` for few vector registers, as small processors have.
+        `few` for few vector registers, as small processors have; `large_stack` says whether the stack has more than
+        some kilobytes.
         """
         self.small = small
         self.fine = fine
         self.few = few
+        self.large_stack = large_stack
         self._block = entry
         self._message = message
         self._function = function

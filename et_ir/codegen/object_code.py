@@ -60,6 +60,8 @@ class InstructionSet:
     """LLVM's name of the relocation model."""
     soft_float: bool = False
     """Whether floats are computed by functions, as there is no unit for them."""
+    large_stack: bool = True
+    """Whether kernels may take more than some kilobytes of the stack."""
     abi: str = ""
     """LLVM's name of the calling convention where it is not that of the triple."""
 

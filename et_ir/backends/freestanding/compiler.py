@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from et_ir.backends.freestanding.archive import archive
+from et_ir.backends.freestanding.constant_methods import Literal, constant_of
 from et_ir.backends.freestanding.entry import (
     Program,
     constant_text,
@@ -210,7 +212,15 @@ def compile_freestanding(
     program = whole_program(module, kept)
     state = state_of(program)
     symbols = Globals(program)
-    methods = [op for op in program.body.block.ops if isinstance(op, FuncOp)]
+    methods: list[FuncOp] = []
+    literals: dict[str, Literal] = {}
+    for op in program.body.block.ops:
+        if isinstance(op, FuncOp):
+            literal = constant_of(op)
+            if literal is None:
+                methods.append(op)
+            else:
+                literals[op.sym_name.data] = literal
     texts = [f'target triple = "{target.triple}"\n']
     constants: dict[str, Blob] = {
         f"sha256:{one.value.sha256}": one.value for one in state if one.value is not None
@@ -255,7 +265,8 @@ def compile_freestanding(
             "no freestanding object can be made", [Diagnostic(f"no bound of the stack: {error}")]
         ) from error
     comment = f"{', '.join(one.function for one in interfaces)}, compiled for {target.name} by et-compile"
-    text = header(comment, interfaces, state, stack)
+    text = header(comment, interfaces, state, stack, literals)
+    _check_macros(text)
     binary = machine.emit_object(code.clone())
     return FreestandingObject(
         tuple(interfaces), tuple(state), binary, assembly, text, stack, max(bounds, default=0)
@@ -298,6 +309,16 @@ def _check_names(
             finding = diagnose(method, message, "give the method another name")
             raise UnsupportedProgram("no freestanding object can be made", [finding])
         taken.add(interface.function)
+
+
+def _check_macros(text: str) -> None:
+    """Raises `UnsupportedProgram` for macros of the same name in a header."""
+    taken: set[str] = set()
+    for name in re.findall(r"^#define (\w+) ", text, re.MULTILINE):
+        if name in taken:
+            finding = Diagnostic(f"a second macro would be '{name}'", fix="give the method another name")
+            raise UnsupportedProgram("no freestanding object can be made", [finding])
+        taken.add(name)
 
 
 def _without_repetitions(text: str) -> str:

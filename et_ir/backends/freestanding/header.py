@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from et_ir.backends.freestanding.interface import C_TYPES, Interface, StateTensor, Tensor
+from et_ir.backends.freestanding.constant_methods import Literal, c_literal
+from et_ir.backends.freestanding.interface import C_TYPES, Interface, StateTensor, Tensor, c_name
 
 __all__ = ["header"]
 
 
-def header(comment: str, methods: Sequence[Interface], state: Sequence[StateTensor], stack_bytes: int) -> str:
-    """The header of a program; `comment` describes it, `stack_bytes` is the stack requirement of a call.
+def header(
+    comment: str,
+    methods: Sequence[Interface],
+    state: Sequence[StateTensor],
+    stack_bytes: int,
+    literals: Mapping[str, Literal],
+) -> str:
+    """The header of a program; `comment` describes it, `stack_bytes` is the stack requirement of a call, and `literals`
+    has what constant methods return.
 
     Names start with that of the program, and with that of the method where there are several.
     """
@@ -30,6 +38,7 @@ def header(comment: str, methods: Sequence[Interface], state: Sequence[StateTens
         f"#define {upper}_ARENA_BYTES {max(one.arena_bytes for one in methods)}",
         f"#define {upper}_ARENA_ALIGNMENT {methods[0].arena_alignment}",
         f"#define {upper}_STACK_BYTES {stack_bytes}",
+        *(f"#define {upper}_{c_name(name).upper()} {c_literal(value)}" for name, value in literals.items()),
         "",
     ]
     if state:

@@ -26,7 +26,10 @@ _TAKEN: Final = tuple(
         r"global\.get\s+__stack_pointer\s+i32\.const\s+(\d+)\s+i32\.sub",  # WebAssembly
     )
 )
-_UNKNOWN: Final = re.compile(r"\bsub\s+sp, sp, (?:#\d+, lsl|[a-z])|\band[iq]?\s+(?:sp,|.*, %rsp)")
+_PAGES: Final = re.compile(r"\bsub\s+sp, sp, #(\d+), lsl #12$", re.MULTILINE)
+"""AArch64 takes more than a page in two steps: whole pages of this many bytes, and the rest."""
+_PAGE: Final = 1 << 12
+_UNKNOWN: Final = re.compile(r"\bsub\s+sp, sp, [a-z]|\band[iq]?\s+(?:sp,|.*, %rsp)")
 """Frames whose size no instruction says by itself: of more than some kilobytes, or aligned further than the stack."""
 _VECTOR: Final = 64
 """Bytes of a vector register of RISC-V at most, where some are kept on the stack."""
@@ -76,6 +79,7 @@ def _function(name: str, text: str, others: set[str]) -> _Function:
     )
     frame += sum(map(int, _PAD.findall(text)))
     frame += sum(int(size) for pattern in _TAKEN for size in pattern.findall(text))
+    frame += _PAGE * sum(map(int, _PAGES.findall(text)))
     vectors, text = _vectors(text)
     frame += vectors * _VECTOR
     if "%rsp" in text or "retq" in text:

@@ -33,6 +33,7 @@ def _small(
         index_bits=index_bits,
         small=True,
         relocation="static",
+        large_stack=False,
         soft_float=soft_float,
         abi=abi,
     )
@@ -56,6 +57,7 @@ FREESTANDING_TARGETS: Final = {
             helium=True,
             index_bits=32,
             relocation="static",
+            large_stack=False,
         ),
         _small(
             "riscv32imac",
@@ -82,11 +84,16 @@ FREESTANDING_TARGETS: Final = {
             registers=8,  # of 32: none is kept on the stack, where its size is not known
             cpu_flags=(),
             relocation="static",
+            large_stack=False,
             abi="lp64d",
         ),
         _small("wasm32", "wasm32-unknown-unknown", "mvp"),
-        InstructionSet("aarch64", "aarch64-unknown-none-elf", "generic", "+neon", 4, 32, ("asimd",)),
-        InstructionSet("x86-64", "x86_64-unknown-none-elf", "x86-64", "", 4, 16, ("sse2",)),
+        InstructionSet(
+            "aarch64", "aarch64-unknown-none-elf", "generic", "+neon", 4, 32, ("asimd",), large_stack=False
+        ),
+        InstructionSet(
+            "x86-64", "x86_64-unknown-none-elf", "x86-64", "", 4, 16, ("sse2",), large_stack=False
+        ),
     )
 }
 """By the names that `et-compile --target` takes."""

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.backends.freestanding.constant_methods import constant_of
 from et_ir.backends.freestanding.fold_empty_tensors import FoldEmptyTensorsPass
 from et_ir.backends.native.partitioner import NativePartitioner
 from et_ir.codegen.support import KernelSupport
@@ -51,7 +52,7 @@ class WholeProgramPartitioner(NativePartitioner):
 
 
 def whole_program(module: ModuleOp, kept: KeptOperators | None = None) -> ModuleOp:
-    """A copy of a program at the edge level whose methods are partitions, control flow, and uses of state.
+    """A copy of a program at the edge level whose methods are partitions, control flow, and uses of state, or constant.
 
     Ops of `kept` operators without a kernel are decomposed. Raises `UnsupportedProgram` for operators without a
     kernel, and for sizes and numbers that are known at run time only.
@@ -63,8 +64,10 @@ def whole_program(module: ModuleOp, kept: KeptOperators | None = None) -> Module
         replace(one, message="needs a runtime") for one in report.left_out if one.subject not in STEPS
     ]
     UnsupportedProgram.raise_if("no freestanding object can be made", left_out)
-    methods = [op for op in made.body.block.ops if isinstance(op, FuncOp)]
+    methods = [op for op in made.body.block.ops if isinstance(op, FuncOp) and constant_of(op) is None]
     findings = [finding for method in methods for finding in _findings(method)]
+    if not methods:
+        findings.append(Diagnostic("no method computes anything"))
     UnsupportedProgram.raise_if("no freestanding object can be made", findings)
     return made
 

@@ -29,7 +29,17 @@ from et_schema.vulkan import ALIGNMENT
 __all__ = ["SPIRV", "Shaders", "observed", "shaders_of", "spirv_passes"]
 
 SPIRV: Final = InstructionSet(
-    "spirv", "", "", "", lanes=1, registers=0, cpu_flags=(), index_bits=32, small=True, fine=True
+    "spirv",
+    "",
+    "",
+    "",
+    lanes=1,
+    registers=0,
+    cpu_flags=(),
+    index_bits=32,
+    small=True,
+    fine=True,
+    large_stack=False,
 )
 """Target description for loops on a GPU: scalar code, and many short iterations of parallel loops."""
 

@@ -96,6 +96,7 @@ class Host:
         small: bool = False,
         dual_products: bool = False,
         fine: bool = False,
+        large_stack: bool = True,
     ):
         """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
         self.small = small
@@ -104,6 +105,8 @@ class Host:
         """Whether there is an instruction for two products of 16 bits, so that products of bytes take few."""
         self.fine = fine
         """Whether parallel loops are to have many short iterations."""
+        self.large_stack = large_stack
+        """Whether kernels may take more than some kilobytes of the stack."""
         self.symbols = Globals(module)
         self.lanes = lanes
         """Elements of a vector register."""
@@ -307,7 +310,13 @@ class Host:
     def _built(self, name: str, types: Sequence[Attribute], build: Build) -> str:
         block = Block(arg_types=types)
         builder = LoopBuilder(
-            block, self.message, self._kernel, small=self.small, fine=self.fine, few=self.few
+            block,
+            self.message,
+            self._kernel,
+            small=self.small,
+            fine=self.fine,
+            few=self.few,
+            large_stack=self.large_stack,
         )
         build(builder, block.args)
         builder.add_op(ReturnOp())

@@ -224,8 +224,7 @@ def build_product(
                 b.dim(y, 1),
                 lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number),
             )
-    elif packed and sizes.many_rows and _is_long(sizes) and not (b.small or b.few):
-        # Blocks are copied to the stack: more of it than small processors have memory.
+    elif packed and sizes.many_rows and _is_long(sizes) and b.large_stack:
         _build_blocks(b, sizes, epilogue, x, w, y)
     else:
         shared_rows(
@@ -323,8 +322,8 @@ def _build_blocks(
 ) -> None:
     """Loops of a product whose shared dimension is too long for the first cache: in blocks of it.
 
-    A block of the left matrix is copied, as its rows may be so far apart that they meet in the cache. The sums of the
-    blocks before are in the result; the last block finishes them.
+    A block of the left matrix is copied to the stack, as its rows may be so far apart that they meet in the cache. The
+    sums of the blocks before are in the result; the last block finishes them.
     """
     tile = sizes.tile_rows
     assert isinstance(sizes.rows, int)

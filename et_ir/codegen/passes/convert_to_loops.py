@@ -175,6 +175,7 @@ def loops_of(
         small=target.small,
         dual_products=target.dual_products,
         fine=target.fine,
+        large_stack=target.large_stack,
     )
     for word in known.words:
         host.word(word)

@@ -1,15 +1,32 @@
-/* Calls the function of an object under Linux on RISC-V, with each buffer between pages that nobody may touch: once with
-   buffers that start with a page, once with buffers that end with one. stdout gets the outputs, the state, and the bytes
-   of the stack that were used, as 32 bits. No library: it is linked with the object alone. */
+/* Calls the function of an object under Linux, with each buffer between pages that nobody may touch: once with buffers
+   that start with a page, once with buffers that end with one. stdout gets the outputs, the state, and the bytes of the
+   stack that were used, as 32 bits. No library: it is linked with the object alone. */
 #include "freestanding_job.h"
 
-enum { PAGE = 4096, DEPTH = 1 << 15, WRITE = 64, MMAP = 222, EXIT = 93, MPROTECT = 226 };
+enum { PAGE = 4096, DEPTH = 1 << 15 };
+
+#ifdef __x86_64__
+enum { WRITE = 1, MMAP = 9, EXIT = 60, MPROTECT = 10 };
+#else
+enum { WRITE = 64, MMAP = 222, EXIT = 93, MPROTECT = 226 };
+#endif
 
 static long call(long number, long a, long b, long c, long d, long e, long f) {
+#if defined __riscv
   register long a0 __asm__("a0") = a, a1 __asm__("a1") = b, a2 __asm__("a2") = c, a3 __asm__("a3") = d;
   register long a4 __asm__("a4") = e, a5 __asm__("a5") = f, a7 __asm__("a7") = number;
   __asm__ volatile("ecall" : "+r"(a0) : "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a7) : "memory");
   return a0;
+#elif defined __aarch64__
+  register long x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c, x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e, x5 __asm__("x5") = f, x8 __asm__("x8") = number;
+  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5), "r"(x8) : "memory");
+  return x0;
+#else
+  register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+  __asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return number;
+#endif
 }
 
 static void leave(int status) {
@@ -70,4 +87,10 @@ void run(void) {
   leave(0);
 }
 
+#if defined __riscv
 __asm__(".globl _start\n_start:\n\tandi sp, sp, -16\n\tcall run\n");
+#elif defined __aarch64__
+__asm__(".globl _start\n_start:\n\tbl run\n"); /* the stack is aligned */
+#else
+__asm__(".globl _start\n_start:\n\tandq $-16, %rsp\n\tcall run\n");
+#endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
-from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
-from et_ir.backends.freestanding.whole_program import UnsupportedProgram
-from et_ir.driver.configs import ExecutorchBackendConfig
+from et_ir.backends.freestanding.compiler import (
+    FreestandingObject,
+    compile_freestanding,
+    compile_program,
+)
+from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_ir.backends.freestanding.whole_program import UnsupportedProgram, WholeProgramPartitioner
+from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.kept import KeptOperators
 from et_ir.driver.managers import to_edge
 from et_ir.quantization import quantize
 from et_vm.runtime import Runtime
@@ -82,6 +89,30 @@ def test_vectors(program: ExportedProgram, target: str, tmp_path: Path):
         found = machines.run(target, tmp_path, made, [x])
         assert found.stack <= made.stack_bytes
         np.testing.assert_array_equal(found.outputs[0], expected)
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "wasm32"])
+def test_integers_in_and_out(target: str, tmp_path: Path):
+    """Inputs and outputs as a sensor and a microcontroller have them; the header says what they stand for."""
+    torch.manual_seed(0)
+    program = quantized(DigitsNet())
+    edge = to_edge(program, compile_config=EdgeCompileConfig(quantized_io=True))
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    loaded = Runtime().load_program(file)
+    kept = KeptOperators.of(WholeProgramPartitioner())
+    config = EdgeCompileConfig(quantized_io=True, preserve_ops=tuple(kept.names))
+    module = to_edge(program, compile_config=config).module
+    made = compile_freestanding(module, FREESTANDING_TARGETS[target], "digits", kept)
+    x = np.random.default_rng(0).integers(-128, 128, (1, 1, 8, 8), np.int8)
+    found = machines.run(target, tmp_path, made, [x])
+    np.testing.assert_array_equal(found.outputs[0], np.array(loaded.load_method("forward").execute([x])[0]))
+    assert [one.function for one in made.methods] == ["digits_forward"]
+    assert "  const int8_t *image; /* 1 × 1 × 8 × 8 */" in made.header
+    defined = dict(re.findall(r"#define DIGITS_FORWARD_(\w+) (\S+)", made.header))
+    assert len(defined) == 10
+    for name in ("input0_scale", "input0_zp", "output0_scale", "output0_zp"):
+        (number,) = loaded.load_method(f"forward_{name}").execute([])
+        assert float(defined[name.upper()].strip("()")) == number
 
 
 def test_integer_instructions():

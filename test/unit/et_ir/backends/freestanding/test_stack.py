@@ -64,10 +64,26 @@ outer:
 """
 
 
+AARCH64 = """
+\t.type\touter,@function
+outer:
+\tstp\tx29, x30, [sp, #-32]!
+\tsub\tsp, sp, #2, lsl #12
+\tsub\tsp, sp, #48
+\tret
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [(ARM, 8 + 12 + 32 + 8), (RISC_V, 64), (X86, 8 + 8 + 24), (VECTORS, 16 + 7 * 64)],
-    ids=["arm", "riscv", "x86", "vectors"],
+    [
+        (ARM, 8 + 12 + 32 + 8),
+        (RISC_V, 64),
+        (X86, 8 + 8 + 24),
+        (VECTORS, 16 + 7 * 64),
+        (AARCH64, 32 + 8192 + 48),
+    ],
+    ids=["arm", "riscv", "x86", "vectors", "aarch64"],
 )
 def test_bound(text: str, expected: int):
     assert stack_bound(text, "outer") == expected
@@ -81,7 +97,7 @@ def test_recursion():
 
 @pytest.mark.parametrize(
     "line",
-    ["sub\tsp, sp, a0", "li\ta0, 2000\n\tsub\tsp, sp, a0", "sub\tsp, sp, #1, lsl #12", "andq\t$-64, %rsp"],
+    ["sub\tsp, sp, a0", "li\ta0, 2000\n\tsub\tsp, sp, a0", "andq\t$-64, %rsp"],
 )
 def test_unknown_frame(line: str):
     text = RISC_V.replace("addi\tsp, sp, -48", line)
