@@ -232,6 +232,12 @@ class Plan:
         self.call("aten::sym_size.int", register, self.scalar(dim), out)
         return out
 
+    def sum_of(self, a: int, b: int) -> int:
+        """The register of the sum of two integers, which is computed when the plan runs."""
+        out = self._append(p.Int(0))
+        self.call("executorch_prim::add.Scalar", a, b, out)
+        return out
+
     def converted(self, register: int, scalar_type: ScalarType) -> int:
         """A tensor in another element type."""
         if self.type_of(register) == scalar_type:
