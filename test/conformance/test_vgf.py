@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from example_models import build
+from example_models import FACTORIES, build
 from quantized_nets import made as quantized_net
 from tosa_programs import CASES
 from vulkan_device import require_device
@@ -74,9 +74,20 @@ def test_integers(name: str) -> None:
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_digits() -> None:
-    model = build("digits")
+def check_model(name: str) -> None:
+    model = build(name)
     for got, wanted in zip(
         results(model.program, VgfPartitioner(), model.inputs), model.expected, strict=True
     ):
         assert np.abs(got - wanted.numpy()).max() <= 1e-3 * float(wanted.std())
+
+
+def test_digits() -> None:
+    check_model("digits")
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in FACTORIES if name != "digits"])
+def test_example_models(name: str) -> None:
+    check_model(name)

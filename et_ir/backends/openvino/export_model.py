@@ -1,8 +1,8 @@
 """Program that compiles a model and writes what OpenVINO exports of it.
 
-`python export_model.py MODEL.xml DEVICE BLOB LIBRARY` runs in a process of its own: OpenVINO names nodes by counting all that the process has made, and the names are in
-the blob, which is to depend on the model alone. It takes OpenVINO's C interface, whose library is `LIBRARY`: importing
-the package takes longer than compiling a small model.
+`python export_model.py MODEL.xml DEVICE BLOB LIBRARY` runs in a process of its own: OpenVINO names nodes by counting
+all of the process, and the names are in the blob, which is to depend on the model alone. It takes OpenVINO's C
+interface, whose library is `LIBRARY`: importing the package takes longer than compiling a small model.
 """
 
 from __future__ import annotations

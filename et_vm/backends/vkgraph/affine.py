@@ -1,6 +1,7 @@
-"""Operators of torchao in Vulkan graphs: scales and zero points that are chosen at run time, one for each row.
+"""Operators of torchao in Vulkan graphs: constants in blocks, and scales and zero points of rows.
 
-ExecuTorch's compiler removes what rounds activations to them, so that the operators which read both round here.
+The latter are chosen at run time. ExecuTorch's compiler removes what rounds activations to them, so that the operators
+which read both round here.
 """
 
 from __future__ import annotations
@@ -67,10 +68,45 @@ def choose_qparams_affine(plan: Plan, graph: v.VkGraph, args: list[int], results
         plan.convert(made, result)
 
 
-def _check_rows(plan: Plan, block: int, sizes: list[int]) -> None:
+def dequantize_affine(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A constant as floats: each block has a scale and a zero point. It is computed when the graph is loaded.
+
+    Raises InvalidFile for variables, and for blocks that do not fit.
+    """
+    x, _, scale, zero, *_ = registers(plan, args, 7, 8)
+    numbers, scales = plan.array_of(x), plan.array_of(scale)
+    sizes, block = plan.sizes_of(x), _lengths(plan, integers_of(plan, graph, args[1]))
+    if len(block) != len(sizes) or any(
+        length < 1 or size % length for size, length in zip(sizes, block, strict=False)
+    ):
+        raise misfit(f"blocks of {block} elements of a tensor {sizes}")
+    counts = [size // length for size, length in zip(sizes, block, strict=True)]
+    split = [size for pair in zip(counts, block, strict=True) for size in pair]
+    spread = [size for count in counts for size in (count, 1)]
+    plan.reserve(2 * numbers.size * ScalarType.FLOAT.itemsize)
+    made = numbers.reshape(split).astype(np.float32)
+    if not isinstance(plan[zero], p.Null):
+        made -= plan.array_of(zero).reshape(spread).astype(np.float32)
+    made *= scales.reshape(spread).astype(np.float32)
+    constant = plan.constant(ScalarType.FLOAT, sizes, memoryview(made.tobytes()))
+    if plan.type_of(results[0]) == ScalarType.FLOAT:
+        plan.alias(results[0], constant)
+    else:
+        plan.convert(constant, results[0])
+
+
+def _lengths(plan: Plan, block: int) -> list[int]:
+    """The numbers of a list. Raises InvalidFile for other things than integers."""
     table = plan[block]
     assert isinstance(table, p.IntList)
     found = [number_of(plan, item) for item in table.items]
+    if not all(isinstance(one, int) for one in found):
+        raise misfit(f"blocks of {found} elements")
+    return [int(one or 0) for one in found]
+
+
+def _check_rows(plan: Plan, block: int, sizes: list[int]) -> None:
+    found = _lengths(plan, block)
     if found != [1] * (len(sizes) - 1) + sizes[-1:]:
         raise misfit(f"blocks of {found} elements of a tensor {sizes}, expected rows")
 
@@ -108,5 +144,6 @@ def rounded_rows(plan: Plan, x: int, scale: int, zero: int) -> int:
 
 AFFINE: Final[dict[str, Composite]] = {
     "torchao.choose_qparams_affine.default": choose_qparams_affine,
+    "torchao.dequantize_affine.default": dequantize_affine,
 }
 """By what graphs call them."""

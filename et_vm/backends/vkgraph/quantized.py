@@ -6,14 +6,13 @@ Activations of 8 bits are dequantized, computed with in f32, and quantized again
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Final
 
 import numpy as np
 
 from et_schema import program as p
 from et_schema import vkgraph_tables as v
-from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_schema.scalar_type import ScalarType
 from et_vm.backends.vkgraph.affine import rounded_rows
 from et_vm.backends.vkgraph.plan import Composite, Plan, integers_of, misfit, number_of, registers
 from et_vm.values import Array
@@ -27,11 +26,10 @@ _NIBBLE_OFFSET: Final = 8
 
 def _array(plan: Plan, register: int, rank: int) -> Array:
     """The elements of a constant. Raises InvalidFile for what is no constant of so many dimensions."""
-    sizes = plan.sizes_of(register)
-    if not plan.is_constant(register) or len(sizes) != rank:
-        raise misfit(f"expected a constant of {rank} dimensions, got sizes {sizes}")
-    dtype = numpy_dtype(plan.type_of(register))
-    return np.frombuffer(plan.data_of(register), dtype, prod(sizes)).reshape(sizes)
+    found = plan.array_of(register)
+    if found.ndim != rank:
+        raise misfit(f"expected a constant of {rank} dimensions, got sizes {list(found.shape)}")
+    return found
 
 
 def _restored(plan: Plan, numbers: Array, scales: Array) -> int:

@@ -108,6 +108,33 @@ def test_scales_of_what_is_unknown(block, mapping):
         run(build, normal(3, 8))
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("block", [[1, 6], [1, 3], [2, 2], [4, 6]])
+def test_constants_in_blocks(block, zeros):
+    numbers = integers(4, 6)
+    counts = 4 // block[0], 6 // block[1]
+    scales, offsets = abs(normal(*counts)), integers(*counts, least=-20, most=20)
+    build = Build()
+    none = build.literal(None)
+    offset = build.constant(offsets) if zeros else none
+    args = build.constant(numbers), build.literal(block), build.constant(scales), offset, none, none, none
+    made = build.call("torchao.dequantize_affine.default", *args, none, build.tensor(4, 6))
+    build.call("aten.add.Tensor", made, build.input(6), build.literal(1), build.output(4, 6))
+    spread = np.ones(block, np.float32)
+    exact = (numbers - np.kron(offsets * zeros, spread)) * np.kron(scales, spread)
+    assert np.allclose(run(build, normal(6) * 0), exact)
+
+
+@pytest.mark.parametrize("block", [[1, 4], [4], [0, 6]])
+def test_constants_in_blocks_that_do_not_fit(block):
+    build = Build()
+    none, scale = build.literal(None), build.constant(normal(1))
+    args = build.constant(integers(4, 6)), build.literal(block), scale, none, none, none, none
+    build.call("torchao.dequantize_affine.default", *args, none, build.output(4, 6))
+    with pytest.raises(InvalidFile, match="blocks of"):
+        run(build)
+
+
 def test_linear_layers_with_weights_of_4_bits():
     numbers, scales = integers(4, 6, least=-8, most=7), abs(normal(4))
     build = Build()
@@ -282,6 +309,7 @@ def test_sums_and_positive_parts_of_8_bits():
         ("et_vk.q8ta_conv2d_transposed.default", 16),
         ("et_vk.q8ta_pixel_shuffle.default", 6),
         ("torchao.choose_qparams_affine.default", 9),
+        ("torchao.dequantize_affine.default", 7),
     ],
 )
 @pytest.mark.parametrize("missing", [0, 1])
