@@ -11,6 +11,7 @@ import pytest
 import torch
 from example_models import FACTORIES, build
 from quantized_nets import made as quantized_net
+from random_quantized import random_program
 from tosa_programs import CASES
 from vulkan_device import require_device
 
@@ -18,6 +19,7 @@ from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.tosa import TOSAPartitioner
 from et_ir.backends.vgf import VgfPartitioner
 from et_ir.delegation.partitioner import Partitioner
+from et_ir.driver.managers import EdgeProgramManager
 from et_ir.quantization import quantize
 from et_vm.runtime import Runtime
 
@@ -71,6 +73,22 @@ def test_integers(name: str) -> None:
         results(program, partitioner, inputs) for partitioner in (TOSAPartitioner(), VgfPartitioner())
     )
     for got, wanted in zip(vgf, tosa, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(6))
+def test_random_integers(seed: int) -> None:
+    """Random quantized programs have the bits of their TOSA on et-vm, as far as they are integers."""
+    found: list[list[Any]] = []
+    for partitioner in (TOSAPartitioner(), VgfPartitioner()):
+        program = random_program(seed)
+        edge = EdgeProgramManager(program.module).to_backend(partitioner)
+        config = ExecutorchBackendConfig(target="et-vm", extra_backends=["VgfBackend"])
+        file = edge.to_executorch(config).buffer
+        method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+        found.append([np.asarray(one).copy() for one in method.execute(program.inputs)])
+    for got, wanted in zip(*found, strict=True):
         np.testing.assert_array_equal(got, wanted)
 
 
