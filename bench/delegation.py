@@ -62,6 +62,14 @@ def _stock(backend: str) -> Callable[[Any], bytes]:
                 from executorch.backends.apple.coreml.partition import CoreMLPartitioner
 
                 partitioner = CoreMLPartitioner
+            case "tosa":
+                from executorch.backends.arm.tosa.compile_spec import TosaCompileSpec
+                from executorch.backends.arm.tosa.partitioner import TOSAPartitioner
+
+                def tosa() -> Any:
+                    return TOSAPartitioner(TosaCompileSpec("TOSA-1.0+FP+INT"))
+
+                partitioner = tosa
             case _:
                 raise ImportError(f"stock has no partitioner for {backend} here")
 

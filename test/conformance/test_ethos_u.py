@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 import torch
 from example_models import build
+from random_quantized import random_program
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.ethos_u import EthosUCompileSpec, EthosUPartitioner, backend, vela
 from et_ir.backends.tosa import TosaCompileSpec, TOSAPartitioner
+from et_ir.driver.managers import EdgeProgramManager
 from et_ir.quantization import XNNPACKQuantizer, get_symmetric_quantization_config
 from et_schema.pte import read_pte
+from et_tools.vm_blobs import blob_problems
 
 TARGETS = ("ethos-u55-128", "ethos-u85-256")
 
@@ -59,6 +62,17 @@ def test_blobs_are_those_of_stock(name: str, target: str, monkeypatch: pytest.Mo
     assert found
     wanted = [vela_compile(network, list(spec.flags)).processed_bytes for network in networks]
     assert Counter(found) == Counter(wanted)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs(seed: int, target: str) -> None:
+    """Vela compiles what is taken of a quantized program, to a blob that is read."""
+    edge = EdgeProgramManager(random_program(seed).module)
+    made = edge.to_backend(EthosUPartitioner(EthosUCompileSpec(target)))
+    config = ExecutorchBackendConfig(target="et-vm", extra_backends=["EthosUBackend"])
+    assert not list(blob_problems(memoryview(made.to_executorch(config).buffer), None))
 
 
 class Calls(nn.Module):

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from example_models import build
+from example_models import FACTORIES, build
 from quantized_nets import made as quantized_net
+from random_quantized import random_program
 from tosa_programs import CASES
 from vulkan_device import require_device
 
@@ -18,6 +19,7 @@ from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.tosa import TOSAPartitioner
 from et_ir.backends.vgf import VgfPartitioner
 from et_ir.delegation.partitioner import Partitioner
+from et_ir.driver.managers import EdgeProgramManager
 from et_ir.quantization import quantize
 from et_vm.runtime import Runtime
 
@@ -74,9 +76,36 @@ def test_integers(name: str) -> None:
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_digits() -> None:
-    model = build("digits")
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(6))
+def test_random_integers(seed: int) -> None:
+    """Random quantized programs have the bits of their TOSA on et-vm, as far as they are integers."""
+    found: list[list[Any]] = []
+    for partitioner in (TOSAPartitioner(), VgfPartitioner()):
+        program = random_program(seed)
+        edge = EdgeProgramManager(program.module).to_backend(partitioner)
+        config = ExecutorchBackendConfig(target="et-vm", extra_backends=["VgfBackend"])
+        file = edge.to_executorch(config).buffer
+        method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+        found.append([np.asarray(one).copy() for one in method.execute(program.inputs)])
+    for got, wanted in zip(*found, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def check_model(name: str) -> None:
+    model = build(name)
     for got, wanted in zip(
         results(model.program, VgfPartitioner(), model.inputs), model.expected, strict=True
     ):
         assert np.abs(got - wanted.numpy()).max() <= 1e-3 * float(wanted.std())
+
+
+def test_digits() -> None:
+    check_model("digits")
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in FACTORIES if name != "digits"])
+def test_example_models(name: str) -> None:
+    check_model(name)

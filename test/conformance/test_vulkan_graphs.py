@@ -19,6 +19,7 @@ with warnings.catch_warnings():
     import torch
     from executorch.backends.vulkan.op_registry import vulkan_supported_ops
     from executorch.backends.vulkan.partitioner.vulkan_partitioner import VulkanPartitioner
+    from executorch.backends.vulkan.patterns import HfRotaryEmbeddingPattern
     from executorch.backends.vulkan.quantizer.vulkan_quantizer import VulkanQuantizer
     from executorch.backends.vulkan.quantizer.vulkan_quantizer import (
         get_symmetric_quantization_config as weight_only_config,
@@ -33,6 +34,13 @@ with warnings.catch_warnings():
     )
     from executorch.exir import to_edge_transform_and_lower
     from torch.utils import _pytree as pytree
+    from torchao.core.config import AOBaseConfig
+    from torchao.quantization import (
+        Int8DynamicActivationIntxWeightConfig,
+        IntxWeightOnlyConfig,
+        quantize_,
+    )
+    from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from example_models import Model
@@ -196,6 +204,95 @@ def test_quantized_programs(static: bool) -> None:
     assert any("q8ta" in name if static else "int8pack" in name or "q8" in name for name in names), names
     with torch.no_grad():
         check(file, [x], [quantized(x)], tolerance=0.1 if static else 1e-3)
+
+
+class Enlarging(torch.nn.Module):
+    """A transposed convolution, and channels as pixels, between convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(4, 8, 3, padding=1)
+        self.up = torch.nn.ConvTranspose2d(8, 16, 2, stride=2)
+        self.last = torch.nn.Conv2d(4, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.up(self.first(x)))
+        return self.last(torch.nn.functional.pixel_shuffle(y, 2))
+
+
+def test_quantized_enlargements() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, 4, 8, 8)
+    quantizer = XNNPACKQuantizer().set_global(static_config(is_per_channel=True))
+    prepared = prepare_pt2e(torch.export.export(Enlarging().eval(), (x,)).module(), quantizer)
+    prepared(x)
+    quantized = convert_pt2e(prepared)
+    file = compiled(torch.export.export(quantized, (x,)))
+    names = {call.name for blob in blobs(file) for call in read_vkgraph(blob).graph.chain}
+    assert {"et_vk.q8ta_conv2d_transposed.default", "et_vk.q8ta_pixel_shuffle.default"} <= names
+    with torch.no_grad():
+        check(file, [x], [quantized(x)], tolerance=0.1)
+
+
+CONFIGURATIONS: dict[str, tuple[Any, str, float]] = {
+    "activations of 8 bits, weights of 4 in groups": (
+        Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int4, weight_granularity=PerGroup(16)),
+        "et_vk.linear_dq8ca_q4gsw.default",
+        1e-3,
+    ),
+    # Stock's compiler removes what rounds activations, so that eager's are others.
+    "activations of 8 bits, weights of 8 by row": (
+        Int8DynamicActivationIntxWeightConfig(weight_dtype=torch.int8, weight_granularity=PerAxis(0)),
+        "torchao.dequantize_affine.default",
+        0.05,
+    ),
+    "weights of 4 bits in groups": (
+        IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=PerGroup(16)),
+        "et_vk.linear_q4gsw.default",
+        1e-4,
+    ),
+    "weights of 8 bits in groups": (
+        IntxWeightOnlyConfig(weight_dtype=torch.int8, granularity=PerGroup(16)),
+        "torchao.dequantize_affine.default",
+        1e-4,
+    ),
+    "weights of 4 bits by row": (
+        weight_only_config(is_dynamic=False, weight_bits=4),
+        "et_vk.linear_qcs4w.default",
+        1e-4,
+    ),
+}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_quantized_layers(name: str) -> None:
+    """Of torchao's configurations, and of the backend's own quantizer."""
+    torch.manual_seed(0)
+    configuration, operator, tolerance = CONFIGURATIONS[name]
+    net = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8)).eval()
+    x = torch.randn(3, 32)
+    if isinstance(configuration, AOBaseConfig):
+        quantize_(net, configuration)
+        quantized: Any = net
+    else:
+        quantizer = VulkanQuantizer().set_global(configuration)
+        prepared = prepare_pt2e(torch.export.export(net, (x,)).module(), quantizer)
+        prepared(x)
+        quantized = convert_pt2e(prepared)
+    file = compiled(torch.export.export(quantized, (x,)))
+    assert operator in {call.name for blob in blobs(file) for call in read_vkgraph(blob).graph.chain}
+    with torch.no_grad():
+        check(file, [x], [quantized(x)], tolerance)
+
+
+def test_rotations_of_halves() -> None:
+    torch.manual_seed(0)
+    inputs = torch.randn(1, 5, 4, 32), torch.randn(1, 5, 2, 32), torch.randn(5, 32), torch.randn(5, 32)
+    file = compiled(torch.export.export(HfRotaryEmbeddingPattern(), inputs))
+    names = [call.name for blob in blobs(file) for call in read_vkgraph(blob).graph.chain]
+    assert "et_vk.apply_rotary_emb_hf.default" in names
+    check(file, list(inputs), list(HfRotaryEmbeddingPattern()(*inputs)))
 
 
 def test_sizes_known_at_run_time() -> None:

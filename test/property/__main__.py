@@ -5,7 +5,8 @@
     python -m property --first 1234 --count 1            one program, with all that is checked of any
     python -m property --first 1234 --count 1 --print    the program
     python -m property --native --count 2000             each as machine code, too
-    python -m property --backend tosa --count 500        each with what a backend takes delegated to it
+    python -m property --backend tosa --count 500        each with what a backend takes delegated to it; blobs that
+                                                         et-vm has no runtime for are read
     python -m property --freestanding cortex-m4          each as an object, in an emulator, and a quantized program
     python -m property --freestanding wasm32 --only      nothing else of each
 

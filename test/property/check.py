@@ -42,6 +42,8 @@ from et_ir.verification import verify_module
 from et_schema.errors import ExecutorchError
 from et_schema.pte import read_pte
 from et_tools.reading import compiler_context
+from et_tools.vm_blobs import blob_problems
+from et_vm.backend import BACKENDS
 from et_vm.runtime import Runtime
 from property.build import build
 from property.delegated import compile_delegated, compile_for, compile_native
@@ -130,8 +132,13 @@ def check(program: Program, checks: Checks) -> str:
     if checks.backend is not None:
         with _stage(f"backend {checks.backend}"):
             data = compile_for(build(program), checks.backend)
-        with _stage(f"backend {checks.backend}, run poisoned"):
-            _run(program, runs, data, "portable", poison=True, reset=False)
+        if _has_runtimes(data):
+            with _stage(f"backend {checks.backend}, run poisoned"):
+                _run(program, runs, data, "portable", poison=True, reset=False)
+        else:
+            with _stage(f"backend {checks.backend}, blobs"):
+                for problem in blob_problems(memoryview(data), None):
+                    raise problem
     outcome = "with n" if program.sizes else "fixed sizes"
     if checks.freestanding is not None:
         outcome = f"{outcome}, {_freestanding(program, runs, checks.freestanding)}"
@@ -272,6 +279,12 @@ def _run(
     if program.sizes is not None:
         for n in (program.sizes[0] - 1, program.sizes[1] + 1):
             _must_refuse(program, method, n)
+
+
+def _has_runtimes(data: bytes) -> bool:
+    """Whether et-vm runs all delegates of a file."""
+    plans = read_pte(data).program.execution_plan
+    return all(delegate.id in BACKENDS for plan in plans for delegate in plan.delegates)
 
 
 def _must_refuse(program: Program, method: Any, n: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 
 from xdsl.dialects.builtin import ModuleOp
@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from et_ir.backends import Diagnostic, OperatorSupport, delegate_module, make_partitioner, partition_module
 from et_ir.backends.native import NativePartitioner
 from et_ir.backends.nested import NestedPartitioner
+from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.driver.configs import ExecutorchBackendConfig
@@ -26,6 +27,7 @@ from et_ir.driver.pipelines import (
 from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import write
 from et_ir.verification import verify_module
+from et_vm.backend import BACKENDS
 
 __all__ = ["compile_delegated", "compile_for", "compile_native"]
 
@@ -106,13 +108,16 @@ def compile_for(module: ModuleOp, backend: str) -> bytes:
     """Lower a module of the aten level, which changes, with what a backend takes, as `--backend` names it."""
     run_passes(module, [*aten_passes(), *core_aten_passes(), *edge_passes()])
     delegate_module(module, [make_partitioner(backend)])
-    return _file(module)
+    taken = {op.backend.data for op in module.body.block.ops if isinstance(op, LoweredOp)}
+    # Those of devices have no runtime here; their blobs are read.
+    return _file(module, taken - BACKENDS.keys())
 
 
-def _file(module: ModuleOp) -> bytes:
-    """The file of a module whose parts are delegated."""
+def _file(module: ModuleOp, extra_backends: Collection[str] = ()) -> bytes:
+    """The file of a module whose parts are delegated, also to `extra_backends`, which et-vm does not have."""
     verify_module(module)
-    run_passes(module, [*backend_passes(), *executorch_passes(ExecutorchBackendConfig(target="et-vm"))])
+    config = ExecutorchBackendConfig(target="et-vm", extra_backends=sorted(extra_backends))
+    run_passes(module, [*backend_passes(), *executorch_passes(config)])
     verify_module(module)
     stream = io.BytesIO()
     write(module, stream)

@@ -89,7 +89,7 @@ def _exported(model: Any, device: str, precise: bool) -> bytes:
 def export_apart(model: Path, device: str, blob: Path) -> None:
     """Write the blob of the model in a file, in a process of its own. Raises ValueError where it cannot be compiled."""
     done = subprocess.run(
-        [sys.executable, export_model.__file__, model, device, blob],
+        [sys.executable, "-IS", export_model.__file__, model, device, blob, export_model.library()],
         capture_output=True,
         text=True,
         check=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -14,7 +15,10 @@ from et_ir.delegation.specs import CompileSpec
 from et_ir.driver.stages import run_pipeline
 from et_schema.vkgraph import BACKEND, read_vkgraph, serialize_vkgraph
 
-__all__ = ["VulkanGraphBackend"]
+__all__ = ["HALVES_SPEC", "VulkanGraphBackend"]
+
+HALVES_SPEC: Final = "force_fp16"
+"""The compile spec of ExecuTorch that says, in one byte, whether floats have 16 bits on the device."""
 
 
 class VulkanGraphBackend(BackendDetails):
@@ -24,10 +28,10 @@ class VulkanGraphBackend(BackendDetails):
 
     @classmethod
     def preprocess(cls, edge_program: ModuleOp, compile_specs: Sequence[CompileSpec]) -> PreprocessResult:
-        del compile_specs
+        halves = any(spec.key == HALVES_SPEC and any(spec.value) for spec in compile_specs)
         run_pipeline(edge_program, "canonicalize,dce")
         method = next(op for op in edge_program.body.block.ops if isinstance(op, FuncOp))
-        translation = Translation(edge_program, method)
+        translation = Translation(edge_program, method, halves=halves)
         blob = serialize_vkgraph(translation.translate(RULES))
         read_vkgraph(blob)
         data = translation.data.get_named_data_store_output()

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.backends.operator_rules import RuleSupport
-from et_ir.backends.vulkan_graph.backend import VulkanGraphBackend
+from et_ir.backends.vulkan_graph.backend import HALVES_SPEC, VulkanGraphBackend
 from et_ir.backends.vulkan_graph.grouped_linear import grouped_linear
 from et_ir.backends.vulkan_graph.operators import RESIZED, RULES
 from et_ir.backends.vulkan_graph.storage import BUFFER
@@ -20,7 +20,7 @@ from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.capability import CapabilityPartitioner
 from et_ir.delegation.options import check_options, number_option, operators, operators_option
 from et_ir.delegation.partitioner import KeepFilter
-from et_ir.delegation.specs import DelegationSpec
+from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import ChosenByUser, OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.program import Globals
@@ -43,6 +43,7 @@ KEPT: Final = (
 """Operators that the runtime has, and that would be decomposed."""
 
 _HIGHEST_RANK: Final = 4
+_STORAGES: Final = ("f32", "f16")
 
 
 class VulkanGraphSupport(RuleSupport):
@@ -93,8 +94,22 @@ class VulkanGraphSupport(RuleSupport):
 class VulkanGraphPartitioner(CapabilityPartitioner):
     """Takes all ops that the runtime computes; restricted to the operators in `only`, except those in `without`."""
 
-    def __init__(self, *, only: Sequence[str] = (), without: Sequence[str] = (), min_ops: int = 1):
-        super().__init__(DelegationSpec(VulkanGraphBackend.backend_id))
+    def __init__(
+        self,
+        *,
+        storage: str = "f32",
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+        min_ops: int = 1,
+    ):
+        """`storage` is the type that floats have on the device, `f32` or `f16`, in which they may be computed, too.
+
+        Raises ValueError for another.
+        """
+        if storage not in _STORAGES:
+            raise ValueError(f"unknown storage {storage!r}: expected f32 or f16")
+        specs = () if storage == "f32" else (CompileSpec(HALVES_SPEC, b"\1"),)
+        super().__init__(DelegationSpec(VulkanGraphBackend.backend_id, specs))
         self.min_ops = min_ops
         self._only, self._without = operators(only), operators(without)
 
@@ -119,8 +134,9 @@ class VulkanGraphPartitioner(CapabilityPartitioner):
 
 
 def _partitioner(options: Mapping[str, str]) -> VulkanGraphPartitioner:
-    check_options(options, ("only", "without", "min"))
+    check_options(options, ("storage", "only", "without", "min"))
     return VulkanGraphPartitioner(
+        storage=options.get("storage", "f32"),
         only=operators_option(options, "only"),
         without=operators_option(options, "without"),
         min_ops=number_option(options, "min", 1),

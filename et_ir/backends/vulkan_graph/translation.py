@@ -3,6 +3,8 @@
 Each tensor has the storage of the op that makes it. Where an op needs another storage, a `clone` converts it, once.
 Constants are packed by calls of `et_vk.prepack`, unless the operator packs them. A convolution and the activation that
 bounds it are one call.
+
+With halves, floats are of 16 bits on the device, constants too; arguments are converted as 64-bit integers are.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ _STORED: Final = {
 class Translation:
     """The graph of a module of the edge level with one method, under construction."""
 
-    def __init__(self, module: ModuleOp, method: FuncOp) -> None:
+    def __init__(self, module: ModuleOp, method: FuncOp, *, halves: bool = False) -> None:
+        self.halves = halves
+        """Whether floats have 16 bits on the device."""
         self.graph = v.VkGraph(version=_VERSION)
         self.data = NamedDataStore()
         self.mapping = DelegateMappingBuilder(generated_identifiers=True)
@@ -222,7 +226,13 @@ class Translation:
         return self._stored(array.astype(np.int32) if array.dtype == np.int64 else array, symbol.value.blob)
 
     def _stored(self, array: np.ndarray[Any, Any], blob: Blob | None = None) -> int:
-        """A constant, whose bytes are named data of the program under their hash."""
+        """A constant, whose bytes are named data of the program under their hash.
+
+        Floats beyond the range of a half become its largest.
+        """
+        if self.halves and array.dtype.kind == "f":
+            most = np.finfo(np.float16).max
+            array = np.clip(array, -most, most).astype(np.float16)
         if blob is None or blob.nbytes != array.nbytes:
             blob = Blob.of("", np.ascontiguousarray(array).tobytes())
         key = blob.sha256, array.shape, array.dtype.kind
@@ -230,7 +240,7 @@ class Translation:
         if found is None:
             self.data.add_named_data(blob.sha256, blob, CONSTANT_ALIGNMENT)
             self.graph.constants.append(v.VkBytes(v.NO_OFFSET, blob.nbytes, blob.sha256))
-            datatype = _STORED[array.dtype.kind]
+            datatype = self._held(_STORED[array.dtype.kind])
             number = len(self.graph.constants) - 1
             found = self._constants[key] = self._value(
                 v.VkTensor(datatype, list(array.shape), number, _OWN, staging_datatype=datatype)
@@ -250,8 +260,12 @@ class Translation:
         return len(self.graph.values) - 1
 
     def _tensor(self, sizes: Sequence[int], datatype: v.VkDataType, storage: Storage) -> int:
-        tensor = v.VkTensor(datatype, list(sizes), _OWN, _OWN, storage.type, storage.layout, datatype)
-        return self._value(tensor)
+        held = self._held(datatype)
+        return self._value(v.VkTensor(held, list(sizes), _OWN, _OWN, storage.type, storage.layout, datatype))
+
+    def _held(self, datatype: v.VkDataType) -> v.VkDataType:
+        """The type that elements have on the device."""
+        return v.VkDataType.FLOAT16 if self.halves and datatype is v.VkDataType.FLOAT32 else datatype
 
     def _datatype(self, value: SSAValue) -> v.VkDataType:
         assert is_tensor(value.type)

@@ -14,9 +14,6 @@ from et_vm.values import Array
 
 __all__ = ["MAKERS"]
 
-_BLOCK: Final = 1 << 15
-"""Elements that are rescaled at a time."""
-
 
 def _ufunc(function: Callable[..., Any]) -> Maker:
     """A function of numpy, in the type of the result."""
@@ -161,51 +158,6 @@ def _cast(site: Site) -> Kernel:
     return unary(lambda x: x.astype(dtype))
 
 
-def _rescale(site: Site) -> Kernel:
-    """`apply_scale_32` and `apply_scale_16` of the specification, exact in 64 bits."""
-    attribute, dtype = site.attribute, site.dtype
-    signs = {False: dtype, True: np.dtype(f"u{dtype.name}")}
-    limits = np.iinfo(signs[bool(attribute.output_unsigned)])
-    doubled = attribute.rounding_mode == 3
-    wide = bool(attribute.scale32)
-    made_type = signs[bool(attribute.output_unsigned)]
-
-    def kernel(x: Array, multiplier: Array, shift: Array, input_zp: Array, output_zp: Array) -> Array:
-        if attribute.input_unsigned:
-            x, input_zp = (one.view(f"u{one.dtype.name}") for one in (x, input_zp))
-        if attribute.output_unsigned:
-            output_zp = output_zp.view(signs[True])
-        scale, by, start, end = (one.astype(np.int64) for one in (multiplier, shift, input_zp, output_zp))
-        half = np.int64(1) << (by - 1)
-        # The specification has the result of 32 bits; more than it holds comes of small shifts only.
-        wraps = bool((by < 31).any())
-        made = np.empty(x.shape, made_type)
-        width = scale.size
-        # A block is in the cache from the first step to the last.
-        source, target = (one.reshape(-1, width) for one in (np.ascontiguousarray(x), made))
-        length = max(1, _BLOCK // width)
-        scratch = np.empty((min(length, len(source)), width), np.int64)
-        for at in range(0, len(source), length):
-            part = source[at : at + length]
-            values = scratch[: len(part)]
-            np.subtract(part, start, out=values, dtype=np.int64)
-            rounding = half
-            if doubled and wide:
-                extra = np.where(values >= 0, np.int64(1 << 30), np.int64(-(1 << 30)))
-                rounding = half + np.where(by > 31, extra, 0)
-            values *= scale
-            values += rounding
-            values >>= by
-            if wraps:
-                values[:] = values.astype(np.int32)
-            values += end
-            np.clip(values, limits.min, limits.max, out=values)
-            target[at : at + length] = values
-        return made.view(dtype)
-
-    return kernel
-
-
 def _table(site: Site) -> Kernel:
     if site.inputs[0].dtype is DType.INT8:
         return binary(lambda x, table: table[x.astype(np.int64) + 128])
@@ -258,7 +210,6 @@ MAKERS: Final[dict[Op, Maker]] = {
     Op.NEGATE: _negate,
     Op.POW: _ufunc(cast("Callable[..., Any]", _power)),
     Op.RECIPROCAL: _in_single(cast("Callable[[Array], Array]", np.reciprocal)),
-    Op.RESCALE: _rescale,
     Op.RSQRT: _in_single(lambda x: 1 / np.sqrt(x)),
     Op.SELECT: _select,
     Op.SIGMOID: _in_single(_sigmoid),

@@ -13,13 +13,18 @@ from et_schema.tables import Bytes
 from et_schema.tosa import block_of, constant_bytes, shape_sizes, tensors_by_name
 from et_schema.tosa_graph import DType, Op, TosaGraph
 from et_schema.tosa_ops import ATTRIBUTES, TosaType, numpy_name
-from et_vm.backends.tosa import movement, pointwise, windows
+from et_vm.backends.tosa import movement, pointwise, rescale, windows
 from et_vm.backends.tosa.sites import Kernel, Maker, Site
 from et_vm.values import Array
 
 __all__ = ["MAKERS", "Step", "TosaProgram"]
 
-MAKERS: Final[dict[Op, Maker]] = {**movement.MAKERS, **pointwise.MAKERS, **windows.MAKERS}
+MAKERS: Final[dict[Op, Maker]] = {
+    **movement.MAKERS,
+    **pointwise.MAKERS,
+    **rescale.MAKERS,
+    **windows.MAKERS,
+}
 """What prepares the kernel of each operator."""
 
 

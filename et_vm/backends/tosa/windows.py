@@ -1,13 +1,15 @@
 """Kernels of products, convolutions and pools.
 
 Sums of integers are computed in float64, in which they are exact: products of 16 bits leave room for a million terms.
-Those of 8 bits are computed in float32 where the filters bound every partial sum, in whatever order, by 2**24.
+Those of 8 bits are computed in float32 where the filters bound every partial sum, in whatever order, by 2**24: of all
+terms, or of a few parts of them, which are then added up in float64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -21,24 +23,87 @@ __all__ = ["MAKERS"]
 
 _MOST_EXACT: Final = 1 << 24
 """float32 holds all integers up to this."""
+_MOST_PARTS: Final = 4
+"""Parts of a sum in float32 up to which they are faster than the whole in float64."""
 _BLOCK: Final = 1 << 15
 """Elements of a depthwise convolution that are computed at a time."""
+_WIDE: Final = 256
+"""Channels from which on the filters of a depthwise convolution are not repeated along a row for long loops."""
 _MOST_DISTANCE: Final = 255
 """Largest distance of an 8-bit integer from a zero point."""
 
 
-def _sums(
-    type: TosaType, terms: int, filters: Array | None = None, axes: tuple[int, ...] = ()
-) -> np.dtype[Any]:
-    """The type in which so many products of operands of a type are summed up. `filters` are the other operand, as
-    distances, if they are constant; the sums are over their `axes`.
-    """
-    is_float = type.dtype in (DType.FP32, DType.FP16)
-    most = terms * _MOST_DISTANCE
-    if filters is not None and filters.size and not is_float:
-        most = int(np.abs(filters).sum(axis=axes).max())
-    exact = type.dtype is DType.INT8 and most * _MOST_DISTANCE <= _MOST_EXACT
-    return np.dtype(np.float32) if exact or is_float else np.dtype(np.float64)
+class _Span(NamedTuple):
+    """The distances that an operand may have from its zero point."""
+
+    low: int
+    high: int
+
+    def bound(self, filters: Array) -> int:
+        """The largest magnitude of a partial sum of products with a column of filters."""
+        if not filters.size:
+            return 0
+        positive, negative = np.maximum(filters, 0).sum(axis=0), np.minimum(filters, 0).sum(axis=0)
+        highest = positive * self.high + negative * self.low
+        lowest = positive * self.low + negative * self.high
+        return int(max(highest.max(), -lowest.min()))
+
+
+def _span(site: Site, at: int) -> _Span:
+    """Of an operand of 8 bits whose zero point is the operand `at`."""
+    zero = site.number(at)
+    if zero is None:
+        return _Span(-_MOST_DISTANCE, _MOST_DISTANCE)
+    limits = np.iinfo(np.int8)
+    return _Span(int(limits.min - zero), int(limits.max - zero))
+
+
+def _sums(type: TosaType, terms: int) -> np.dtype[Any]:
+    """The type in which so many products of operands of a type are summed up."""
+    return _exact(type, terms * _MOST_DISTANCE * _MOST_DISTANCE)
+
+
+def _sums_with(type: TosaType, filters: Array, span: _Span) -> np.dtype[Any]:
+    """The same with columns of constant filters, distances [terms, …], that another operand is multiplied by."""
+    return _exact(type, span.bound(filters) if type.dtype is DType.INT8 else 0)
+
+
+def _exact(type: TosaType, most: int) -> np.dtype[Any]:
+    if type.dtype in (DType.FP32, DType.FP16):
+        return np.dtype(np.float32)
+    is_exact = type.dtype is DType.INT8 and most <= _MOST_EXACT
+    return np.dtype(np.float32) if is_exact else np.dtype(np.float64)
+
+
+_Product: TypeAlias = Callable[[Array], Array]
+
+
+def _parts_of(filters: Array, type: TosaType, span: _Span) -> tuple[list[slice], np.dtype[Any]]:
+    """The fewest parts of the terms whose products are summed up in float32, or all in float64."""
+    terms = len(filters)
+    single = np.dtype(np.float32)
+    for count in range(1, _MOST_PARTS + 1):
+        ends = [terms * at // count for at in range(count + 1)]
+        parts = [slice(*pair) for pair in pairwise(ends)]
+        if all(_sums_with(type, filters[part], span) == single for part in parts):
+            return parts, single
+    return [slice(0, terms)], np.dtype(np.float64)
+
+
+def _product_with(filters: Array, type: TosaType, span: _Span) -> tuple[np.dtype[Any], _Product]:
+    """The product of a matrix with constant `filters`, distances [terms, columns], and the type of that matrix."""
+    parts, kind = _parts_of(filters, type, span)
+    matrices = [np.ascontiguousarray(filters[part], kind) for part in parts]
+
+    def product(x: Array) -> Array:
+        if len(parts) == 1:
+            return np.matmul(x, matrices[0])
+        made = np.matmul(x[..., parts[0]], matrices[0]).astype(np.float64)
+        for part, matrix in zip(parts[1:], matrices[1:], strict=True):
+            made += np.matmul(x[..., part], matrix)
+        return made
+
+    return kind, product
 
 
 def _shifted(array: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
@@ -49,13 +114,18 @@ def _shifted(array: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _matmul(site: Site) -> Kernel:
-    known = _filters(site, 1, 3)
-    sums, dtype = _sums(site.inputs[0], site.inputs[0].shape[2], known, (1,)), site.dtype
-    right = None if known is None else np.ascontiguousarray(known, sums)
+    known, dtype = _filters(site, 1, 3), site.dtype
+    if known is not None and len(known) == 1:
+        kind, product = _product_with(known[0], site.inputs[0], _span(site, 2))
+
+        def known_kernel(a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
+            return product(_shifted(a, a_zp, kind)).astype(dtype, copy=False)
+
+        return known_kernel
+    sums = _sums(site.inputs[0], site.inputs[0].shape[2])
 
     def kernel(a: Array, b: Array, a_zp: Array, b_zp: Array) -> Array:
-        other = _shifted(b, b_zp, sums) if right is None else right
-        return np.matmul(_shifted(a, a_zp, sums), other).astype(dtype, copy=False)
+        return np.matmul(_shifted(a, a_zp, sums), _shifted(b, b_zp, sums)).astype(dtype, copy=False)
 
     return kernel
 
@@ -104,48 +174,82 @@ def _finished(made: Array, bias: Array, dtype: np.dtype[Any]) -> Array:
 def _conv2d(site: Site) -> Kernel:
     kind, dtype = site.attribute, site.dtype
     outputs, rows, columns, channels = site.inputs[1].shape
-    known = _filters(site, 1, 4)
-    sums = _sums(site.inputs[0], rows * columns * channels, known, (1, 2, 3))
+    terms = rows * columns * channels
     shape = site.output.shape
-    packed = None if known is None else np.ascontiguousarray(known.reshape(outputs, -1).T, sums)
+    known = _filters(site, 1, 4)
+
+    def taken(x: Array, x_zp: Array, sums: np.dtype[Any]) -> Array:
+        """The window of each pixel of the result as a row."""
+        image = _padded(_shifted(x, x_zp, sums), kind.pad)
+        return _windows(image, (rows, columns), kind.stride, kind.dilation).reshape(-1, terms)
+
+    if known is not None:
+        sums, product = _product_with(known.reshape(outputs, -1).T, site.inputs[0], _span(site, 3))
+
+        def known_kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
+            return _finished(product(taken(x, x_zp, sums)).reshape(shape), bias, dtype)
+
+        return known_kernel
+    wide = _sums(site.inputs[0], terms)
 
     def kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
-        matrix = _shifted(weight, w_zp, sums).reshape(outputs, -1).T if packed is None else packed
-        image = _padded(_shifted(x, x_zp, sums), kind.pad)
-        windows = _windows(image, (rows, columns), kind.stride, kind.dilation)
-        taken = windows.reshape(-1, rows * columns * channels)
-        return _finished((taken @ matrix).reshape(shape), bias, dtype)
+        matrix = _shifted(weight, w_zp, wide).reshape(outputs, -1).T
+        return _finished((taken(x, x_zp, wide) @ matrix).reshape(shape), bias, dtype)
 
     return kernel
 
 
 def _depthwise(site: Site) -> Kernel:
+    """Each tap of the filter is a product of lines of the image, as they lie in memory, with the tap's filters."""
     kind, dtype = site.attribute, site.dtype
-    rows, columns, channels, multiplier = site.inputs[1].shape
+    rows, columns, _, multiplier = site.inputs[1].shape
     known = _filters(site, 1, 4)
-    sums = _sums(site.inputs[0], rows * columns, known, (0, 1))
+    taps = rows * columns
+    type = site.inputs[0]
+    sums = _sums(type, taps) if known is None else _sums_with(type, known.reshape(taps, -1), _span(site, 3))
     shape = site.output.shape
-    across = rows, columns, channels * multiplier
-    packed = None if known is None else np.ascontiguousarray(known.reshape(across), sums)
+    batch, height, width, outputs = shape
+    (step_y, step_x), (apart_y, apart_x) = kind.stride, kind.dilation
+    # The fewer and longer the loops, the better.
+    repeat = width if outputs < _WIDE else 1
+    phases = {tap * apart_x % step_x for tap in range(columns)}
+
+    def repeated(filters: Array) -> Array:
+        """[rows, columns, pixels, outputs]."""
+        each = np.broadcast_to(filters.reshape(rows, columns, 1, outputs), (rows, columns, repeat, outputs))
+        return np.ascontiguousarray(each, sums)
+
+    packed = None if known is None else repeated(known)
 
     def kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
-        filters = _shifted(weight, w_zp, sums).reshape(across) if packed is None else packed
+        filters = repeated(_shifted(weight, w_zp, sums)) if packed is None else packed
         image = _padded(_shifted(x, x_zp, sums), kind.pad)
         if multiplier > 1:
             image = np.repeat(image, multiplier, axis=3)
-        windows = _windows(image, (rows, columns), kind.stride, kind.dilation)
+        # Columns that are a stride apart become neighbors.
+        lines = {phase: np.ascontiguousarray(image[:, :, phase::step_x]) for phase in phases}
+
+        def under(y: int, z: int, start: int, count: int) -> Array:
+            """What a tap is on, in so many rows of the result."""
+            offset, phase = divmod(z * apart_x, step_x)
+            top = start * step_y + y * apart_y
+            return lines[phase][
+                :, top : top + (count - 1) * step_y + 1 : step_y, offset : offset + width
+            ].reshape(batch, count, width // repeat, repeat, outputs)
+
         made = np.empty(shape, sums)
         # Rows that are in the cache from the first term to the last.
-        length = max(1, _BLOCK // (shape[0] * shape[2] * shape[3]))
-        scratch = np.empty((shape[0], min(length, shape[1]), *shape[2:]), sums)
-        for at in range(0, shape[1], length):
+        length = max(1, _BLOCK // (batch * width * outputs))
+        scratch = np.empty((batch, min(length, height), width // repeat, repeat, outputs), sums)
+        for at in range(0, height, length):
             part = made[:, at : at + length]
-            term = scratch[:, : part.shape[1]]
-            taken = windows[:, at : at + length]
-            np.multiply(taken[:, :, :, 0, 0], filters[0, 0], part)
-            for tap in range(1, rows * columns):
+            count = part.shape[1]
+            part = part.reshape(batch, count, width // repeat, repeat, outputs)
+            term = scratch[:, :count]
+            np.multiply(under(0, 0, at, count), filters[0, 0], part)
+            for tap in range(1, taps):
                 y, z = divmod(tap, columns)
-                np.multiply(taken[:, :, :, y, z], filters[y, z], term)
+                np.multiply(under(y, z, at, count), filters[y, z], term)
                 part += term
         return _finished(made, bias, dtype)
 
@@ -156,7 +260,12 @@ def _transposed(site: Site) -> Kernel:
     kind, dtype = site.attribute, site.dtype
     outputs, rows, columns, channels = site.inputs[1].shape
     known = _filters(site, 1, 4)
-    sums = _sums(site.inputs[0], rows * columns * channels, known, (1, 2, 3))
+    type = site.inputs[0]
+    sums = (
+        _sums(type, rows * columns * channels)
+        if known is None
+        else _sums_with(type, known.reshape(outputs, -1).T, _span(site, 3))
+    )
     batch, height, width, _ = site.inputs[0].shape
     top, bottom, left, right = kind.out_pad
     step_y, step_x = kind.stride

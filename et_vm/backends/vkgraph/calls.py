@@ -18,6 +18,7 @@ from et_schema import vkgraph_tables as v
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
 from et_schema.vkgraph import results_of
+from et_vm.backends.vkgraph.affine import AFFINE
 from et_vm.backends.vkgraph.composites import COMPOSITES
 from et_vm.backends.vkgraph.plan import Plan, Scalar, misfit
 from et_vm.backends.vkgraph.quantized import QUANTIZED
@@ -26,6 +27,7 @@ from et_vm.kernels.prims import PRIMS
 
 __all__ = ["translate"]
 
+_COMPOSITES: Final = {**COMPOSITES, **QUANTIZED, **AFFINE}
 _PRIMS: Final = {
     "sym_size.int": "aten::sym_size.int",
     "sym_numel.default": "aten::sym_numel",
@@ -60,7 +62,7 @@ def translate(plan: Plan, graph: v.VkGraph) -> None:
 
 def _translate(plan: Plan, graph: v.VkGraph, call: v.OperatorCall) -> None:
     results = results_of(graph, call.args)
-    composite = COMPOSITES.get(call.name) or QUANTIZED.get(call.name)
+    composite = _COMPOSITES.get(call.name)
     if composite is not None:
         composite(plan, graph, list(call.args[:-1]), results)
         return

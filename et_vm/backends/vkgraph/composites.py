@@ -204,6 +204,62 @@ def _rotate(plan: Plan, source: int, angles: Sequence[int], result: int) -> None
     plan.compute("aten::view_copy.out", pairs, shape, out=result)
 
 
+def rotary_embedding_by_halves(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """Rotations of pairs of elements of queries and keys (batch, position, head, element), of which one is in the first
+    half and the other in the second. Tables (position, element) have rows from a starting position on; elements beyond
+    their columns are not rotated.
+    """
+    del graph
+    q, k, cos, sin, start = registers(plan, args, 5)
+    if len(results) != 2:
+        raise misfit(f"{len(results)} results, expected 2")
+    for source, result in zip((q, k), results, strict=True):
+        angles = [_rows_of(plan, one, start, source) for one in (cos, sin)]
+        _rotate_halves(plan, source, angles, result)
+
+
+def _rows_of(plan: Plan, table: int, start: int, source: int) -> int:
+    """Rows of a table for the positions of a tensor, with a dimension for heads."""
+    _, columns = plan.sizes_of(table)
+    count = plan.sizes_of(source)[1]
+    end = plan.sum_of(start, plan.size_of(source, 1))
+    bounds = plan.scalar(0), start, end, plan.scalar(1)
+    like = Shape(plan, table)
+    rows = plan.compute("aten::slice_copy.Tensor_out", table, *bounds, out=like.new([count, columns]))
+    return _by_head(plan, rows)
+
+
+def _rotate_halves(plan: Plan, source: int, angles: Sequence[int], result: int) -> None:
+    wide = plan.converted(source, ScalarType.FLOAT)
+    like = Shape(plan, wide)
+    width, rotated = like.sizes[-1], plan.sizes_of(angles[0])[-1]
+    middle = rotated // 2
+    half = [*like.sizes[:-1], middle]
+
+    def columns(tensor: int, first: int, last: int) -> int:
+        bounds = plan.scalar(_LAST), plan.scalar(first), plan.scalar(last), plan.scalar(1)
+        sizes = [*plan.sizes_of(tensor)[:-1], last - first]
+        return plan.compute("aten::slice_copy.Tensor_out", tensor, *bounds, out=like.new(sizes))
+
+    ends = (0, middle), (middle, rotated)
+    low, high = (columns(wide, *end) for end in ends)
+    cos, sin = ([columns(angle, *end) for end in ends] for angle in angles)
+
+    def turned(name: str, a: int, one: int, b: int, other: int) -> int:
+        products = [like.binary("mul", a, one, sizes=half), like.binary("mul", b, other, sizes=half)]
+        return like.binary(name, *products, sizes=half)
+
+    parts = [turned("sub", low, cos[0], high, sin[0]), turned("add", high, cos[1], low, sin[1])]
+    if rotated < width:
+        parts.append(columns(wide, rotated, width))
+    exact = plan.type_of(result) == ScalarType.FLOAT
+    made = plan.compute(
+        "aten::cat.out", plan.tensors(parts), plan.scalar(_LAST), out=result if exact else like.new()
+    )
+    if not exact:
+        plan.convert(made, result)
+
+
 def select_as_symint(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
     """An element of a vector as a number."""
     if not isinstance(graph.values[results[0]].value, v.SymInt):
@@ -222,6 +278,7 @@ def select_as_symint(plan: Plan, graph: v.VkGraph, args: list[int], results: lis
 COMPOSITES: Final[dict[str, Composite]] = {
     "aten.max_pool2d.default": max_pool2d,
     "et_vk.apply_rotary_emb.default": rotary_embedding,
+    "et_vk.apply_rotary_emb_hf.default": rotary_embedding_by_halves,
     "et_vk.conv_with_clamp.default": conv_with_clamp,
     "et_vk.prepack.default": prepack,
     "et_vk.rms_norm.default": rms_norm,

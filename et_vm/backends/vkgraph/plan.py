@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import numpy as np
+
 from et_schema import program as p
 from et_schema import vkgraph_tables as v
 from et_schema.errors import Error, InvalidFile
 from et_schema.pte import serialize_pte
-from et_schema.scalar_type import ScalarType
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_schema.vkgraph import SCALAR_TYPES, VkBlob, staged_type
 from et_vm.platform import Platform
-from et_vm.values import element_count
+from et_vm.values import Array, element_count
 
 if TYPE_CHECKING:
     from et_schema.program import KernelTypes
@@ -101,6 +103,14 @@ class Plan:
         assert isinstance(table, p.Tensor)
         assert table.extra_tensor_info is not None
         return self.external[table.extra_tensor_info.fully_qualified_name]
+
+    def array_of(self, register: int) -> Array:
+        """The elements of a constant tensor. Raises InvalidFile for what is none."""
+        sizes = self.sizes_of(register)
+        if not self.is_constant(register):
+            raise misfit(f"expected a constant, got a variable of sizes {sizes}")
+        dtype = numpy_dtype(self.type_of(register))
+        return np.frombuffer(self.data_of(register), dtype, element_count(sizes)).reshape(sizes)
 
     def _table(self, value: v.GraphTypes | None) -> KernelTypes:
         """The register's table. Lists of values become registers where they are used, as their kind depends on that."""
@@ -230,6 +240,12 @@ class Plan:
         """The register of a size of a tensor, which is read when the plan runs."""
         out = self._append(p.Int(0))
         self.call("aten::sym_size.int", register, self.scalar(dim), out)
+        return out
+
+    def sum_of(self, a: int, b: int) -> int:
+        """The register of the sum of two integers, which is computed when the plan runs."""
+        out = self._append(p.Int(0))
+        self.call("executorch_prim::add.Scalar", a, b, out)
         return out
 
     def converted(self, register: int, scalar_type: ScalarType) -> int:

@@ -6,14 +6,14 @@ Activations of 8 bits are dequantized, computed with in f32, and quantized again
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Final
 
 import numpy as np
 
 from et_schema import program as p
 from et_schema import vkgraph_tables as v
-from et_schema.scalar_type import ScalarType, numpy_dtype
+from et_schema.scalar_type import ScalarType
+from et_vm.backends.vkgraph.affine import rounded_rows
 from et_vm.backends.vkgraph.plan import Composite, Plan, integers_of, misfit, number_of, registers
 from et_vm.values import Array
 
@@ -26,11 +26,10 @@ _NIBBLE_OFFSET: Final = 8
 
 def _array(plan: Plan, register: int, rank: int) -> Array:
     """The elements of a constant. Raises InvalidFile for what is no constant of so many dimensions."""
-    sizes = plan.sizes_of(register)
-    if not plan.is_constant(register) or len(sizes) != rank:
-        raise misfit(f"expected a constant of {rank} dimensions, got sizes {sizes}")
-    dtype = numpy_dtype(plan.type_of(register))
-    return np.frombuffer(plan.data_of(register), dtype, prod(sizes)).reshape(sizes)
+    found = plan.array_of(register)
+    if found.ndim != rank:
+        raise misfit(f"expected a constant of {rank} dimensions, got sizes {list(found.shape)}")
+    return found
 
 
 def _restored(plan: Plan, numbers: Array, scales: Array) -> int:
@@ -86,10 +85,11 @@ def linear_q4gsw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[in
 
 
 def linear_dq8ca_q4gsw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
-    """The same on activations that devices quantize row by row, which is not done here."""
+    """The same on activations that are quantized row by row."""
     del graph
-    x, _, _, weights, _, *rest = registers(plan, args, 7, 8)
-    _grouped_linear(plan, x, [weights, *rest, plan.scalar(None)][:4], results[0])
+    x, scale, zero, weights, _, *rest = registers(plan, args, 7, 8)
+    made = rounded_rows(plan, x, scale, zero)
+    _grouped_linear(plan, made, [weights, *rest, plan.scalar(None)][:4], results[0])
 
 
 def linear_q8csw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
@@ -97,6 +97,15 @@ def linear_q8csw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[in
     del graph
     x, weights, scales = registers(plan, args, 3)
     weight = _restored(plan, _array(plan, weights, 2), _array(plan, scales, 1)[:, None])
+    _linear(plan, x, weight, plan.scalar(None), results[0])
+
+
+def linear_qcs4w(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A linear layer with 4-bit weights that have a scale for each row."""
+    del graph
+    x, weights, scales = registers(plan, args, 3)
+    numbers = _rows_of_nibbles(_array(plan, weights, 2), high_first=True)[:, : plan.sizes_of(x)[-1]]
+    weight = _restored(plan, numbers, _array(plan, scales, 1)[:, None])
     _linear(plan, x, weight, plan.scalar(None), results[0])
 
 
@@ -168,6 +177,17 @@ def q8ta_linear(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int
     _quantize(plan, _activated(plan, made, activation), out_scale, out_zero, results[0])
 
 
+def linear_q8ta_q8csw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A linear layer of 8-bit activations and weights, with results in floats."""
+    del graph
+    x, scale, zero, weights, _, scales, *rest = registers(plan, args, 6, 7)
+    rows, columns = plan.sizes_of(results[0])[-1], plan.sizes_of(x)[-1]
+    numbers = _array(plan, weights, 2)[:rows, :columns]
+    weight = _restored(plan, numbers, _array(plan, scales, 1)[:rows, None])
+    bias = _bias(plan, rest[0], rows) if rest else plan.scalar(None)
+    _linear(plan, _dequantized(plan, x, scale, zero), weight, bias, results[0])
+
+
 def q8ta_add(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
     """A sum of 8-bit activations."""
     del graph
@@ -187,47 +207,96 @@ def q8ta_relu(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int])
     _quantize(plan, made, out_scale, out_zero, results[0])
 
 
+def q8ta_pixel_shuffle(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """Channels of 8-bit activations as pixels; the scale of the result is given as its inverse."""
+    del graph
+    x, scale, zero, inverse, out_zero, factor = registers(plan, args, 6)
+    number = number_of(plan, inverse)
+    if not number:
+        raise misfit(f"the inverse {number} of a scale")
+    made = plan.tensor(ScalarType.FLOAT, plan.sizes_of(results[0]))
+    plan.compute("aten::pixel_shuffle.out", _dequantized(plan, x, scale, zero), factor, out=made)
+    _quantize(plan, made, plan.scalar(1 / number), out_zero, results[0])
+
+
 def q8ta_conv2d(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
     """A convolution of 8-bit activations; rows of weights are of the kernel's rows, columns and channels, in order."""
-    _convolution(plan, graph, args, results, depthwise=False)
+    _of_windows(plan, graph, args, results, depthwise=False)
 
 
 def q8ta_conv2d_dw(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
     """The same with a filter for each channel, which is the last dimension of the weights."""
-    _convolution(plan, graph, args, results, depthwise=True)
+    _of_windows(plan, graph, args, results, depthwise=True)
 
 
-def _convolution(
+def q8ta_conv2d_transposed(plan: Plan, graph: v.VkGraph, args: list[int], results: list[int]) -> None:
+    """A transposed convolution of 8-bit activations, with weights as of `q8ta_conv2d`. Groups share their scales."""
+    if len(args) != 16:
+        raise misfit(f"{len(args)} arguments, expected 16")
+    kernel, stride, padding, adjusted, dilation = (integers_of(plan, graph, args[at]) for at in range(9, 14))
+    rest = [plan.register_of(arg) for arg in (*args[:9], *args[14:])]
+    count, (rows, columns) = _groups(plan, rest[9]), _window(plan, kernel)
+    outputs, inner = plan.sizes_of(results[0])[1], plan.sizes_of(rest[0])[1] // count
+    each = outputs // count
+    flat = _array(plan, rest[3], 2)[:outputs, : rows * columns * inner]
+    numbers = flat.reshape(count, each, rows, columns, inner).transpose(0, 4, 1, 2, 3)
+    numbers = numbers.reshape(count * inner, each, rows, columns)
+    weight = _restored(plan, numbers, _array(plan, rest[5], 1)[:each].reshape(1, each, 1, 1))
+    _convolution(plan, rest, weight, (stride, padding, dilation, plan.scalar(True), adjusted), results[0])
+
+
+def _of_windows(
     plan: Plan, graph: v.VkGraph, args: list[int], results: list[int], *, depthwise: bool
 ) -> None:
-    x, scale, zero, weights, _, scales, out_scale, out_zero, bias, *_, groups, activation = registers(
-        plan, args, 15
-    )
-    kernel, *lists = (integers_of(plan, graph, args[at]) for at in range(9, 13))
-    count, channels = number_of(plan, groups), plan.sizes_of(x)[1]
-    sizes = plan.sizes_of(results[0])
-    table = plan[kernel]
-    assert isinstance(table, p.IntList)
-    rows, columns = (number_of(plan, item) for item in table.items)
-    if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(count, int) or count < 1:
-        raise misfit("the kernel's size is not known")
-    outputs = sizes[1]
+    if len(args) != 15:
+        raise misfit(f"{len(args)} arguments, expected 15")
+    kernel, stride, padding, dilation = (integers_of(plan, graph, args[at]) for at in range(9, 13))
+    rest = [plan.register_of(arg) for arg in (*args[:9], *args[13:])]
+    count, (rows, columns) = _groups(plan, rest[9]), _window(plan, kernel)
+    outputs = plan.sizes_of(results[0])[1]
     if depthwise:
-        numbers = _array(plan, weights, 3).transpose(2, 0, 1)[:outputs, None]
+        numbers = _array(plan, rest[3], 3).transpose(2, 0, 1)[:outputs, None]
     else:
-        inner = channels // count
-        flat = _array(plan, weights, 2)[:outputs, : rows * columns * inner]
+        inner = plan.sizes_of(rest[0])[1] // count
+        flat = _array(plan, rest[3], 2)[:outputs, : rows * columns * inner]
         numbers = flat.reshape(outputs, rows, columns, inner).transpose(0, 3, 1, 2)
-    weight = _restored(plan, numbers, _array(plan, scales, 1)[:outputs].reshape(-1, 1, 1, 1))
+    weight = _restored(plan, numbers, _array(plan, rest[5], 1)[:outputs].reshape(-1, 1, 1, 1))
+    whole = plan.scalar(False), plan.ints([0, 0])
+    _convolution(plan, rest, weight, (stride, padding, dilation, *whole), results[0])
+
+
+def _groups(plan: Plan, register: int) -> int:
+    count = number_of(plan, register)
+    if not isinstance(count, int) or count < 1:
+        raise misfit(f"{count} groups")
+    return count
+
+
+def _window(plan: Plan, register: int) -> tuple[int, int]:
+    """The rows and columns of a kernel."""
+    table = plan[register]
+    assert isinstance(table, p.IntList)
+    sizes = [number_of(plan, item) for item in table.items]
+    if len(sizes) != 2 or not all(isinstance(size, int) for size in sizes):
+        raise misfit("the kernel's size is not known")
+    rows, columns = sizes
+    assert isinstance(rows, int)
+    assert isinstance(columns, int)
+    return rows, columns
+
+
+def _convolution(plan: Plan, rest: Sequence[int], weight: int, how: Sequence[int], out: int) -> None:
+    """A convolution of 8-bit activations by a restored weight.
+
+    `rest` are the arguments without lists: those in front of them, groups and activation. `how` are stride, padding,
+    dilation, whether it is transposed, and the padding of the result.
+    """
+    x, scale, zero, _, _, _, out_scale, out_zero, bias, groups, activation = rest
+    sizes = plan.sizes_of(out)
     made = plan.tensor(ScalarType.FLOAT, sizes)
-    stride, padding, dilation = lists
-    plan.compute(
-        "aten::convolution.out",
-        *(_dequantized(plan, x, scale, zero), weight, _bias(plan, bias, outputs)),
-        *(stride, padding, dilation, plan.scalar(False), plan.ints([0, 0]), groups),
-        out=made,
-    )
-    _quantize(plan, _activated(plan, made, activation), out_scale, out_zero, results[0])
+    operands = _dequantized(plan, x, scale, zero), weight, _bias(plan, bias, sizes[1])
+    plan.compute("aten::convolution.out", *operands, *how, groups, out=made)
+    _quantize(plan, _activated(plan, made, activation), out_scale, out_zero, out)
 
 
 QUANTIZED: Final[dict[str, Composite]] = {
@@ -235,12 +304,16 @@ QUANTIZED: Final[dict[str, Composite]] = {
     "et_vk.embedding_q4gsw.default": embedding_q4gsw,
     "et_vk.linear_dq8ca_q4gsw.default": linear_dq8ca_q4gsw,
     "et_vk.linear_q4gsw.default": linear_q4gsw,
+    "et_vk.linear_q8ta_q8csw.default": linear_q8ta_q8csw,
+    "et_vk.linear_qcs4w.default": linear_qcs4w,
     "et_vk.q8ta_add.default": q8ta_add,
     "et_vk.q8ta_conv2d.default": q8ta_conv2d,
     "et_vk.q8ta_conv2d_dw.default": q8ta_conv2d_dw,
     "et_vk.q8ta_conv2d_pw.default": q8ta_conv2d,
+    "et_vk.q8ta_conv2d_transposed.default": q8ta_conv2d_transposed,
     "et_vk.q8ta_linear.default": q8ta_linear,
     "et_vk.q8ta_linear_gemv.default": q8ta_linear,
+    "et_vk.q8ta_pixel_shuffle.default": q8ta_pixel_shuffle,
     "et_vk.q8ta_relu.default": q8ta_relu,
 }
 """By what graphs call them."""

@@ -11,6 +11,7 @@ from random_quantized import Array, Values, check, random_program
 
 from et_ir.backends.native import NativePartitioner
 from et_ir.backends.openvino import OpenvinoPartitioner, blob, export_model
+from et_ir.backends.tosa import TOSAPartitioner
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.delegation.partitioner import Partitioner
@@ -19,7 +20,7 @@ from et_ir.driver.managers import EdgeProgramManager
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 
-PROGRAMS = {"native": 24, "xnnpack": 60, "openvino": 40}
+PROGRAMS = {"native": 24, "xnnpack": 60, "openvino": 40, "tosa": 60}
 """By backend: machine code takes longer to make."""
 
 
@@ -32,6 +33,8 @@ def _compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
 def partitioner(backend: str) -> Partitioner:
     if backend == "xnnpack":
         return XnnpackPartitioner()
+    if backend == "tosa":
+        return TOSAPartitioner()
     if backend == "openvino":
         return OpenvinoPartitioner()
     features = cpu_features()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -20,7 +21,7 @@ from et_ir.backends.vulkan_graph.storage import BUFFER, CHANNELS, HEIGHT, WIDTH
 from et_ir.delegation.errors import BackendError
 from et_schema.pte import read_pte
 from et_schema.vkgraph import read_vkgraph
-from et_schema.vkgraph_tables import Double, ValueList, VkGraph, VkStorageType, VkTensor
+from et_schema.vkgraph_tables import Double, ValueList, VkDataType, VkGraph, VkStorageType, VkTensor
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 
@@ -89,6 +90,32 @@ def test_a_network() -> None:
     assert operators(file) == ["VulkanBackend"]
     torch.testing.assert_close(run(file, x)[0], net(x), rtol=1e-4, atol=1e-5)
     assert file_of(net, x) == file
+
+
+def test_halves() -> None:
+    """Floats have 16 bits on the device, and 32 outside; integers stay as they are."""
+    torch.manual_seed(0)
+    net, x = Net(), torch.randn(1, 3, 16, 16)
+    file = file_of(net, x, storage="f16")
+    torch.testing.assert_close(run(file, x)[0], net(x), rtol=0.02, atol=0.02)
+    graph = graph_of(file)
+    arguments = {*graph.input_ids, *graph.output_ids}
+    for at, value in enumerate(graph.values):
+        if isinstance(value.value, VkTensor):
+            assert value.value.datatype in (VkDataType.FLOAT16, VkDataType.INT32)
+            assert at not in arguments or value.value.staging_datatype is VkDataType.FLOAT32
+    assert sum(one.length for one in graph.constants) * 2 == sum(
+        one.length for one in graph_of(file_of(net, x)).constants
+    )
+    with pytest.raises(BackendError, match="unknown storage 'f64': expected f32 or f16"):
+        make_partitioner("vulkan-graph:storage=f64")
+
+
+def test_constants_beyond_halves() -> None:
+    """They become the largest half, as ExecuTorch's compiler has it for masks of attention."""
+    mask = torch.tensor([1e6, -torch.inf, 2.0])
+    made = run(file_of(Apply(lambda x: x + mask), torch.zeros(3), storage="f16"), torch.zeros(3))
+    assert np.asarray(made[0]).tolist() == [65504.0, -65504.0, 2.0]
 
 
 def test_storage() -> None:

@@ -129,6 +129,23 @@ def test_rotations_of_pairs():
         assert np.allclose(made[..., 1::2], exact.imag, atol=1e-6)
 
 
+@pytest.mark.parametrize("rotated", [4, 6])
+def test_rotations_of_halves(rotated):
+    """Elements beyond the columns of the tables stay as they are; rows of the tables are taken from a position on."""
+    build = Build()
+    q, k = build.input(1, 3, 2, 6), build.input(1, 3, 1, 6)
+    angles = normal(5, rotated), normal(5, rotated, seed=1)
+    results = build.output(1, 3, 2, 6), build.output(1, 3, 1, 6)
+    args = q, k, *map(build.constant, angles), build.literal(2)
+    build.call("et_vk.apply_rotary_emb_hf.default", *args, build.values(*results))
+    given = normal(1, 3, 2, 6, seed=2), normal(1, 3, 1, 6, seed=3)
+    cos, sin = (angle[2:5, None] for angle in angles)
+    for made, x in zip(run(build, *given), given, strict=True):
+        low, high = x[..., : rotated // 2], x[..., rotated // 2 : rotated]
+        turned = x[..., :rotated] * cos + np.concatenate([-high, low], -1) * sin
+        assert np.allclose(made, np.concatenate([turned, x[..., rotated:]], -1), atol=1e-6)
+
+
 def test_an_element_as_a_number():
     build = Build()
     at = build.input(2, datatype=D.INT32)
@@ -158,6 +175,7 @@ def test_a_variable_that_is_packed_is_copied():
         ("et_vk.rms_norm.default", 3),
         ("et_vk.sdpa.default", 3),
         ("et_vk.apply_rotary_emb.default", 4),
+        ("et_vk.apply_rotary_emb_hf.default", 5),
         ("et_vk.select_as_symint.default", 3),
     ],
 )
