@@ -5,21 +5,40 @@
 "left" are the instructions of a file that are no delegate's, of those which the runtime would execute. "compile" is
 the processor time of one compilation to bytes, all threads and child processes included: the minimum over turns in
 which both compilers take turns in one process. Goals: no more left than by stock's, compile at most half.
+
+Stock's partitioner for `tosa` needs packages that conflict with ours: for it, both compilers run in the environment of
+`make tosa-tools`, with this one's packages behind its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import subprocess
 import sys
+import sysconfig
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from bench.measure import print_table, progress, show_time, verdict
 from bench.xnnpack import kernel_calls
 
 COMPILE_GOAL = 0.5
+TOSA_TOOLS = Path(".venv-tosa")
+BOTH_ENVIRONMENTS = """
+import runpy, sys
+import ml_dtypes, numpy
+# The environment's own flatbuffers is older than what et_schema needs.
+packages = sys.argv.pop(1)
+sys.path.insert(0, packages)
+import flatbuffers.builder
+sys.path.remove(packages)
+sys.path.append(packages)
+runpy.run_module("bench.delegation", run_name="__main__", alter_sys=True)
+"""
 MODELS = ("mobilenet_v2", "mobilenet_v3", "resnet18", "bert", "llama", "vit", "unet", "detector")
 
 
@@ -113,6 +132,16 @@ def row(backend: str, name: str, turns: int) -> list[str]:
     ]
 
 
+def _with_tosa_tools(arguments: list[str]) -> None:
+    """Run this program in the environment of TOSA's tools."""
+    python = TOSA_TOOLS / "bin/python"
+    if not python.exists():
+        print(f"tosa: no environment {TOSA_TOOLS}: run `make tosa-tools`", file=sys.stderr)
+        return
+    packages = sysconfig.get_paths()["purelib"]
+    subprocess.run([python, "-W", "ignore", "-c", BOTH_ENVIRONMENTS, packages, *arguments], check=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m bench.delegation",
@@ -126,7 +155,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=2, help="compilations by each compiler")
     options = parser.parse_args()
     head = ["backend", "model", "left", "stock", "goal", "compile", "stock", "ratio", "goal"]
-    pairs = [(backend, name) for backend in options.backends.split(",") for name in options.model or MODELS]
+    backends = options.backends.split(",")
+    if "tosa" in backends and find_spec("tosa_serializer") is None:
+        backends.remove("tosa")
+        _with_tosa_tools(["--backends", "tosa", "--turns", str(options.turns), *options.model])
+    pairs = [(backend, name) for backend in backends for name in options.model or MODELS]
+    if not pairs:
+        return
     rows: list[list[str]] = []
     for backend, name in progress(pairs, "delegation"):
         try:

@@ -46,6 +46,8 @@ MAX_RANK: Final = 16
 MAX_BYTES: Final = 2**48
 """More than a tensor may take: what a process can address."""
 
+_VERSIONS: Final = ("", "0")
+"""Versions of graphs: that of all compilers so far, or none."""
 _MENTIONS_PER_BYTE: Final = 1
 """Items of lists that calls may name in all, for each byte of the graph: a list takes four bytes for each, but many
 calls may name one list, and each takes the time and memory that it is long.
@@ -133,6 +135,8 @@ def _graph(flatbuffer: memoryview, start: int, data_size: int) -> VkGraph:
 
 def _check(graph: VkGraph, data_size: int, size: int) -> None:
     """Raise InvalidFile, with the path of the table, unless values, constants and calls agree with each other."""
+    if graph.version not in _VERSIONS:
+        raise InvalidFile(f"a graph of version {graph.version!r}; version '0' is supported", where="version")
     for name, entries in (("constants", graph.constants), ("shaders", graph.shaders)):
         for number, entry in enumerate(entries):
             _check_bytes(entry, data_size, f"{name}[{number}]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, i64
@@ -17,19 +17,15 @@ from et_ir.backends.vulkan_graph.grouped_linear import grouped_linear
 from et_ir.backends.vulkan_graph.operators import RESIZED, RULES
 from et_ir.backends.vulkan_graph.storage import BUFFER
 from et_ir.delegation.backends_by_name import Backend
-from et_ir.delegation.capability import CapabilityPartitioner
-from et_ir.delegation.options import check_options, number_option, operators, operators_option
-from et_ir.delegation.partitioner import KeepFilter
+from et_ir.delegation.operator_partitioner import RESTRICTIONS, OperatorPartitioner, restrictions
+from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
-from et_ir.delegation.support import ChosenByUser, OperatorSupport
+from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import array_of
-
-if TYPE_CHECKING:
-    from torch._ops import OpOverload
 
 __all__ = ["BACKEND", "KEPT", "VulkanGraphPartitioner"]
 
@@ -91,8 +87,10 @@ class VulkanGraphSupport(RuleSupport):
         return bool(np.all(array == array.astype(np.int32)))
 
 
-class VulkanGraphPartitioner(CapabilityPartitioner):
+class VulkanGraphPartitioner(OperatorPartitioner):
     """Takes all ops that the runtime computes; restricted to the operators in `only`, except those in `without`."""
+
+    kept_operators = KEPT
 
     def __init__(
         self,
@@ -109,15 +107,15 @@ class VulkanGraphPartitioner(CapabilityPartitioner):
         if storage not in _STORAGES:
             raise ValueError(f"unknown storage {storage!r}: expected f32 or f16")
         specs = () if storage == "f32" else (CompileSpec(HALVES_SPEC, b"\1"),)
-        super().__init__(DelegationSpec(VulkanGraphBackend.backend_id, specs))
-        self.min_ops = min_ops
-        self._only, self._without = operators(only), operators(without)
+        super().__init__(
+            DelegationSpec(VulkanGraphBackend.backend_id, specs), only=only, without=without, min_ops=min_ops
+        )
 
     def support(self, method: FuncOp) -> OperatorSupport:
-        return ChosenByUser(VulkanGraphSupport(method), self._only, self._without)
+        return self.chosen(VulkanGraphSupport(method))
 
     def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:
-        if "linear" in self._without or (self._only and "linear" not in self._only):
+        if "linear" in self.without or (self.only and "linear" not in self.only):
             return []
         module = method.parent_op()
         assert isinstance(module, ModuleOp)
@@ -127,19 +125,12 @@ class VulkanGraphPartitioner(CapabilityPartitioner):
             (layer.restore, layer.linear) for layer in layers if layer.restore.parent is layer.linear.parent
         ]
 
-    def ops_to_not_decompose(
-        self,
-    ) -> tuple[Sequence[str | type[Operation] | OpOverload], KeepFilter | None]:
-        return [name for name in KEPT if name not in self._without], None
-
 
 def _partitioner(options: Mapping[str, str]) -> VulkanGraphPartitioner:
-    check_options(options, ("storage", "only", "without", "min"))
+    check_options(options, ("storage", *RESTRICTIONS))
     return VulkanGraphPartitioner(
         storage=options.get("storage", "f32"),
-        only=operators_option(options, "only"),
-        without=operators_option(options, "without"),
-        min_ops=number_option(options, "min", 1),
+        **restrictions(options),
     )
 
 

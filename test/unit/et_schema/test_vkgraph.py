@@ -56,6 +56,11 @@ def test_a_blob_without_a_header() -> None:
     assert read_vkgraph(bytes(encode(build.graph, v.FILE_IDENTIFIER))).graph == build.graph
 
 
+def test_a_blob_of_another_schema() -> None:
+    with pytest.raises(InvalidFile, match="file identifier b'VK01', expected b'VK00'"):
+        read_vkgraph(linear().blob().replace(v.FILE_IDENTIFIER, b"VK01"))
+
+
 def test_types_of_arguments() -> None:
     assert staged_type(v.VkTensor(D.FLOAT16, staging_datatype=D.FLOAT32)) is ScalarType.FLOAT
     assert staged_type(v.VkTensor(D.FLOAT16)) is ScalarType.HALF
@@ -87,6 +92,7 @@ def tensor(graph: v.VkGraph, number: int) -> v.VkTensor:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda g: setattr(g, "version", "1"), "a graph of version '1'; version '0' is supported at version"),
         (lambda g: g.values.append(v.VkValue()), r"value without a type at values\[7\].value"),
         (lambda g: setattr(tensor(g, 0), "datatype", D.UNSET), r"UNSET at values\[0\].value.datatype"),
         (lambda g: setattr(tensor(g, 0), "dims", [1] * 17), r"17 dimensions.* at values\[0\].value.dims"),

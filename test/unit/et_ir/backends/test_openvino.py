@@ -301,6 +301,15 @@ class TestRunning:
             Runtime().load_program(bytes(file), allow_native=True).load_method("forward")
         assert caught.value.code == Error.DelegateInvalidCompatibility
 
+    @pytest.mark.parametrize("part", ["ov=20", "isa="])
+    def test_a_model_of_another_version_or_processor(self, part: str) -> None:
+        file = bytearray(file_of(nn.ReLU(), torch.randn(2)))
+        at = file.index(part.encode()) + len(part)
+        file[at : at + 2] = b"11"
+        with pytest.raises(ExecutorchError, match="OpenVINO cannot import the model: current: .*ov=") as caught:
+            Runtime().load_program(bytes(file), allow_native=True).load_method("forward")
+        assert "another version or processor" in str(caught.value.hint)
+
     def test_a_device_that_is_not_there(self) -> None:
         file = file_of(nn.ReLU(), torch.randn(2)).replace(b"CPU\0", b"NPU\0")
         with pytest.raises(ExecutorchError, match="OpenVINO cannot import the model"):
