@@ -256,8 +256,8 @@ def shared_rows(
     elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
 
         def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
-            first = b.mul(number, tile)
-            visit(first, b.min(b.add(first, tile), count), column, width, mask)
+            first = b.min(b.mul(number, tile), b.sub(count, tile))
+            visit(first, b.add(first, tile), column, width, mask)
 
         shared_tiles(b, sizes, columns, b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:
