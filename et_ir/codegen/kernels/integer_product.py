@@ -32,8 +32,6 @@ __all__ = ["QUAD", "integer_product_kernel", "integer_tile_rows", "packed_bytes"
 
 QUAD: Final = 4
 """Bytes of a lane."""
-FEW_ROWS: Final = 16
-"""Rows up to which those after whole tiles get code of their own."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -128,7 +126,7 @@ def _build(
         shared_rows(b, sizes, count, b.dim(y, 1), rows)
 
     # A tile that is moved back costs as much as one of other rows where nothing is computed side by side.
-    rest = sizes.rows % tile if b.small and isinstance(sizes.rows, int) and sizes.rows <= FEW_ROWS else 0
+    rest = sizes.rows % tile if b.small and isinstance(sizes.rows, int) else 0
     if not rest:
         visit(sizes, 0, count)
         return

@@ -256,7 +256,9 @@ def shared_rows(
     elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
 
         def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
-            first = b.min(b.mul(number, tile), b.sub(count, tile))
+            first = b.mul(number, tile)
+            if sizes.rows % tile:
+                first = b.min(first, b.sub(count, tile))
             visit(first, b.add(first, tile), column, width, mask)
 
         shared_tiles(b, sizes, columns, b.quotient(b.add(count, tile - 1), tile), one_tile)
