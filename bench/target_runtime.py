@@ -18,7 +18,7 @@ from micro_machine import run_on_cortex_m4
 
 from bench.measure import print_table, progress
 from bench.subjects import quiet
-from bench.target_memory import NETWORKS
+from bench.target_memory import TINY
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.quantization import quantize
 from et_schema.errors import Error
@@ -26,7 +26,7 @@ from et_vm.program import Program
 
 
 def row(name: str) -> list[str]:
-    factory, data = NETWORKS[name]
+    factory, data = TINY[name]
     module, inputs = factory()
     with quiet(), TemporaryDirectory() as folder:
         made = quantize(module, inputs, "int8", calibration=data()).module
@@ -51,8 +51,8 @@ def main() -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("network", nargs="*", help=f"of {', '.join(NETWORKS)}; all unless given")
-    names = parser.parse_args().network or list(NETWORKS)
+    parser.add_argument("network", nargs="*", help=f"of {', '.join(TINY)}; all unless given")
+    names = parser.parse_args().network or list(TINY)
     head = ["network", "runtime", "program", "flash", "arena", "registers", "stack", "RAM", "instructions"]
     rows = [row(name) for name in progress(names, "networks")]
     print()

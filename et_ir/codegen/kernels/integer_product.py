@@ -7,6 +7,7 @@ take them: `[panel][inner / 4][16][4]`. Sums start from the bias and what the ze
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -110,18 +111,29 @@ def _build(
     count = b.dim(y, 0)
     left = b.quads(x, [count, b.dim(w, 1)])
 
-    def rows(start: Index, end: Index, column: Index, width: int, mask: SSAValue | None) -> None:
-        def one(row: Index, height: int) -> None:
-            start = b.load(bias, [column], vector_of(width, element=i32))
-            if point is not None:
-                splat = b.broadcast(b.element(point, [0]), vector_of(width))
-                start = b.value(arith.MuliOp(start, b.convert("fptosi", splat, i32)))
-            totals = _accumulate(b, left, w, start, row, height, column, width)
-            store_totals(b, epilogue, totals, y, row, column, mask)
+    def visit(sizes: Sizes, first: Index, count: Index) -> None:
+        def rows(start: Index, end: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+            def one(row: Index, height: int) -> None:
+                start = b.load(bias, [column], vector_of(width, element=i32))
+                if point is not None:
+                    splat = b.broadcast(b.element(point, [0]), vector_of(width))
+                    start = b.value(arith.MuliOp(start, b.convert("fptosi", splat, i32)))
+                totals = _accumulate(b, left, w, start, row, height, column, width)
+                store_totals(b, epilogue, totals, y, row, column, mask)
 
-        visit_rows(b, start, end, tile, one)
+            visit_rows(b, b.add(first, start), b.add(first, end), sizes.tile_rows, one)
 
-    shared_rows(b, sizes, count, b.dim(y, 1), rows)
+        shared_rows(b, sizes, count, b.dim(y, 1), rows)
+
+    # A tile that is moved back costs as much as one of other rows where nothing is computed side by side.
+    rest = sizes.rows % tile if b.small and isinstance(sizes.rows, int) else 0
+    if not rest:
+        visit(sizes, 0, count)
+        return
+    assert isinstance(sizes.rows, int)
+    whole = b.sub(count, rest)
+    visit(replace(sizes, rows=sizes.rows - rest), 0, whole)
+    visit(replace(sizes, rows=rest, tile_rows=rest), whole, rest)
 
 
 def _accumulate(

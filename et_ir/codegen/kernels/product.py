@@ -257,7 +257,9 @@ def shared_rows(
 
         def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
             first = b.mul(number, tile)
-            visit(first, b.min(b.add(first, tile), count), column, width, mask)
+            if sizes.rows % tile:
+                first = b.min(first, b.sub(count, tile))
+            visit(first, b.add(first, tile), column, width, mask)
 
         shared_tiles(b, sizes, columns, b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:

@@ -99,10 +99,11 @@ static et_coefficients coefficients_of(const et_layer *layer, int32_t filter) {
   return found;
 }
 
-/* The same in integers: ((sum + addend) * factor + offset) / 2 ** shift. The shift is 0 where they do not fit. */
+/* The same in integers, with 16 bits behind the point: ((sum + addend) * factor + offset) / 2 ** shift, of sums from -limit
+ * to limit. */
 typedef struct et_fixed {
   int64_t offset;
-  int32_t factor, addend, shift;
+  int32_t factor, addend, shift, limit;
 } et_fixed;
 
 static et_fixed fixed_of(const et_coefficients *numbers) {
@@ -110,16 +111,16 @@ static et_fixed fixed_of(const et_coefficients *numbers) {
     double number;
     uint64_t bits;
   } factor = {numbers->factor}, power;
-  et_fixed found = {0, 0, (int32_t)numbers->addend, 0};
+  et_fixed found = {0, 0, (int32_t)numbers->addend, 0, -1};
   /* Of a negative number, or one that is not finite, it is below. */
   int32_t shift = 1023 + 30 - (int32_t)(factor.bits >> 52);
-  if (shift < 1 || shift > 60) return found;
+  if (shift < 30 || shift > 47) return found;
   power.bits = (uint64_t)(1023 + shift) << 52;
-  double offset = numbers->offset * power.number;
-  if (!(offset < 0x1p60 && offset > -0x1p60)) return found;
+  if (!(numbers->offset < 0x1p13 && numbers->offset > -0x1p13)) return found;
   found.factor = (int32_t)((factor.bits & 0xfffffffffffff) >> 22) | 1 << 30;
-  found.offset = (int64_t)offset;
-  found.shift = shift;
+  found.offset = (int64_t)(numbers->offset * power.number);
+  found.shift = shift - 16;
+  found.limit = (1 << (shift - 17)) - 4096;
   return found;
 }
 
@@ -131,17 +132,18 @@ static void fixed_of_filters(const et_layer *layer, int32_t first, int32_t count
 }
 
 /* Double precision takes a processor that has none for it hundreds of instructions. It is left to sums whose results are so
- * close to the middle of two integers that less would not tell which one is next: factor and offset are exact to one unit,
- * and of what double precision rounds, less than 4096 units are lost. */
+ * close to the middle of two integers that less would not tell which one is next. Factor and offset are exact to one unit of
+ * 2 ** -(shift + 16), and of what double precision rounds, less than 4096 units are lost: for sums within the limit, less than
+ * one and a half of the last bits here. */
 static int8_t result_of(const et_layer *layer, const et_fixed *fixed, int32_t filter, int64_t sum) {
   int64_t all = sum + fixed->addend;
-  if (fixed->shift != 0 && all == (int32_t)all) {
-    int64_t half = (int64_t)1 << (fixed->shift - 1), error = (all < 0 ? -all : all) + 4096;
-    int64_t exact = (int64_t)(int32_t)all * fixed->factor + fixed->offset + half, rest = exact & (2 * half - 1);
-    if (rest > error && rest < 2 * half - error) {
-      int32_t least = layer->grid.least - layer->grid.zero_point, most = layer->grid.most - layer->grid.zero_point;
-      exact >>= fixed->shift;
-      return (int8_t)((exact < least ? least : exact > most ? most : (int32_t)exact) + layer->grid.zero_point);
+  if (all >= -fixed->limit && all <= fixed->limit) {
+    int32_t number = (int32_t)(((int64_t)(int32_t)all * fixed->factor + fixed->offset) >> fixed->shift) + (1 << 15);
+    uint32_t rest = (uint32_t)number & 0xffff;
+    if (rest >= 2 && rest <= 0xfffe) {
+      const et_grid *grid = &layer->grid;
+      number = (number >> 16) + grid->zero_point;
+      return (int8_t)(number < grid->least ? grid->least : number > grid->most ? grid->most : number);
     }
   }
   et_coefficients numbers = coefficients_of(layer, filter);

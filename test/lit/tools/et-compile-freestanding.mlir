@@ -11,6 +11,7 @@
 // RUN: et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K'
 // RUN: et-compile %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K' 2>&1 | filecheck %s --check-prefix=PLACES
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=10;ram:id=2' 2>&1 | filecheck %s --check-prefix=FLASH
+// RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1;dtcm:id=2,size=3;sram:id=3,size=4' 2>&1 | filecheck %s --check-prefix=STACK
 // RUN: not et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'ram:id=2' 2>&1 | filecheck %s --check-prefix=BANKS
 // RUN: et-compile -q %s --target riscv64gc --emit asm --pic | filecheck %s --check-prefix=PIC
 // RUN: not et-compile -q %s --target wasm32 --emit asm --pic 2>&1 | filecheck %s --check-prefix=WASM
@@ -39,6 +40,7 @@
 // TARGET: --emit object needs a processor as --target: cortex-m0plus,
 
 // FLASH: --memory: code and constants need {{.*}} bytes: flash has 10 bytes left
+// STACK: --memory: the stack needs {{[0-9]+}} bytes: dtcm has 3 bytes left, sram has 4 bytes left
 // BANKS: --memory: no bank 'flash' for code and constants, there are: ram
 
 // PLACES: flash: {{[0-9,]+}} of 4,096 bytes for code and constants

@@ -233,7 +233,9 @@ def test_an_index_that_ends_a_call(target: str, tmp_path: Path):
     assert "   1 — " in made.header
 
 
-@pytest.mark.parametrize("target", ["cortex-m4", "riscv64gc", "x86-64", "aarch64"])
+@pytest.mark.parametrize(
+    "target", ["cortex-m0plus", "cortex-m4", "cortex-m33", "riscv32imac", "riscv64gc", "x86-64", "aarch64"]
+)
 def test_position_independence(target: str, tmp_path: Path):
     """The object runs where it was not linked for."""
     module, x = Branch(), torch.rand(2, 4)

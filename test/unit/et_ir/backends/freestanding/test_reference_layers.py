@@ -50,6 +50,8 @@ def test_layers(layers: dict[str, Layer], tmp_path: Path):
 class Convolutions(nn.Module):
     """The larger layers of the digits network."""
 
+    size = 16, 8, 8
+
     def __init__(self) -> None:
         super().__init__()
         self.first = nn.Conv2d(16, 32, 3, padding=1)
@@ -59,9 +61,24 @@ class Convolutions(nn.Module):
         return torch.relu(self.second(torch.max_pool2d(torch.relu(self.first(x)), 2)))
 
 
-def test_no_more_instructions(tmp_path: Path):
+class Products(nn.Module):
+    """1x1 convolutions of few channels, and of an odd number of pixels."""
+
+    size = 32, 12, 12
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(32, 64, 1)
+        self.second = nn.Conv2d(64, 64, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.second(torch.max_pool2d(torch.relu(self.first(x)), 4)))
+
+
+@pytest.mark.parametrize("network", [Convolutions, Products])
+def test_no_more_instructions(network: type[Convolutions | Products], tmp_path: Path):
     torch.manual_seed(0)
-    inputs = (torch.rand(1, 16, 8, 8),)
-    for layer in layers_of(Convolutions(), inputs, [inputs]):
+    inputs = (torch.rand(1, *network.size),)
+    for layer in layers_of(network(), inputs, [inputs]):
         counts = counted(layer, tmp_path)
         assert counts.ours <= counts.reference, layer.name
