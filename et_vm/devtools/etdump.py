@@ -83,7 +83,7 @@ class ETDumpTracer(EventTracer):
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise ExecutorchError(
-                    Error.AccessFailed, f"cannot write {os.fspath(target)}: {reason}"
+                    Error.AccessFailed, f"cannot write the file: {reason}", where=os.fspath(target)
                 ) from error
 
     # -- events
