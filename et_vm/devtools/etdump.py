@@ -33,7 +33,7 @@ _CALLS: Final = {
     "jump_false": "JF_CALL",
     "free": "FREE_CALL",
 }
-"""What ExecuTorch calls the execution of an instruction, by its mnemonic."""
+"""ExecuTorch's name of the event of an instruction, by its mnemonic."""
 _WIDENED: Final = {ScalarType.HALF: ScalarType.FLOAT, ScalarType.BFLOAT16: ScalarType.FLOAT}
 """Element types that the tools of ExecuTorch do not read, and those that are written for them."""
 _OUTSIDE: Final = 2**64 - 1
