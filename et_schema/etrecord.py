@@ -24,7 +24,7 @@ from et_schema.files import atomic_writer
 __all__ = ["ETRecord", "RecordedNode", "RecordedProgram", "Tensors", "read_etrecord"]
 
 Tensors = bytes | Callable[[IO[bytes]], object]
-"""What `torch.save` makes of tensors, or a function that writes it to a stream."""
+"""Output of `torch.save` for tensors, or a function that writes it to a stream."""
 
 IDENTIFIER: Final = "ETRECORD_V0"
 EXPORTED: Final = "exported_program"
@@ -236,7 +236,7 @@ _DAMAGE: Final = (
     *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError),
     *(zlib.error, struct.error),
 )
-"""What reading members of a damaged archive, or JSON of another shape, raises."""
+"""Exceptions of reading members of a damaged archive, or JSON of another shape."""
 
 
 def _read(stream: IO[bytes], where: str) -> ETRecord:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final, NamedTuple, cast, get_args
 
-from et_schema.tables import Kind, fields_of
 from et_schema.tosa_graph import (
     Attribute,
     AvgPool2dAttribute,
@@ -517,10 +516,3 @@ _RULES: Final[dict[Op, _Rule]] = {
     Op.TRANSPOSE: _transpose,
     Op.TRANSPOSE_CONV2D: _transposed,
 }
-
-
-def attribute_fields(op: Op) -> Sequence[tuple[str, Kind, type]]:
-    """Name, wire kind and enumeration (or `int`) of each field of an operator's attribute."""
-    return [
-        (item.name, item.kind, item.types[0] if item.types else int) for item in fields_of(ATTRIBUTES[op])
-    ]

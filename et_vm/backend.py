@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.user_code import raised
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Handle: TypeAlias = object
 OptionValue: TypeAlias = bool | int | str
+_Result = TypeVar("_Result")
 
 MAX_THREADS: Final = 256
 MAX_OPTION_KEY = 64
@@ -122,6 +123,13 @@ class BackendExecuteContext(NamedTuple):
         """
         if self.tracer is not None:
             self.tracer.on_delegate(self.method_name, self.instruction, identifier, name, start, end)
+
+    def timed(self, identifier: int | str, name: str, run: Callable[[], _Result]) -> _Result:
+        """The result of `run`, which is an event of the delegate: see `log`."""
+        start = self.platform.ticks()
+        result = run()
+        self.log(identifier, name, start, self.platform.ticks())
+        return result
 
     def log_values(self, identifier: int | str, name: str, values: Iterable[object]) -> None:
         """Give a tracer that wants values what a part of the delegate has computed, under the events' identifier."""

@@ -194,7 +194,7 @@ class Runtime:
             return registry
 
     def add_kernels(self, kernels: KernelLibrary) -> None:
-        """Add kernels of one's own to the libraries of this runtime, for the methods that are loaded from now on:
+        """Add custom kernels to the libraries of this runtime, for the methods that are loaded from now on:
         `runtime.add_kernels(et_vm.load_kernels("mykernels.py"))`.
 
         Raises ExecutorchError(RegistrationAlreadyRegistered) for an operator that has a kernel.

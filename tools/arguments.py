@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ __all__ = [
     "byte_count",
     "natural_number",
     "positive_number",
+    "tolerance",
 ]
 
 SHELLS = ("bash", "zsh", "fish")
@@ -60,6 +62,17 @@ def natural_number(text: str) -> int:
         raise argparse.ArgumentTypeError(
             f"{shortened(text)!r} is not a whole number up to {MAX_WHOLE_NUMBER}"
         )
+    return number
+
+
+def tolerance(text: str) -> float:
+    """The type of bounds on differences. An infinite one would accept any result."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a finite, non-negative number")
     return number
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PREFIX", "TOKENIZER_SUFFIX", "export_language_model", "is_language_model"]
 
 PREFIX: Final = "hf:"
-"""What the folder of a model follows on the command line."""
+"""Prefix of a model folder on the command line."""
 TOKENIZER_SUFFIX: Final = ".tokenizer"
 """Of the folder with the tokenizer's files, in the place of a program's suffix."""
 

@@ -11,7 +11,7 @@ from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import target_names
 from et_schema.whole_numbers import shortened
-from et_tools.arguments import WIDE, CommandParser, add_alignments, positive_number
+from et_tools.arguments import WIDE, CommandParser, add_alignments, positive_number, tolerance
 from et_tools.pass_options import add_pass_options
 
 __all__ = [
@@ -358,7 +358,7 @@ def _add_pass_options(add: _Add) -> None:
     )
     add(
         "--check-bound",
-        type=_bound,
+        type=tolerance,
         metavar="BOUND",
         help="largest difference that --check-passes accepts, relative to the largest magnitude of the result "
         "(default: 1e-4 for float32, 1e-9 for float64, 1e-2 for float16, 6e-2 for bfloat16, 0 for integers)",
@@ -416,15 +416,3 @@ def _image_size(text: str) -> tuple[int, int]:
             f"{shortened(text)!r} is not a size: expected HEIGHTxWIDTH in pixels, such as 224x224"
         )
     return int(found[1]), int(found[2])
-
-
-def _bound(text: str) -> float:
-    try:
-        bound = float(text)
-    except ValueError:
-        bound = -1.0
-    if not bound >= 0:
-        raise argparse.ArgumentTypeError(
-            f"{shortened(text)!r} is not a bound: expected a non-negative number"
-        )
-    return bound

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from et_ir.driver.observer import Observer, Observers
@@ -54,6 +54,9 @@ from et_tools.op_table import print_op_table
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from xdsl.dialects.builtin import ModuleOp
+
     from et_ir.driver.configs import ExecutorchBackendConfig
     from et_ir.driver.stages import Stage
     from et_tools.check_passes import PassChecker
@@ -79,10 +82,9 @@ def compile_program(
     from xdsl.context import Context
 
     from et_ir.analysis.choices import explained
-    from et_ir.driver.pipelines import externalization, link_check, split_preserved
+    from et_ir.driver.pipelines import split_preserved
     from et_ir.driver.raising import raising_stage
     from et_ir.driver.stages import (
-        Stage,
         backend_stage,
         edge_stages,
         executorch_stage,
@@ -90,8 +92,6 @@ def compile_program(
         run_stages,
     )
     from et_ir.frontend.unsupported import UnsupportedProgram
-    from et_ir.passes.verify.verify_edge import VerifyEdgePass
-    from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
     from et_ir.rewrite_limit import limited
     from et_tools.compile_passes import (
         loaded_extensions,
@@ -148,32 +148,15 @@ def compile_program(
     # A compiled program is at the edge level when the first stage has raised it.
     reached = "edge" if compiled else level_of(module)
     delegation.check(reached)
-    if reached == "executorch" and snapshot is not None:
-        raise UsageError(
-            f"--etrecord needs a program above the executorch level; {args.model} is at that level"
-        )
-    if LEVELS.index(args.emit) < LEVELS.index(reached):
-        raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")
-    stages = stages if compiled else stages[LEVELS.index(reached) :]
-    # A text that is at a level has reached it: it is verified, not lowered again.
-    if compiled:
-        pass
-    elif reached == "edge":
-        stages[0] = Stage(reached, [VerifyEdgePass()])
-    elif reached == "executorch":
-        checks = [link_check(executorch), VerifyExecutorchPass()]
-        stages[0] = Stage(reached, [*checks, *externalization(executorch)])
+    _check_level(args, reached)
+    if not compiled:
+        stages = _remaining_stages(stages, reached, executorch)
     stages = with_user_passes(stages, passes)
     if args.stop_after is not None:
         stages = stages_until(stages, args.stop_after)
-    observers: list[Observer] = [progress, *watchers, *listeners]
     levels = None if args.save_levels is None else LevelTexts()
-    if levels is not None:
-        observers.append(levels)
-    if checker is not None:
-        observers.append(checker)
-    if snapshot is not None:
-        observers.append(snapshot)
+    observers: list[Observer] = [progress, *watchers, *listeners]
+    observers += [one for one in (levels, checker, snapshot) if one is not None]
     if IrPrinter.is_wanted(args):
         observers.append(IrPrinter(args, [one for stage in stages for one in stage.passes]))
     explanation = _explanation(args, observers)
@@ -194,16 +177,12 @@ def compile_program(
     if exchange is not None:
         exchange.report()
     report_memory(module, args)
-    if args.emit == "pte" and args.stop_after is None:
-        write_pte(module, args, progress)
-        if args.bundle is not None:
-            write_bundle(examples, args, progress)
-    elif freestanding.target is not None and args.stop_after is None:
+    if freestanding.target is not None and args.stop_after is None:
         freestanding.write(module, args, delegation.kept)
     elif machine_code.level is not None:
         machine_code.write(args)
     else:
-        write_text(module, args)
+        _write_program(module, args, progress, examples)
     if args.debug_map is not None:
         write_debug_map(module, args.debug_map)
     if snapshot is not None:
@@ -225,6 +204,44 @@ def compile_program(
         print_op_table(progress.levels, sys.stderr)
     if explanation is not None:
         explanation.write(args.explain, wide=args.wide)
+
+
+def _check_level(args: argparse.Namespace, reached: str) -> None:
+    """Raise `UsageError` for options that do not fit the level that the input has."""
+    if reached == "executorch" and args.etrecord is not None:
+        raise UsageError(
+            f"--etrecord needs a program above the executorch level; {args.model} is at that level"
+        )
+    if LEVELS.index(args.emit) < LEVELS.index(reached):
+        raise UsageError(f"{args.model} is already at the {reached} level, past --emit {args.emit}")
+
+
+def _remaining_stages(stages: Sequence[Stage], reached: str, config: ExecutorchBackendConfig) -> list[Stage]:
+    """The stages of a text that is at a level: it is verified there, not lowered to it again."""
+    from et_ir.driver.pipelines import externalization, link_check
+    from et_ir.driver.stages import Stage
+    from et_ir.passes.verify.verify_edge import VerifyEdgePass
+    from et_ir.passes.verify.verify_executorch import VerifyExecutorchPass
+
+    first, *others = stages[LEVELS.index(reached) :]
+    if reached == "edge":
+        first = Stage(reached, [VerifyEdgePass()])
+    elif reached == "executorch":
+        checks = [link_check(config), VerifyExecutorchPass()]
+        first = Stage(reached, [*checks, *externalization(config)])
+    return [first, *others]
+
+
+def _write_program(
+    module: ModuleOp, args: argparse.Namespace, progress: Stages, examples: Mapping[str, ExportedProgram]
+) -> None:
+    """Write the program to a file, with a test case if one is wanted, or the text of its level."""
+    if args.emit != "pte" or args.stop_after is not None:
+        write_text(module, args)
+        return
+    write_pte(module, args, progress)
+    if args.bundle is not None:
+        write_bundle(examples, args, progress)
 
 
 def _checker(args: argparse.Namespace, source: Source) -> PassChecker:

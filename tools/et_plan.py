@@ -27,6 +27,7 @@ from et_tools.arguments import CommandParser, byte_count, natural_number
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.info.instances import plan_facts
 from et_tools.output import check_output, write_file
+from et_tools.vm_files import count
 
 if TYPE_CHECKING:
     from et_ir.planning import Plan
@@ -177,7 +178,7 @@ def run(arguments: list[str]) -> int:
     if args.capacity is not None and plan.size > args.capacity:
         return _too_large(instance, plan, args)
     certain = "no arena is smaller" if plan.optimal else f"none is smaller than {plan.bound} (+{plan.gap})"
-    _say(f"{plan.size} bytes for {len(instance.buffers)} buffers; {certain}")
+    _say(f"{plan.size} bytes for {count(len(instance.buffers), 'buffer')}; {certain}")
     if args.svg is not None:
         from et_tools.info.plan_svg import svg
 

@@ -23,7 +23,7 @@ EXTRAS = {
     "transformers": "llm",
     "safetensors": "llm",
 }
-"""What to install for a package that is not there."""
+"""Extra of this project to install for a missing package."""
 
 
 class ExitCode(IntEnum):

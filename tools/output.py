@@ -52,11 +52,8 @@ def write_file(name: str, text: str) -> None:
     """Write text to the file `name` (`-`: standard output), which has all of it or is as before; or to a device."""
     from et_schema.files import atomic_writer
 
-    path = Path(name)
     if name == "-":
         write_stdout(text)
-    elif path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-    else:
-        with atomic_writer(path) as stream:
-            stream.write(text.encode())
+        return
+    with atomic_writer(name) as stream:
+        stream.write(text.encode())

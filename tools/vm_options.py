@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any, Final
 
-from et_schema.whole_numbers import shortened
-from et_tools.arguments import WIDE, CommandParser, natural_number, positive_number
+from et_tools.arguments import WIDE, CommandParser, natural_number, positive_number, tolerance
 from et_tools.vm_generation_options import add_generation_options
 from et_tools.vm_kernels import LOAD
 
@@ -89,18 +87,6 @@ SHARED: Final[dict[str, dict[str, Any]]] = {
     "--json": {"action": "store_true", "help": "print JSON"},
 }
 """Options that several subcommands have, with the same meaning."""
-
-
-def _tolerance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(
-            f"{shortened(text)!r} is not a tolerance: expected a non-negative number"
-        )
-    return value
 
 
 def _add(parser: CommandParser, *options: str) -> None:
@@ -340,7 +326,7 @@ def compare_options(parser: CommandParser) -> None:
     parser.add_argument("--input", **{**usual, "help": usual["help"].replace("random:0)", f"{inputs})")})
     parser.add_argument(
         "--bound",
-        type=_tolerance,
+        type=tolerance,
         help="largest difference relative to the largest magnitude (default: by element type, 1e-4 for float32)",
     )
     parser.add_argument(
@@ -411,10 +397,10 @@ def bundle_options(parser: CommandParser) -> None:
 def verify_options(parser: CommandParser) -> None:
     """Add the options of `et-vm verify`."""
     parser.add_argument(
-        "--rtol", type=_tolerance, default=1e-5, help="relative tolerance of floats (default: 1e-5)"
+        "--rtol", type=tolerance, default=1e-5, help="relative tolerance of floats (default: 1e-5)"
     )
     parser.add_argument(
-        "--atol", type=_tolerance, default=1e-8, help="absolute tolerance of floats (default: 1e-8)"
+        "--atol", type=tolerance, default=1e-8, help="absolute tolerance of floats (default: 1e-8)"
     )
     _add(
         parser,

@@ -73,7 +73,7 @@ class Quantization:
     quant_max: int
     """The largest integer."""
     granularity: Granularity
-    """Which elements share a scale."""
+    """Elements that share a scale."""
     scales: Array | None
     """f64: of shape [] by tensor, [channels] by channel, [rows, groups] by group; `None` if run time tells them."""
     zero_points: Array | None

@@ -13,8 +13,8 @@
 
     register_backend(Backend("demo", DemoBackend, lambda options: DemoPartitioner()))
 
-`docs/tutorials/backend.md` takes one through all of it. Names are those that ExecuTorch's backend authors know; what
-there is an ExportedProgram is a module here, or a method of it.
+`docs/tutorials/backend.md` is a step-by-step introduction. Names are those of ExecuTorch's backend API; an
+ExportedProgram there is a module here, or a method of it.
 """
 
 from __future__ import annotations

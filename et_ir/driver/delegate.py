@@ -37,7 +37,7 @@ class DelegatePass(PythonPass):
     backends: Sequence[str] = ()
     """The partitioners as `et-compile --backend` takes them: `NAME[:key=value,…]`."""
     choose: str = "first"
-    """Which of several backends gets a partition: the `first` that takes it, or the `fastest` here."""
+    """Selection among several backends for a partition: the `first` that takes it, or the `fastest` on this machine."""
     reports: list[DelegationReport] = field(default_factory=list[DelegationReport], compare=False)
     """Reports of delegated and remaining ops, one for each application."""
 

@@ -125,7 +125,7 @@ def to_edge_transform_and_lower(
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Lower exported programs to the edge level, run passes of one's own, and delegate what partitioners choose.
+    """Lower exported programs to the edge level, run custom passes, and delegate what partitioners choose.
 
     `transform_passes` see the whole program; in a map, those of a method see a module with this method alone.
     `partitioner` is one, several, or a map from method to these; of several, each gets what those before it left. The

@@ -23,7 +23,7 @@ __all__ = ["CachedDecoder", "DecoderPrograms", "Sizes", "check_decoder", "export
 _EXAMPLE: Final = 3
 """Tokens of the call that a method for any number of them is exported from."""
 _TOLERANCE: Final = 1e-3
-"""How far logits with the cache may be from those without, relative to the largest."""
+"""Largest difference between logits with and without the cache, relative to the largest logit."""
 _QUANTIZED_TOLERANCE: Final = 0.1
 """The same for a quantized cache: more than its rounding, less than a wrong place or mask."""
 

@@ -29,7 +29,7 @@ _LEAST_SCALE: Final = 2**-12
 
 @dataclass(frozen=True)
 class QuantizationConfig:
-    """How values are quantized; `None` leaves them floats."""
+    """Quantization of values; `None` leaves them in floats."""
 
     input_activation: QuantizationSpec | None
     """Of the operands that are computed."""

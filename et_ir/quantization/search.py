@@ -26,12 +26,12 @@ class Trial:
     kept: tuple[str, ...]
     """The paths of the layers in floats."""
     quality: float
-    """What the function gives for the module."""
+    """Result of the function for the module."""
 
 
 @dataclass(frozen=True)
 class AccuracySearch:
-    """What a search found."""
+    """Result of a search."""
 
     module: QuantizedModule
     """The one with the fewest layers in floats."""

@@ -4,7 +4,7 @@ A `Target` holds what the compiler knows of one runtime: its kernels and backend
 calls that kernels refuse, the arguments that results may be written over, what calls cost, and the legalizations that
 a program needs. Passes take a target by name and ask `et_ir.targets.lookup.find_target` for it once.
 
-A runtime of one's own is one file:
+A custom runtime is one file:
 
     from dataclasses import replace
     from et_ir.targets.lookup import find_target

@@ -76,9 +76,7 @@ class VgfRuntime(Backend):
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, _Delegate)
-        start = context.platform.ticks()
-        handle.execute(args)
-        context.log("graph", "VGF", start, context.platform.ticks())
+        context.timed("graph", "VGF", lambda: handle.execute(args))
 
 
 @contextmanager

@@ -33,7 +33,7 @@ _CALLS: Final = {
     "jump_false": "JF_CALL",
     "free": "FREE_CALL",
 }
-"""What ExecuTorch calls the execution of an instruction, by its mnemonic."""
+"""ExecuTorch's name of the event of an instruction, by its mnemonic."""
 _WIDENED: Final = {ScalarType.HALF: ScalarType.FLOAT, ScalarType.BFLOAT16: ScalarType.FLOAT}
 """Element types that the tools of ExecuTorch do not read, and those that are written for them."""
 _OUTSIDE: Final = 2**64 - 1
@@ -83,7 +83,7 @@ class ETDumpTracer(EventTracer):
             except OSError as error:
                 reason = error.strerror or str(error)
                 raise ExecutorchError(
-                    Error.AccessFailed, f"cannot write {os.fspath(target)}: {reason}"
+                    Error.AccessFailed, f"cannot write the file: {reason}", where=os.fspath(target)
                 ) from error
 
     # -- events

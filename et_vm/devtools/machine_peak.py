@@ -48,7 +48,7 @@ class MachinePeak:
     threads: int
     """Threads that were measured together."""
     how: str
-    """What the arithmetic peak is of: an instruction set, or `matmul`."""
+    """Measurement of the arithmetic peak: an instruction set, or `matmul`."""
     flops: float
     """Operations a second on f32, two for each multiply-add."""
     bandwidths: tuple[tuple[int, float], ...]

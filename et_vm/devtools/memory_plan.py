@@ -50,7 +50,7 @@ class PlannedArena(NamedTuple):
     nbytes: int
     """Bytes of the arena."""
     bound: int
-    """What no arena is smaller than; see `et_vm.devtools.certificate`."""
+    """Lower bound of the arena size; see `et_vm.devtools.certificate`."""
     tensors: tuple[PlannedTensor, ...]
     """Those that an instruction uses, by offset."""
 

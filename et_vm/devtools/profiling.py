@@ -108,7 +108,7 @@ class ProfileRow:
     samples: tuple[float, ...]
     """Nanoseconds in each execution; 0 where it did not run."""
     calls: int = 0
-    """How often it ran in all executions."""
+    """Number of calls in all executions."""
     instruction: int = -1
     """Index of the instruction; -1 for groups."""
     module: str = ""

@@ -24,7 +24,7 @@ class Constraint:
     """What a generated text must match: an expression of `et_vm.llm.regular.Automaton`."""
 
     def __init__(self, expression: str) -> None:
-        """Raises InputError for an expression that is none."""
+        """Raises InputError for an invalid expression."""
         self.expression = expression
         self._automaton = Automaton(expression)
         self._masks: dict[State, Array] = {}
@@ -32,7 +32,7 @@ class Constraint:
 
     @staticmethod
     def of_schema(schema: str | Mapping[str, Any]) -> Constraint:
-        """That of a JSON schema, given as text or as what it says. Raises InputError for what is not supported."""
+        """The constraint of a JSON schema, as text or as a mapping. Raises InputError for unsupported keywords."""
         if isinstance(schema, str):
             try:
                 schema = json.loads(schema)
@@ -42,7 +42,7 @@ class Constraint:
         return Constraint(expression_of(schema))
 
     def start(self, tokenizer: Tokenizer, model: LanguageModel) -> Follower:
-        """Where a text begins."""
+        """A follower at the beginning of a text."""
         tokens = self._tokens
         if tokens is None or tokens.tokenizer is not tokenizer or tokens.size != model.vocabulary:
             tokens = self._tokens = _Tokens(tokenizer, model.vocabulary, model.eos_ids)

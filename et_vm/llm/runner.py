@@ -39,9 +39,9 @@ class GenerationConfig:
     temperature: float = 0.8
     """0 takes the likeliest token."""
     num_bos: int = 0
-    """How many of the tokens that texts begin with are put before the prompt, where the tokenizer puts none."""
+    """Number of BOS tokens to put before the prompt, if the tokenizer adds none."""
     num_eos: int = 0
-    """How many of those that end a text are put behind the prompt."""
+    """Number of EOS tokens to put after the prompt."""
     top_p: float = 1.0
     """Tokens are the likeliest that together have this probability."""
     top_k: int = 0
@@ -49,7 +49,7 @@ class GenerationConfig:
     seed: int | None = None
     """Repeats the choices; None: other ones each time."""
     constraint: Constraint | None = None
-    """What the text must match, as a regular expression or a JSON schema."""
+    """Constraint on the text: a regular expression or a JSON schema."""
 
     def resolve_max_new_tokens(self, max_context_len: int, occupied: int) -> int:
         """The most tokens to generate, where a text of `occupied` tokens is there."""
@@ -89,7 +89,7 @@ class TextLLMRunner:
         return self.model.vocabulary
 
     def prefill(self, prompt: str) -> None:
-        """Read a text that generations go on from.
+        """Process a text that the following generations continue.
 
         Raises InputError for one that does not fit, with nothing changed.
         """

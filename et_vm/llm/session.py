@@ -53,7 +53,7 @@ class Session:
 
     @property
     def room(self) -> int:
-        """How many tokens can be added."""
+        """Number of tokens that can be added."""
         return self.model.context - len(self._tokens)
 
     def encode(self, ids: Sequence[int]) -> None:

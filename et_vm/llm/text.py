@@ -70,7 +70,7 @@ class Tokenizer:
         return None if found is None else int(found)
 
     def bytes_of_tokens(self) -> dict[int, bytes]:
-        """What each token adds to a text, in UTF-8; nothing for those that mark beginnings and ends.
+        """The bytes that each token adds to a text, in UTF-8; none for special tokens.
 
         Raises InputError for a tokenizer that says neither with byte-level tokens nor with others how its tokens are
         written.

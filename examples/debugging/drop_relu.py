@@ -1,4 +1,4 @@
-"""A pass with a mistake: it takes sums for non-negative, and drops the rectification behind them.
+"""A pass with a bug: it assumes that sums are non-negative, and removes the ReLU after them.
 
 %1 = edge.relu %0 : T        ->        %0, if that is a square, or a sum
 """
@@ -27,7 +27,7 @@ class DropRelu(RewritePattern):
 
 @dataclass(frozen=True)
 class DropReluPass(ModulePass):
-    """Drop rectifications of what is not negative."""
+    """Remove ReLUs of non-negative values."""
 
     name = "drop-relu"
 

@@ -1,4 +1,4 @@
-"""A model in which one rectification does nothing, and the other does something."""
+"""A model with two ReLUs, of which only one has an effect."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ class Rectified(nn.Module):
 
 
 def rectified() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
-    """The model, and examples of both signs."""
+    """The model, and example inputs of both signs."""
     return Rectified(), (torch.tensor([-2.0, 0.5, 1.0]), torch.tensor([1.0, -1.0, 3.0]))

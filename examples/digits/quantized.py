@@ -118,7 +118,7 @@ MODES: dict[str, Callable[[nn.Module], ExportedProgram]] = {
     "int8-weights": _by_mode("int8-weights"),
     "4-bit weights": _four_bits,
 }
-"""What makes a program of the trained network, by name."""
+"""Function that makes a program of the trained network, by mode."""
 
 
 def quantized(mode: str, module: nn.Module) -> ExportedProgram:

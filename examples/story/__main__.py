@@ -27,7 +27,7 @@ GREEDY = 200
 """Tokens of the text that is compared with eager torch's."""
 MODES = {"float32": None, "8 bits": "int8-weights", "4 bits": "8da4w:group=32"}
 LONGEST = {"float32": 1e-4, "8 bits": 0.01, "4 bits": 0.05}
-"""How much larger than eager's the perplexity may be."""
+"""Largest relative increase of the perplexity over eager's."""
 
 
 def compile_model(folder: Path, mode: str | None, output: Path) -> None:

@@ -28,7 +28,7 @@ MOST_PERMUTED = 4
 """Dimensions of values, at most, whose other orders are all tried."""
 
 _NEARER = 4
-"""How many times nearer a value behind has to be where it is not within the bound."""
+"""Factor by which a later value has to be nearer if it is not within the bound."""
 
 AHEAD = 12
 """Values of the reference behind a node among which the result of a fused op is looked for."""

@@ -34,7 +34,7 @@ SAMPLES: Final = 600
 LONGEST: Final = 48
 """Characters of a name in the legend."""
 PLAIN: Final = "#c8c8c8"
-"""What nothing writes."""
+"""Color of tensors that nothing writes."""
 
 
 def svg(arenas: Sequence[dict[str, Any]]) -> str:

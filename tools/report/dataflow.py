@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["JUMP", "Edge", "Operands", "edges", "operands"]
 
 JUMP = -1
-"""What stands for the register in the edge of a jump."""
+"""Placeholder for the register in the edge of a jump."""
 
 
 class Operands(NamedTuple):

@@ -20,7 +20,7 @@ __all__ = [
 PROGRAM_BITS: Final = 1
 """The type of a section with what the program reads or executes."""
 WEB_ASSEMBLY: Final = b"\0asm"
-"""What a module of WebAssembly starts with."""
+"""Magic number of WebAssembly modules."""
 _SYMBOLS: Final = 2
 """The type of the section that is the symbol table."""
 _GLOBAL: Final = 1
@@ -118,7 +118,7 @@ _WASM_CODE: Final = 10
 _WASM_DATA: Final = 11
 _WASM_FUNCTION: Final = 0
 _WASM_MACHINE: Final = frozenset({"__linear_memory", "__stack_pointer", "__indirect_function_table"})
-"""What the linker gives each module."""
+"""Imports that the linker provides to each module."""
 
 
 def _wasm_sections(code: bytes) -> Iterator[tuple[int, bytes]]:

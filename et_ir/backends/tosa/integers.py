@@ -276,4 +276,4 @@ _LOWER: Final[dict[str, _Lower]] = {
     "relu": _limited,
     "sub.Tensor": _sum(Op.SUB),
 }
-"""How each operator is computed in integers; the others move elements."""
+"""Integer computation of each operator; the others move elements."""

@@ -37,7 +37,7 @@ __all__ = ["DynamicLayers", "dynamic_layers", "is_4_bits"]
 
 _LEAST_SCALE: Final = float(np.finfo(np.float32).tiny)
 _GROUP: Final = 32
-"""What XNNPACK wants the size of a group to be a multiple of."""
+"""Divisor that XNNPACK requires of group sizes."""
 _LIMITS: Final = {"quant_min": -128, "quant_max": 127, "dtype": i8}
 _Q: Final = "quantized_decomposed"
 

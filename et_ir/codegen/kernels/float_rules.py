@@ -155,7 +155,7 @@ def _acosh(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     v = _Floats(b)
     (value,) = x
     t = v.sub(value, 1.0)
-    root = b.value(math.SqrtOp(v.mul(t, v.add(t, 2.0))))
+    root = b.value(math.SqrtOp(b.value(vector.FMAOp(t, t, v.add(t, t)))))  # of t**2 + 2 t, rounded once
     near = v.choose(value, "olt", 1.0, nan, _log1p(b, v.add(t, root)))
     return v.choose(value, "ogt", LARGE, _log_of_double(b, value), near)
 

@@ -88,7 +88,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "scan": scan_kernel,
     "scatter": scatter_kernel,
 }
-"""What makes the loops of kernels of each form."""
+"""Builder of the loops of kernels, by form."""
 
 SIZED_FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "convolution": sized_convolution_kernel,

@@ -94,7 +94,7 @@ class CondOp(ControlOp):
     predicate = operand_def(AnyAttr())
     """An i1, or a tensor of one i1."""
     outputs = var_result_def(AnyAttr())
-    """What the region that ran yields."""
+    """Values yielded by the region that was executed."""
     then_region = region_def("single_block")
     """Computes the results if the predicate is true."""
     else_region = region_def("single_block")
@@ -156,9 +156,9 @@ class WhileOp(LoopOp):
 
     name = "control.while"
     inits = var_operand_def(AnyAttr())
-    """What the loop carries before the first iteration."""
+    """Initial values of the loop-carried variables."""
     outputs = var_result_def(AnyAttr())
-    """What it carries when the condition is false."""
+    """Final values of the loop-carried variables."""
     condition = region_def("single_block")
     """Takes what is carried, yields whether to go on."""
     body = region_def("single_block")

@@ -559,7 +559,7 @@ class ValueOp(RegisterOp):
 
     name = "executorch.value"
     value = prop_def(AnyAttr())
-    """What the register holds before the first execution."""
+    """Content of the register before the first execution."""
     traits = traits_def(AllocatesRegister())
 
     def __init__(self, value: Scalar):

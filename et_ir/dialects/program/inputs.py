@@ -43,7 +43,7 @@ class OverwriteOp(IRDLOperation):
     target = operand_def(TensorType)
     """An input of the method."""
     value = operand_def(TensorType)
-    """What its memory holds when the method has ended, of the same type."""
+    """The content of the input's memory at the end of the method, of the same type."""
     traits = traits_def(_WritesInput())
 
     def __init__(self, target: SSAValue, value: SSAValue):

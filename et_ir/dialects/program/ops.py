@@ -195,7 +195,7 @@ class LoadOp(IRDLOperation):
     symbol = prop_def(FlatSymbolRefAttrConstr)
     """A mutable buffer."""
     result = result_def(TensorType)
-    """What it holds at this place in the method."""
+    """The value of the buffer at this place in the method."""
     traits = traits_def(ReadsState())
     assembly_format = "$symbol `:` type($result) attr-dict"
 

@@ -72,7 +72,7 @@ class GraphOp(IRDLOperation):
     version = prop_def(StringAttr)
     """The version of the format."""
     table = prop_def(base(ArrayAttr[DictionaryAttr]))
-    """Where each constant is, from index 0 on: `size` bytes at `offset` of `constants`, or named data by `key`."""
+    """Location of each constant, from index 0 on: `size` bytes at `offset` of `constants`, or named data by `key`."""
     specs = opt_prop_def(base(ArrayAttr[CompileSpecAttr]))
     """Settings that the backend gets when the file is loaded."""
     alignment = opt_prop_def(IntegerAttr.constr(i64))

@@ -67,8 +67,13 @@ class CoremlRuntime(Backend):
             _converted(array, type, f"input {number}")
             for number, (array, (_, type)) in enumerate(zip(arrays, program.inputs, strict=False))
         ]
-        observe = None if context.tracer is None else _observer(context)
-        for array, made in zip(arrays[count:], program.run(inputs, observe), strict=True):
+
+        def observe(step: Step, run: Callable[[], Any]) -> Any:
+            return context.timed(step.op.outputs[0][0], step.op.type, run)
+
+        for array, made in zip(
+            arrays[count:], program.run(inputs, observe if context.tracer is not None else None), strict=True
+        ):
             np.copyto(array, made, casting="unsafe")
 
 
@@ -91,13 +96,3 @@ def _converted(array: Array, type: MilType, what: str) -> Array:
             Error.InvalidArgument, f"{what} has integers that {type.name.name.lower()} does not hold"
         )
     return np.ascontiguousarray(made)
-
-
-def _observer(context: BackendExecuteContext) -> Callable[[Step, Callable[[], Any]], Any]:
-    def observe(step: Step, run: Callable[[], Any]) -> Any:
-        start = context.platform.ticks()
-        made = run()
-        context.log(step.op.outputs[0][0], step.op.type, start, context.platform.ticks())
-        return made
-
-    return observe

@@ -72,8 +72,11 @@ class TosaRuntime(Backend):
             _in_memory(arg, type, f"input {number}")
             for number, (arg, (_, type)) in enumerate(zip(args, program.inputs, strict=False))
         ]
-        observe = None if context.tracer is None else _observer(context)
-        results = program.run(inputs, observe)
+
+        def observe(step: Step, run: Callable[[], Array]) -> Array:
+            return context.timed(step.number, step.op.name, run)
+
+        results = program.run(inputs, observe if context.tracer is not None else None)
         for number, (arg, made, (_, type)) in enumerate(
             zip(args[count:], results, program.outputs, strict=True)
         ):
@@ -91,13 +94,3 @@ def _in_memory(arg: object, type: TosaType, what: str) -> Array:
             f"{what} is {arg.scalar_type.name} {list(array.shape)}, expected {type.dtype.name} {list(type.shape)}",
         )
     return array
-
-
-def _observer(context: BackendExecuteContext) -> Callable[[Step, Callable[[], Array]], Array]:
-    def observe(step: Step, run: Callable[[], Array]) -> Array:
-        start = context.platform.ticks()
-        made = run()
-        context.log(step.number, step.op.name, start, context.platform.ticks())
-        return made
-
-    return observe

@@ -25,7 +25,7 @@ MAKERS: Final[dict[Op, Maker]] = {
     **rescale.MAKERS,
     **windows.MAKERS,
 }
-"""What prepares the kernel of each operator."""
+"""Function that prepares the kernel of each operator."""
 
 
 class Step(NamedTuple):

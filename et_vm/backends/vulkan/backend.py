@@ -59,9 +59,7 @@ class SpirvBackend(Backend):
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
         assert isinstance(handle, _Delegate)
-        start = context.platform.ticks()
-        handle.execute(args)
-        context.log("shaders", "Vulkan", start, context.platform.ticks())
+        context.timed("shaders", "Vulkan", lambda: handle.execute(args))
 
     def destroy(self, handle: Handle) -> None:
         assert isinstance(handle, _Delegate)

@@ -39,7 +39,7 @@ class Breakpoint:
         return False
 
     def before(self, debugger: Debugger, instruction: Instruction) -> object:
-        """What `after` needs to know of the values before `instruction`."""
+        """State of the values before `instruction`, for `after`."""
         return None
 
     def after(self, debugger: Debugger, instruction: Instruction, known: object) -> str | None:
@@ -93,7 +93,7 @@ class Access:
     writes: bool
     """Whether it writes."""
     executed: int
-    """How often it has run so far."""
+    """Number of executions so far."""
 
 
 class _Change(NamedTuple):
@@ -177,7 +177,7 @@ class Debugger:
         return self.place(instruction).module or None
 
     def place(self, instruction: Instruction) -> Place:
-        """Where an instruction, and the parts of a delegate that it calls, come from, as far as it is known."""
+        """Source of an instruction, and of the parts of the delegate that it calls, as far as known."""
         return self._places.get(instruction.index, Place())
 
     # Execution
@@ -284,7 +284,7 @@ class Debugger:
     # Values
 
     def value(self, register: int) -> object:
-        """What a register holds: a number, string, None, a Tensor, or a list of these.
+        """The value of a register: a number, string, None, a Tensor, or a list of these.
 
         Raises ExecutorchError(InvalidArgument) when there is no such register.
         """

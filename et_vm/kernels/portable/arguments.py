@@ -110,13 +110,6 @@ def check_type(ctx: PrepareContext, scalar_type: ScalarType, tensor: Tensor, *, 
         raise ctx.trap(arg=arg, expected=scalar_type.torch_name, got=describe(tensor))
 
 
-def check_rank(ctx: PrepareContext, tensor: Tensor, *ranks: int, arg: str) -> None:
-    """`tensor` has one of `ranks` dimensions."""
-    if len(tensor.sizes) not in ranks:
-        expected = " or ".join(map(str, ranks))
-        raise ctx.trap(arg=arg, expected=f"{expected} dimensions", got=describe(tensor))
-
-
 def check_shape(ctx: PrepareContext, tensor: Tensor, shape: Sequence[int], *, arg: str) -> None:
     """`tensor` has exactly `shape`."""
     if tensor.sizes != tuple(shape):

@@ -87,6 +87,23 @@ def test_wrong_command_lines(command: Command, line: tuple[str, ...], message: s
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("number", ["inf", "nan", "-1", "1e400", "9" * 400])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("et-vm", "verify", "x.bpte", "--rtol"),
+        ("et-vm", "compare", "x.pte", "y.pte", "--bound"),
+        ("et-compile", "relu.mlir", "-o", "x.pte", "--check-passes", "--check-bound"),
+    ],
+    ids=lambda line: line[-1],
+)
+def test_tolerances_are_finite(command: Command, line: tuple[str, ...], number: str) -> None:
+    """With an infinite one, every result would pass."""
+    ran = command(*line, number)
+    assert ran.code == 2
+    assert "is not a finite, non-negative number" in ran.err
+
+
 HUGE = "9" * 5000
 
 

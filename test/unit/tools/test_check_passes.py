@@ -78,7 +78,7 @@ def test_wrong_usage(command: Command) -> None:
     for options, message in (
         (("--check-bound", "1"), "--check-bound needs --check-passes"),
         (("--check-passes=all",), "--check-passes=all: expected inputs, random[:SEED], x.npy or x.npz"),
-        (("--check-passes", "--check-bound", "-1"), "'-1' is not a bound"),
+        (("--check-passes", "--check-bound", "-1"), "'-1' is not a finite, non-negative number"),
     ):
         ran = command(*line, *options)
         assert (ran.code, message in ran.err) == (2, True), ran.err

@@ -258,7 +258,7 @@ def test_wrong_usage(command: Command) -> None:
         (("layers.pte", "layers.pte", "--debug-map", "deep.json"), 3, "it is nested too deeply"),
         (("run.etdp", "layers.pte", "--debug-map", "deep.json", *buffer), 3, "it is nested too deeply"),
         (("layers.pte", "layers.pte", "--method", "other"), 2, "no method 'other'"),
-        (("layers.pte", "layers.pte", "--bound", "x"), 2, "'x' is not a tolerance"),
+        (("layers.pte", "layers.pte", "--bound", "x"), 2, "'x' is not a finite, non-negative number"),
     ):
         ran = command("et-vm", "compare", *line)
         assert (ran.code, message in ran.err) == (code, True), ran

@@ -226,6 +226,10 @@ def test_all_outputs_are_written_or_none(command: Command) -> None:
             "gone: AccessFailed (0x22): cannot read the file: No such file or directory\n",
         ),
         (("generate", "", "--prompt", "x"), "no file: its name is empty"),
+        (
+            ("info", "relu.mlir"),
+            "relu.mlir: InvalidProgram (0x23): IR in text form, not a program; compile it with et-compile, or run it",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from command_line import Command
 
+import et_tools.report
 from bench.report_page import additions, layers
 from et_tools.diff import compare
 from et_tools.report.dataflow import edges, operands
@@ -156,6 +157,18 @@ def test_names_are_not_markup(command: Command, hostile: Path, browse: Browse) -
     assert page.tags.count("script") == 2
     assert "<b>net&.pte: report" in page.text
     check_numbers(facts, page, 3)
+
+
+def test_scripts_parse_no_markup() -> None:
+    """What the text of a program becomes is text, also where no test looks: in tooltips, menus and drawings."""
+    scripts = sorted(Path(et_tools.report.__file__).parent.glob("*.js"))
+    assert len(scripts) > 5
+    for script in scripts:
+        found = re.findall(
+            r"\b(?:innerHTML|outerHTML|insertAdjacentHTML|srcdoc|DOMParser|document\.write|createContextualFragment|eval)\b",
+            script.read_text("utf-8"),
+        )
+        assert not found, script.name
 
 
 @pytest.mark.parametrize(

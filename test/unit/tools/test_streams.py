@@ -226,6 +226,26 @@ def test_a_full_disk(relu: Path, buffering: str) -> None:
     assert (done.returncode, done.stderr) == (2, b"et-vm: error: standard output: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "device"),
+    [
+        (("et-vm", "report", "relu.pte", "-o", "/dev/full"), "/dev/full: No space left"),
+        (("et-vm", "profile", "relu.pte", "--no-peak", "--trace", "/dev/full"), "/dev/full: No space left"),
+        (
+            ("et-vm", "profile", "relu.pte", "--no-peak", "--write-etdump", "/dev/full"),
+            "/dev/full: AccessFailed (0x22): cannot write the file: No space left",
+        ),
+    ],
+    ids=lambda value: value[-2] if isinstance(value, tuple) else "",
+)
+def test_a_full_device_is_named(
+    command: Command, relu: Path, arguments: tuple[str, ...], device: str
+) -> None:
+    ran = command(*arguments)
+    assert ran.code == 2
+    assert ran.err.startswith(f"et-vm: error: {device}")
+
+
 def test_files_on_standard_output(relu: Path) -> None:
     """A .pte is the same bytes, whatever the encoding of standard output."""
     done = subprocess.run(

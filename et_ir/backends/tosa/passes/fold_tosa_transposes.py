@@ -40,7 +40,7 @@ _REDUCTIONS: Final = frozenset(
     {Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PRODUCT, Op.REDUCE_SUM}
 )
 _TENSORS: Final = {Op.MUL: 2, Op.NEGATE: 1, Op.PAD: 1, Op.SLICE: 1, Op.RESCALE: 1, Op.TABLE: 1}
-"""How many operands are transposed with the result, where not all are."""
+"""Number of operands that are transposed with the result, where not all are."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def test_constants_with_signs_of_expressions() -> None:
         ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "refers to itself"),
         ({"$ref": "#/$defs/a"}, "there is no"),
         ({"$ref": "other.json"}, "another document"),
-        ({"type": "string", "minLength": 3, "maxLength": 1}, "no numbers in order"),
+        ({"type": "string", "minLength": 3, "maxLength": 1}, "not numbers in order"),
         ({"anyOf": []}, "nothing to choose"),
     ],
 )

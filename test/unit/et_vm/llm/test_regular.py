@@ -77,7 +77,7 @@ def test_bytes_of_characters(first: int, last: int) -> None:
         ("(a", "ends too early"),
         ("[a", "ends too early"),
         ("*a", "repeats nothing"),
-        ("a{x}", "no number of repetitions"),
+        ("a{x}", "begin a number of repetitions"),
         ("a{3,2}", "in order"),
         ("a{1001}", "at most 1000"),
         ("[z-a]", "out of order"),
