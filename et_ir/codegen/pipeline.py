@@ -40,6 +40,7 @@ from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
 from et_ir.codegen.passes.merge_kernels import merge_kernels
 from et_ir.codegen.passes.plan_buffers import plan_buffers
 from et_ir.codegen.passes.share_matrices import ShareMatricesPass
+from et_ir.codegen.passes.sink_scales import SinkScalesPass
 from et_ir.codegen.state_updates import results_in_place
 from et_ir.data import Blob
 
@@ -130,6 +131,7 @@ def make_kernels(
     `concatenations` says whether these are fused with convolutions; the other options are those of `compile_partition`.
     """
     ShareMatricesPass().apply(context, module)
+    SinkScalesPass().apply(context, module)
     FuseAttentionPass().apply(context, module)
     FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)
