@@ -1,6 +1,6 @@
 """Tokens a second of a Llama with random weights, in floats and quantized, as machine code and by others.
 
-    python -m bench.language_models [--size 110m|1b] [--threads 1,2] [--modes float,int8-dynamic,8da4w]
+    python -m bench.language_models [--size 110m|1b] [--threads 1,2] [--modes float,int8-dynamic,8da4w,8da4w+cache]
         [--runtimes native,eager,onnxruntime,llamacpp,xnnpack] [--tokens 32] [--again]
         [--llama-cpp LIBRARY]
 
@@ -9,8 +9,9 @@ A prompt of 256 tokens is read in one call, then tokens are decoded one at a tim
 model in torch with the same cache, "onnxruntime" the same exported to ONNX, with the cache as inputs and
 results, as it has no state; "llamacpp" the weights of each mode in llama.cpp (`bench.llama_cpp`), as the
 package xllamacpp has it, for AVX2, or in a library of your own; "xnnpack" our files of the same programs for
-the stock runtime. All take turns, in a process for each number of threads. A turn is a pause, in which the
-threads of the others come to rest, a token that does not count, and one that does.
+the stock runtime. Behind a mode, "+cache" stands for keys and values in 8 bits, which llama.cpp is not given.
+All take turns, in a process for each number of threads. A turn is a pause, in which the threads of the others
+come to rest, a token that does not count, and one that does.
 
 "read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as
 many threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's
@@ -70,6 +71,8 @@ SIZES: Final[dict[str, dict[str, int]]] = {
 }
 """Sizes of the configuration: those of Llama 2 at 110 million parameters, and of TinyLlama."""
 MODES: Final = ("float", "int8-dynamic", "8da4w")
+CACHE: Final = "+cache"
+"""Behind a mode: keys and values are stored in 8 bits."""
 PACKAGES: Final = {
     "native": (),
     "eager": (),
@@ -91,7 +94,8 @@ def main() -> None:
     )
     parser.add_argument("--size", choices=list(SIZES), default="110m")
     parser.add_argument("--threads", type=_numbers, default=sorted({1, os.cpu_count() or 1}))
-    parser.add_argument("--modes", type=_some_of(MODES), default=list(MODES))
+    modes = (*MODES, *(f"{mode}{CACHE}" for mode in MODES))
+    parser.add_argument("--modes", type=_some_of(modes), default=list(MODES))
     parser.add_argument("--runtimes", type=_some_of(tuple(PACKAGES)), default=list(PACKAGES))
     parser.add_argument("--tokens", type=int, default=32, help="steps that are measured")
     parser.add_argument("--again", action="store_true", help="measure what has been measured already")
@@ -279,6 +283,8 @@ def _runtimes(
 
         library = load_library(Path(options.llama_cpp) if options.llama_cpp else None)
         for mode in options.modes:
+            if mode.endswith(CACHE):
+                continue
             name = f"llamacpp {mode}"
             print(name, file=sys.stderr)
             path = FOLDER / f"language-{options.size}-{mode}.gguf"
@@ -373,9 +379,10 @@ def _decoder(size: str, mode: str) -> Any:
         torch.manual_seed(0)
         config = LlamaConfig(**SIZES[size], max_position_embeddings=CONTEXT, tie_word_embeddings=False)
         model = LlamaForCausalLM(config).eval()
-        if mode != "float":
-            model = quantize_weights(model, QuantizationMode.parse(mode)).module
-        return CachedDecoder(model, DecoderSizes(CONTEXT, PROMPT))
+        weights = mode.removesuffix(CACHE)
+        if weights != "float":
+            model = quantize_weights(model, QuantizationMode.parse(weights)).module
+        return CachedDecoder(model, DecoderSizes(CONTEXT, PROMPT), quantize_cache=mode.endswith(CACHE))
 
 
 def _compile(size: str, mode: str, backend: str, path: Path) -> dict[str, Any]:
@@ -398,7 +405,7 @@ def _compile(size: str, mode: str, backend: str, path: Path) -> dict[str, Any]:
         return {}
     # Of the table of embeddings, a token reads a row. Machine code looks it up if it is in floats.
     sizes = SIZES[size]
-    unread = 4 * sizes["hidden_size"] * (sizes["vocab_size"] - 1) if mode == "float" else 0
+    unread = 4 * sizes["hidden_size"] * (sizes["vocab_size"] - 1) if mode.startswith("float") else 0
     return {"weights": _constants(path) - unread}
 
 

@@ -4,7 +4,8 @@
 
 `pointers` are the numbers in the order of `words`, then the addresses of the inputs, outputs, values, constants and
 derived constants, each in the order of its table, and of the arena. Sizes that are known at run time only are computed
-of the words.
+of the words. The outputs of `updates` are to hold the input that they are for when the function is called: the code
+replaces some elements, and leaves the others. An output and that input may be one memory.
 Every thread calls the function, with a number of its own below `threads`; the context is that of the call. An invalid
 argument, such as an index that is out of range, is reported in the context by the number of a message.
 
@@ -42,6 +43,7 @@ __all__ = [
     "NativeProgram",
     "NativeSize",
     "NativeTensor",
+    "NativeUpdate",
     "NativeValue",
     "NativeWord",
     "NativeWork",
@@ -166,6 +168,14 @@ class NativeWork:
 
 
 @table
+class NativeUpdate:
+    """An output that is an input with other elements in some places, and may have its memory; no other input may."""
+
+    output: UInt32 = 0
+    input: UInt32 = 0
+
+
+@table
 class NativeMessage:
     """What the report of an invalid argument of a call means: the operator, and what is wrong."""
 
@@ -207,6 +217,7 @@ class NativeProgram:
     values: OmitEmpty[list[NativeValue]] = []
     # Of kernels with sizes that are known when the program is compiled.
     work: OmitEmpty[list[NativeWork]] = []
+    updates: OmitEmpty[list[NativeUpdate]] = []
 
 
 def read_native(buffer: Source) -> NativeProgram:
@@ -263,6 +274,7 @@ def _check(program: NativeProgram) -> None:
         bounds = (-_MOST, _MOST) if source.is_number else (0, MAX_SIZE)
         if not bounds[0] <= word.least <= word.most <= bounds[1]:
             raise InvalidFile(f"sizes from {word.least} to {word.most}", where=where)
+    _check_updates(program)
     for number, size in enumerate(program.sizes):
         _check_code(size.code, len(program.words), f"sizes[{number}].code")
 
@@ -275,6 +287,20 @@ def _check_tensor(tensor: NativeTensor, sizes: int, where: str) -> None:
         raise InvalidFile(
             f"dim order {list(tensor.dim_order)} of {rank} dimensions", where=f"{where}.dim_order"
         )
+
+
+def _check_updates(program: NativeProgram) -> None:
+    """Each is of tensors of one type, and no output or input is in two."""
+    for number, update in enumerate(program.updates):
+        where = f"updates[{number}]"
+        if update.output >= len(program.outputs) or update.input >= len(program.inputs):
+            raise InvalidFile(f"output {update.output} for input {update.input}", where=where)
+        output, source = program.outputs[update.output], program.inputs[update.input]
+        if source.is_number or _facts(output) != _facts(source) or min(source.sizes, default=0) < 0:
+            raise InvalidFile("an output of another type than the input that it updates", where=where)
+    for values in ([one.output for one in program.updates], [one.input for one in program.updates]):
+        if len(set(values)) < len(values):
+            raise InvalidFile("an output or input is updated twice", where="updates")
 
 
 def _check_value(value: NativeValue, sizes: int, where: str) -> None:
@@ -363,8 +389,8 @@ def _applied(function: SizeFunction, a: int, b: int) -> int:
 def interface_symbol(program: NativeProgram) -> str:
     """The name of a function that code for these tables defines, and other code does not.
 
-    It stands for what the code is compiled for: sizes and their bounds, constants, values that are kept, and the arena
-    that is planned.
+    It stands for what the code is compiled for: sizes and their bounds, constants, values that are kept, the arena that
+    is planned, and inputs that are updated in place.
     """
     facts = [[_facts(one) for one in tensors] for tensors in (program.inputs, program.outputs)]
     words = [(one.input, one.dim, one.least, one.most) for one in program.words]
@@ -373,7 +399,9 @@ def interface_symbol(program: NativeProgram) -> str:
     derived = list(map(int, program.derived))
     told = (facts, words, sizes, constants, derived, program.arena_size, program.arena_alignment)
     values = [(one.identifier, one.tensor and _facts(one.tensor), one.nbytes) for one in program.values]
-    text = repr((*told, values) if values else told)
+    updates = [(one.output, one.input) for one in program.updates]
+    facts_of_memory = (*told, values) if values else told
+    text = repr((*facts_of_memory, "updates", updates) if updates else facts_of_memory)
     return f"native_interface_{sha256(text.encode()).hexdigest()[:16]}"
 
 

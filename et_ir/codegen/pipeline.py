@@ -40,6 +40,8 @@ from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
 from et_ir.codegen.passes.merge_kernels import merge_kernels
 from et_ir.codegen.passes.plan_buffers import plan_buffers
 from et_ir.codegen.passes.share_matrices import ShareMatricesPass
+from et_ir.codegen.passes.sink_scales import SinkScalesPass
+from et_ir.codegen.state_updates import results_in_place
 from et_ir.data import Blob
 
 __all__ = [
@@ -92,6 +94,8 @@ class Memory:
     """Bytes of the derived constants, in that order."""
     values: list[tuple[int, SSAValue, int]]
     """Results that are kept: number of the kernel, and bytes."""
+    in_place: list[tuple[int, int]]
+    """The outputs whose memory holds an input that some elements of are replaced: numbers of both."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,7 @@ def make_kernels(
     `concatenations` says whether these are fused with convolutions; the other options are those of `compile_partition`.
     """
     ShareMatricesPass().apply(context, module)
+    SinkScalesPass().apply(context, module)
     FuseAttentionPass().apply(context, module)
     FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)
@@ -163,12 +168,15 @@ def compile_partition(
         # LLVM serves one thread at a time: it is not asked for this while it compiles.
         for target in (INSTRUCTION_SETS[name], INSTRUCTION_SETS[name].with_dot_products()):
             data_layout(target)
+    in_place = results_in_place(next(op for op in module.body.block.ops if isinstance(op, FuncOp)))
     arena = 0
     facts: list[tuple[list[str], list[int]]] = []
     packed: Packed = {}
     loops: dict[str, Loops] = {}
     for name in instruction_sets:
-        made = loops[name] = loops_of(module, INSTRUCTION_SETS[name], packed, keep=keep)
+        made = loops[name] = loops_of(
+            module, INSTRUCTION_SETS[name], packed, keep=keep, in_place=[output for output, _ in in_place]
+        )
         for function in made.module.body.block.ops:
             if isinstance(function, FuncOp) and function.sym_visibility is None:
                 arena = max(arena, plan_buffers(function).size)
@@ -176,7 +184,7 @@ def compile_partition(
         if facts[0] != facts[-1]:
             raise AssertionError(f"{name} packs constants unlike the instruction sets before it")
     host = loops[instruction_sets[0]].host
-    memory = Memory(arena, host.constants, host.derived_sizes, loops[instruction_sets[0]].values)
+    memory = Memory(arena, host.constants, host.derived_sizes, loops[instruction_sets[0]].values, in_place)
     calls: dict[str, list[tuple[str, int]]] = {}
     for name, made in loops.items():
         merge_kernels(made.module)

@@ -26,7 +26,7 @@ from et_ir.codegen.sizes import (
     largest,
     least,
 )
-from et_ir.codegen.state_updates import updates_state
+from et_ir.codegen.state_updates import is_made_in_place, updates_state
 from et_ir.delegation.dependences import is_copied
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
@@ -105,7 +105,7 @@ class KernelSupport(OperatorSupport):
         name = operator_name(op)
         if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
             return Diagnostic("left out by the user", name)
-        if not self.takes_updates and updates_state(op):
+        if not self.takes_updates and updates_state(op) and not is_made_in_place(op):
             return Diagnostic("state is updated in place", name)
         if name == "embedding" and isinstance(op.operands[0].owner, DEQUANTIZE):
             # A kernel of the program restores the rows that are found; here the whole table would be an input.

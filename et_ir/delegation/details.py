@@ -40,6 +40,11 @@ class PreprocessResult:
     """Of the bytes in the file, where more than that of every segment is needed; a power of two."""
     compile_specs: Sequence[CompileSpec] = ()
     """Settings to be added to those of the partition: what compiling has found out, for those who read the file."""
+    updates: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Outputs that are inputs with other elements in some places, by number, and the number of each one's input.
+
+    The runtime part takes the same memory for both, and writes the elements that are other then.
+    """
 
     def __post_init__(self) -> None:
         processed = cast(object, self.processed_bytes)

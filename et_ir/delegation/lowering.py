@@ -198,6 +198,7 @@ def _replace(
                 _data(blob),
                 debug_handles=handles,
                 alignment=result.alignment,
+                updates=result.updates,
             )
             call = CallOp(name, list(partition.inputs), [output.type for output in partition.outputs])
             call.location = partition.location

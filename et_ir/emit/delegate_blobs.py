@@ -1,18 +1,33 @@
-"""Number of outputs of delegates whose blobs have a known format."""
+"""What blobs of known formats tell of delegates: their outputs, and which of them update an input."""
 
 from __future__ import annotations
 
 from et_schema.errors import InvalidFile
+from et_schema.native import read_native
 from et_schema.xnnpack import read_xnnpack
 
-__all__ = ["outputs_of_blob"]
+__all__ = ["outputs_of_blob", "updates_of_blob"]
 
 
 def outputs_of_blob(backend: str, blob: memoryview) -> int | None:
     """The number of values that a delegate writes; `None` for a format that is not known, and for a damaged blob."""
-    if backend != "XnnpackBackend":
-        return None
     try:
-        return len(read_xnnpack(blob).graph.output_ids)
+        match backend:
+            case "XnnpackBackend":
+                return len(read_xnnpack(blob).graph.output_ids)
+            case "NativeBackend":
+                return len(read_native(blob).outputs)
+            case _:
+                return None
     except InvalidFile:
         return None
+
+
+def updates_of_blob(backend: str, blob: memoryview) -> dict[int, int]:
+    """The outputs that are an input with other elements in some places, by number, and each one's input."""
+    if backend != "NativeBackend":
+        return {}
+    try:
+        return {one.output: one.input for one in read_native(blob).updates}
+    except InvalidFile:
+        return {}

@@ -58,7 +58,7 @@ from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.basic_blocks import block_ranges
-from et_ir.emit.delegate_blobs import outputs_of_blob
+from et_ir.emit.delegate_blobs import outputs_of_blob, updates_of_blob
 from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
 from et_ir.emit.register_roles import RegisterRoles, find_roles
 from et_ir.emit.symbols import FileSymbols
@@ -178,7 +178,10 @@ class _Disassembler:
         found = self._delegates.get(identity)
         if found is None:
             name = self.symbols.fresh_name(f"lowered_{len(self._delegates)}")
-            op = LoweredOp(name, delegate.id, specs, _data(name, self.file.delegate_data(reference)))
+            blob = self.file.delegate_data(reference)
+            op = LoweredOp(
+                name, delegate.id, specs, _data(name, blob), updates=updates_of_blob(delegate.id, blob)
+            )
             found = self._delegates[identity] = (op, delegate)
         return found[0].key
 

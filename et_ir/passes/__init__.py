@@ -23,6 +23,7 @@ PASSES: Final[dict[str, str]] = {
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.codegen.passes.assign_layouts:AssignLayoutsPass",
     "share-matrices": "et_ir.codegen.passes.share_matrices:ShareMatricesPass",
+    "sink-scales": "et_ir.codegen.passes.sink_scales:SinkScalesPass",
     "fuse-attention": "et_ir.codegen.passes.fuse_attention:FuseAttentionPass",
     "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
     "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",

@@ -129,7 +129,7 @@ def test_a_session_is_begun_anew(decoder: Decoder) -> None:
 
 @pytest.mark.parametrize("instruction_set", SETS)
 def test_with_machine_code(decoder: Decoder, instruction_set: str) -> None:
-    """Partitions around the cache, which is written in place by kernels."""
+    """Partitions with the cache, and around it: nothing copies it."""
     edge = decoder.edge.to_backend(NativePartitioner(instruction_sets=[instruction_set]))
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm"))
     for threads in (1, 2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -116,6 +117,49 @@ def test_quantized_caches(family: str, stock: StockRuntime, tmp_path: Path) -> N
     edge.to_executorch().save(path)
     (on_stock,) = stock.run(path, [TOKENS[:, :5].contiguous(), torch.arange(5)])
     torch.testing.assert_close(on_stock[0], eager[0], rtol=1e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("family", "quantized"), [("llama", False), ("llama", True), ("mistral", True), ("gemma3", False)]
+)
+def test_caches_on_native(family: str, quantized: bool) -> None:
+    """One delegate updates the cache, which a session takes over from another, while a third goes on in a thread."""
+    decoder = CachedDecoder(random_model(ATTENTION[family]()), SIZES, quantize_cache=quantized)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(decoder, SIZES)
+    file = (
+        to_edge_transform_and_lower(found.programs, partitioner=[NativePartitioner(instruction_sets=[HERE])])
+        .to_executorch(ExecutorchBackendConfig(target="et-vm"))
+        .buffer
+    )
+    for plan in read_pte(memoryview(file)).program.execution_plan:
+        assert not plan.operators
+        assert len(plan.delegates) == 1
+    runtime = Runtime(threads=2)
+
+    def session() -> tuple[Method, Method]:
+        program = runtime.load_program(file, poison=True, allow_native=True)
+        return program.load_method("forward"), program.load_method("decode")
+
+    bounds = [(0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, TOKENS.shape[1]))]
+    with torch.no_grad():
+        expected = [decoder(TOKENS[:, first:last], torch.arange(first, last))[0] for first, last in bounds]
+
+    def run(methods: tuple[Method, Method], steps: slice) -> None:
+        for (first, last), wanted in zip(bounds[steps], expected[steps], strict=True):
+            given = _step(methods[last - first == 1], first, last)
+            # A value at the middle between two integers may be rounded to either.
+            tolerance = {"rtol": 1e-2, "atol": 2e-3} if quantized else {"rtol": 1e-4, "atol": 1e-5}
+            torch.testing.assert_close(given, wanted, **tolerance)
+
+    one, other, third = session(), session(), session()
+    with ThreadPoolExecutor(1) as executor:
+        beside = executor.submit(run, third, slice(0, None))
+        run(one, slice(0, 8))
+        other[0].state.restore(one[0].state.arrays())
+        run(one, slice(8, None))
+        run(other, slice(8, None))
+        beside.result()
 
 
 @pytest.mark.parametrize("mode", ["8da4w:group=16", "int8-dynamic", "int8-weights"])

@@ -39,6 +39,7 @@ from et_schema.native import (
     NativeProgram,
     NativeSize,
     NativeTensor,
+    NativeUpdate,
     NativeValue,
     NativeWord,
     NativeWork,
@@ -117,6 +118,7 @@ class NativeBackend(BackendDetails):
             program.values = [
                 NativeValue(number, sizes.tensor(value), nbytes) for number, value, nbytes in memory.values
             ]
+            program.updates = [NativeUpdate(output, source) for output, source in memory.in_place]
             return interface_symbol(program)
 
         tune = _tuner(edge_program.clone(), names, bands) if settings.get(TUNE_SPEC) == "1" else None
@@ -156,6 +158,7 @@ class NativeBackend(BackendDetails):
             serialize_native(program),
             mapping.get_delegate_mapping(),
             store.get_named_data_store_output(),
+            updates=dict(compiled.memory.in_place),
         )
 
 

@@ -7,21 +7,24 @@ softmax, 2018; Dao et al., FlashAttention, 2022). Keys and values are packed int
 than a few rows of queries. Keys behind the last one that a mask leaves to a tile are not read: those of a cache that
 are not written yet, and those of later tokens.
 
+Few queries read keys and values in bytes, with a scale for each, as they are: scores and weights are scaled.
+
 The number of queries may be known at run time only. Rows of the last tile that are too many repeat the last query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import Final
 
 import numpy as np
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import f32, i1
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32, i1, i32
+from xdsl.ir import Block, Operation, SSAValue
 
+from et_ir.analysis.dim_orders import Order, straight
 from et_ir.codegen.elements import element_of, in_registers
 from et_ir.codegen.kernels.exponential import exp_of_difference
 from et_ir.codegen.kernels.host import Host, Operand
@@ -38,15 +41,23 @@ from et_ir.codegen.kernels.pointwise_rules import (
     operator_name,
     rule_of,
 )
+from et_ir.codegen.kernels.quantization_rules import i8
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.codegen.sizes import Size, has_known_sizes, representative, shape_of
+from et_ir.codegen.sizes import Size, has_known_sizes, product, representative, shape_of
 from et_ir.dialects.native import CompareOp, KernelOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import sizes_of, tensor_type
 
-__all__ = ["Attention", "attention_kernel", "attention_matrices", "match_attention"]
+__all__ = [
+    "Attention",
+    "attention_kernel",
+    "attention_matrices",
+    "dequantized",
+    "match_attention",
+    "scaled_matrices",
+]
 
 KEYS: Final = 256
 """Keys of a block, whose scores with a tile of queries stay in the first cache."""
@@ -56,6 +67,7 @@ FEW: Final = 8
 """As many queries, or fewer, read keys and values as they are."""
 TOGETHER: Final = 4
 """Queries whose products with a key or value share its load, where there are `FEW`."""
+CAST: Final = "dim_order_ops._to_dim_order_copy"
 MASKED: Final = -1e30
 """Largest mask value that excludes a key from the softmax."""
 
@@ -83,6 +95,10 @@ class Attention:
     """From the scores to the operand of the softmax."""
     ops: tuple[SchemaOp, ...]
     """All ops, in their order."""
+    key_scales: SSAValue | None = None
+    """`[…, 1, keys]` where keys are bytes."""
+    value_scales: SSAValue | None = None
+    """`[…, keys, 1]` where values are bytes."""
 
     @property
     def shape(self) -> tuple[Size, ...]:
@@ -111,7 +127,8 @@ class Attention:
 
     @property
     def inputs(self) -> list[SSAValue]:
-        return [self.query, self.key, self.value, *self.beside]
+        scales = [one for one in (self.key_scales, self.value_scales) if one is not None]
+        return [self.query, self.key, self.value, *scales, *self.beside]
 
 
 def match_attention(op: SchemaOp) -> Attention | None:
@@ -139,9 +156,17 @@ def match_attention(op: SchemaOp) -> Attention | None:
     key, of_key = _operand(first.operands[1])
     value, of_value = _operand(op.operands[1])
     result, of_result = _result(op.results[0], sizes_of(tensor_type(query))[-2])
-    ops = (*of_query, *of_key, first, *before, *chain, softmax, *views, *of_value, op, *of_result)
+    between, behind = (first, *before, *chain, softmax, *views), (op, *of_result)
+    ops = (*of_query, *of_key, *between, *of_value, *behind)
     found = Attention(query, key, value, scores, result, tuple(chain), ops)
-    return found if _has_loops(found, made) else None
+    if not _has_loops(found, made):
+        return None
+    key, key_scales, restored_keys = _bytes(key, -2)
+    value, value_scales, restored_values = _bytes(value, -1)
+    if (key_scales is None and value_scales is None) or not _has_few_queries(found):
+        return found
+    ops = (*of_query, *restored_keys, *of_key, *between, *restored_values, *of_value, *behind)
+    return replace(found, key=key, value=value, key_scales=key_scales, value_scales=value_scales, ops=ops)
 
 
 def _used_once(value: SSAValue) -> bool:
@@ -171,6 +196,35 @@ def _operand(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
         if len(shape) > 2 and shape[-1] == merged[-1] and _times(merged[-2], shape[-2]) is not None:
             return source, [owner]
     return value, []
+
+
+def dequantized(op: Operation | Block, dim: int) -> tuple[SchemaOp, SSAValue] | None:
+    """What makes floats of the bytes that an op scales, and scales of which there is one in a dimension, all of them in
+    each other; None for other ops.
+    """
+    if not isinstance(op, SchemaOp) or operator_name(op) != "mul.Tensor":
+        return None
+    for value, scales in (op.operands, op.operands[::-1]):
+        cast = value.owner
+        if not isinstance(cast, SchemaOp) or operator_name(cast) != CAST or not _used_once(value):
+            continue
+        shape = list(tensor_type(value).get_shape())
+        shape[dim] = 1
+        if tensor_type(scales).get_shape() != tuple(shape) or min(shape) < 0:
+            continue
+        if element_of(cast.operands[0]) == i8 and element_of(value) == element_of(scales) == f32:
+            return cast, scales
+    return None
+
+
+def _bytes(value: SSAValue, dim: int) -> tuple[SSAValue, SSAValue | None, list[SchemaOp]]:
+    """Keys or values as they are before they are dequantized, with their scales, and the ops that do so."""
+    found = dequantized(value.owner, dim) if _used_once(value) else None
+    if found is None:
+        return value, None, []
+    cast, scales = found
+    assert isinstance(value.owner, SchemaOp)
+    return cast.operands[0], scales, [cast, value.owner]
 
 
 def _times(size: Size | None, of: Size | None) -> int | None:
@@ -255,6 +309,12 @@ def _has_loops(one: Attention, made: SSAValue) -> bool:
     )
 
 
+def _has_few_queries(one: Attention) -> bool:
+    """Whether keys and values are read as they are."""
+    rows, batch = product(shape_of(one.query)[:-1]), product(shape_of(one.key)[:-2])
+    return isinstance(rows, int) and isinstance(batch, int) and rows <= FEW * batch
+
+
 # -- loops
 
 
@@ -292,6 +352,8 @@ class _Loops:
     """Keys after the number of its query that a query reads, by constant masks; None where these tell nothing."""
     unpacked: tuple[Matrices, Matrices] | None
     """Keys and values that are read as they are, by few queries; None if they are packed."""
+    scales: tuple[SSAValue | None, SSAValue | None]
+    """Those of keys and values in bytes, `[matrix, key]`."""
 
     def build(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """Tiles of queries, which threads share."""
@@ -456,7 +518,7 @@ class _Loops:
         with b.for_(0, block.count) as loop:
             key = b.add(block.first, loop.index)
             parts = [
-                (at, b.load_row(k, keys.at(b, shared, at, key), mask, width))
+                (at, self._floats(b.load_row(k, keys.at(b, shared, at, key), mask, width)))
                 for at, mask in self._vectors(self.depth)
             ]
             for row in range(self.rows):
@@ -468,6 +530,8 @@ class _Loops:
                     )
                 assert total is not None
                 score = _reduced(b, total, vector.CombiningKindFlag.ADD)
+                if self.scales[0] is not None:
+                    score = mul(b, score, b.element(self.scales[0], [shared, key]))
                 b.set_element(score, self._scores, [row, loop.index])
         with b.for_(0, self.rows) as loop:
             self._softmax(loop.index, block)
@@ -479,15 +543,25 @@ class _Loops:
                     for row in rows
                 ]
                 with b.for_(0, block.count, 1, starts) as loop:
-                    here = values.at(b, shared, b.add(block.first, loop.index), at)
-                    value = b.load_row(v, here, mask, width)
-                    weights = [b.broadcast(b.element(self._scores, [row, loop.index]), type) for row in rows]
+                    key = b.add(block.first, loop.index)
+                    value = self._floats(b.load_row(v, values.at(b, shared, key, at), mask, width))
+                    weights = [b.element(self._scores, [row, loop.index]) for row in rows]
+                    if self.scales[1] is not None:
+                        scale = b.element(self.scales[1], [shared, key])
+                        weights = [mul(b, weight, scale) for weight in weights]
+                    weights = [b.broadcast(weight, type) for weight in weights]
                     loop.next = [
                         b.value(vector.FMAOp(weight, value, total))
                         for weight, total in zip(weights, loop.args, strict=True)
                     ]
                 for row, total in zip(rows, loop.results, strict=True):
                     b.store(total, self._total, [row, at])
+
+    def _floats(self, row: SSAValue) -> SSAValue:
+        """A row of keys or values, which may be bytes, in floats."""
+        if vector_type(row).element_type == f32:
+            return row
+        return self.b.convert("sitofp", self.b.convert("sext", row, i32), f32)
 
     def _columns(self, count: Index, visit: Callable[[Index, int], None]) -> None:
         """Visit groups of panels of a tile's width, then the panels that are left, which may be filled in part."""
@@ -632,6 +706,11 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
     query, key, value = (Matrices.of(outside[one]) for one in attention.inputs[:3])
     result = Matrices.of(kernel.outputs[0])
     beside = [_beside(host, attention, one, outside[one]) for one in attention.beside]
+    scales = [
+        Operand(host.buffer(outside[one]), [key.count, key.columns], fixed=[0, 1])
+        for one in (attention.key_scales, attention.value_scales)
+        if one is not None
+    ]
     reach = _reach(host, attention, outside, query.rows, key.columns)
     depth = key.rows
     assert isinstance(depth, int)
@@ -639,12 +718,17 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
     queries = host.most(query.rows)
     few = isinstance(query.rows, int) and sharing * queries <= FEW
     few = few and key.by_columns and not value.by_columns
+    assert few or not scales
     unpacked = (key, value) if few else None
     matrices = [one.operand(host) if few else _panels(host, one) for one in (key, value)]
-    operands = [query.operand(host), *matrices, *beside, result.operand(host)]
+    operands = [query.operand(host), *matrices, *scales, *beside, result.operand(host)]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         q, k, v, *others, y = buffers
+        found, others = iter(others[: len(scales)]), others[len(scales) :]
+        of_key, of_value = (
+            None if one is None else next(found) for one in (attention.key_scales, attention.value_scales)
+        )
         loops = _Loops(
             b,
             dict(zip(attention.beside, others, strict=True)),
@@ -660,6 +744,7 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
             panel_columns(host),
             reach,
             unpacked,
+            (of_key, of_value),
         )
         loops.build(q, k, v, y)
 
@@ -677,6 +762,20 @@ def attention_of(kernel: KernelOp) -> Attention:
 def attention_matrices(kernel: KernelOp) -> list[SSAValue]:
     """The queries, keys and values of a kernel, as its body has them."""
     return attention_of(kernel).inputs[:3]
+
+
+def scaled_matrices(kernel: KernelOp) -> dict[SSAValue, Order]:
+    """The order in memory of keys and values in bytes, as the body of a kernel has them: each by itself."""
+    attention = attention_of(kernel)
+    found: dict[SSAValue, Order] = {}
+    for value, scales in (
+        (attention.key, attention.key_scales),
+        (attention.value, attention.value_scales),
+    ):
+        if scales is not None:
+            *batch, rows, columns = straight(tensor_type(value).get_num_dims())
+            found[value] = (*batch, columns, rows) if value is attention.key else (*batch, rows, columns)
+    return found
 
 
 def _panels(host: Host, matrices: Matrices) -> Operand:

@@ -22,7 +22,7 @@ from et_ir.codegen.kernels.host import Host, Number, Operand
 from et_ir.codegen.kernels.pointwise import copy_kernel
 from et_ir.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.codegen.sizes import Size, count_of, product, shape_of
+from et_ir.codegen.sizes import Size, count_of, normal, product, shape_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.schema import SchemaOp
@@ -63,8 +63,21 @@ class _Code:
             place = self.b.add(self.b.mul(place, self.size(size)), index)
         return place
 
+    def count(self, sizes: Sequence[Size]) -> Index:
+        """The number of places in dimensions of these sizes."""
+        many: Index = 1
+        for size in sizes:
+            many = self.b.mul(many, self.size(size))
+        return many
+
+    def split(self, place: Index, width: int) -> list[Index]:
+        """A place as that of a row of so many elements, and of the element in it."""
+        return [self.b.quotient(place, width), self.b.remainder(place, width)]
+
     def places(self, row: Index, sizes: Sequence[Size]) -> list[Index]:
         """The place of a row, by dimension."""
+        if not sizes:
+            return []
         at: list[Index] = []
         rest = row
         for size in reversed(sizes[1:]):
@@ -86,6 +99,8 @@ class _Rows:
     count: Size
     place: _Place
     indices: Sequence[SSAValue] = field(default_factory=tuple[SSAValue, ...])
+    apart: int = 0
+    """Dimensions of `sizes`, from the first on, in which places of different rows are never the same."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +224,9 @@ def _advanced(op: SchemaOp) -> _Rows:
             found.append(code.read(number, code.flat(here, padded[number]), code.size(shape[dim]), True))
         return code.flat(found, shape[:end])
 
-    return _Rows(sizes or [1], product(shape[end:]), product(shape[:end]), place, list(by_dim.values()))
+    return _Rows(
+        sizes or [1], product(shape[end:]), product(shape[:end]), place, list(by_dim.values()), first
+    )
 
 
 def _flip(op: SchemaOp) -> _Rows:
@@ -505,12 +522,18 @@ def sized_gather_kernel(host: Host, kernel: KernelOp) -> None:
 
 
 def scatter_kernel(host: Host, kernel: KernelOp) -> None:
-    """Lower a kernel that writes elements to places of a copy: one after the other, as places may be the same."""
+    """Lower a kernel that writes elements to places of a copy, or in place where the result has its source's memory.
+
+    Rows whose places may be the same are written one after the other. In place, nothing is written if an index is out
+    of range.
+    """
     op, outside = anchor_of(kernel), kernel.outside()
     name = operator_name(op)
     rows = _rows(op)
     source, result = outside[op.operands[0]], kernel.outputs[0]
-    copy_kernel(host, host.buffer(source), host.buffer(result), count_of(result))
+    in_place = result in host.in_place
+    if not in_place:
+        copy_kernel(host, host.buffer(source), host.buffer(result), count_of(result))
     numbers = _numbers(op, rows)
     values: SSAValue | None = None
     for argument in ("values", "src"):
@@ -518,35 +541,79 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
             values = op.arg(argument)
     operands = [*map(Number, numbers), *_index_operands(host, rows, outside)]
     sizes: Sequence[Size] = []
+    width = None
     if values is not None:
         sizes = shape_of(values)
-        operands.append(Operand(host.buffer(outside[values]), [product(sizes)]))
+        width = _whole_rows(op, rows, sizes)
+        count = count_of(values)
+        whole = [normal(count // width), width] if width is not None else [count]
+        operands.append(Operand(host.buffer(outside[values]), whole))
     operands.append(Operand(host.buffer(result), [rows.count, rows.inner]))
     adds = name == "scatter_add" or (name == "index_put" and bool(op.arg("accumulate")))
+    outer, rest = rows.sizes[: rows.apart], rows.sizes[rows.apart :]
 
     def build(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
         given, (*indices, y) = arguments[: len(numbers)], arguments[len(numbers) :]
         x = indices.pop() if values is not None else None
         element = b.element_type(y)
-        code = _Code(b, _reader(b, op, indices), dict(zip(numbers, given, strict=True)))
-        many: Index = 1
-        for size in rows.sizes:
-            many = b.mul(many, code.size(size))
-        with b.parallel(1), b.for_(0, many) as loop:
-            at = code.places(loop.index, rows.sizes)
+        known = dict(zip(numbers, given, strict=True))
+        code = _Code(b, _reader(b, op, indices, checks=not in_place), known)
+
+        def write(at: Sequence[Index]) -> None:
             place = rows.place(code, at)
-            with _where_some(b, rows, y), b.for_(0, code.size(rows.inner)) as inner:
+            if x is not None and width is not None and not adds:
+                row = b.quotient(_value_at(code, op, rows, sizes, at, 0), width)
+                _copy(b, host.lanes, x, row, y, place, width)
+                return
+            with b.for_(0, code.size(rows.inner)) as inner:
                 if x is None:
                     value = b.number(op.arg("value"), element)
                 else:
-                    value = b.element(x, [_value_at(code, op, rows, sizes, at, inner.index)])
+                    read = _value_at(code, op, rows, sizes, at, inner.index)
+                    value = b.element(x, [read] if width is None else code.split(read, width))
                 if adds:
                     before = b.element(y, [place, inner.index])
                     add = arith.AddfOp if is_float(element) else arith.AddiOp
                     value = b.value(add(before, value))
                 b.set_element(value, y, [place, inner.index])
 
+        def sequence(row: Index) -> None:
+            """Write the rows of a place of the outer dimensions."""
+            with b.for_(0, code.count(rest)) as loop, _where_some(b, rows, y):
+                write([*code.places(row, outer), *code.places(loop.index, rest)])
+
+        valid = _are_inside(b, op, indices, rows, known) if in_place and indices else None
+        with b.parallel(code.count(outer)) as row, nullcontext() if valid is None else b.if_(valid):
+            sequence(row)
+
     host.call(name.partition(".")[0], operands, build)
+
+
+def _are_inside(
+    b: LoopBuilder, op: SchemaOp, indices: Sequence[SSAValue], rows: _Rows, known: Mapping[Size, Index]
+) -> SSAValue:
+    """Whether all indices are in range. Those that are not are reported."""
+    beyond: list[SSAValue] = []
+    code = _Code(b, _reader(b, op, indices, found=beyond), known)
+    with b.for_(0, code.count(rows.sizes), 1, [b.index(0)]) as loop:
+        rows.place(code, code.places(loop.index, rows.sizes))
+        wrong = loop.args[0]
+        for one in beyond:
+            wrong = b.index(b.choose(one, 1, wrong))
+        loop.next = [wrong]
+    return b.below(loop.results[0], 1)
+
+
+def _whole_rows(op: SchemaOp, rows: _Rows, sizes: Sequence[Size]) -> int | None:
+    """The number of elements of a row whose values follow each other in their tensor, as these do; None if not so."""
+    if not isinstance(rows.inner, int) or rows.inner == 1:
+        return None
+    name = operator_name(op)
+    if name != "index_put":
+        return rows.inner if name in ("slice_scatter", "select_scatter") else None
+    given: Sequence[SSAValue | None] = op.arg("indices")
+    tail = shape_of(op.operands[0])[1 + max(dim for dim, value in enumerate(given) if value is not None) :]
+    return rows.inner if tuple(sizes[len(sizes) - len(tail) :]) == tail else None
 
 
 def _value_at(
@@ -576,8 +643,15 @@ def _index_operands(host: Host, rows: _Rows, outside: dict[SSAValue, SSAValue]) 
     return [Operand(host.buffer(outside[value]), [count_of(value)]) for value in rows.indices]
 
 
-def _reader(b: LoopBuilder, op: SchemaOp, indices: Sequence[SSAValue]) -> _Read:
-    """Reads indices, and checks them."""
+def _reader(
+    b: LoopBuilder,
+    op: SchemaOp,
+    indices: Sequence[SSAValue],
+    *,
+    checks: bool = True,
+    found: list[SSAValue] | None = None,
+) -> _Read:
+    """Reads indices; `checks` them, and adds to `found` the conditions that they are out of range."""
     message = f"aten::{operator_name(op)}: an index is out of range"
 
     def read(number: int, at: Index, size: Index, wraps: bool) -> Index:
@@ -590,7 +664,10 @@ def _reader(b: LoopBuilder, op: SchemaOp, indices: Sequence[SSAValue]) -> _Read:
             index = b.value(arith.SelectOp(below, b.index(b.add(index, size)), index))
         # Without a sign, what is below 0 is large.
         beyond = b.value(arith.CmpiOp(index, b.index(size), "uge"))
-        b.check(beyond, message)
+        if checks:
+            b.check(beyond, message)
+        if found is not None:
+            found.append(beyond)
         return b.value(arith.SelectOp(beyond, b.index(0), index))
 
     return read

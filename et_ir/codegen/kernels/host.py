@@ -99,6 +99,8 @@ class Host:
         large_stack: bool = True,
     ):
         """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
+        self.in_place: set[SSAValue] = set()
+        """Values whose memory holds what they replace elements of."""
         self.small = small
         """Whether code is to be small, as for machines without vectors: tiles have one row or pixel."""
         self.dual_products = dual_products
@@ -250,8 +252,9 @@ class Host:
         return self._constants[key, held]
 
     def message(self, text: str) -> int:
-        """The number of a new message that code reports, in the order of kernels."""
-        self.messages.append(text)
+        """The number of a message that code reports, in the order of kernels; neighbors of one text are one."""
+        if self.messages[-1:] != [text]:
+            self.messages.append(text)
         return len(self.messages) - 1
 
     def packed(self, form: str, sources: Sequence[Numbers], pack: Callable[..., Numbers]) -> Blob:

@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 
 from et_ir.analysis.dim_orders import NHWC, Order, permuted_order, reshaped_order, straight
 from et_ir.codegen.forms import SPATIAL, is_read_packed, is_view
-from et_ir.codegen.kernels.attention import attention_matrices
+from et_ir.codegen.kernels.attention import attention_matrices, scaled_matrices
 from et_ir.codegen.kernels.convolution import reads_planes
 from et_ir.codegen.kernels.images import channel_dim, channels_innermost
 from et_ir.codegen.kernels.matrices import rows_or_columns
@@ -120,9 +120,12 @@ class _Layouts:
         The result is written as what alone reads it permutes it.
         """
         matrices = {id(value) for value in attention_matrices(op)}
+        scaled = scaled_matrices(op)
         for number, (value, inside) in enumerate(zip(op.inputs, op.body.block.args, strict=True)):
             order = straight(tensor_type(value).get_num_dims())
-            if id(inside) in matrices:
+            if inside in scaled:
+                order = scaled[inside]
+            elif id(inside) in matrices:
                 order = self._readable(value)
             op.operands[number] = self._in_order(value, order, op)
         (result,) = op.outputs

@@ -5,7 +5,7 @@ The function of a partition becomes one that calls the kernels, which are functi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Final
@@ -153,12 +153,18 @@ class Loops:
 
 
 def loops_of(
-    module: ModuleOp, target: InstructionSet, packed: Packed | None = None, *, keep: bool = False
+    module: ModuleOp,
+    target: InstructionSet,
+    packed: Packed | None = None,
+    *,
+    keep: bool = False,
+    in_place: Sequence[int] = (),
 ) -> Loops:
     """A new module with the kernels of the method of `module`, which stays as it is.
 
     `packed` keeps the packed constants, which are the same for all instruction sets. With `keep`, the results of all
-    kernels but transpositions are arguments behind the outputs, so that nothing overwrites them.
+    kernels but transpositions are arguments behind the outputs, so that nothing overwrites them. The memory of the
+    outputs whose numbers are `in_place` holds what kernels replace elements of.
     """
     function = next(op for op in module.body.block.ops if isinstance(op, FuncOp))
     block = function.body.block
@@ -186,7 +192,10 @@ def loops_of(
             host.argument(argument, host.type_of(argument))
         else:
             host.unread()
-    kept = _results(block) if keep else []
+    host.in_place.update(end.arguments[number] for number in in_place)
+    kept = (
+        [(number, value) for number, value in _results(block) if value not in host.in_place] if keep else []
+    )
     outputs: list[tuple[SSAValue, SSAValue]] = []
     held = {value for _, value in kept}
     for value in end.arguments:

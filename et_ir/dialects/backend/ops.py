@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     FlatSymbolRefAttrConstr,
     IntegerAttr,
@@ -155,14 +156,16 @@ class LoweredOp(IRDLOperation):
     `debug_handles` says which ops each of the backend's own identifiers stands for, by their locations: what upstream's
     debug handle map says by numbers.
     `alignment` is that of the blob in the file, in bytes, where the backend needs more than every segment
-    has.
+    has. `updates` are pairs of an output and an input, by number: the output is the input with other elements in some
+    places, and a call may give both the same memory.
 
     ```mlir
     backend.lowered @lowered_0 "demo" specs [#backend.compile_spec<"k", "v">] = #program.data<ui8, [1, 2]>
     ```
 
     Rules: `lowered_c1` the backend has a name; `lowered_c2` the alignment is a power of two; `lowered_c3` the
-    identifiers of `debug_handles` stand for locations.
+    identifiers of `debug_handles` stand for locations; `lowered_c4` `updates` are pairs, no output or input of which is
+    in two.
     """
 
     name = "backend.lowered"
@@ -178,10 +181,13 @@ class LoweredOp(IRDLOperation):
     """Lists of locations by the backend's own identifiers."""
     alignment = opt_prop_def(IntegerAttr.constr(i64))
     """Alignment of the blob in the file, in bytes."""
+    updates = opt_prop_def(DenseArrayBase.constr(i64))
+    """Numbers of an output and of the input that it updates, one pair after the other."""
 
     traits = traits_def(SymbolOpInterface())
     assembly_format = (
-        "$sym_name $backend (`specs` $specs^)? (`align` $alignment^)? (`debug_handles` $debug_handles^)? "
+        "$sym_name $backend (`specs` $specs^)? (`align` $alignment^)? (`updates` qualified($updates)^)? "
+        "(`debug_handles` $debug_handles^)? "
         "`=` qualified($value) attr-dict"
     )
 
@@ -194,6 +200,7 @@ class LoweredOp(IRDLOperation):
         *,
         debug_handles: DictionaryAttr | None = None,
         alignment: int = 1,
+        updates: Mapping[int, int] | None = None,
     ):
         properties: dict[str, Attribute] = {
             "sym_name": StringAttr(name),
@@ -205,7 +212,16 @@ class LoweredOp(IRDLOperation):
             properties["debug_handles"] = debug_handles
         if alignment != 1:
             properties["alignment"] = IntegerAttr(alignment, i64)
+        if updates:
+            pairs = [number for pair in updates.items() for number in pair]
+            properties["updates"] = DenseArrayBase.from_list(i64, pairs)
         super().__init__(properties=properties)
+
+    @property
+    def updated_inputs(self) -> dict[int, int]:
+        """The numbers of outputs that update an input, and that of each one's input."""
+        numbers = () if self.updates is None else self.updates.get_values()
+        return dict(zip(numbers[::2], numbers[1::2], strict=True))
 
     @property
     def key(self) -> str:
@@ -223,6 +239,11 @@ class LoweredOp(IRDLOperation):
         if not self.backend.data:
             raise VerifyException("[lowered_c1] the backend has no name")
         _verify_alignment(self.alignment, "lowered_c2")
+        if self.updates is not None:
+            numbers = self.updates.get_values()
+            halves = numbers[::2], numbers[1::2]
+            if len(numbers) % 2 or min(numbers, default=0) < 0 or any(len(set(h)) < len(h) for h in halves):
+                raise VerifyException(f"[lowered_c4] {list(numbers)} are no pairs of an output and an input")
         for identifier, places in self.debug_handles.data.items() if self.debug_handles is not None else ():
             if not isinstance(places, ArrayAttr) or not all(
                 isinstance(place, LocationAttr) for place in cast("ArrayAttr[Attribute]", places)

@@ -132,6 +132,10 @@ class _Delegate:
                 where="objects",
                 hint="the file is damaged: compile the program again",
             )
+        self._updates = [(len(program.inputs) + update.output, update.input) for update in program.updates]
+        """Places of arguments that are to hold the content of another when the code runs."""
+        self._copies: list[tuple[Array, Array]] = []
+        """Of those that do not have its memory: target and source."""
         self._words = list(program.words)
         self._sizes = list(program.sizes)
         self._entry = self.code.address(ENTRY)
@@ -168,6 +172,8 @@ class _Delegate:
         if self._poison:
             for memory in (self.arena, *self.values):
                 memory[:] = 0xFF
+        for target, source in self._copies:
+            target[...] = source
         self._report[0] = NO_REPORT
         pointers, context = self._where
         shared_pool().run(self._functions, self._entry, context, pointers, self._threads)
@@ -233,6 +239,13 @@ class _Delegate:
             if isinstance(arg, Tensor) and place >= len(self._inputs):
                 arg.resize(wanted)
             self._pointers[len(words) + place] = _checked(arg, expected, wanted, place)
+        self._copies = [
+            (target.array, source.array)
+            for place, number in self._updates
+            if isinstance(target := args[place], Tensor)
+            and isinstance(source := args[number], Tensor)
+            and self._pointers[len(words) + place] != self._pointers[len(words) + number]
+        ]
         self._shown = [
             _value(kept, memory, sizes, f"values[{number}]")
             for number, (kept, memory) in enumerate(zip(self._kept, self.values, strict=True))

@@ -16,6 +16,9 @@ what that held: no instruction reads it before all of it is written again, and i
 stay. The copy that stored the result then has nothing to do, and goes. So it does where a kernel can write its
 result to where it is copied: `%r` and the register that it is copied to become one.
 
+A delegate updates state in place where its `backend.lowered` says of an output which input it updates: both
+become the register of the state.
+
 Two registers become one only if neither is written while what the other holds is needed, except by a copy of it.
 (Chaitin, "Register allocation and spilling via graph coloring", 1982, calls this coalescing.) A part that is taken
 out of state, updated and put back, as of a cache for all layers, is updated where it lies.
@@ -26,6 +29,7 @@ size]`, given the first as a number.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -37,8 +41,10 @@ from xdsl.passes import ModulePass
 from et_ir.analysis.aliasing import Extent, extent_of, has_exact_size, root_of, size_of
 from et_ir.analysis.byte_copies import CLONE, copies_of
 from et_ir.analysis.interference import Write
+from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import (
     AllocOp,
+    DelegateCallOp,
     InputOp,
     Instruction,
     KernelCallOp,
@@ -77,11 +83,12 @@ class UpdateInPlacePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(self)
         symbols = Globals(op)
+        lowered = {one.key: one for one in op.body.block.ops if isinstance(one, LoweredOp)}
         for plan in list(op.body.block.ops):
             if isinstance(plan, PlanOp) and any(_matters(call) for call in plan.instructions):
                 memory = Coalescing(plan, target.in_place)
                 emitter = Emitter(memory, symbols, target.general_index_put, UPDATE_CACHE in self.extra)
-                _Updates(memory, emitter).run()
+                _Updates(memory, emitter, lowered).run()
 
 
 def _matters(op: Instruction) -> bool:
@@ -91,8 +98,9 @@ def _matters(op: Instruction) -> bool:
 class _Updates:
     """One plan."""
 
-    def __init__(self, memory: Coalescing, emitter: Emitter):
+    def __init__(self, memory: Coalescing, emitter: Emitter, lowered: Mapping[str, LoweredOp]):
         self.plan = memory.plan
+        self.lowered = lowered
         self.emitter = emitter
         self.memory = memory
 
@@ -204,15 +212,35 @@ class _Updates:
             return
         if not has_exact_size(result, root) or not _can_be_written(root):
             return
-        if not all(isinstance(write.op, KernelCallOp) for write in self.memory.writes(result)):
+        writers = [write.op for write in self.memory.writes(result)]
+        delegates = [op for op in writers if self._is_updating(op, root, result)]
+        if not all(isinstance(op, KernelCallOp) or op in delegates for op in writers):
             return
         updates = self._updates_of(root, result)
-        if not self.memory.may_unite(result, root, in_place=[op for _, op, _ in updates]):
+        if not self.memory.may_unite(result, root, in_place=[*(op for _, op, _ in updates), *delegates]):
             return
         self._coalesce(result, extent_of(root), root if root.type == result.type else None)
         for write, updating, update in updates:
             write.op = self.emitter.emit(update, updating.inputs[0], updating)
             erase(updating)
+
+    def _is_updating(self, op: Instruction, root: SSAValue, result: SSAValue) -> bool:
+        """Whether an instruction calls a delegate that replaces elements of a register, which it is given once, and
+        returns that as the result.
+        """
+        if not isinstance(op, DelegateCallOp) or root.type != result.type:
+            return False
+        places = [number for number, out in enumerate(op.outs) if root_of(out) is result]
+        given = [number for number, value in enumerate(op.inputs) if root_of(value) is root]
+        if (
+            len(places) != 1
+            or op.outs[places[0]] is not result
+            or any(root_of(out) is root for out in op.outs)
+        ):
+            return False
+        lowered = self.lowered.get(op.callee.string_value())
+        updated = None if lowered is None else lowered.updated_inputs.get(places[0])
+        return given == [updated] and op.inputs[given[0]] is root
 
     def _updates_of(self, root: SSAValue, result: SSAValue) -> list[tuple[Write, KernelCallOp, Update]]:
         """The updates of a register among what writes another, as in the branches of a condition."""

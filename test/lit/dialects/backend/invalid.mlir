@@ -53,6 +53,16 @@ backend.lowered @lowered_0 "" = #program.data<ui8, [1]>
 
 // -----
 
+// expected-error@+1 {{[lowered_c4] [0, 1, 2] are no pairs of an output and an input}}
+backend.lowered @lowered_0 "demo" updates array<i64: 0, 1, 2> = #program.data<ui8, [1]>
+
+// -----
+
+// expected-error@+1 {{[lowered_c4] [0, 1, 1, 1] are no pairs of an output and an input}}
+backend.lowered @lowered_0 "demo" updates array<i64: 0, 1, 1, 1> = #program.data<ui8, [1]>
+
+// -----
+
 // expected-error@+1 {{[lowered_c2] an alignment of 24 bytes is not a power of two}}
 backend.lowered @lowered_0 "demo" align 24 = #program.data<ui8, [1]>
 

@@ -421,3 +421,59 @@ executorch.plan @carried {
   executorch.kernel_call "aten::neg.out"(%c) outs(%o)
   executorch.return %o
 }
+
+// -----
+
+// A delegate that updates an input: in the register of the state that it is given for that. Not where it is given that
+// for something else too, nor where the state is needed as it was.
+// CHECK-LABEL: executorch.plan @delegate
+// CHECK:       executorch.delegate_call @lowered_0(%x, %k) outs(%o, %k)
+// CHECK-NEXT:  executorch.return %o
+// CHECK-LABEL: executorch.plan @given_twice
+// CHECK:       executorch.delegate_call @lowered_0(%k, %k) outs(%o, %r)
+// CHECK-NEXT:  executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+// CHECK-LABEL: executorch.plan @needed
+// CHECK:       executorch.delegate_call @lowered_0(%x, %k) outs(%o, %r)
+// CHECK:       executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+// CHECK-LABEL: executorch.plan @other_input
+// CHECK:       executorch.delegate_call @lowered_0(%k, %x) outs(%o, %r)
+// CHECK:       executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+program.buffer mutable @k : tensor<8x4xf32>
+backend.lowered @lowered_0 "demo" updates array<i64: 1, 1> = #program.data<ui8, [1]>
+executorch.plan @delegate {
+  %x = executorch.input : tensor<8x4xf32>
+  %k = executorch.state @k : tensor<8x4xf32>
+  %o = executorch.alloc : tensor<4xf32>
+  %r = executorch.alloc : tensor<8x4xf32>
+  executorch.delegate_call @lowered_0(%x, %k) outs(%o, %r)
+  executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+  executorch.return %o
+}
+executorch.plan @given_twice {
+  %k = executorch.state @k : tensor<8x4xf32>
+  %o = executorch.alloc : tensor<4xf32>
+  %r = executorch.alloc : tensor<8x4xf32>
+  executorch.delegate_call @lowered_0(%k, %k) outs(%o, %r)
+  executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+  executorch.return %o
+}
+executorch.plan @needed {
+  %x = executorch.input : tensor<8x4xf32>
+  %k = executorch.state @k : tensor<8x4xf32>
+  %o = executorch.alloc : tensor<4xf32>
+  %r = executorch.alloc : tensor<8x4xf32>
+  executorch.delegate_call @lowered_0(%x, %k) outs(%o, %r)
+  %s = executorch.alloc : tensor<8x4xf32>
+  executorch.kernel_call "aten::add.out"(%k, %r, 1) outs(%s)
+  executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+  executorch.return %o, %s
+}
+executorch.plan @other_input {
+  %x = executorch.input : tensor<8x4xf32>
+  %k = executorch.state @k : tensor<8x4xf32>
+  %o = executorch.alloc : tensor<4xf32>
+  %r = executorch.alloc : tensor<8x4xf32>
+  executorch.delegate_call @lowered_0(%k, %x) outs(%o, %r)
+  executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
+  executorch.return %o
+}

@@ -18,6 +18,8 @@ from et_ir import to_edge
 from et_ir.codegen.passes.fuse_attention import FuseAttentionPass
 from et_ir.codegen.passes.share_matrices import ShareMatricesPass
 from et_ir.dialects.native import KernelOp
+from et_schema.native import read_native
+from et_schema.pte import read_pte
 
 _Function = Callable[..., torch.Tensor]
 
@@ -267,3 +269,65 @@ def test_scores_that_are_read() -> None:
     arguments = torch.randn(2, 5, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 8)
     assert "native.kernel" not in kernels(function, *arguments)
     check(function, *arguments, tolerance=1e-5)
+
+
+def _rows_of_bytes(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Bytes, and a scale for each row."""
+    made = torch.randint(-127, 128, shape, dtype=torch.int8)
+    return made, torch.rand(*shape[:-1], 1) * 0.02 + 0.001
+
+
+def _over_bytes(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    of_k: torch.Tensor,
+    v: torch.Tensor,
+    of_v: torch.Tensor,
+    mask: torch.Tensor,
+) -> torch.Tensor:
+    keys, values = k.to(torch.float32) * of_k, of_v * v.to(torch.float32)
+    group = q.shape[1] // k.shape[1]
+    if group > 1:
+        keys, values = (one.repeat_interleave(group, 1) for one in (keys, values))
+    return torch.softmax(q @ keys.mT / 4 + mask, -1) @ values
+
+
+BYTES = [
+    pytest.param((1, 12, 1, 64), (1, 12, 300, 64), id="one-query"),
+    pytest.param((1, 8, 1, 32), (1, 2, 70, 32), id="groups"),
+    pytest.param((2, 3, 2, 20), (2, 3, 9, 20), id="odd"),
+    pytest.param((1, 1, 5, 70), (1, 1, 300, 70), id="one-head"),
+]
+
+
+@pytest.mark.parametrize(("queries", "keys"), BYTES)
+def test_keys_and_values_in_bytes(queries: tuple[int, ...], keys: tuple[int, ...]) -> None:
+    """Few queries read them as they are: nothing dequantizes them before."""
+    torch.manual_seed(0)
+    mask = torch.zeros(1, 1, 1, keys[2])
+    mask[..., keys[2] * 3 // 4 :] = -inf
+    arguments = (torch.randn(queries), *_rows_of_bytes(*keys), *_rows_of_bytes(*keys), mask)
+    check(_over_bytes, *arguments, tolerance=1e-5)
+    file = compiled(as_module(_over_bytes), arguments, SETS[0])
+    pte = read_pte(memoryview(file))
+    (delegate,) = pte.program.execution_plan[0].delegates
+    assert delegate.processed is not None
+    names = [one.name for one in read_native(pte.delegate_data(delegate.processed)).objects[0].kernels]
+    # The queries may be scaled before, and the result be copied to the output.
+    assert "attention_0" in names
+    assert set(names) - {"attention_0", "copy_0"} <= {"pointwise_0"}
+
+
+def test_bytes_that_many_queries_read() -> None:
+    """They are dequantized once, before attention of floats."""
+    torch.manual_seed(0)
+    keys = (1, 2, 40, 16)
+    mask = torch.zeros(1, 1, 1, 40)
+    check(
+        _over_bytes,
+        torch.randn(1, 2, 20, 16),
+        *_rows_of_bytes(*keys),
+        *_rows_of_bytes(*keys),
+        mask,
+        tolerance=1e-5,
+    )
