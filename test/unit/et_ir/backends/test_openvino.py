@@ -306,7 +306,9 @@ class TestRunning:
         file = bytearray(file_of(nn.ReLU(), torch.randn(2)))
         at = file.index(part.encode()) + len(part)
         file[at : at + 2] = b"11"
-        with pytest.raises(ExecutorchError, match="OpenVINO cannot import the model: current: .*ov=") as caught:
+        with pytest.raises(
+            ExecutorchError, match=r"OpenVINO cannot import the model: current: .*ov="
+        ) as caught:
             Runtime().load_program(bytes(file), allow_native=True).load_method("forward")
         assert "another version or processor" in str(caught.value.hint)
 
