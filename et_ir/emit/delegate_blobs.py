@@ -1,4 +1,4 @@
-"""What blobs of known formats tell of delegates: their outputs, and which of them update an input."""
+"""Outputs of delegates, and the inputs that they update, by known formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sinking of scales past views of matrices, to the product that reads them.
+"""Sinking of scales past views of matrices to products.
 
 A cache in bytes is dequantized as a whole, and few queries read it then. Where what dequantizes it is next to the
 product, attention reads the bytes, and scales what it computes of them.
