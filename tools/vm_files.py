@@ -27,7 +27,9 @@ class BadFile(Exception):
 
 def blamed(error: ExecutorchError, args: argparse.Namespace, file: str) -> BadFile:
     """An error with the file that it is about: the one that it says, if the command line has it, else `file`."""
-    given = [one for value in vars(args).values() for one in (value if isinstance(value, list) else [value])]
+    # An error in a method says its name, which `--method` gives, too.
+    values = [value for name, value in vars(args).items() if name != "method"]
+    given = [one for value in values for one in (value if isinstance(value, list) else [value])]
     if error.where is not None and error.where in given:
         file, error.where = error.where, None
     return BadFile(file, error)
