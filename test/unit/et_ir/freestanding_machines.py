@@ -82,10 +82,10 @@ class Machine:
         return count
 
 
-def _cortex_m(model: int) -> Machine:
+def _cortex_m(model: int, profile: int = unicorn.UC_MODE_MCLASS) -> Machine:
     return Machine(
         unicorn.UC_ARCH_ARM,
-        unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS,
+        unicorn.UC_MODE_THUMB | profile,
         model,
         (
             arm_const.UC_ARM_REG_R0,
@@ -123,7 +123,8 @@ def _risc_v(mode: int, pointer: str) -> Machine:
 MACHINES = {
     "cortex-m0plus": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M0),
     "cortex-m4": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M4),
-    "cortex-m7": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M7),
+    # Unicorn's Cortex-M7 has no unit for double precision; an application processor executes the same instructions.
+    "cortex-m7": _cortex_m(arm_const.UC_CPU_ARM_MAX, unicorn.UC_MODE_ARM),
     "cortex-m33": _cortex_m(arm_const.UC_CPU_ARM_CORTEX_M33),
     "riscv32imac": _risc_v(unicorn.UC_MODE_RISCV32, "<I"),
     "riscv64gc": _risc_v(unicorn.UC_MODE_RISCV64, "<Q"),
@@ -363,6 +364,9 @@ def _enable_floats(engine: unicorn.Uc, name: str) -> None:
     """What start-up code does where a machine starts without its floating-point unit."""
     if name == "aarch64":
         engine.reg_write(arm64_const.UC_ARM64_REG_CPACR_EL1, 3 << 20)
+    if name == "cortex-m7":
+        engine.reg_write(arm_const.UC_ARM_REG_C1_C0_2, 0xF << 20)
+        engine.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)
     if name.startswith("riscv"):
         engine.reg_write(riscv_const.UC_RISCV_REG_MSTATUS, 1 << 13)
 
