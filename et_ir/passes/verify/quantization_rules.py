@@ -76,13 +76,13 @@ class QuantizedTypes:
                 yield from _contradiction(op, stated, found, "is")
         if isinstance(op, DEQUANTIZE):
             stated = quantized_type_of(op.operands[0])
-            made_by = self._values.get(op.operands[0])
-            said = None if stated is None else quantization_of(op, self._symbols)
+            # Quantizations of all values are found where a type is stated only: they have the numbers of all scales.
+            made_by = None if stated is None else self._values.get(op.operands[0])
             # Of what nothing else says anything of, the op that made it reports.
-            if stated is None or said is None or made_by is None:
+            if stated is None or made_by is None:
                 return
             if not any(_contradiction(op, stated, made_by, "is")):
-                yield from _contradiction(op, stated, said, "is taken as")
+                yield from _contradiction(op, stated, quantization_of(op, self._symbols), "is taken as")
 
 
 def _contradiction(
