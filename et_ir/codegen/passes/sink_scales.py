@@ -27,7 +27,7 @@ __all__ = ["SinkScalesPass"]
 
 @dataclass(frozen=True)
 class SinkScalesPass(ModulePass):
-    """Dequantize matrices of bytes next to products with few rows.
+    """Dequantize bytes next to products of few rows.
 
     Before:
 

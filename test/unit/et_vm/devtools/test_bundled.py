@@ -188,5 +188,5 @@ class TestCommand:
         assert "method forward" in run(capsys, "info", path)
 
     def test_usage(self, capsys, file):
-        assert "tolerance" in run(capsys, "verify", "x", "--rtol", "-1", code=ExitCode.USAGE)
+        assert "'-1' is not a finite" in run(capsys, "verify", "x", "--rtol", "-1", code=ExitCode.USAGE)
         assert "without test cases" in run(capsys, "verify", file(add(2)), code=ExitCode.INVALID_INPUT)
