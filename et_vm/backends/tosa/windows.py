@@ -50,9 +50,9 @@ class _Span(NamedTuple):
 
 
 def _span(site: Site, at: int) -> _Span:
-    """Of an operand of 8 bits whose zero point is the operand `at`."""
+    """Of an operand of 8 bits whose zero point is the operand `at`; of other operands it says nothing."""
     zero = site.number(at)
-    if zero is None:
+    if zero is None or site.inputs[at].dtype is not DType.INT8:
         return _Span(-_MOST_DISTANCE, _MOST_DISTANCE)
     limits = np.iinfo(np.int8)
     return _Span(int(limits.min - zero), int(limits.max - zero))
