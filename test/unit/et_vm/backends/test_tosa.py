@@ -115,7 +115,7 @@ def test_shifts_of_products_out_of_range(shift: int) -> None:
     ones = np.ones(2, np.int32)
     (made,) = loaded.run([-3 * ones, ones, np.array([1], np.int8)])
     assert made.tolist() == [-1, -1]
-    with pytest.raises(ExecutorchError, match="MUL: .*a shift is not from 0 to 63") as caught:
+    with pytest.raises(ExecutorchError, match=r"MUL: .*a shift is not from 0 to 63") as caught:
         loaded.run([ones, ones, np.array([shift], np.int8)])
     assert caught.value.code is Error.InvalidArgument
 

@@ -120,7 +120,7 @@ def test_attention_of_no_elements():
     q, k, v = (build.input(1, 2, 3, 0) for _ in range(3))
     none = build.literal(None)
     build.call("et_vk.sdpa.default", q, k, v, none, none, build.output(1, 2, 3, 0))
-    with pytest.raises(InvalidFile, match="sdpa.*division by zero"):
+    with pytest.raises(InvalidFile, match=r"sdpa.*division by zero"):
         run(build, *[normal(1, 2, 3, 0)] * 3)
 
 
