@@ -101,11 +101,11 @@ def test_constant_zero_points_of_floats(op: Op, zero: float) -> None:
     )
     arrays = [x, weight, bias, *zeros]
     types: Types = [(list(array.shape), DType.FP32) for array in arrays]
-    made = [
+    computed, known = (
         program(op, attribute, types, ([1, 2, 2, 1], DType.FP32), constants).run(given)
         for constants, given in (({}, arrays), (dict(enumerate(arrays[1:], 1)), arrays[:1]))
-    ]
-    np.testing.assert_array_equal(*made)
+    )
+    np.testing.assert_array_equal(known, computed)
 
 
 @pytest.mark.parametrize("shift", [-1, 64])
