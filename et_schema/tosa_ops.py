@@ -138,11 +138,15 @@ _FLOATS: Final = frozenset({DType.FP32, DType.FP16, DType.BF16})
 _BOOL: Final = frozenset({DType.BOOL})
 _WIDE: Final = frozenset({DType.INT32}) | _FLOATS
 _NARROW: Final = frozenset({DType.INT8, DType.INT16}) | _FLOATS
+_RESCALED: Final = _INTEGERS | {DType.INT48}
+_WEIGHTS: Final = {DType.INT8: (DType.INT8, DType.INT4), DType.INT16: (DType.INT8,)}
+"""Types of weights of convolutions of integers. Those of floats are the images'."""
 
 ELEMENT_TYPES: Final[dict[Op, frozenset[DType]]] = {
     **dict.fromkeys((Op.ABS, Op.ADD, Op.MAXIMUM, Op.MINIMUM, Op.SUB, Op.REDUCE_SUM), _WIDE),
     **dict.fromkeys((Op.EQUAL, Op.GREATER, Op.GREATER_EQUAL), _WIDE),
-    **dict.fromkeys((Op.CLAMP, Op.ARGMAX), _NARROW),
+    **dict.fromkeys((Op.CLAMP, Op.ARGMAX, Op.MATMUL), _NARROW),
+    **dict.fromkeys((Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.TRANSPOSE_CONV2D), _NARROW),
     **dict.fromkeys(
         (Op.MUL, Op.NEGATE, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.GATHER, Op.SCATTER), _INTEGERS | _FLOATS
     ),
@@ -152,6 +156,7 @@ ELEMENT_TYPES: Final[dict[Op, frozenset[DType]]] = {
     **dict.fromkeys((Op.LOGICAL_AND, Op.LOGICAL_NOT, Op.LOGICAL_OR, Op.LOGICAL_XOR), _BOOL),
     **dict.fromkeys((Op.REDUCE_ALL, Op.REDUCE_ANY), _BOOL),
     **dict.fromkeys((Op.CEIL, Op.COS, Op.ERF, Op.EXP, Op.FLOOR, Op.LOG, Op.POW, Op.RECIPROCAL), _FLOATS),
+    Op.RESCALE: _RESCALED,
     **dict.fromkeys((Op.REDUCE_PRODUCT, Op.RSQRT, Op.SIGMOID, Op.SIN, Op.TANH), _FLOATS),
 }
 """The element types that an operator takes for its first operand; the others have rules of their own, or take all.
@@ -251,6 +256,10 @@ def _cast(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> TosaTy
 
 def _rescale(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> TosaType:
     source, multiplier, shift, input_zp, output_zp = inputs
+    if declared not in _RESCALED:
+        raise ValueError(f"a result of type {declared.name}")
+    if attribute.per_channel and not source.shape:
+        raise ValueError("scales of channels of an operand that has no dimensions")
     channels = source.shape[-1] if attribute.per_channel else 1
     wide = DType.INT32 if attribute.scale32 else DType.INT16
     if multiplier[:2] != ((channels,), wide) or shift[:2] != ((channels,), DType.INT8):
@@ -334,6 +343,8 @@ def _convolved(
 
 def _weights(inputs: Sequence[TosaType], outputs: int) -> DType:
     source, weight, bias, input_zp, weight_zp = inputs
+    if weight.dtype not in _WEIGHTS.get(source.dtype, (source.dtype,)):
+        raise ValueError(f"weights of type {weight.dtype.name} for an image of type {source.dtype.name}")
     _zero_points(source.dtype, input_zp)
     _zero_points(weight.dtype, weight_zp)
     made = _ACCUMULATED.get(source.dtype, source.dtype)
@@ -368,6 +379,8 @@ def _transposed(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> 
         raise ValueError(f"weights for {depth} channels, the input has {channels}")
     if len(kind.out_pad) != 4 or len(kind.stride) != 2:
         raise ValueError("a stride has 2 numbers, output padding 4")
+    if min(kind.stride) < 1:
+        raise ValueError(f"stride {kind.stride}; both numbers are at least 1")
     if min(kind.out_pad[:2]) <= -rows or min(kind.out_pad[2:]) <= -columns:
         raise ValueError(f"output padding {kind.out_pad} of a kernel {[rows, columns]}")
     shape = (

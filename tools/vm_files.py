@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from et_vm.load.data_files import DataFiles
     from et_vm.platform import Platform
     from et_vm.program import Program
+
+
+_WORDS: Final = frozenset({"by", "color", "format", "kernels", "method", "target", "verb"})
+"""Arguments that name no file, but may be the name of a method, which an error in it says."""
 
 
 class BadFile(Exception):
@@ -27,8 +31,7 @@ class BadFile(Exception):
 
 def blamed(error: ExecutorchError, args: argparse.Namespace, file: str) -> BadFile:
     """An error with the file that it is about: the one that it says, if the command line has it, else `file`."""
-    # An error in a method says its name, which `--method` gives, too.
-    values = [value for name, value in vars(args).items() if name != "method"]
+    values = [value for name, value in vars(args).items() if name not in _WORDS]
     given = [one for value in values for one in (value if isinstance(value, list) else [value])]
     if error.where is not None and error.where in given:
         file, error.where = error.where, None

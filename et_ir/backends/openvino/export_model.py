@@ -8,6 +8,7 @@ interface, whose library is `LIBRARY`: importing the package takes longer than c
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +28,10 @@ def library() -> str:
 
 
 def export(model: str | Path, device: str, blob: str | Path, path: str | None = None) -> None:
-    """Write the blob of the model in a file; `path` is the library. Raises RuntimeError where it cannot be compiled."""
+    """Write the blob of the model in a file; `path` is the library.
+
+    Raises RuntimeError where it cannot be compiled, and OSError where it cannot be written.
+    """
     openvino = ctypes.CDLL(path or library())
     openvino.ov_get_last_err_msg.restype = ctypes.c_char_p
 
@@ -39,9 +43,15 @@ def export(model: str | Path, device: str, blob: str | Path, path: str | None = 
     core, read, compiled = (ctypes.c_void_p() for _ in range(3))
     try:
         call("core_create", ctypes.byref(core))
-        call("core_read_model", core, str(model).encode(), None, ctypes.byref(read))
+        call("core_read_model", core, os.fsencode(model), None, ctypes.byref(read))
         call("core_compile_model", core, read, device.encode(), ctypes.c_size_t(0), ctypes.byref(compiled))
-        call("compiled_model_export_model", compiled, str(blob).encode())
+        if hasattr(os, "memfd_create"):
+            # OpenVINO says nothing where a disk is full: it writes to memory, and Python to the disk.
+            with open(os.memfd_create("blob"), "rb") as stream:
+                call("compiled_model_export_model", compiled, f"/proc/self/fd/{stream.fileno()}".encode())
+                Path(blob).write_bytes(stream.read())
+        else:
+            call("compiled_model_export_model", compiled, os.fsencode(blob))
     finally:
         for kind, made in (("compiled_model", compiled), ("model", read), ("core", core)):
             if made:
@@ -51,6 +61,6 @@ def export(model: str | Path, device: str, blob: str | Path, path: str | None = 
 if __name__ == "__main__":
     try:
         export(*sys.argv[1:])
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         sys.exit(lines[-1] if lines else type(error).__name__)

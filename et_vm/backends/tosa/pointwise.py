@@ -7,12 +7,16 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from et_schema.errors import Error, ExecutorchError
 from et_schema.tosa_graph import DType, NanPropagationMode, Op
 from et_vm.backends.tosa.sites import Kernel, Maker, Site, binary, first, unary
 from et_vm.kernels.portable.special.error_function import erf, temporaries_of_erf
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]
+
+_MOST_SHIFT: Final = 63
+"""Largest shift of products, which have 64 bits."""
 
 
 def _ufunc(function: Callable[..., Any]) -> Maker:
@@ -78,6 +82,8 @@ def _mul(site: Site) -> Kernel:
     def shifted(a: Array, b: Array, shift: Array) -> Array:
         product = a.astype(np.int64) * b.astype(np.int64)
         by = int(shift.reshape(-1)[0])
+        if not 0 <= by <= _MOST_SHIFT:
+            raise ExecutorchError(Error.InvalidArgument, f"a shift is not from 0 to {_MOST_SHIFT}")
         if by:
             product = (product + (1 << (by - 1))) >> by
         return product.astype(dtype)

@@ -29,6 +29,8 @@ _BLOCK: Final = 1 << 15
 """Elements of a depthwise convolution that are computed at a time."""
 _WIDE: Final = 256
 """Channels from which on the filters of a depthwise convolution are not repeated along a row for long loops."""
+_MOST_REPEATED: Final = 1 << 20
+"""Largest number of repeated filters of a depthwise convolution. Rows of usual images take fewer, signals more."""
 _MOST_DISTANCE: Final = 255
 """Largest distance of an 8-bit integer from a zero point."""
 
@@ -50,9 +52,9 @@ class _Span(NamedTuple):
 
 
 def _span(site: Site, at: int) -> _Span:
-    """Of an operand of 8 bits whose zero point is the operand `at`."""
+    """Of an operand of 8 bits whose zero point is the operand `at`; of other operands it says nothing."""
     zero = site.number(at)
-    if zero is None:
+    if zero is None or site.inputs[at].dtype is not DType.INT8:
         return _Span(-_MOST_DISTANCE, _MOST_DISTANCE)
     limits = np.iinfo(np.int8)
     return _Span(int(limits.min - zero), int(limits.max - zero))
@@ -199,6 +201,12 @@ def _conv2d(site: Site) -> Kernel:
     return kernel
 
 
+def _repetitions(width: int, filters: int) -> int:
+    """Pixels of a row for which so many filters are repeated: a divisor of the row's width, which bounds memory."""
+    most = max(1, min(width, _MOST_REPEATED // filters))
+    return next(part for part in range(most, 0, -1) if width % part == 0)
+
+
 def _depthwise(site: Site) -> Kernel:
     """Each tap of the filter is a product of lines of the image, as they lie in memory, with the tap's filters."""
     kind, dtype = site.attribute, site.dtype
@@ -211,7 +219,7 @@ def _depthwise(site: Site) -> Kernel:
     batch, height, width, outputs = shape
     (step_y, step_x), (apart_y, apart_x) = kind.stride, kind.dilation
     # The fewer and longer the loops, the better.
-    repeat = width if outputs < _WIDE else 1
+    repeat = _repetitions(width, taps * outputs) if outputs < _WIDE else 1
     phases = {tap * apart_x % step_x for tap in range(columns)}
 
     def repeated(filters: Array) -> Array:

@@ -53,8 +53,8 @@ def translate(plan: Plan, graph: v.VkGraph) -> None:
         except ExecutorchError as error:
             error.where = f"chain[{number}]" + (f".{error.where}" if error.where else "")
             raise
-        except (LookupError, ValueError) as error:
-            # Shapes that no check here has thought of.
+        except (ArithmeticError, LookupError, ValueError) as error:
+            # Shapes and numbers that no check here has thought of.
             made = misfit(f"{call.name}: {error}")
             made.where = f"chain[{number}].args"
             raise made from error

@@ -243,3 +243,15 @@ def test_errors_name_the_file_that_they_are_about(
     ran = command("et-vm", *line)
     assert ran.code in (2, 3)
     assert ran.err.startswith(f"et-vm: error: {message}")
+
+
+@pytest.mark.parametrize("name", ["profile", "portable", "forward"])
+def test_errors_in_a_method_are_about_its_program(command: Command, name: str) -> None:
+    """The command line has the method's name, too: of a subcommand, a library, or as it is."""
+    text = Path("relu.mlir").read_text().replace("@forward", f"@{name}")
+    Path("relu.mlir").write_text(text)
+    assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
+    Path("relu.pte").write_bytes(Path("relu.pte").read_bytes().replace(b"aten::relu", b"aten::rexu"))
+    ran = command("et-vm", "profile", "relu.pte", "--no-peak", "--method", name)
+    assert ran.err.startswith("et-vm: error: relu.pte: OperatorMissing ")
+    assert f" at {name}" in ran.err

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from xdsl.dialects.func import FuncOp
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends import register_backend
 from et_ir.backends.openvino import OpenvinoPartitioner
+from et_ir.backends.openvino.blob import export_apart
 from et_ir.delegation.backends_by_name import parse_backend
 from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError
@@ -331,3 +334,17 @@ def test_without_the_package(place: str, tmp_path: Any) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "the package openvino is not installed" in done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
+def test_a_blob_that_the_disk_has_no_room_for(tmp_path: Path) -> None:
+    """OpenVINO's own writing to a file is silent about it, which would leave a blob that is cut short."""
+    openvino: Any = import_module("openvino")
+    parameter = openvino.opset13.parameter([2, 2], np.float32)
+    openvino.serialize(
+        openvino.Model([openvino.opset13.relu(parameter)], [parameter]), tmp_path / "model.xml"
+    )
+    export_apart(tmp_path / "model.xml", "CPU", tmp_path / "blob")
+    assert (tmp_path / "blob").stat().st_size > 100
+    with pytest.raises(ValueError, match=r"cannot compile the model for CPU: .*No space left on device"):
+        export_apart(tmp_path / "model.xml", "CPU", Path("/dev/full"))

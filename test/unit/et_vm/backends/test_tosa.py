@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.tosa import read_tosa, serialize_tosa
 from et_schema.tosa_graph import (
+    Conv2dAttribute,
+    DepthwiseConv2dAttribute,
     DType,
     Op,
     RescaleAttribute,
@@ -19,19 +22,33 @@ from et_schema.tosa_graph import (
     TosaOperator,
     TosaRegion,
     TosaTensor,
+    TransposeConv2dAttribute,
     Version,
 )
 from et_schema.tosa_ops import ATTRIBUTES
 from et_vm.backends.tosa.program import MAKERS, TosaProgram
+from et_vm.values import Array
 
 Types = list[tuple[list[int], DType]]
 
 
-def program(op: Op, attribute: Any, inputs: Types, output: tuple[list[int], DType]) -> TosaProgram:
-    """A file of one operator, loaded."""
+def program(
+    op: Op,
+    attribute: Any,
+    inputs: Types,
+    output: tuple[list[int], DType],
+    constants: Mapping[int, Array] | None = None,
+) -> TosaProgram:
+    """A file of one operator, loaded. Of its operands, `constants` are in the file."""
+    data = constants or {}
     names = [f"x{number}" for number in range(len(inputs))]
     tensors = [TosaTensor(name, *type) for name, type in zip([*names, "y"], [*inputs, output], strict=True)]
-    block = TosaBasicBlock("main", [TosaOperator(op, attribute, names, ["y"])], tensors, names, ["y"])
+    for number, array in data.items():
+        tensors[number].data = array.tobytes() + bytes(-array.nbytes % 8)
+    operators = [TosaOperator(Op.CONST, ATTRIBUTES[Op.CONST](), [], [names[number]]) for number in data]
+    operators.append(TosaOperator(op, attribute, names, ["y"]))
+    given = [name for number, name in enumerate(names) if number not in data]
+    block = TosaBasicBlock("main", operators, tensors, given, ["y"])
     blob = serialize_tosa(TosaGraph(Version(1, 0, 0, False), [TosaRegion("main", [block])]))
     return TosaProgram(read_tosa(blob))
 
@@ -67,3 +84,76 @@ def test_element_types_without_kernels() -> None:
     types: Types = [([2], DType.BF16), ([2], DType.BF16)]
     with pytest.raises(InvalidFile, match="element type BF16 is not supported"):
         program(Op.ADD, ATTRIBUTES[Op.ADD](), types, ([2], DType.BF16))
+
+
+@pytest.mark.parametrize("zero", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("op", [Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.TRANSPOSE_CONV2D])
+def test_constant_zero_points_of_floats(op: Op, zero: float) -> None:
+    """They bound nothing, and are subtracted as those that are computed."""
+    x, weight, bias = (np.ones(sizes, np.float32) for sizes in ((1, 2, 2, 1), (1, 1, 1, 1), (1,)))
+    zeros = np.array([zero], np.float32), np.zeros(1, np.float32)
+    attribute: Any = (
+        TransposeConv2dAttribute([0] * 4, [1, 1], acc_type=DType.FP32)
+        if op is Op.TRANSPOSE_CONV2D
+        else {Op.CONV2D: Conv2dAttribute, Op.DEPTHWISE_CONV2D: DepthwiseConv2dAttribute}[op](
+            pad=[0] * 4, stride=[1, 1], dilation=[1, 1], acc_type=DType.FP32
+        )
+    )
+    arrays = [x, weight, bias, *zeros]
+    types: Types = [(list(array.shape), DType.FP32) for array in arrays]
+    computed, known = (
+        program(op, attribute, types, ([1, 2, 2, 1], DType.FP32), constants).run(given)
+        for constants, given in (({}, arrays), (dict(enumerate(arrays[1:], 1)), arrays[:1]))
+    )
+    np.testing.assert_array_equal(known, computed)
+
+
+@pytest.mark.parametrize("shift", [-1, 64])
+def test_shifts_of_products_out_of_range(shift: int) -> None:
+    types: Types = [([2], DType.INT32), ([2], DType.INT32), ([1], DType.INT8)]
+    loaded = program(Op.MUL, ATTRIBUTES[Op.MUL](), types, ([2], DType.INT32))
+    ones = np.ones(2, np.int32)
+    (made,) = loaded.run([-3 * ones, ones, np.array([1], np.int8)])
+    assert made.tolist() == [-1, -1]
+    with pytest.raises(ExecutorchError, match=r"MUL: .*a shift is not from 0 to 63") as caught:
+        loaded.run([ones, ones, np.array([shift], np.int8)])
+    assert caught.value.code is Error.InvalidArgument
+
+
+def _rescaled(shape: list[int], source: DType, target: DType, *, per_channel: bool = False) -> TosaProgram:
+    attribute = RescaleAttribute(True, RoundingMode.SINGLE_ROUND, per_channel, False, False)
+    one = [1]
+    types: Types = [(shape, source), (one, DType.INT32), (one, DType.INT8), (one, source), (one, target)]
+    return program(Op.RESCALE, attribute, types, (shape, target))
+
+
+def _transposed(stride: int) -> TosaProgram:
+    types: Types = [([1, 1, 1, 1], DType.FP32)] * 2 + [([1], DType.FP32)] * 3
+    attribute = TransposeConv2dAttribute([0] * 4, [stride, 1], acc_type=DType.FP32)
+    return program(Op.TRANSPOSE_CONV2D, attribute, types, ([1, 1, 1, 1], DType.FP32))
+
+
+def _convolved(source: DType, weight: DType) -> TosaProgram:
+    image = [1, 1, 1, 1]
+    types: Types = [(image, source), (image, weight), ([1], DType.INT32), ([1], source), ([1], weight)]
+    attribute = Conv2dAttribute([0] * 4, [1, 1], [1, 1], acc_type=DType.INT32)
+    return program(Op.CONV2D, attribute, types, (image, DType.INT32))
+
+
+@pytest.mark.parametrize(
+    ("load", "message"),
+    [
+        (lambda: _rescaled([2], DType.FP32, DType.INT8), "RESCALE takes .*, not FP32"),
+        (lambda: _rescaled([2], DType.INT8, DType.FP32), "a result of type FP32"),
+        (lambda: _rescaled([], DType.INT8, DType.INT8, per_channel=True), "no dimensions"),
+        (lambda: _transposed(0), "stride"),
+        (lambda: _transposed(-1), "stride"),
+        (lambda: _convolved(DType.INT8, DType.INT32), "weights of type INT32"),
+        (lambda: _convolved(DType.INT32, DType.INT32), "CONV2D takes .*, not INT32"),
+    ],
+)
+def test_operators_that_the_specification_does_not_have(
+    load: Callable[[], TosaProgram], message: str
+) -> None:
+    with pytest.raises(InvalidFile, match=message):
+        load()

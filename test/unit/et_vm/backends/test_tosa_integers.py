@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,28 @@ def test_lines_of_depthwise_convolutions(channels: int, stride: int, dilation: i
     for constant in ((1, 3, 4), ()):
         made = run(Op.DEPTHWISE_CONV2D, attribute, [x, weight, bias, *zeros], output, constant)
         np.testing.assert_array_equal(made, exact)
+
+
+@pytest.mark.parametrize("width", [30_000, 29_989])
+def test_depthwise_convolutions_of_signals(width: int) -> None:
+    """Filters that are repeated along a row take bounded memory, also where its width is a prime number."""
+    random = np.random.default_rng(5)
+    x = random.integers(-128, 128, (1, 1, width + 8, 8)).astype(np.int8)
+    weight = random.integers(-127, 128, (1, 9, 8, 1)).astype(np.int8)
+    zeros = np.array([5], np.int8), np.array([0], np.int8)
+    arrays = [x, weight, np.zeros(8, np.int32), *zeros]
+    types = [TosaType(array.shape, DTYPES[array.dtype.name]) for array in arrays]
+    attribute = DepthwiseConv2dAttribute(
+        pad=[0, 0, 0, 0], stride=[1, 1], dilation=[1, 1], acc_type=DType.INT32
+    )
+    output = TosaType((1, 1, width, 8), DType.INT32)
+    tracemalloc.start()
+    kernel = MAKERS[Op.DEPTHWISE_CONV2D](Site(attribute, types, output, [None, *arrays[1:]]))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 5 << 20
+    exact = sum((x[:, :, z : z + width].astype(np.int64) - 5) * weight[0, z, :, 0] for z in range(9))
+    np.testing.assert_array_equal(kernel(*arrays), exact)
 
 
 def test_products_with_constants() -> None:

@@ -115,6 +115,15 @@ def test_attention_of_fewer_queries():
     assert np.allclose(outputs[0].array, softmax(x @ y.swapaxes(-1, -2) / 2) @ z, atol=1e-6)
 
 
+def test_attention_of_no_elements():
+    build = Build()
+    q, k, v = (build.input(1, 2, 3, 0) for _ in range(3))
+    none = build.literal(None)
+    build.call("et_vk.sdpa.default", q, k, v, none, none, build.output(1, 2, 3, 0))
+    with pytest.raises(InvalidFile, match=r"sdpa.*division by zero"):
+        run(build, *[normal(1, 2, 3, 0)] * 3)
+
+
 def test_rotations_of_pairs():
     build = Build()
     q, k = build.input(1, 3, 2, 4), build.input(1, 3, 1, 4)

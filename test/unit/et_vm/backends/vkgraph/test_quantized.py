@@ -96,6 +96,24 @@ def test_scales_of_rows(mapping):
         assert zero[0] == -128
 
 
+@pytest.mark.parametrize("bound", [float("inf"), float("nan")])
+def test_scales_without_limits(bound):
+    build = Build()
+    limits = build.literal(-128.0), build.literal(bound)
+    args = [
+        build.input(3, 8),
+        build.literal("SYMMETRIC"),
+        build.literal([1, 8]),
+        build.literal(None),
+        *limits,
+    ]
+    args += [build.literal(None)] * 3
+    results = build.output(3), build.output(3, datatype=D.INT32)
+    build.call("torchao.choose_qparams_affine.default", *args, build.values(*results))
+    with pytest.raises(InvalidFile, match=r"choose_qparams_affine.*cannot convert float"):
+        run(build, normal(3, 8))
+
+
 @pytest.mark.parametrize(("block", "mapping"), [([1, 4], "ASYMMETRIC"), ([1, 8], "NONE")])
 def test_scales_of_what_is_unknown(block, mapping):
     build = Build()
