@@ -162,6 +162,20 @@ def test_an_input_that_is_read_beside_its_update(dtype: torch.dtype) -> None:
     torch.testing.assert_close(tuple(found), _Permutes()(x, at))
 
 
+class _PutsIn(nn.Module):
+    def forward(self, x: Tensor, at: Tensor, new: Tensor) -> Tensor:
+        return x.index_put_((at,), new) * 2
+
+
+def test_callers_have_the_new_values_of_an_input() -> None:
+    """What runs a file knows which inputs kernels write, but not which a delegate does."""
+    x, expected, at, put = torch.ones(4), torch.ones(4), torch.tensor([2, -1]), torch.tensor([3.0, 5.0])
+    manager = compiled(_PutsIn(), (torch.ones(4), at, put))
+    method = Runtime(threads=1).load_program(manager.buffer, allow_native=True).load_method("forward")
+    torch.testing.assert_close(method.execute([x, at, put])[0], _PutsIn()(expected, at, put))
+    torch.testing.assert_close(x, expected)
+
+
 class _Puts(nn.Module):
     def forward(self, x: Tensor, at: Tensor, new: Tensor) -> Tensor:
         return x.index_put((at,), new)
