@@ -95,6 +95,34 @@ def test_nothing_is_written_for_an_index_out_of_range(threads: int) -> None:
             np.testing.assert_array_equal(method.get_attribute(name), held)
 
 
+class _Embeds(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(10, 6)
+        self.cache = nn.Buffer(torch.zeros(8, 6))
+        self.last = nn.Buffer(torch.zeros(3, 6))
+
+    def forward(self, ids: Tensor, at: Tensor) -> Tensor:
+        x = self.embedding(ids)
+        self.cache.index_copy_(0, at, x)
+        self.last[1:].copy_(x)
+        return self.cache.sum(1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nothing_is_written_after_an_invalid_argument(threads: int) -> None:
+    manager = compiled(_Embeds(), (torch.tensor([1, 2]), torch.tensor([3, 4])))
+    call, _ = instructions(manager)
+    assert sorted(updated_states(call)) == ["cache", "last"]
+    method = Runtime(threads=threads).load_program(manager.buffer, allow_native=True).load_method("forward")
+    method.execute([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    before = {name: method.get_attribute(name).copy() for name in ("cache", "last")}
+    with pytest.raises(ExecutorchError, match="aten::embedding: an index is out of range"):
+        method.execute([torch.tensor([5, 10]), torch.tensor([4, 5])])
+    for name, held in before.items():
+        np.testing.assert_array_equal(method.get_attribute(name), held)
+
+
 class _ReadsBefore(Attention):
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
         before = self.keys.sum(2)
