@@ -42,6 +42,7 @@ from et_ir.dialects.native import (
     OuterProductOp,
     PartOp,
     PrefetchOp,
+    ReportedOp,
     ReportOp,
     SelectOp,
     StridedLoadOp,
@@ -535,6 +536,10 @@ class LoopBuilder:
             )
         with self.if_(wrong):
             self.add_op(ReportOp(self._message(message)))
+
+    def reported(self) -> SSAValue:
+        """Whether a kernel before this one has reported an invalid argument of the call."""
+        return self.value(ReportedOp())
 
     def column(
         self, base: SSAValue, at: Sequence[Index], dim: int, stride: int, type: VectorType

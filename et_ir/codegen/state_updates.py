@@ -70,6 +70,8 @@ def is_made_in_place(op: SchemaOp) -> bool:
 def results_in_place(function: FuncOp) -> list[tuple[int, int]]:
     """The results of kernels that replace elements of an argument which nothing else reads, and that are returned: the
     number of the result, and of the argument.
+
+    A kernel that takes the argument for its indices or new elements too reads it. Sizes are known, as those of state.
     """
     block = function.body.block
     end = block.last_op
@@ -79,9 +81,11 @@ def results_in_place(function: FuncOp) -> list[tuple[int, int]]:
         kernel = value.owner
         if not isinstance(kernel, KernelOp) or kernel.form.data != "scatter":
             continue
-        source = kernel.outside()[anchor_of(kernel).operands[0]]
-        once = source.has_one_use() and [*end.arguments].count(value) == 1
-        if source.owner is block and isinstance(source, BlockArgument) and once and source.type == value.type:
+        inside = anchor_of(kernel).operands[0]
+        source = kernel.outside()[inside]
+        once = inside.has_one_use() and source.has_one_use() and [*end.arguments].count(value) == 1
+        alike = source.type == value.type and tensor_type(source).has_static_shape()
+        if source.owner is block and isinstance(source, BlockArgument) and once and alike:
             found.append((number, source.index))
     return found
 

@@ -17,11 +17,11 @@ Literal: TypeAlias = bool | int | float | str
 
 def constant_of(method: FuncOp) -> Literal | None:
     """The number or string that a method returns, None for methods that do anything else."""
-    end = method.body.block.last_op
+    *ops, end = method.body.block.ops
     if method.body.block.args or not isinstance(end, ReturnOp) or len(end.operands) != 1:
         return None
     literal = end.operands[0].owner
-    if not isinstance(literal, LiteralOp):
+    if not isinstance(literal, LiteralOp) or not all(isinstance(op, LiteralOp) for op in ops):
         return None
     match literal.value:
         case IntegerAttr() as number:

@@ -525,7 +525,7 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel that writes elements to places of a copy, or in place where the result has its source's memory.
 
     Rows whose places may be the same are written one after the other. In place, nothing is written if an index is out
-    of range.
+    of range, or an invalid argument of the call is known.
     """
     op, outside = anchor_of(kernel), kernel.outside()
     name = operator_name(op)
@@ -582,20 +582,23 @@ def scatter_kernel(host: Host, kernel: KernelOp) -> None:
             with b.for_(0, code.count(rest)) as loop, _where_some(b, rows, y):
                 write([*code.places(row, outer), *code.places(loop.index, rest)])
 
-        valid = _are_inside(b, op, indices, rows, known) if in_place and indices else None
+        valid = _is_valid(b, op, indices, rows, known) if in_place else None
         with b.parallel(code.count(outer)) as row, nullcontext() if valid is None else b.if_(valid):
             sequence(row)
 
     host.call(name.partition(".")[0], operands, build)
 
 
-def _are_inside(
+def _is_valid(
     b: LoopBuilder, op: SchemaOp, indices: Sequence[SSAValue], rows: _Rows, known: Mapping[Size, Index]
 ) -> SSAValue:
-    """Whether all indices are in range. Those that are not are reported."""
+    """Whether nothing is reported, and all indices are in range. Those that are not are reported."""
     beyond: list[SSAValue] = []
     code = _Code(b, _reader(b, op, indices, found=beyond), known)
-    with b.for_(0, code.count(rows.sizes), 1, [b.index(0)]) as loop:
+    start = b.index(b.choose(b.reported(), 1, 0))
+    if not indices:
+        return b.below(start, 1)
+    with b.for_(0, code.count(rows.sizes), 1, [start]) as loop:
         rows.place(code, code.places(loop.index, rows.sizes))
         wrong = loop.args[0]
         for one in beyond:

@@ -42,9 +42,18 @@ from et_ir.codegen.llvm_vectors import (
     splat,
 )
 from et_ir.diagnostics import PassReport, diagnose
-from et_ir.dialects.native import BarrierOp, CompareOp, ConvertOp, DotOp, PrefetchOp, ReportOp, SelectOp
+from et_ir.dialects.native import (
+    BarrierOp,
+    CompareOp,
+    ConvertOp,
+    DotOp,
+    PrefetchOp,
+    ReportedOp,
+    ReportOp,
+    SelectOp,
+)
 from et_ir.dialects.native.types import memref_type, vector_type
-from et_schema.native import ENTRY, PREPARE
+from et_schema.native import ENTRY, NO_REPORT, PREPARE, REPORT_AT
 
 __all__ = ["BARRIER", "MARK", "REPORT", "ConvertToLlvmPass", "empty_function"]
 
@@ -496,6 +505,13 @@ class _Conversion:
     def report(self, op: ReportOp) -> None:
         self._call(REPORT, [self._context, self._builder.number_of(op.number.value.data, self._index_type)])
 
+    def reported(self, op: ReportedOp) -> None:
+        # What a freestanding program has instead is the result of the method, 0 without a report.
+        place, none = (0, 0) if self._freestanding else (REPORT_AT, NO_REPORT)
+        address = self._offset(self._context, place, IntegerType(8))
+        word = self._builder.made(llvm.LoadOp(address, i32, alignment=4))
+        self._values[op.result] = self._builder.icmp("ne", word, self._builder.number_of(none, i32))
+
     def call(self, op: CallOp) -> None:
         arguments: list[SSAValue] = [self._context]
         for value in op.arguments:
@@ -767,6 +783,7 @@ _CONVERSIONS: Final[dict[type[Operation], Callable[[_Conversion, Any], None]]] =
     ConvertOp: _Conversion.conversion,
     DotOp: _Conversion.dot_product,
     PrefetchOp: _Conversion.prefetch,
+    ReportedOp: _Conversion.reported,
     ReportOp: _Conversion.report,
     ReturnOp: _Conversion.end,
     SelectOp: _Conversion.selection,

@@ -63,6 +63,7 @@ __all__ = [
     "PartOp",
     "PrefetchOp",
     "ReportOp",
+    "ReportedOp",
     "SelectOp",
     "StridedLoadOp",
     "ViewOp",
@@ -593,6 +594,27 @@ class ReportOp(IRDLOperation):
 
     def __init__(self, number: int):
         super().__init__(properties={"number": IntegerAttr(number, i64)})
+
+
+@irdl_op_definition
+class ReportedOp(IRDLOperation):
+    """Whether an invalid argument of the call was reported before the last barrier.
+
+    Of reports since then, some threads may see one and others not.
+
+    ```mlir
+    %failed = native.reported
+    ```
+    """
+
+    name = "native.reported"
+    result = result_def(i1)
+    """Set if there is a report."""
+    traits = traits_def()
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[i1])
 
 
 @irdl_op_definition

@@ -227,8 +227,10 @@ class _Updates:
     def _is_updating(self, op: Instruction, root: SSAValue, result: SSAValue) -> bool:
         """Whether an instruction calls a delegate that replaces elements of a register, which it is given once, and
         returns that as the result.
+
+        No file tells which of its arguments a delegate writes. Of an input that is written the caller has to know.
         """
-        if not isinstance(op, DelegateCallOp) or root.type != result.type:
+        if not isinstance(op, DelegateCallOp) or root.type != result.type or isinstance(root.owner, InputOp):
             return False
         places = [number for number, out in enumerate(op.outs) if root_of(out) is result]
         given = [number for number, value in enumerate(op.inputs) if root_of(value) is root]

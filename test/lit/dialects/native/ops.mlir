@@ -32,6 +32,7 @@ func.func @kernels(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<2x2xf32> {
 // CHECK-NEXT:   %first, %last, %number = native.part %n most 8
 // CHECK-NEXT:   %start, %end, %thread = native.part %n
 // CHECK-NEXT:   native.report 3
+// CHECK-NEXT:   %failed = native.reported
 // CHECK-NEXT:   native.barrier
 func.func @loops(%x: memref<?x?xf32>, %n: index) {
   %c0 = arith.constant 0 : index
@@ -53,6 +54,7 @@ func.func @loops(%x: memref<?x?xf32>, %n: index) {
   %first, %last, %number = native.part %n most 8
   %start, %end, %thread = native.part %n
   native.report 3
+  %failed = native.reported
   native.barrier
   func.return
 }

@@ -24,7 +24,23 @@ func.func private @kernel(%x: memref<?x8xf32>, %thread: index, %threads: index) 
   func.return
 }
 
-// CHECK:      llvm.func @forward(%context_1: !llvm.ptr, %x_1: !llvm.ptr, %thread_1: i64, %threads_1: i64) {
+// What is reported is in the context.
+// CHECK:      llvm.func internal @update(%context_1: !llvm.ptr,
+// CHECK:        %[[AT:.*]] = llvm.getelementptr %context_1[192] : (!llvm.ptr) -> !llvm.ptr, i8
+// CHECK-NEXT:   %[[NUMBER:.*]] = llvm.load %[[AT]] {alignment = 4 : i64} : !llvm.ptr -> i32
+// CHECK-NEXT:   %{{.*}} = llvm.icmp "ne" %[[NUMBER]], %{{.*}} : i32
+func.func private @update(%x: memref<?xf32>, %thread: index, %threads: index) {
+  %c0 = arith.constant 0 : index
+  %failed = native.reported
+  scf.if %failed {
+  } else {
+    %v = memref.load %x[%c0] : memref<?xf32>
+    memref.store %v, %x[%c0] : memref<?xf32>
+  }
+  func.return
+}
+
+// CHECK:      llvm.func @forward(%context_2: !llvm.ptr, %x_2: !llvm.ptr, %thread_2: i64, %threads_2: i64) {
 // CHECK:        llvm.call @kernel(
 // CHECK:      llvm.func @native_entry(
 // CHECK:        llvm.call @forward(

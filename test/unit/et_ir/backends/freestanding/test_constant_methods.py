@@ -45,6 +45,33 @@ def test_other_results():
         made(pair=(1, 2))
 
 
+class Count(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.number = nn.Buffer(torch.zeros(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.number.add_(1)
+        return x * self.number
+
+
+class Reset(Count):
+    def forward(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        self.number.zero_()
+        return 0
+
+
+def test_a_number_beside_an_update_of_state():
+    """No macro updates state."""
+    programs = {
+        "forward": torch.export.export(Count(), (torch.zeros(4),)),
+        "reset": torch.export.export(Reset(), ()),
+    }
+    module = to_edge(programs).module
+    with pytest.raises(UnsupportedProgram, match="output 0 is a number, not a tensor"):
+        compile_freestanding(module, FREESTANDING_TARGETS["cortex-m4"], "net")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

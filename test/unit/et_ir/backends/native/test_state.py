@@ -40,8 +40,10 @@ class Attention(nn.Module):
         return torch.softmax(scores, -1) @ values
 
 
-def compiled(module: nn.Module, arguments: tuple[Tensor, ...], **options: Any) -> ExecutorchProgramManager:
-    program = torch.export.export(module.eval(), arguments)
+def compiled(
+    module: nn.Module, arguments: tuple[Tensor, ...], *, dynamic_shapes: Any = None, **options: Any
+) -> ExecutorchProgramManager:
+    program = torch.export.export(module.eval(), arguments, dynamic_shapes=dynamic_shapes)
     partitioner = NativePartitioner(instruction_sets=SETS[:1], **options)
     edge = to_edge_transform_and_lower(program, partitioner=[partitioner])
     return edge.to_executorch(ExecutorchBackendConfig(target="et-vm"))
@@ -93,6 +95,34 @@ def test_nothing_is_written_for_an_index_out_of_range(threads: int) -> None:
             np.testing.assert_array_equal(method.get_attribute(name), held)
 
 
+class _Embeds(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(10, 6)
+        self.cache = nn.Buffer(torch.zeros(8, 6))
+        self.last = nn.Buffer(torch.zeros(3, 6))
+
+    def forward(self, ids: Tensor, at: Tensor) -> Tensor:
+        x = self.embedding(ids)
+        self.cache.index_copy_(0, at, x)
+        self.last[1:].copy_(x)
+        return self.cache.sum(1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nothing_is_written_after_an_invalid_argument(threads: int) -> None:
+    manager = compiled(_Embeds(), (torch.tensor([1, 2]), torch.tensor([3, 4])))
+    call, _ = instructions(manager)
+    assert sorted(updated_states(call)) == ["cache", "last"]
+    method = Runtime(threads=threads).load_program(manager.buffer, allow_native=True).load_method("forward")
+    method.execute([torch.tensor([1, 2]), torch.tensor([3, 4])])
+    before = {name: method.get_attribute(name).copy() for name in ("cache", "last")}
+    with pytest.raises(ExecutorchError, match="aten::embedding: an index is out of range"):
+        method.execute([torch.tensor([5, 10]), torch.tensor([4, 5])])
+    for name, held in before.items():
+        np.testing.assert_array_equal(method.get_attribute(name), held)
+
+
 class _ReadsBefore(Attention):
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
         before = self.keys.sum(2)
@@ -141,6 +171,52 @@ def test_state_that_is_needed_as_it_was(make: Callable[[], nn.Module], given: Ca
             expected = module(*call)
             wanted = expected if isinstance(expected, tuple) else (expected,)
             torch.testing.assert_close(tuple(outputs), wanted, rtol=1e-5, atol=1e-5)
+
+
+class _Permutes(nn.Module):
+    """Elements of an argument that is updated, in places that it tells itself or in others."""
+
+    def forward(self, x: Tensor, at: Tensor) -> tuple[Tensor, ...]:
+        x.copy_(x.scatter(0, at, x) if x.is_floating_point() else x.scatter(0, x, 5))
+        return x * 2, x.scatter_add(0, at, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
+def test_an_input_that_is_read_beside_its_update(dtype: torch.dtype) -> None:
+    x, at = torch.tensor([1, 2, 3, 0], dtype=dtype), torch.tensor([1, 2, 3, 0])
+    manager = compiled(_Permutes(), (x.clone(), at))
+    method = Runtime(threads=1).load_program(manager.buffer, allow_native=True).load_method("forward")
+    found = method.execute([x.clone(), at])
+    torch.testing.assert_close(tuple(found), _Permutes()(x, at))
+
+
+class _PutsIn(nn.Module):
+    def forward(self, x: Tensor, at: Tensor, new: Tensor) -> Tensor:
+        return x.index_put_((at,), new) * 2
+
+
+def test_callers_have_the_new_values_of_an_input() -> None:
+    """What runs a file knows which inputs kernels write, but not which a delegate does."""
+    x, expected, at, put = torch.ones(4), torch.ones(4), torch.tensor([2, -1]), torch.tensor([3.0, 5.0])
+    manager = compiled(_PutsIn(), (torch.ones(4), at, put))
+    method = Runtime(threads=1).load_program(manager.buffer, allow_native=True).load_method("forward")
+    torch.testing.assert_close(method.execute([x, at, put])[0], _PutsIn()(expected, at, put))
+    torch.testing.assert_close(x, expected)
+
+
+class _Puts(nn.Module):
+    def forward(self, x: Tensor, at: Tensor, new: Tensor) -> Tensor:
+        return x.index_put((at,), new)
+
+
+def test_an_update_of_an_input_of_any_size() -> None:
+    at, put = torch.tensor([1, -1]), torch.randn(2, 4)
+    sizes = ({0: torch.export.Dim("rows", min=2, max=16)}, None, None)
+    manager = compiled(_Puts(), (torch.randn(5, 4), at, put), dynamic_shapes=sizes)
+    method = Runtime(threads=1).load_program(manager.buffer, allow_native=True).load_method("forward")
+    for rows in (3, 16, 2):
+        given = torch.randn(rows, 4)
+        torch.testing.assert_close(method.execute([given, at, put])[0], _Puts()(given, at, put))
 
 
 def test_files_tell_what_is_updated() -> None:

@@ -49,6 +49,24 @@ def test_what_is_told() -> None:
     assert [(one.output, one.input) for one in program().updates] == [(1, 1)]
 
 
+@pytest.mark.parametrize(
+    "update",
+    [
+        "edge.scatter.src %k, %at, %k {dim = 0} : (tensor<6xi64>, tensor<6xi64>, tensor<6xi64>)",
+        "edge.scatter.src %k, %k, %at {dim = 0} : (tensor<6xi64>, tensor<6xi64>, tensor<6xi64>)",
+    ],
+    ids=["elements", "indices"],
+)
+def test_an_update_that_reads_its_input_otherwise(update: str) -> None:
+    text = f"""
+    func.func @forward(%k: tensor<6xi64>, %at: tensor<6xi64>) -> tensor<6xi64> {{
+      %0 = {update} -> tensor<6xi64>
+      func.return %0 : tensor<6xi64>
+    }}
+    """
+    assert read_native(blob(text=text)).updates == []
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_elements_are_replaced(shared: bool) -> None:
     handle = init(program())
