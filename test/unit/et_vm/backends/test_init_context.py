@@ -1,4 +1,4 @@
-"""What the context of an initialization gives to backends, or refuses."""
+"""Requirements and constants of the context that backends are initialized with."""
 
 from __future__ import annotations
 
