@@ -168,6 +168,8 @@ class _Spans:
         if isinstance(owner, arith.SelectOp):
             spans = self.of(owner.lhs), self.of(owner.rhs)
             return min(low for low, _ in spans), max(high for _, high in spans)
+        if isinstance(owner, scf.ForOp):
+            return self._carried(owner, owner.results.index(value))
         apply = _ARITHMETIC.get(type(owner)) if isinstance(owner, Operation) else None
         if apply is None or not isinstance(owner, Operation):
             return -MOST_STEPS, MOST_STEPS
@@ -180,6 +182,20 @@ class _Spans:
         if isinstance(owner, arith.SubiOp):
             return min(ends), max(min(ends), self.most_between(owner.rhs, owner.lhs))
         return min(ends), max(ends)
+
+    def _carried(self, loop: scf.ForOp, index: int) -> tuple[int, int]:
+        """The span of a result of a loop: one that holds the initial value and, by induction, each later one."""
+        argument = loop.body.block.args[1 + index]
+        yielded = cast("scf.YieldOp", loop.body.block.last_op).operands[index]
+        guess = self.of(loop.iter_args[index])
+        for _ in range(2):
+            # Spans that rest on the guess are known to `body` alone.
+            body = _Spans(self.sizes, self.numbers, {**self.known, argument: guess})
+            low, high = body.of(yielded)
+            if guess[0] <= low and high <= guess[1]:
+                return guess
+            guess = min(guess[0], low), max(guess[1], high)
+        return -MOST_STEPS, MOST_STEPS
 
 
 _ARITHMETIC: Final[dict[type[Operation], Callable[[int, int], int]]] = {

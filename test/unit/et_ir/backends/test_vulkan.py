@@ -279,6 +279,17 @@ def test_windows_of_several_sizes() -> None:
     torch.testing.assert_close(torch.as_tensor(result), Windows()(x))
 
 
+def test_iterations_of_a_loop_whose_end_another_loop_finds() -> None:
+    """Attention skips the keys that a mask leaves out at the end: how many there are, a loop over the mask tells."""
+
+    class Masked(nn.Module):
+        def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+    file = file_of(Masked(), torch.randn(1, 2, 32, 16), torch.zeros(32, 32))
+    assert max(one.steps for one in shaders_of(file).dispatches) < 65_536
+
+
 def test_sizes_known_at_run_time_are_left() -> None:
     with warnings.catch_warnings(action="ignore"):
         program = torch.export.export(
