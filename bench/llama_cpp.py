@@ -207,7 +207,7 @@ def load_library(path: Path | None = None) -> ctypes.CDLL:
 
 
 def instruction_sets(library: ctypes.CDLL) -> str:
-    """What llama.cpp says it was compiled for, which need not be all that this machine has."""
+    """The instruction sets that llama.cpp says it was compiled for, which need not be all that this machine has."""
     return library.llama_print_system_info().decode()
 
 

@@ -29,7 +29,7 @@ class PassOption:
     default: str | None
     """The default value as `et-opt` reads it, empty for an empty list or none; `None` where a value is required."""
     meaning: str
-    """What the string below the field says, in a line; empty where there is none, or no source."""
+    """The string below the field, in a line; empty where there is none, or no source."""
 
     @property
     def choices(self) -> Sequence[str]:

@@ -94,7 +94,7 @@ class ExecutorchError(Exception):
 
 
 def access_failed(path: str | os.PathLike[str], error: OSError | ValueError) -> ExecutorchError:
-    """What to raise for a file that cannot be read: ExecutorchError(AccessFailed), whose `where` is the path."""
+    """The exception for a file that cannot be read: ExecutorchError(AccessFailed), whose `where` is the path."""
     reason = error.strerror if isinstance(error, OSError) else None
     return ExecutorchError(
         Error.AccessFailed, f"cannot read the file: {reason or error}", where=os.fspath(path)

@@ -33,7 +33,7 @@ DATA_ALIGNMENT: Final = 64
 
 
 class ValueType(IntEnum):
-    """What a `Value` is: which of its fields is set."""
+    """The kind of a `Value`: which of its fields is set."""
 
     NULL = 0
     INT = 1

@@ -39,7 +39,7 @@ class GraphBlob(NamedTuple):
     start: int
     """Its first byte in the blob."""
     constants: memoryview
-    """What follows it."""
+    """The bytes that follow it."""
 
 
 def split_blob(blob: memoryview, magic: bytes) -> GraphBlob:

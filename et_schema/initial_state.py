@@ -80,7 +80,7 @@ def _is_state(value: object) -> bool:
 
 
 def _key(value: object) -> tuple[object, ...]:
-    """What a register and its contents have in common."""
+    """A key that a register and its contents share."""
     if not isinstance(value, Tensor) or value.allocation_info is None:
         return ()
     place = value.allocation_info

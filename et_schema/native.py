@@ -76,7 +76,7 @@ MAX_SIZE_CODE: Final = 1024
 
 
 class SizeFunction(IntEnum):
-    """What an instruction of a size does; all but the first two take the two numbers on top of the stack."""
+    """The operation of an instruction of a size; all but the first two take the two numbers on top of the stack."""
 
     NUMBER = 0
     WORD = 1
@@ -156,7 +156,7 @@ class NativeValue:
 
 @table
 class NativeWork:
-    """What a kernel does in a call, for profiles."""
+    """The work of a kernel in a call, for profiles."""
 
     # As in `NativeKernel`.
     identifier: UInt32 = 0
@@ -177,7 +177,7 @@ class NativeUpdate:
 
 @table
 class NativeMessage:
-    """What the report of an invalid argument of a call means: the operator, and what is wrong."""
+    """The meaning of the report of an invalid argument of a call: the operator, and what is wrong."""
 
     text: str = ""
 

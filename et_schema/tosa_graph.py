@@ -47,7 +47,7 @@ class ResizeMode(IntEnum):
 
 
 class NanPropagationMode(IntEnum):
-    """What a comparison of values makes of a NaN."""
+    """The result of a comparison of values for a NaN."""
 
     UNKNOWN = 0
     PROPAGATE = 1

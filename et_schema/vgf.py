@@ -62,7 +62,7 @@ class BindingSlot:
 
 @table
 class ModelSequenceTable:
-    """What a file computes from which inputs."""
+    """The outputs that a file computes, from which inputs."""
 
     inputs: Annotated[list[BindingSlot], At(1)] = []
     outputs: list[BindingSlot] = []

@@ -61,7 +61,7 @@ class BackendInitContext(NamedTuple):
     platform: Platform
     """Clock, log and memory."""
     tracer: EventTracer | None
-    """Who is told of events, if anybody."""
+    """The receiver of events, if any."""
     method_name: str
     """The method that calls the delegate."""
     named_data: Mapping[str, memoryview]
@@ -111,7 +111,7 @@ class BackendExecuteContext(NamedTuple):
     platform: Platform
     """Clock, log and memory."""
     tracer: EventTracer | None
-    """Who is told of events, if anybody."""
+    """The receiver of events, if any."""
     method_name: str
     """The method that calls the delegate."""
     instruction: int = -1
@@ -141,7 +141,7 @@ class BackendExecuteContext(NamedTuple):
 
 
 class PartWork(NamedTuple):
-    """What a part of a delegate does in a call: bytes that it reads and writes, and floating-point operations."""
+    """The work of a part of a delegate in a call: bytes that it reads and writes, and floating-point operations."""
 
     identifier: int | str
     """The backend's own, as events have it."""

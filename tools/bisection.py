@@ -38,8 +38,8 @@ _TESTS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Criterion:
-    """What makes a result bad: `max>1e-3`, `sqnr<30`, several with commas between them, of which one is enough; without
-    any, a relative gap beyond what rounding explains.
+    """The condition of a bad result: `max>1e-3`, `sqnr<30`, several with commas between them, of which one is enough;
+    without any, a relative gap beyond what rounding explains.
     """
 
     def __init__(self, text: str | None):

@@ -63,7 +63,7 @@ class Delegation:
 
     @property
     def kept(self) -> KeptOperators | None:
-        """What backends want whole of operators; None without backends."""
+        """Operators that backends take whole; None without backends."""
         return self._kept
 
     @property
@@ -98,7 +98,7 @@ class Delegation:
 
     @property
     def latest(self) -> DelegationReport | None:
-        """What was delegated, and why the rest was not; None without backends."""
+        """The operators that were delegated, and why the rest was not; None without backends."""
         return self._delegate.reports[-1] if self._delegate is not None and self._delegate.reports else None
 
     def report(self) -> None:

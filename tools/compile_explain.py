@@ -43,7 +43,7 @@ class Explanation(Observer):
         self.context = ExplainingContext()
         self.steps: list[PassResult] = []
         self.others: dict[str, Any] = {}
-        """What JSON says besides, of other parts of the compilation."""
+        """Further facts for JSON, of other parts of the compilation."""
         self._latest: Footprint | None = None
 
     def before_pass(self, one: ModulePass, module: ModuleOp) -> None:

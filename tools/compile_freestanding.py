@@ -71,7 +71,7 @@ class Freestanding:
 
 
 def _name(args: argparse.Namespace) -> str:
-    """What names in the object begin with: the factory's name, or that of a file."""
+    """The prefix of names in the object: the factory's name, or that of a file."""
     if is_file(args.model) or is_text(args.model) or args.model.endswith(".pt2"):
         return Path(args.model).stem if args.model != "-" else "net"
     return args.model.rpartition(":")[2]

@@ -27,7 +27,7 @@ _TEXT_LEVELS = LEVELS[:-1]
 
 
 def loaded_extensions(args: argparse.Namespace) -> Extensions:
-    """What the files of `--load` bring. Raises `UsageError` for them, and for a target that there is not."""
+    """The extensions by the files of `--load`. Raises `UsageError` for them, and for a target that there is not."""
     extensions = load_extensions(args.load, "et-compile")
     try:
         find_target(args.target)

@@ -245,7 +245,7 @@ def _write_program(
 
 
 def _checker(args: argparse.Namespace, source: Source) -> PassChecker:
-    """What compares results before and after passes. Raises `UsageError` for inputs that do not fit."""
+    """A checker that compares results before and after passes. Raises `UsageError` for inputs that do not fit."""
     from et_tools.check_passes import PassChecker
     from et_tools.example_inputs import given_inputs
     from et_tools.level_runs import LevelRunner

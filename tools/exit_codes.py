@@ -42,7 +42,7 @@ class ExitCode(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """What it says, for help and documentation."""
+        """Its meaning, for help and documentation."""
         return _MEANINGS[self]
 
 

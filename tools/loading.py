@@ -298,7 +298,7 @@ _FIXES = (
         "with module.double()",
     ),
 )
-"""What to do, by the exception's class and what torch says, and in the line below its first by the source line that it
+"""Hints, by the exception's class and what torch says, and in the line below its first by the source line that it
 is about."""
 
 
@@ -394,7 +394,7 @@ def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[
 
 
 def run_program(method: str, program: ExportedProgram, inputs: Sequence[Any]) -> list[Any]:
-    """What torch computes from inputs, flat: numpy arrays and Python values, as `run_example` gives them.
+    """The results of torch for inputs, flat: numpy arrays and Python values, as `run_example` gives them.
 
     Raises `ProgramError` if torch cannot run it, and `UsageError` for inputs of another number.
     """

@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Extensions:
-    """What loaded files bring to the compiler."""
+    """Extensions of the compiler by loaded files."""
 
     dialects: dict[str, Dialect] = field(default_factory=dict[str, Dialect])
     passes: dict[str, type[ModulePass]] = field(default_factory=dict[str, type[ModulePass]])
@@ -66,7 +66,7 @@ class Extensions:
 
 
 def load_extensions(places: Sequence[str], command: str) -> Extensions:
-    """What files and modules bring. What these print goes to stderr, as does a warning for one that brings nothing.
+    """The extensions by files and modules. Their output goes to stderr, as does a warning for one that brings nothing.
 
     Raises `UsageError` for one that cannot be imported, and for a name that is taken.
     """

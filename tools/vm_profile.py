@@ -187,7 +187,7 @@ def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _overhead(untraced: Times, profile: Profile) -> str:
-    """What tracing costs, and how near the times of instructions come to an execution and that."""
+    """The cost of tracing, and how near the times of instructions come to an execution and that."""
     total, plain = profile.total.median, untraced.median
     calls = sum(row.calls for row in profile.rows) / len(profile.runs)
     each = (total - plain) / max(calls, 1)

@@ -111,7 +111,7 @@ def _opened(file: str) -> Program:
 
 
 def _measured(subject: Subject, repeat: int) -> dict[str, Any]:
-    """What `et-vm profile --json` prints of the program's main method. Machine code in files does not run here."""
+    """The output of `et-vm profile --json` for the program's main method. Machine code in files does not run here."""
     from et_tools.measurement import measure, usual_threads
     from et_tools.vm_inputs import method_inputs, method_name
     from et_vm.devtools.debug_map import places_of_method

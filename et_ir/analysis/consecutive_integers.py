@@ -107,7 +107,7 @@ def first_of_consecutive(vector: SSAValue, assumed: Set[SSAValue] = frozenset())
 
 
 def _number(value: SSAValue) -> FirstElement | int | None:
-    """What an operand of an addition is, if it is one integer."""
+    """The integer that an operand of an addition is, if it is one."""
     if isinstance(value.owner, LiteralOp):
         number = literal_of(value.owner.value)
         return number if isinstance(number, int) and not isinstance(number, bool) else None

@@ -51,7 +51,7 @@ def _share(found: dict[SSAValue, Quantization], source: SSAValue, target: SSAVal
 
 
 def operand_quantization(use: Use, symbols: Globals) -> Quantization | None:
-    """What an operation that dequantizes says of the integers that it takes; `None` for other uses."""
+    """The quantization that an operation states by dequantizing its operand; `None` for other uses."""
     op = use.operation
     return quantization_of(op, symbols) if use.index == 0 and isinstance(op, DEQUANTIZE) else None
 

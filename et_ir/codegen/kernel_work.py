@@ -28,7 +28,7 @@ _PARTIAL: Final = frozenset({"gather", "move"})
 
 
 class KernelWork(NamedTuple):
-    """What a call of a kernel does."""
+    """The work of a call of a kernel."""
 
     bytes_read: int
     """Bytes of its inputs, weights too, each counted once."""

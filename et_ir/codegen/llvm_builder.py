@@ -121,7 +121,7 @@ class LlvmBuilder:
 
     @contextmanager
     def dominated(self) -> Generator[None]:
-        """What is made within is known within only: its blocks do not dominate those after them."""
+        """A scope for blocks that do not dominate those after them: values made within are known within only."""
         outside, self._numbered = self._numbered, self._numbered.copy()
         yield
         self._numbered = outside

@@ -85,7 +85,7 @@ def _reached(level: str, target: InstructionSet, module: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class Memory:
-    """What the code of all instruction sets reads and writes, beside inputs and outputs."""
+    """Memory that the code of all instruction sets reads and writes, beside inputs and outputs."""
 
     arena_size: int
     constants: list[tuple[str, Blob]]
@@ -109,7 +109,7 @@ class Compiled:
     """Of each instruction set: the kernels that are called in turn, by name and number; several may be one function."""
     memory: Memory
     messages: list[str]
-    """What the code reports, by number."""
+    """Messages that the code reports, by number."""
 
 
 def machine_passes(lanes: int) -> list[ModulePass]:

@@ -174,7 +174,7 @@ def _bounds_of_number(value: SSAValue) -> tuple[int, int]:
 
 
 class Known:
-    """What a partition is told when it is called: sizes of its inputs, and numbers, as symbols of its own.
+    """Sizes of inputs, and numbers, that a partition is told when it is called, as symbols of its own.
 
     A size of an input that is a symbol of the method tells that symbol. One that is an expression is a symbol too, for
     the expression as it is, and for the method's symbol where the expression is linear in it and has no other.

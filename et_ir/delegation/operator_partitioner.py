@@ -79,7 +79,7 @@ class OperatorPartitioner(CapabilityPartitioner):
         self.only, self.without = operators(only), operators(without)
 
     def chosen(self, support: OperatorSupport) -> OperatorSupport:
-        """What the user has chosen of what a backend supports."""
+        """The operators that the user has chosen of those that a backend supports."""
         return ChosenByUser(support, self.only, self.without)
 
     def only_moves(self, op: Operation) -> bool:

@@ -239,7 +239,7 @@ class _PlanEmitter:
         self.instructions: list[InstructionTable] = []
         self.traces: list[FrameList] = []
         self.contents: list[Tensor] = []
-        """What registers of state start with, as values that come after all others."""
+        """Initial contents of registers of state, as values that come after all others."""
         self._frame_lists: dict[tuple[SourceFrame, ...], FrameList] = {}
 
     def run(self) -> ExecutionPlan:

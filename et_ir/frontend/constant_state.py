@@ -65,7 +65,7 @@ def with_written_constants_as_buffers(program: ExportedProgram) -> ExportedProgr
 
 
 def _key(tensors: Mapping[str, Any], name: str) -> tuple[object, ...]:
-    """What tensors of the same elements in memory have in common; of a tensor without memory, its name."""
+    """A key that tensors of the same elements in memory share; of a tensor without memory, its name."""
     tensor = tensors[name]
     has_memory = (
         isinstance(tensor, torch.Tensor) and not isinstance(tensor, FakeTensor) and not tensor.is_meta

@@ -35,7 +35,7 @@ class GraphConverter(Operands, Protocol):
     ops: list[Operation]
     """The ops of the innermost region so far."""
     values: dict[Node, Any]
-    """What each converted node has become."""
+    """The value of each converted node."""
     ranges: Ranges
     """Facts of the program's symbols."""
 

@@ -167,7 +167,7 @@ def check_decoder(model: Any, decoder: CachedDecoder) -> None:
 
 @dataclass(frozen=True)
 class DecoderPrograms:
-    """What a decoder was exported to."""
+    """The programs that a decoder was exported to."""
 
     programs: dict[str, ExportedProgram]
     """`forward`, and `decode` for one token if `forward` takes any number."""

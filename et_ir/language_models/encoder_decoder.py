@@ -63,7 +63,7 @@ class CachedTextDecoder(nn.Module):
 
 
 def example_source(model: Any, tokens: int = 2 * _EXAMPLE) -> Tensor:
-    """What an encoder takes: ids, or features of the one length that it has."""
+    """The example input of an encoder: ids, or features of the one length that it has."""
     config = model.config
     if model.main_input_name == "input_features":
         frames = 2 * config.max_source_positions

@@ -108,7 +108,7 @@ def _experts(module: Any, tokens: Tensor, experts: Tensor, weights: Tensor) -> T
 
 
 def _expert(module: Any, rows: Tensor, expert: int | Tensor) -> Tensor:
-    """What one expert computes of rows `[S, K]`, or the expert of each row."""
+    """The result of one expert for rows `[S, K]`, or of the expert of each row."""
     up = "gate_up_proj" if module.has_gate else "up_proj"
     hidden = _product(module, up, rows, expert)
     hidden = module._apply_gate(hidden) if module.has_gate else module.act_fn(hidden)

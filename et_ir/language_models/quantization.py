@@ -235,7 +235,7 @@ def _on_disk(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
 
 
 def _trim() -> Callable[[], object]:
-    """What gives memory that was freed back to the system, where the C library keeps it: a gigabyte, otherwise."""
+    """A function that returns freed memory to the system where the C library would keep it: a gigabyte."""
     trim: Any = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return (lambda: None) if trim is None else lambda: trim(0)
 

@@ -142,7 +142,7 @@ class CachedEmbeddingDecoder(CachedDecoder):
         text = model.config.get_text_config(decoder=True)
         self.width = int(text.hidden_size)
         self.block = _BLOCKS.get(model.config.model_type)
-        """What tokens see one another in: a `prompt`, an `image`, nothing."""
+        """The part within which tokens see one another: a `prompt`, an `image`, none."""
         rotary: Any = getattr(text, "rope_parameters", None) or {}
         self.is_spatial = "mrope_section" in rotary
         self._first = 1 if model.config.model_type == "paligemma" else 0

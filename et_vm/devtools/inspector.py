@@ -89,7 +89,7 @@ class Inspector:
         self._buffer = None if debug_buffer_path is None else _read(debug_buffer_path)
         self.event_blocks = self._blocks(read_etdump(data).run_data)
         self.etrecord = read_etrecord(etrecord) if isinstance(etrecord, str | os.PathLike) else etrecord
-        """What the compiler knows of the program, if it was given."""
+        """The compiler's record of the program, if it was given."""
         if self.etrecord is not None:
             where = os.fspath(etrecord) if isinstance(etrecord, str | os.PathLike) else "the ETRecord"
             associate(self.event_blocks, self.etrecord, reference_graph_name, where)

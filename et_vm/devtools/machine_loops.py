@@ -32,7 +32,7 @@ class Loops:
     read: bytes
     """The same, but nothing is written."""
     step: int
-    """What `nbytes` is a multiple of."""
+    """The unit of which `nbytes` is a multiple."""
 
 
 def best_loops(architecture: str | None = None, features: Set[str] | None = None) -> Loops | None:

@@ -41,7 +41,7 @@ VERSION: Final = 2
 
 @dataclass(frozen=True)
 class MachinePeak:
-    """What the processor reaches on `threads` threads."""
+    """Rates that the processor reaches on `threads` threads."""
 
     processor: str
     """The processor's model, as the system tells it."""

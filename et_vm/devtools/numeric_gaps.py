@@ -161,7 +161,7 @@ def _propagated(record: ETRecord, exported: RecordedProgram, *, validated: bool)
 
 
 def _observed(events: Sequence[Event]) -> dict[Handles, _Observed]:
-    """What the last event of each set of handles computed; calls of delegates that say the values of their parts have
+    """The values of the last event of each set of handles; calls of delegates that say the values of their parts have
     none.
     """
     told: dict[str | None, set[int]] = {}

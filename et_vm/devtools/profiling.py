@@ -89,7 +89,7 @@ class Times:
 
 
 class Rates(NamedTuple):
-    """What an instruction does in its shortest time; None where its operations, its bytes or the peak is not known."""
+    """Rates of an instruction in its shortest time; None where its operations, its bytes or the peak is not known."""
 
     gflops: float | None
     """10⁹ floating-point operations a second."""

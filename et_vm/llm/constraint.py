@@ -21,7 +21,7 @@ __all__ = ["Constraint", "Follower"]
 
 
 class Constraint:
-    """What a generated text must match: an expression of `et_vm.llm.regular.Automaton`."""
+    """An expression that generated text must match, of `et_vm.llm.regular.Automaton`."""
 
     def __init__(self, expression: str) -> None:
         """Raises InputError for an invalid expression."""

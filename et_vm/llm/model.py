@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Images:
-    """What a model reads of images."""
+    """The images that a model takes."""
 
     height: int
     width: int
@@ -103,7 +103,7 @@ class LanguageModel:
         self.block_step = self._step("block_decoder") if self._is_method("block_decoder") else None
         """The form of calls whose tokens see one another."""
         self.images = self._images() if self._is_method("vision_encoder") else None
-        """What the model reads of images; `None` for a model of text."""
+        """The images that the model takes; `None` for a model of text."""
 
     def _is_method(self, name: str) -> bool:
         return self.embedding is not None and name in self.program.method_names
@@ -200,14 +200,14 @@ class LanguageModel:
         )
 
     def _constant(self, name: str, default: Any) -> Any:
-        """What a constant method returns: a value, or a list of several."""
+        """The result of a constant method: a value, or a list of several."""
         if name not in self.program.method_names:
             return default
         found = self.program.load_method(name).execute([])
         return found[0] if len(found) == 1 else found
 
     def fingerprint(self) -> bytes:
-        """What tells the program from others, 32 bytes: a digest of the ends of its file."""
+        """An identifier of the program, 32 bytes: a digest of the ends of its file."""
         data = self.program.core.file
         digest = hashlib.sha256(str(data.nbytes).encode())
         digest.update(data[:_EDGES])

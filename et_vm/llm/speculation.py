@@ -82,7 +82,7 @@ class Draft:
             token = chosen[accepted]
 
     def _proposals(self, text: tuple[int, ...], most: int) -> list[int]:
-        """What the small model would go on with, up to where its context ends."""
+        """The tokens that the small model would continue with, up to where its context ends."""
         session = self._session
         common = 0
         for mine, given in zip(session.tokens, text[:-1], strict=False):

@@ -45,7 +45,7 @@ class Checkpoint(NamedTuple):
 
 
 class Machine:
-    """What the instructions of a method change: its registers, the tensors in them, and their bytes.
+    """The state that the instructions of a method change: its registers, the tensors in them, and their bytes.
 
     `arenas` are the banks of planned memory by memory id, `others` tensors that no register may hold at the moment,
     `assigned` the registers that instructions give other values.
@@ -66,7 +66,7 @@ class Machine:
         self._assigned = assigned
 
     def value(self, register: int) -> object:
-        """What a register holds now: a number, a string, None, a list, or a Tensor that later instructions change.
+        """The value of a register now: a number, a string, None, a list, or a Tensor that later instructions change.
 
         Raises ExecutorchError(InvalidArgument) when there is no such register.
         """

@@ -34,7 +34,7 @@ _OUTPUT = 1 << 30
 
 @dataclass(frozen=True)
 class ObservedValue:
-    """What one op, instruction or node of a delegate computed."""
+    """A value that one op, instruction or node of a delegate computed."""
 
     node: str
     """The node of the exported graph; empty where it is not known."""

@@ -92,7 +92,7 @@ def _evaluated(node: ast.expr) -> Any:
 
 
 def breakpoint_of(text: str) -> Breakpoint:
-    """What `break` was given: an instruction, an operator, `file.py:line`, `module PATH`, `nan` or `inf`.
+    """The argument of `break`: an instruction, an operator, `file.py:line`, `module PATH`, `nan` or `inf`.
 
     Raises CommandError.
     """

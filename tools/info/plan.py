@@ -135,7 +135,7 @@ def heading(arena: dict[str, Any]) -> str:
 
 
 def certainty(arena: dict[str, Any]) -> str:
-    """What is known of an arena's size, in words. A file states no proof beyond the live bytes."""
+    """The knowledge of an arena's size, in words. A file states no proof beyond the live bytes."""
     need = (
         f"{arena['bound']:,} bytes are needed at {arena['needed_by']}, "
         f"with tensors at multiples of {arena['alignment']}"

@@ -132,7 +132,7 @@ class _Memory:
         return (allocation.memory_id, start, start + nbytes) if nbytes else None
 
     def writers(self, register: int) -> list[int]:
-        """Who has written what a register holds, without repetition."""
+        """The writers of the bytes that a register holds, without repetition."""
         place = self._range(register)
         if place is None:
             return [self._registers[register]] if register in self._registers else []

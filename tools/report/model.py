@@ -44,9 +44,9 @@ class Subject:
     debug_map: str | None = None
     """The file of a debug map."""
     profile: tuple[str, Any] | None = None
-    """What `et-vm profile --json` printed, and where it was read."""
+    """The output of `et-vm profile --json`, and where it was read."""
     explanation: tuple[str, Any] | None = None
-    """What `et-compile --explain=json` printed, and where it was read."""
+    """The output of `et-compile --explain=json`, and where it was read."""
     levels: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Levels as `level_facts` has them."""
 

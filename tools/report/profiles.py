@@ -27,7 +27,7 @@ def read_json(file: str, what: str) -> Any:
 
 
 def profile_facts(profile: Any, file: str, program: Mapping[str, Any]) -> dict[str, Any]:
-    """What a report shows of a profile of this program; `file` is where it was read.
+    """Facts of a profile of this program for a report; `file` is where it was read.
 
     Raises InvalidFile for what is no profile, or one of another program.
     """

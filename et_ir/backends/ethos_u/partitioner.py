@@ -29,7 +29,7 @@ _EXTREMES: Final = frozenset({Op.REDUCE_MAX, Op.REDUCE_MIN})
 
 
 class _Support(TosaSupport):
-    """What an Ethos-U computes: all of TOSA's integers on a U85, arithmetic on older ones."""
+    """Ops that an Ethos-U computes: all of TOSA's integers on a U85, arithmetic on older ones."""
 
     def __init__(self, method: FuncOp, spec: EthosUCompileSpec):
         super().__init__(method, spec.tosa_spec)

@@ -31,7 +31,7 @@ _ESTIMATES: Final = {
 
 
 class VelaResult(NamedTuple):
-    """What Vela makes of a network."""
+    """The result of Vela for a network."""
 
     program: VelaProgram
     """The command stream and its data."""

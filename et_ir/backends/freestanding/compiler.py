@@ -76,7 +76,7 @@ class FreestandingObject:
     assembly: str
     header: str
     stack_bytes: int
-    """What a call needs of the stack at most, without interrupts."""
+    """The most stack that a call needs, without interrupts."""
     arena_bound: int = 0
     """Bytes: the arena is not smaller, in this order of kernels, whatever the plan."""
 

@@ -38,7 +38,7 @@ def placed(made: FreestandingObject, banks: Sequence[Bank]) -> dict[str, str]:
 
 
 def usage(made: FreestandingObject, banks: Sequence[Bank], places: Mapping[str, str]) -> str:
-    """What is in each bank, and how much of it that takes: a line for each, of what `placed` has found."""
+    """The contents of each bank and the share of it that they take: a line for each, of what `placed` has found."""
     lines: list[str] = []
     parts = _parts(made)
     for bank in banks:

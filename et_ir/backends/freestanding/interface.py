@@ -87,7 +87,7 @@ class StateTensor:
     offset: int
     """Bytes from the start of the structure."""
     value: Blob | None
-    """What it holds at first; None for zeros."""
+    """Its initial contents; None for zeros."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Interface:
     """A function of an object, as C sees it."""
 
     prefix: str
-    """What all names begin with."""
+    """The prefix of all names."""
     method: str
     inputs: Sequence[Tensor]
     outputs: Sequence[Tensor]

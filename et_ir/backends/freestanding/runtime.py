@@ -84,7 +84,7 @@ def runtime_function(name: str, target: InstructionSet) -> str | None:
 
 
 def missing_function(name: str, target: InstructionSet) -> str:
-    """What to say of a function that is in no object."""
+    """The message for a function that is in no object."""
     if _DOUBLE.fullmatch(name):
         return f"{target.name} has no unit for float64, which an operator computes in ({name})"
     return f"{target.name} needs a function '{name}', which there is not"

@@ -100,7 +100,7 @@ class Call:
     inputs: list[Place]
     outputs: list[Place]
     scratch: Arena
-    """What it needs for itself; its size is known when the partition is compiled."""
+    """Memory of its own; its size is known when the partition is compiled."""
 
 
 @dataclass
@@ -306,7 +306,7 @@ class _Scheduler:
         return carried
 
     def _next(self, steps: list[Step], values: Sequence[SSAValue], carried: Sequence[Arena]) -> None:
-        """What a loop carries into the next iteration; of what it carries itself, copies are made before."""
+        """Add steps for values that a loop carries into the next iteration; its own are copied first."""
         outer, self._steps = self._steps, steps
         sources: list[Place] = []
         for value, place in zip(values, carried, strict=True):

@@ -73,7 +73,7 @@ def whole_program(module: ModuleOp, kept: KeptOperators | None = None) -> Module
 
 
 def _findings(method: FuncOp) -> list[Diagnostic]:
-    """What of a method is beyond an object."""
+    """Diagnostics of the parts of a method that an object cannot have."""
     found: list[Diagnostic] = []
     for number, argument in enumerate(method.body.block.args):
         found += _unknown(method, f"input {number}", argument)

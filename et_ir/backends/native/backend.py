@@ -163,7 +163,7 @@ class NativeBackend(BackendDetails):
 
 
 def _tuner(program: ModuleOp, names: Sequence[str], bands: str) -> Callable[[ModuleOp], None]:
-    """What gives kernels their measured times; `program` is the module that they are formed of."""
+    """A function that gives kernels their measured times; `program` is the module that they are formed of."""
     here = "+".join(sets_here(names) or names)
     # By name, as the partitioner needs this module.
     partitioners = [

@@ -186,7 +186,7 @@ def _key(kernel: KernelOp) -> str:
 
 @cache
 def _place() -> str:
-    """What the time of a kernel depends on besides the kernel: the compiler and the processor."""
+    """The compiler and the processor, on which the time of a kernel depends besides the kernel."""
     return f"{_compiler()} {_processor()}"
 
 

@@ -94,7 +94,7 @@ class Integers:
     fused: set[Operation] = field(default_factory=set[Operation])
     """Activations that are limits of the op before them."""
     results: set[SSAValue] = field(default_factory=set[SSAValue])
-    """What is quantized next, of ops in integers."""
+    """Results of ops in integers that are quantized next."""
 
     @staticmethod
     def of(method: FuncOp, symbols: Globals) -> Integers:

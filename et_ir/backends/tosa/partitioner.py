@@ -64,7 +64,7 @@ class TOSAPartitioner(OperatorPartitioner):
         return self.chosen(self.target_support(method))
 
     def target_support(self, method: FuncOp) -> TosaSupport:
-        """What the target computes of a method."""
+        """The ops of a method that the target computes."""
         return TosaSupport(method, self.specification)
 
     def patterns(self, method: FuncOp) -> Iterable[Sequence[Operation]]:

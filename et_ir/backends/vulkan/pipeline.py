@@ -63,7 +63,7 @@ class Shaders:
     module: ModuleOp
     arena_size: int
     loops: Loops
-    """What they are made of: constants, messages, and the kernels of calls."""
+    """The loops that they are made of: constants, messages, and the kernels of calls."""
 
 
 def spirv_passes(*, halves: bool = False) -> list[ModulePass]:

@@ -78,7 +78,7 @@ class Translation:
         self._constants: dict[tuple[str, tuple[int, ...], str], int] = {}
         self._literals: dict[tuple[type, str], int] = {}
         self._ops: tuple[SchemaOp, ...] = ()
-        """What the next calls are of."""
+        """The ops that the next calls compute."""
 
     def translate(self, rules: Mapping[str, Rule]) -> v.VkGraph:
         """The graph. Raises ValueError for an op that `rules` has no operator for."""

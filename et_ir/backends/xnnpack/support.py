@@ -132,7 +132,7 @@ class XnnpackSupport(OperatorSupport):
 
 
 def _quantizing(integers: SSAValue) -> SchemaOp:
-    """What says how a value is quantized: the op that quantizes it, or else one, always the same, that restores it."""
+    """The op with the quantization of a value: one that quantizes it, or else always the same that restores it."""
     owner = integers.owner
     if isinstance(owner, QUANTIZE):
         return owner

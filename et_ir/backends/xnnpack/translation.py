@@ -205,7 +205,7 @@ class Translation:
         return made[order]
 
     def _floats(self, value: SSAValue) -> SSAValue:
-        """What the graph holds of a value: the floats of an activation that is quantized while it runs."""
+        """The value that the graph holds: the floats of an activation that is quantized while it runs."""
         return self._dynamic.floats.get(value, value)
 
     def _reads_integers(self, constant: SSAValue) -> bool:

@@ -88,7 +88,7 @@ class Attention:
     value: SSAValue
     """`[…, keys, width]`."""
     scores: SSAValue
-    """What the pointwise ops read: the first product, in the shape of the softmax."""
+    """The operand of the pointwise ops: the first product, in the shape of the softmax."""
     result: SSAValue
     """`[…, queries, width]`."""
     pointwise: tuple[SchemaOp, ...]
@@ -107,7 +107,7 @@ class Attention:
 
     @property
     def beside(self) -> list[SSAValue]:
-        """What the pointwise ops read beside the scores: masks and numbers."""
+        """Operands of the pointwise ops beside the scores: masks and numbers."""
         made = {self.scores, *(result for op in self.pointwise for result in op.results)}
         found = dict.fromkeys(operand for op in self.pointwise for operand in op.operands)
         return [value for value in found if value not in made]
@@ -174,7 +174,7 @@ def _used_once(value: SSAValue) -> bool:
 
 
 def _through_views(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
-    """What a value is a reshape of that only merges or splits its rows, and the ops that do so."""
+    """The value of which another is a reshape that only merges or splits its rows, and the ops that do so."""
     views: list[SchemaOp] = []
     columns = sizes_of(tensor_type(value))[-1]
     while isinstance(value.owner, SchemaOp) and operator_name(value.owner) == "view_copy":
@@ -199,8 +199,8 @@ def _operand(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
 
 
 def dequantized(op: Operation | Block, dim: int) -> tuple[SchemaOp, SSAValue] | None:
-    """What makes floats of the bytes that an op scales, and scales of which there is one in a dimension, all of them in
-    each other; None for other ops.
+    """The op that converts the bytes that a multiplication scales to floats, and the scales, of size 1 in `dim`; None
+    for other ops.
     """
     if not isinstance(op, SchemaOp) or operator_name(op) != "mul.Tensor":
         return None
@@ -320,7 +320,7 @@ def _has_few_queries(one: Attention) -> bool:
 
 @dataclass
 class _Block:
-    """What is computed of a block of keys."""
+    """The values computed of a block of keys."""
 
     first: Index
     count: Index
@@ -663,7 +663,7 @@ class _Loops:
     def _pointwise(
         self, value: SSAValue, places: Sequence[Index], column: Index, mask: SSAValue | None
     ) -> SSAValue:
-        """What the pointwise ops make of scores."""
+        """The results of the pointwise ops for scores."""
         b, attention = self.b, self.attention
         (width,) = vector_type(value).get_shape()
         rank = len(attention.shape)

@@ -56,7 +56,7 @@ def channel_convolution_kernel(host: Host, kernel: KernelOp) -> None:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the code of a kernel depends on."""
+    """The parameters that the code of a kernel depends on."""
 
     sizes: Convolution
     phase: Phase

@@ -54,7 +54,7 @@ FEW_CHANNELS: Final = 4
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the code of a kernel depends on."""
+    """The parameters that the code of a kernel depends on."""
 
     window: Window
     planes: int

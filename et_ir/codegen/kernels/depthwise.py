@@ -102,7 +102,7 @@ def tile_pixels(window: Window, host: Host) -> int:
 
 @dataclass(frozen=True)
 class DepthwiseRow:
-    """What the loops of one row of a result read and write."""
+    """Buffers and places that the loops of one row of a result read and write."""
 
     window: Window
     tile: int

@@ -34,7 +34,7 @@ Tail = Callable[[LoopBuilder, SSAValue, Mapping[SSAValue, SSAValue]], SSAValue]
 
 @dataclass
 class Epilogue:
-    """What a kernel computes of the results of its anchor."""
+    """The computation of a kernel on the results of its anchor."""
 
     kernel: KernelOp
     anchor: SchemaOp
@@ -74,7 +74,7 @@ class Epilogue:
 
     @property
     def code(self) -> Hashable | None:
-        """What the code of the epilogue depends on, besides its buffers; None where the tail stands for other ops."""
+        """A key of the code of the epilogue, complete but for its buffers; None where the tail stands for other ops."""
         if self.absorbed:
             return None
         given: list[SSAValue] = [*self.kernel.body.block.args, *self.anchor.results]
@@ -152,7 +152,7 @@ class Epilogue:
     def _total(
         self, b: LoopBuilder, total: SSAValue, at: Sequence[Index], values: Mapping[SSAValue, SSAValue]
     ) -> SSAValue:
-        """What the anchor, and the ops that are absorbed, make of the sums of its loops for a tile at a place."""
+        """The results of the anchor, and of the ops that are absorbed, for the sums of a tile at a place."""
         return self.tail(b, total, values)
 
     def _operand(

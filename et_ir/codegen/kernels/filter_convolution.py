@@ -102,7 +102,7 @@ def filter_convolution_kernel(host: Host, kernel: KernelOp) -> None:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the code of a kernel depends on."""
+    """The parameters that the code of a kernel depends on."""
 
     sizes: Convolution
     phase: Phase

@@ -46,7 +46,7 @@ _Read: TypeAlias = Callable[[int, Index, Index, bool], Index]
 
 @dataclass(frozen=True)
 class _Code:
-    """What the code of a kernel is made with: indices, and sizes that are known at run time only."""
+    """Values for the code of a kernel: indices, and sizes that are known at run time only."""
 
     b: LoopBuilder
     read: _Read
@@ -114,7 +114,7 @@ class _Lookup:
 
 
 def _lookup(op: SchemaOp) -> _Lookup | None:
-    """What an op looks up; None where it does something else."""
+    """The lookup that an op is; None where it is none."""
     rank = tensor_type(op.operands[0]).get_num_dims()
     match operator_name(op):
         case "embedding":

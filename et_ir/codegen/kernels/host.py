@@ -119,7 +119,7 @@ class Host:
         self.derived_sizes: list[int] = []
         """Bytes of the derived constants, in the order of the arguments for them, after the constants."""
         self.messages: list[str] = []
-        """What reports of the code mean, by number."""
+        """Messages of the reports of the code, by number."""
         self.called: list[str] = []
         """Names of the kernels by what they compute, in the order of the calls: those of the functions that are called,
         unless kernels of another name have the same code.
@@ -409,7 +409,7 @@ def _cast_properties(
 
 
 def kernel_key(kernel: KernelOp) -> Hashable | None:
-    """What the loops of a kernel depend on, besides the types of their arguments; None if sizes are not known.
+    """A key of the loops of a kernel, complete but for the types of their arguments; None if sizes are not known.
 
     It is for forms whose loops do not depend on the elements of constants.
     """

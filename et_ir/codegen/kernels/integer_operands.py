@@ -46,7 +46,7 @@ LARGEST_BIAS: Final = 1 << 30
 
 @dataclass(frozen=True)
 class IntegerOperands:
-    """What a convolution or a linear layer of dequantized operands reads."""
+    """The operands of a convolution or a linear layer of dequantized values."""
 
     op: SchemaOp
     activation: SchemaOp

@@ -27,7 +27,7 @@ _MADE: Final[WeakValueDictionary[_Key, Blob]] = WeakValueDictionary()
 
 
 def source_key(form: str, sources: Sequence[Numbers]) -> _Key:
-    """What identifies a form of arrays that are in memory, as long as these live."""
+    """A key of a form of arrays that are in memory, unique as long as these live."""
     places = (
         (_owner(one), one.__array_interface__["data"][0], one.shape, one.strides, one.dtype)
         for one in sources

@@ -68,7 +68,7 @@ class Part:
 
 
 def image_parts(kernel: KernelOp, image: SSAValue) -> list[Part]:
-    """What the image that a kernel's anchor reads is concatenated of, in the order of channels; itself if it is not."""
+    """The parts that a kernel's image is concatenated of, in the order of channels; itself if it is not."""
     outside = kernel.outside()
     values = [image]
     if isinstance(image.owner, KernelOp):

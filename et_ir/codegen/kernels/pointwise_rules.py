@@ -69,7 +69,7 @@ def evaluate(
 
 
 def rule_of(op: SchemaOp) -> tuple[Rule, Attribute] | None:
-    """What an op computes, and the element type that it is computed in; None where there is no rule."""
+    """The rule of an op, and the element type that it is computed in; None where there is no rule."""
     name = operator_name(op)
     if not is_pointwise(op):
         return None

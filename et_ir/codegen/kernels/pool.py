@@ -144,7 +144,7 @@ class _Pool:
     def _divisor(
         self, line: Index, place: Index, rows: tuple[Index, Index], columns: tuple[Index, Index]
     ) -> SSAValue:
-        """What a sum is divided by, as torch counts the pixels under a window."""
+        """The divisor of a sum, as torch counts the pixels under a window."""
         b, window, op = self.b, self.window, self.op
         override = op.arg("divisor_override")
         if override is not None:

@@ -69,7 +69,7 @@ def quantizes(op: SchemaOp) -> bool:
 
 
 def quantization_rule(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
-    """What an op of `QUANTIZING` computes of the elements of its operand."""
+    """The result of an op of `QUANTIZING` for the elements of its operand."""
     (value,) = x
     zero_point = int(op.arg("zero_point"))
     if "dequantize" in op.name:

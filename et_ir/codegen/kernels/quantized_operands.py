@@ -54,7 +54,7 @@ _MOST_OPERANDS: Final = 3
 
 @dataclass(frozen=True)
 class QuantizedOperands:
-    """What a linear layer with dequantized weights reads."""
+    """The operands of a linear layer with dequantized weights."""
 
     op: SchemaOp
     weight: SchemaOp
@@ -74,7 +74,7 @@ class QuantizedOperands:
 
     @property
     def units(self) -> int:
-        """What a lane holds of a group of whole numbers: weights, or of products of bytes fours of weights."""
+        """The numbers of a group that a lane holds: weights, or for products of bytes fours of weights."""
         return self.group // (1 if self.activation is None else QUAD)
 
     @cached_property

@@ -51,7 +51,7 @@ class _Stage:
 
 @dataclass
 class IntegerEpilogue(Epilogue):
-    """What a kernel computes of sums of products of bytes, i32."""
+    """The computation of a kernel on sums of products of bytes, i32."""
 
     multipliers: SSAValue | None = None
     """f32 of each column, in whole panels."""

@@ -51,7 +51,7 @@ def resample_kernel(host: Host, kernel: KernelOp) -> None:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What the code for an axis depends on."""
+    """The parameters that the code for an axis depends on."""
 
     taps: int
     """Places for each place of the result, 0 if their number differs."""
@@ -62,7 +62,7 @@ class _Kind:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the code of a kernel depends on."""
+    """The parameters that the code of a kernel depends on."""
 
     batch: int
     kinds: tuple[_Kind, ...]

@@ -67,7 +67,7 @@ class Axis:
     """Factors of the pixels, `[out][tap]`; 1 where there are none."""
     counts: Integers | None = None
     divisors: Floats | None = None
-    """What a sum is divided by, `[out]`: the factor of this dimension."""
+    """Divisors of the sums, `[out]`: the factor of this dimension."""
     apart: int = 1
 
 

@@ -77,7 +77,7 @@ def _runs(shape: Sequence[Size], dims: frozenset[int], operands: Sequence[Sequen
 
 
 class _Anchor:
-    """What a row kernel computes: the shape as it sees it, and the dimensions that it reduces."""
+    """The anchor of a row kernel: the shape as it sees it, and the dimensions that it reduces."""
 
     def __init__(self, op: SchemaOp):
         self.op = op
@@ -391,7 +391,7 @@ class _Rows:
             self.b.masked_store(value, self._buffers[self._result], at, tile.mask)
 
     def _element(self, tile: _Tile) -> SSAValue:
-        """What the anchor is of."""
+        """The element that the anchor reads."""
         if self._kept is not None:
             return self._kept
         if self._in_result:
@@ -501,7 +501,7 @@ class _Rows:
         self.sweep(step, [])
 
     def _after(self, value: SSAValue, tile: _Tile) -> dict[SSAValue, SSAValue]:
-        """What the fused ops make of a result, and what they make it of."""
+        """The values of the fused ops for a result, and of their operands."""
         known = {other: self._load(place, tile) for other, place in self._beside.items()}
         known[self.fused.anchor.op.results[0]] = value
         return evaluate(self.b, self.fused.after, known)

@@ -345,7 +345,7 @@ def sized_pool_kernel(host: Host, kernel: KernelOp) -> None:
 def _pixels_under(
     b: LoopBuilder, op: SchemaOp, window: Window, at: Sequence[Index], sizes: Sequence[Index]
 ) -> SSAValue:
-    """What a sum is divided by, as torch counts the pixels under a window at a place of the padded image."""
+    """The divisor of a sum, as torch counts the pixels under a window at a place of the padded image."""
     override = op.arg("divisor_override")
     if override is not None:
         return b.number(float(override), vector_of(1).element_type)

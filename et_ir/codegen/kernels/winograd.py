@@ -151,7 +151,7 @@ ALGORITHMS: Final = {
 
 @dataclass(frozen=True)
 class _Shape:
-    """What the code of a kernel depends on."""
+    """The parameters that the code of a kernel depends on."""
 
     algorithm: Algorithm
     window: Window
@@ -184,13 +184,13 @@ class _Shape:
 
     @property
     def products(self) -> Hashable:
-        """What the code of the products depends on if they transform the filters."""
+        """The parameters that the code of the products depends on if they transform the filters."""
         sizes = self.places, self.panels, self.block, self.depth
         return self.algorithm.pixels, self.tile_rows, self.tile_columns, *sizes
 
     @property
     def result(self) -> Hashable:
-        """What the code of the transformation of products to pixels depends on, besides the epilogue."""
+        """The parameters that the code of the transformation of products to pixels depends on, besides the epilogue."""
         window = self.window
         sizes = self.columns, self.tiles_y, self.tiles_x, window.out_height, window.out_width
         return self.algorithm.pixels, *sizes
@@ -411,7 +411,7 @@ def _transform_image(
 
 @dataclass(frozen=True)
 class _Tiles:
-    """What the code of the products depends on: the register tile, and the columns that there are."""
+    """The parameters that the code of the products depends on: the register tile, and the columns that there are."""
 
     rows: int
     columns: int

@@ -441,7 +441,7 @@ class _Conversion:
     # -- memory
 
     def load(self, op: memref.LoadOp | vector.LoadOp) -> None:
-        """What a buffer holds from a place on."""
+        """Convert a load of the elements of a buffer from a place on."""
         base, *indices = op.operands
         type, address, alignment = op.results[0].type, self._address(base, indices), _alignment(base)
         made = self._builder.like(

@@ -188,7 +188,7 @@ class _Vectors:
     def branch(
         self, mask: SSAValue, some: Callable[[], Sequence[SSAValue]], none: Callable[[], Sequence[SSAValue]]
     ) -> Sequence[SSAValue]:
-        """What `some` makes if a bit of a mask is set, and what `none` does otherwise."""
+        """The results of `some` if a bit of a mask is set, and those of `none` otherwise."""
         kind = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
         any_ = self.value(
             vector.ReductionOp.build(operands=[[mask], []], properties={"kind": kind}, result_types=[i1])

@@ -92,7 +92,7 @@ def _chain(depthwise: KernelOp, cache: int) -> list[KernelOp]:
 
 
 def _image(kernel: KernelOp) -> SSAValue:
-    """What the convolution of a kernel reads."""
+    """The image that the convolution of a kernel reads."""
     image: SSAValue = anchor_of(kernel).arg("input")
     return kernel.outside().get(image, image)
 

@@ -178,7 +178,7 @@ class _Lowering:
         return len(shape) == 1 and shape[0] <= self._lanes
 
     def _of(self, value: SSAValue) -> _Parts:
-        """What a value has become."""
+        """The parts that a value has become."""
         return self._parts.get(value) or (value,)
 
     def _keep(self, op: Operation) -> None:

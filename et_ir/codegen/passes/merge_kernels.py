@@ -100,7 +100,7 @@ class _Outline:
 
     function: FuncOp
     code: Hashable = None
-    """What functions that can be merged have in common."""
+    """A key that functions which can be merged share."""
     places: list[tuple[Operation, int]] = field(default_factory=list[tuple[Operation, int]])
     """The operands that are such numbers, as ops and the place there."""
     numbers: list[int] = field(default_factory=list[int])

@@ -124,9 +124,9 @@ class KernelOp(IRDLOperation):
     form = prop_def(StringAttr)
     """The loop structure."""
     inputs = var_operand_def(AnyAttr())
-    """What the ops read; of any types."""
+    """Values that the ops read, of any types."""
     outputs = var_result_def(AnyAttr())
-    """What they compute for others."""
+    """Values that they compute for ops outside."""
     body = region_def("single_block")
     """The edge ops, and a `native.yield`."""
 
@@ -298,7 +298,7 @@ class OuterProductOp(IRDLOperation):
     rhs = operand_def(VectorType)
     """The row: n elements."""
     acc = operand_def(VectorType)
-    """What is added: m by n elements."""
+    """The addend: m by n elements."""
     result = result_def(VectorType)
     """The sum."""
     traits = traits_def(Pure())
@@ -339,7 +339,7 @@ class DotOp(IRDLOperation):
     rhs = operand_def(T)
     """Bytes with a sign."""
     acc = operand_def(T)
-    """What is added."""
+    """The addend."""
     result = result_def(T)
     """The sums."""
     traits = traits_def(Pure())

@@ -87,7 +87,7 @@ class Numbers(NamedTuple):
 
 
 class QuantizedParameters(NamedTuple):
-    """What the integers of a tensor stand for."""
+    """The real numbers that the integers of a tensor stand for."""
 
     element: str
     """Name of the element type that they are stored in: `i8`."""

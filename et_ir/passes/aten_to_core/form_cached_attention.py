@@ -89,7 +89,7 @@ class _Cached(NamedTuple):
 
 
 def _cached(value: SSAValue) -> _Cached | None:
-    """What is state after a write at places of dimension 2, of rank 4."""
+    """The state of rank 4 that a value is after a write at places of dimension 2."""
     value = original(value)
     op = value.owner
     if meta(value).rank != 4:
@@ -181,7 +181,7 @@ def _fits(one: _Attention, keys: SSAValue, values: SSAValue) -> bool:
 
 
 class _Former:
-    """What forms attention. The vectors in `assumed` are assumed to hold consecutive positions."""
+    """Formation of attention. The vectors in `assumed` are assumed to hold consecutive positions."""
 
     def __init__(self, assumed: Set[SSAValue]):
         self.assumed = assumed

@@ -34,7 +34,7 @@ def read_through_views(plan: PlanOp) -> None:
     ]
     if registers:
         for register in _foreign(plan, registers):
-            _read_through_view(plan, register)
+            _read_through_view(register)
 
 
 def _foreign(plan: PlanOp, registers: Sequence[SSAValue]) -> list[SSAValue]:
@@ -87,7 +87,7 @@ def _before(op: Instruction, live: frozenset[SSAValue], followed: frozenset[SSAV
 
 
 def _read(op: Instruction) -> Sequence[SSAValue]:
-    """What an instruction is given: what it writes in place, too."""
+    """The registers that an instruction is given: those that it writes in place, too."""
     return op.inputs if isinstance(op, KernelCallOp) else op.reads
 
 
@@ -101,7 +101,7 @@ def _overlap(one: SSAValue, other: SSAValue) -> bool:
     )
 
 
-def _read_through_view(plan: PlanOp, register: SSAValue) -> None:
+def _read_through_view(register: SSAValue) -> None:
     """Let instructions have a view instead of a register that they do not only write."""
     extent = extent_of(register)
     owner = register.owner
@@ -111,8 +111,7 @@ def _read_through_view(plan: PlanOp, register: SSAValue) -> None:
     view = ViewOp(extent.root, register.type, start=extent.first)
     view.location = owner.location
     block.insert_op_after(view, owner)
-    for op in plan.instructions:
-        if register in _read(op):
-            for at, operand in enumerate(op.operands):
-                if operand is register:
-                    op.operands[at] = view.result
+    for use in tuple(register.uses):
+        op = use.operation
+        if is_instruction(op) and register in _read(op):
+            op.operands[use.index] = view.result

@@ -49,7 +49,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class Contents:
-    """What registers hold at a point of a plan."""
+    """The values that registers hold at a point of a plan."""
 
     spaces: dict[Hashable, list[Piece]] = field(default_factory=dict[Hashable, "list[Piece]"])
     """The pieces of each space, in the order of their bytes, which do not overlap."""

@@ -170,7 +170,7 @@ def _scan(method: MethodRaiser, header: Block, blocks: Sequence[Block], jump: Ju
         items[op] = method.value(op.inputs[1])
 
     def skip(_: KernelCallOp) -> None:
-        """What counts is the scan itself."""
+        """Do nothing: the scan itself counts."""
 
     method.steps |= dict.fromkeys(selects, take) | dict.fromkeys(puts, put) | {add: skip, eq: skip}
     method.run_from(header, None, header)

@@ -101,7 +101,7 @@ class MethodRaiser:
         self.steps: dict[Operation, Callable[[KernelCallOp], None]] = {}
         """Instructions that loops have to do with: those that take slices, put items into stacks, and count."""
         self._first: dict[SSAValue, SSAValue] = {}
-        """What inputs and state hold when the method begins."""
+        """Values of inputs and state when the method begins."""
 
     def run(self) -> FuncOp | None:
         """The method, or none where `diagnostics` says why."""
@@ -314,7 +314,7 @@ class MethodRaiser:
     def _merged(
         self, live: Sequence[SSAValue], ways: Sequence[tuple[Contents, Block]]
     ) -> tuple[Contents, list[SSAValue]]:
-        """What is the same on both ways, and the registers that differ; their values are yielded."""
+        """The contents that both ways leave, and the registers that differ; their values are yielded."""
         differing: list[SSAValue] = []
         yielded: list[list[SSAValue]] = [[], []]
         for register in live:

@@ -67,7 +67,7 @@ class Tabulate(RewritePattern):
         self.range: str | None = None
         """The constant with all numbers of 8 bits, once there is a table."""
         self.tables: list[Operation] = []
-        """What computes tables, in order."""
+        """Ops that compute tables, in order."""
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
@@ -114,7 +114,7 @@ class Tabulate(RewritePattern):
         return GetOp(self.range, type)
 
     def _function(self, root: SchemaOp) -> _Function | None:
-        """What a quantization is a function of; `None` if that is more than one tensor, or more than pointwise."""
+        """The function that a quantization is of one tensor; `None` if it is of several, or more than pointwise."""
         shape = tensor_type(root.results[0]).get_shape()
         integers: SSAValue | None = None
         ops: list[SchemaOp] = []

@@ -364,5 +364,5 @@ def _address(array: Array) -> int:
 
 
 def _versions(args: Sequence[object]) -> tuple[object, ...]:
-    """What changes with the arguments: versions of tensors, and numbers as they are."""
+    """A key that changes with the arguments: versions of tensors, and numbers as they are."""
     return tuple([arg.version if isinstance(arg, Tensor) else arg for arg in args])

@@ -238,7 +238,7 @@ def _depthwise(site: Site) -> Kernel:
         lines = {phase: np.ascontiguousarray(image[:, :, phase::step_x]) for phase in phases}
 
         def under(y: int, z: int, start: int, count: int) -> Array:
-            """What a tap is on, in so many rows of the result."""
+            """The pixels that a tap is on, for `count` rows of the result."""
             offset, phase = divmod(z * apart_x, step_x)
             top = start * step_y + y * apart_y
             return lines[phase][

@@ -117,7 +117,7 @@ def _cancel(method: FuncOp, symbols: Globals) -> None:
 
 
 def results_of(t: Legalizer, op: Operation) -> Sequence[SSAValue | None]:
-    """What TOSA ops make of an op. Raises `ValueError` for one that they do not compute."""
+    """The results of an op, computed by TOSA ops. Raises `ValueError` for one that they do not compute."""
     rule = RULES.get(op.name.removeprefix("edge.")) if isinstance(op, SchemaOp) else None
     if rule is None or not isinstance(op, SchemaOp):
         raise ValueError("there is no rule for the operator")

@@ -50,7 +50,7 @@ class Mask(NamedTuple):
 
 
 def mask_of(b: Chain, mask: SSAValue, dtype: DType) -> Mask:
-    """What a mask of booleans or floats is in scores of an element type."""
+    """The form of a mask of booleans or floats, for scores of an element type."""
     return (_boolean_mask if meta(mask).dtype is BOOL else _float_mask)(b, mask, dtype)
 
 
