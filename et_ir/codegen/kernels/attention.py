@@ -25,9 +25,10 @@ from xdsl.dialects.builtin import f32, i1, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.analysis.dim_orders import Order, straight
-from et_ir.codegen.elements import element_of, in_registers
+from et_ir.codegen.elements import element_of, in_registers, nbytes
 from et_ir.codegen.kernels.exponential import exp_of_difference
 from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.lane_sums import lane_sums
 from et_ir.codegen.kernels.matrices import Matrices, packed_matrices
 from et_ir.codegen.kernels.panels import PANEL, constant_array, panel_columns, tile_rows
 from et_ir.codegen.kernels.pointwise_rules import (
@@ -65,6 +66,8 @@ VECTORS: Final = 4
 """Vector registers of scores that are computed together."""
 FEW: Final = 8
 """As many queries, or fewer, read keys and values as they are."""
+LINE: Final = 64
+"""Bytes of a line of a cache."""
 TOGETHER: Final = 4
 """Queries whose products with a key or value share its load, where there are `FEW`."""
 CAST: Final = "dim_order_ops._to_dim_order_copy"
@@ -325,6 +328,8 @@ class _Block:
     first: Index
     count: Index
     """Of keys."""
+    end: Index
+    """Of the keys of all blocks."""
     carried: bool
     """Whether there are blocks before or after it."""
 
@@ -355,11 +360,16 @@ class _Loops:
     scales: tuple[SSAValue | None, SSAValue | None]
     """Those of keys and values in bytes, `[matrix, key]`."""
 
+    @property
+    def _keys_of_block(self) -> int:
+        """The scores of few queries with more keys take as little room."""
+        return KEYS if self.unpacked is None else KEYS * max(1, TOGETHER // self.rows)
+
     def build(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """Tiles of queries, which threads share."""
         b = self.b
         self._queries_of_head = queries = b.dim(q, self.query.order.index(len(self.query.shape) - 2))
-        block = min(KEYS, -(-self.keys // PANEL) * PANEL)
+        block = min(self._keys_of_block, -(-self.keys // PANEL) * PANEL)
         # Rows of whole steps of the loops over them.
         step = self.lanes * VECTORS
         self._scores = b.local(self.rows, -(-max(block, self.columns) // step) * step)
@@ -436,13 +446,14 @@ class _Loops:
     def _tile(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue, shared: Index, end: Index) -> None:
         b = self.b
         self._load_queries(q)
-        if self.keys <= KEYS:
-            self._block(k, v, shared, _Block(0, end, carried=False))
+        most = self._keys_of_block
+        if self.keys <= most:
+            self._block(k, v, shared, _Block(0, end, end, carried=False))
         else:
             self._start()
-            with b.for_(0, end, KEYS) as loop:
-                count = b.min(b.sub(end, loop.index), KEYS)
-                self._block(k, v, shared, _Block(loop.index, count, carried=True))
+            with b.for_(0, end, most) as loop:
+                count = b.min(b.sub(end, loop.index), most)
+                self._block(k, v, shared, _Block(loop.index, count, end, carried=True))
         self._finish(y)
 
     def _query(self, row: Index) -> tuple[Index, Index]:
@@ -453,9 +464,9 @@ class _Loops:
             return self._head, query if isinstance(queries, int) else b.min(query, b.sub(queries, 1))
         return b.add(self._head, b.quotient(row, queries)), b.remainder(row, queries)
 
-    def _vectors(self, size: int) -> list[tuple[int, SSAValue | None]]:
+    def _vectors(self, size: int, width: int | None = None) -> list[tuple[int, SSAValue | None]]:
         """Where vectors of a row of a known size start, and masks of their elements."""
-        step = self.lanes * VECTORS
+        step = width or self.lanes * VECTORS
         return [
             (at, None if size - at >= step else self.b.mask(size - at, step)) for at in range(0, size, step)
         ]
@@ -494,7 +505,7 @@ class _Loops:
 
         self._columns(block.count, scores)
         with b.for_(0, self.rows) as loop:
-            self._softmax(loop.index, block)
+            self._softmax(loop.index, block, shared)
 
         def values(column: Index, width: int) -> None:
             type = vector_of(self.rows, width)
@@ -509,32 +520,26 @@ class _Loops:
         self._columns(self.width, values)
 
     def _block_of_few(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block) -> None:
-        """Keys and values are read once, row by row, at the speed of memory."""
+        """Keys and values are read once, row by row, at the speed of memory.
+
+        While one is read, what is read next is prefetched: heads and pages are apart, and processors do not foresee it.
+        """
         assert self.unpacked is not None
         b = self.b
         keys, values = self.unpacked
         width = self.lanes * VECTORS
         type = vector_of(width)
-        with b.for_(0, block.count) as loop:
-            key = b.add(block.first, loop.index)
-            parts = [
-                (at, self._floats(b.load_row(k, keys.at(b, shared, at, key), mask, width)))
-                for at, mask in self._vectors(self.depth)
-            ]
-            for row in range(self.rows):
-                total: SSAValue | None = None
-                for at, part in parts:
-                    query = b.load(self._queries, [row, at], type)
-                    total = (
-                        mul(b, query, part) if total is None else b.value(vector.FMAOp(query, part, total))
-                    )
-                assert total is not None
-                score = _reduced(b, total, vector.CombiningKindFlag.ADD)
-                if self.scales[0] is not None:
-                    score = mul(b, score, b.element(self.scales[0], [shared, key]))
-                b.set_element(score, self._scores, [row, loop.index])
+        whole: Index = 0
+        if not b.small and not b.fine:
+            whole = b.multiple_below(block.count, self.lanes)
+            with b.for_(0, whole, self.lanes) as loop:
+                self._scores_of_keys(k, v, shared, block, loop.index)
+        if not isinstance(whole, int) or not isinstance(block.count, int) or whole < block.count:
+            with b.for_(whole, block.count) as loop:
+                self._scores_of_key(k, shared, block, loop.index)
         with b.for_(0, self.rows) as loop:
-            self._softmax(loop.index, block)
+            self._softmax(loop.index, block, shared)
+        following, start = self._following(shared, block)
         for at, mask in self._vectors(self.width):
             for top in range(0, self.rows, TOGETHER):
                 rows = range(top, min(top + TOGETHER, self.rows))
@@ -544,18 +549,94 @@ class _Loops:
                 ]
                 with b.for_(0, block.count, 1, starts) as loop:
                     key = b.add(block.first, loop.index)
+                    if at == top == 0:
+                        ahead = b.add(start, loop.index)
+                        self._prefetch(
+                            k, keys, lambda column: keys.at(b, following, column, ahead), self.depth
+                        )
                     value = self._floats(b.load_row(v, values.at(b, shared, key, at), mask, width))
-                    weights = [b.element(self._scores, [row, loop.index]) for row in rows]
-                    if self.scales[1] is not None:
-                        scale = b.element(self.scales[1], [shared, key])
-                        weights = [mul(b, weight, scale) for weight in weights]
-                    weights = [b.broadcast(weight, type) for weight in weights]
+                    weights = [b.broadcast(b.element(self._scores, [row, loop.index]), type) for row in rows]
                     loop.next = [
                         b.value(vector.FMAOp(weight, value, total))
                         for weight, total in zip(weights, loop.args, strict=True)
                     ]
                 for row, total in zip(rows, loop.results, strict=True):
                     b.store(total, self._total, [row, at])
+
+    def _scores_of_keys(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block, index: Index) -> None:
+        """Scores of as many keys as a vector has lanes."""
+        assert self.unpacked is not None
+        b, lanes = self.b, self.lanes
+        keys, values = self.unpacked
+        first = b.add(block.first, index)
+        for number in range(lanes):
+            key = b.add(first, number)
+            self._prefetch(v, values, lambda at, key=key: values.at(b, shared, key, at), self.width)
+        scales = None
+        if self.scales[0] is not None:
+            scales = b.load(self.scales[0], [shared, first], vector_of(lanes))
+        for top in range(0, self.rows, TOGETHER):
+            rows = range(top, min(top + TOGETHER, self.rows))
+
+            def products(number: int, rows: range = rows) -> list[SSAValue]:
+                return self._products(k, keys.at, shared, b.add(first, number), rows, lanes)
+
+            for row, total in zip(rows, lane_sums(b, lanes, products), strict=True):
+                score = total if scales is None else mul(b, total, scales)
+                b.store(score, self._scores, [row, index])
+
+    def _scores_of_key(self, k: SSAValue, shared: Index, block: _Block, index: Index) -> None:
+        """Scores of one key."""
+        assert self.unpacked is not None
+        b = self.b
+        key = b.add(block.first, index)
+        totals = self._products(
+            k, self.unpacked[0].at, shared, key, range(self.rows), self.lanes * VECTORS
+        )
+        for row, total in enumerate(totals):
+            score = _reduced(b, total, vector.CombiningKindFlag.ADD)
+            if self.scales[0] is not None:
+                score = mul(b, score, b.element(self.scales[0], [shared, key]))
+            b.set_element(score, self._scores, [row, index])
+
+    def _products(
+        self,
+        k: SSAValue,
+        place: Callable[[LoopBuilder, Index, Index, Index], list[Index]],
+        shared: Index,
+        key: Index,
+        rows: range,
+        width: int,
+    ) -> list[SSAValue]:
+        """Products of a key with queries, added up to vectors of a width."""
+        b = self.b
+        type = vector_of(width)
+        totals: list[SSAValue] = []
+        for at, mask in self._vectors(self.depth, width):
+            part = self._floats(b.load_row(k, place(b, shared, at, key), mask, width))
+            queries = [b.load(self._queries, [row, at], type) for row in rows]
+            if totals:
+                totals = [
+                    b.value(vector.FMAOp(query, part, total))
+                    for query, total in zip(queries, totals, strict=True)
+                ]
+            else:
+                totals = [mul(b, query, part) for query in queries]
+        return totals
+
+    def _following(self, shared: Index, block: _Block) -> tuple[Index, Index]:
+        """The matrix and the first key of the block after one: of the next matrix behind the last."""
+        b = self.b
+        if not block.carried:
+            return b.add(shared, 1), 0
+        reached = b.add(block.first, self._keys_of_block)
+        more = b.below(reached, block.end)
+        return b.choose(more, shared, b.add(shared, 1)), b.choose(more, reached, 0)
+
+    def _prefetch(self, buffer: SSAValue, matrices: Matrices, at: Callable[[int], list[Index]], size: int) -> None:
+        """Prefetch a row of keys or values: threads that only read memory go on where a page ends, loops do not."""
+        for first in range(0, size, LINE // nbytes(element_of(matrices.value))):
+            self.b.prefetch(buffer, at(first))
 
     def _floats(self, row: SSAValue) -> SSAValue:
         """A row of keys or values, which may be bytes, in floats."""
@@ -574,8 +655,15 @@ class _Loops:
             with b.for_(whole, count, PANEL) as loop:
                 visit(loop.index, PANEL)
 
-    def _softmax(self, row: Index, block: _Block) -> None:
-        """Exponentials of the scores of one query in place, and what they change of its sums."""
+    def _mask_of_block(self, block: _Block, at: Index) -> SSAValue | None:
+        """The keys of a vector that a block has; None if it has all of any."""
+        width = self.lanes * VECTORS
+        if isinstance(block.count, int) and not block.count % width:
+            return None
+        return self.b.mask(self.b.sub(block.count, at), width)
+
+    def _softmax(self, row: Index, block: _Block, shared: Index) -> None:
+        """Exponentials of the scores of one query in place, by the scales of values, and what they change of its sums."""
         b = self.b
         width = self.lanes * VECTORS
         type = vector_of(width)
@@ -584,10 +672,7 @@ class _Loops:
 
         def largest(at: Index, carried: SSAValue) -> SSAValue:
             value = b.load(self._scores, [row, at], type)
-            left = b.sub(block.count, at)
-            mask = None
-            if not isinstance(block.count, int) or block.count % width:
-                mask = b.mask(left, width)
+            mask = self._mask_of_block(block, at)
             if self.attention.pointwise:
                 value = self._pointwise(value, places, b.add(block.first, at), mask)
             if mask is not None:
@@ -615,8 +700,12 @@ class _Loops:
         with b.for_(0, block.count, width, [b.splat(0.0, type)]) as loop:
             value = b.load(self._scores, [row, loop.index], type)
             value = exp_of_difference(b, b.value(arith.SubfOp(value, shift)))
-            b.store(value, self._scores, [row, loop.index])
             loop.next = [add(b, loop.args[0], value)]
+            if self.scales[1] is not None:
+                mask = self._mask_of_block(block, loop.index)
+                here = [shared, b.add(block.first, loop.index)]
+                value = mul(b, value, b.load_row(self.scales[1], here, mask, width))
+            b.store(value, self._scores, [row, loop.index])
         total = b.broadcast(_reduced(b, loop.results[0], vector.CombiningKindFlag.ADD), narrow)
         if factor is not None:
             before = b.broadcast(b.element(self._sum, [row]), narrow)
