@@ -36,6 +36,7 @@ from et_ir.codegen.passes.fuse_attention import FuseAttentionPass
 from et_ir.codegen.passes.fuse_bands import CACHE, FuseBandsPass
 from et_ir.codegen.passes.fuse_concatenations import FuseConcatenationsPass
 from et_ir.codegen.passes.fuse_normalization import FuseNormalizationPass
+from et_ir.codegen.passes.look_up_integers import LookUpIntegersPass
 from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
 from et_ir.codegen.passes.merge_kernels import merge_kernels
 from et_ir.codegen.passes.plan_buffers import plan_buffers
@@ -130,6 +131,7 @@ def make_kernels(
 
     `concatenations` says whether these are fused with convolutions; the other options are those of `compile_partition`.
     """
+    LookUpIntegersPass().apply(context, module)
     ShareMatricesPass().apply(context, module)
     SinkScalesPass().apply(context, module)
     FuseAttentionPass().apply(context, module)

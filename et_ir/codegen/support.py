@@ -12,6 +12,7 @@ from et_ir.analysis.quantization import DEQUANTIZE
 from et_ir.codegen.forms import element_refusal, form_of_operator, is_view
 from et_ir.codegen.kernels.gathers import takes_any_size
 from et_ir.codegen.kernels.integer_operands import is_dynamic_factor, is_weight
+from et_ir.codegen.kernels.integer_tables import is_integer_table
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.codegen.kernels.quantized_operands import (
     is_quantized_weight,
@@ -82,6 +83,8 @@ class KernelSupport(OperatorSupport):
 
     takes_updates = False
     """Whether updates of state are taken, which the kernels of a program do in place."""
+    takes_tables = False
+    """Whether rows of integers are looked up and restored, which a kernel of a program does too."""
 
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
         self._ranges = method_ranges(method)
@@ -107,7 +110,8 @@ class KernelSupport(OperatorSupport):
             return Diagnostic("left out by the user", name)
         if not self.takes_updates and updates_state(op) and not is_made_in_place(op):
             return Diagnostic("state is updated in place", name)
-        if name == "embedding" and isinstance(op.operands[0].owner, DEQUANTIZE):
+        table = op.operands[0].owner if name == "embedding" else None
+        if isinstance(table, DEQUANTIZE) and not (self.takes_tables and is_integer_table(table)):
             # A kernel of the program restores the rows that are found; here the whole table would be an input.
             return Diagnostic("rows of integers are looked up", name)
         tensors = [value for value in (*op.operands, *op.results) if is_tensor(value.type)]
@@ -115,7 +119,14 @@ class KernelSupport(OperatorSupport):
         if unknown is not None:
             return Diagnostic("a size without an expression", str(unknown))
         form = form_of_operator(op)
-        if is_weight(op) or is_quantized_weight(op) or is_dynamic_factor(op) or is_zero_point(op):
+        takes_table = self.takes_tables and is_integer_table(op)
+        if (
+            takes_table
+            or is_weight(op)
+            or is_quantized_weight(op)
+            or is_dynamic_factor(op)
+            or is_zero_point(op)
+        ):
             # They are computed with the products that read them, or are read by who restores the weights.
             users = [use.operation for result in op.results for use in result.uses]
             return next(filter(None, map(self.refusal, users)), None)

@@ -23,6 +23,7 @@ PASSES: Final[dict[str, str]] = {
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
     "assign-layouts": "et_ir.codegen.passes.assign_layouts:AssignLayoutsPass",
     "share-matrices": "et_ir.codegen.passes.share_matrices:ShareMatricesPass",
+    "look-up-integers": "et_ir.codegen.passes.look_up_integers:LookUpIntegersPass",
     "sink-scales": "et_ir.codegen.passes.sink_scales:SinkScalesPass",
     "fuse-attention": "et_ir.codegen.passes.fuse_attention:FuseAttentionPass",
     "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",

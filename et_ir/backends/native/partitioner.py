@@ -44,6 +44,10 @@ __all__ = ["BACKEND", "NativePartitioner"]
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
+class _Support(KernelSupport):
+    takes_tables = True
+
+
 class NativePartitioner(OperatorPartitioner):
     """Takes what the native backend has rules for.
 
@@ -107,7 +111,7 @@ class NativePartitioner(OperatorPartitioner):
         )
 
     def support(self, method: FuncOp) -> KernelSupport:
-        return KernelSupport(method, self.only, self.without)
+        return _Support(method, self.only, self.without)
 
     def keep_filter(self) -> KeepFilter | None:
         return is_kept

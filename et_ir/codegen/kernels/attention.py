@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, prod
 from typing import Final
 
@@ -551,9 +552,7 @@ class _Loops:
                     key = b.add(block.first, loop.index)
                     if at == top == 0:
                         ahead = b.add(start, loop.index)
-                        self._prefetch(
-                            k, keys, lambda column: keys.at(b, following, column, ahead), self.depth
-                        )
+                        self._prefetch(k, keys, partial(_key_at, b, keys, following, ahead), self.depth)
                     value = self._floats(b.load_row(v, values.at(b, shared, key, at), mask, width))
                     weights = [b.broadcast(b.element(self._scores, [row, loop.index]), type) for row in rows]
                     loop.next = [
@@ -571,7 +570,7 @@ class _Loops:
         first = b.add(block.first, index)
         for number in range(lanes):
             key = b.add(first, number)
-            self._prefetch(v, values, lambda at, key=key: values.at(b, shared, key, at), self.width)
+            self._prefetch(v, values, partial(values.at, b, shared, key), self.width)
         scales = None
         if self.scales[0] is not None:
             scales = b.load(self.scales[0], [shared, first], vector_of(lanes))
@@ -590,9 +589,7 @@ class _Loops:
         assert self.unpacked is not None
         b = self.b
         key = b.add(block.first, index)
-        totals = self._products(
-            k, self.unpacked[0].at, shared, key, range(self.rows), self.lanes * VECTORS
-        )
+        totals = self._products(k, self.unpacked[0].at, shared, key, range(self.rows), self.lanes * VECTORS)
         for row, total in enumerate(totals):
             score = _reduced(b, total, vector.CombiningKindFlag.ADD)
             if self.scales[0] is not None:
@@ -633,7 +630,9 @@ class _Loops:
         more = b.below(reached, block.end)
         return b.choose(more, shared, b.add(shared, 1)), b.choose(more, reached, 0)
 
-    def _prefetch(self, buffer: SSAValue, matrices: Matrices, at: Callable[[int], list[Index]], size: int) -> None:
+    def _prefetch(
+        self, buffer: SSAValue, matrices: Matrices, at: Callable[[int], list[Index]], size: int
+    ) -> None:
         """Prefetch a row of keys or values: threads that only read memory go on where a page ends, loops do not."""
         for first in range(0, size, LINE // nbytes(element_of(matrices.value))):
             self.b.prefetch(buffer, at(first))
@@ -663,7 +662,10 @@ class _Loops:
         return self.b.mask(self.b.sub(block.count, at), width)
 
     def _softmax(self, row: Index, block: _Block, shared: Index) -> None:
-        """Exponentials of the scores of one query in place, by the scales of values, and what they change of its sums."""
+        """Exponentials of the scores of one query in place, and what they change of its sums.
+
+        They are multiplied by the scales of values, which the sums are not.
+        """
         b = self.b
         width = self.lanes * VECTORS
         type = vector_of(width)
@@ -767,6 +769,11 @@ class _Loops:
             else:
                 known[operand] = b.load_row(buffer, [*here, column], mask, width, element)
         return evaluate(b, attention.pointwise, known)[attention.pointwise[-1].results[0]]
+
+
+def _key_at(b: LoopBuilder, keys: Matrices, number: Index, key: Index, row: Index) -> list[Index]:
+    """The place of an element of a key: they are columns."""
+    return keys.at(b, number, row, key)
 
 
 def _any(b: LoopBuilder, bits: SSAValue) -> SSAValue:

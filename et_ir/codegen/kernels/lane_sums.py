@@ -49,7 +49,7 @@ def lane_sums(
 def _halves(lanes: int, count: int) -> tuple[list[int], list[int]]:
     """The lanes of two vectors that are added to each other, where that leaves the sums of `count` vectors."""
     quads = range(0, lanes, QUAD)
-    if count == 2:  # noqa: PLR2004
+    if count == 2:
         low = [at + quad for quad in quads for at in (0, lanes, 1, lanes + 1)]
         return low, [at + 2 for at in low]
     if count == QUAD:

@@ -53,6 +53,8 @@ STEP: Final = 1 << 20
 """About how many weights are added up at a time."""
 GROUPED_ROWS: Final = 6
 """Rows of a tile at most where groups are scaled: sums of all groups take registers beside those of one."""
+UNROLLED: Final = 32
+"""Units of a group up to which there is no loop over them for one row."""
 FEW_ROWS: Final = 4
 """Rows below which a second accumulator hides the latency of additions."""
 
@@ -250,6 +252,13 @@ class _Bytes:
             return totals
 
         units, groups = self._found.units, self._found.weights.shape[1] // self._found.group
+        if height == 1 and groups > 1 and units <= UNROLLED and not b.small:
+            # Two sums, as additions to one wait for each other, and no loop: the fewer instructions, the more of memory
+            # is asked for ahead.
+            both = [b.splat(0, type), b.splat(0, type)]
+            for number, index in enumerate(range(0, units, steps)):
+                both[number % 2 :: 2] = added(index, min(steps, units - index), both[number % 2 :: 2])
+            return [b.combined(arith.AddiOp, *both)]
         # Additions to one sum wait for each other; other rows and groups are computed meanwhile, where there are any.
         parts = FEW_ROWS if height == groups == 1 and not b.small else 1
         step = steps * parts
