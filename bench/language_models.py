@@ -403,9 +403,10 @@ def _compile(size: str, mode: str, backend: str, path: Path) -> dict[str, Any]:
     lowered.to_executorch(ExecutorchBackendConfig(target="et-vm" if native else "stock-1.5")).save(path)
     if not native:
         return {}
-    # Of the table of embeddings, a token reads a row. Machine code looks it up if it is in floats.
+    # Of the table of embeddings, a token reads a row: of floats, or of bytes with a scale.
     sizes = SIZES[size]
-    unread = 4 * sizes["hidden_size"] * (sizes["vocab_size"] - 1) if mode.startswith("float") else 0
+    row = 4 * sizes["hidden_size"] if mode.startswith("float") else sizes["hidden_size"] + 4
+    unread = row * (sizes["vocab_size"] - 1)
     return {"weights": _constants(path) - unread}
 
 

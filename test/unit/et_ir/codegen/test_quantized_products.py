@@ -16,6 +16,7 @@ from torch import nn
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
 from et_ir.codegen.object_code import INSTRUCTION_SETS
+from et_schema.errors import ExecutorchError
 from et_schema.native import read_native
 from et_schema.pte import read_pte
 from et_vm.backends.native.cpu import cpu_features
@@ -298,3 +299,5 @@ def test_table_is_not_restored() -> None:
     constants = read_native(pte.delegate_data(delegate.processed)).constants
     assert sum(one.nbytes for one in constants) < 3000 * 32 * 2
     np.testing.assert_allclose(run(file, (x,)), module(x).numpy(), rtol=0, atol=1e-5)
+    with pytest.raises(ExecutorchError, match="InvalidArgument"):
+        run(file, (torch.tensor([3, 3000, 0]),))
