@@ -148,6 +148,14 @@ def test_grouped_queries() -> None:
     fused(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), q, k, v)
 
 
+@pytest.mark.parametrize("keys", [1, 17, 1030, 2077])
+def test_one_query(keys: int) -> None:
+    """Scores of several keys are added up together, those that are left one by one; blocks are of 1,024 keys."""
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 2, 1, 40), torch.randn(1, 2, keys, 40), torch.randn(1, 2, keys, 40)
+    fused(F.scaled_dot_product_attention, q, k, v)
+
+
 @pytest.mark.parametrize("keys", [30, 300])
 def test_few_grouped_queries(keys: int) -> None:
     """One query of each head of a group, with a mask for each query."""
@@ -294,6 +302,7 @@ def _over_bytes(
 
 BYTES = [
     pytest.param((1, 12, 1, 64), (1, 12, 300, 64), id="one-query"),
+    pytest.param((1, 2, 1, 24), (1, 2, 2077, 24), id="several-blocks"),
     pytest.param((1, 8, 1, 32), (1, 2, 70, 32), id="groups"),
     pytest.param((2, 3, 2, 20), (2, 3, 9, 20), id="odd"),
     pytest.param((1, 1, 5, 70), (1, 1, 300, 70), id="one-head"),
