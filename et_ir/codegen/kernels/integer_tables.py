@@ -1,4 +1,4 @@
-"""Tables of integers with a scale for each row, of which rows are looked up."""
+"""Tables of integers with a scale for each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of the lanes of several vectors, as one vector with a lane for each.
+"""Sums of the lanes of several vectors in one vector.
 
 Vectors are halved together: a step adds one part of the lanes of two vectors to the other part, and keeps both sums in
 one vector. That takes three instructions for each vector, where a vector by itself takes two for each halving.

@@ -1,4 +1,4 @@
-"""Lookup of rows of tables as the integers that they are stored as, which are restored then."""
+"""Lookup of rows of integer tables before they are dequantized."""
 
 from __future__ import annotations
 
