@@ -66,7 +66,9 @@ _NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
-_REARRANGING: Final = forms("_unsafe_view", "clone", "contiguous", "permute", "reshape", "t", "transpose.int", "view")
+_REARRANGING: Final = forms(
+    "_unsafe_view", "clone", "contiguous", "permute", "reshape", "t", "transpose.int", "view"
+)
 """Operators that leave a constant what it is, but for the order of its elements."""
 _FIXED_FORMS: Final = frozenset(
     {

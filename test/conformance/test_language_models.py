@@ -199,6 +199,7 @@ def test_quantized_on_native(family: str, mode: str) -> None:
     [
         *((family, "", True) for family in EXPERTS),
         ("mixtral", "", False),
+        ("mixtral", "8da4w:group=16", True),
         ("qwen3_moe", "8da4w:group=16", False),
         ("qwen3_moe", "8da4w:group=16", True),
         ("gpt_oss", "int8-dynamic", True),
