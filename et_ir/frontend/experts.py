@@ -8,14 +8,14 @@ one below the other, `[G * N, K]`, so that their quantization is that of a matri
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor
 
 __all__ = ["FORMULAS", "KEPT", "grouped_linear"]
 
-_LIBRARY: Final = torch.library.Library("grouped", "DEF")
+_LIBRARY: Final[Any] = torch.library.Library("grouped", "DEF")
 _LIBRARY.define("linear(Tensor input, Tensor weight, Tensor ends) -> Tensor")
 
 
@@ -36,7 +36,7 @@ def _shape_of_result(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
 def _computed(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
     if ends.dtype not in (torch.int32, torch.int64):
         raise TypeError(f"ends of groups are int32 or int64, not {ends.dtype}")
-    limits = [0, *ends.tolist()]
+    limits: list[int] = [0, *cast("list[int]", cast(Any, ends).tolist())]
     if limits != sorted(limits) or limits[-1] > input.size(0):
         raise ValueError(f"groups of {input.size(0)} rows cannot end at {limits[1:]}")
     matrices = weight.view(ends.size(0), -1, weight.size(1))
@@ -47,7 +47,7 @@ def _computed(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
 
 
 _LIBRARY.impl("linear", _computed, "CPU")
-torch.library.register_fake("grouped::linear", _shape_of_result, lib=_LIBRARY)
+cast(Any, torch.library).register_fake("grouped::linear", _shape_of_result, lib=_LIBRARY)
 
 
 def _of_matrices(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:

@@ -130,7 +130,11 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
 
         if limits is None:
             compute = tiles(w)
-            shared_rows(b, sizes, count, b.dim(y, 1), lambda *place: visit(compute, *place, 0))
+
+            def of_all(start: Index, end: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+                visit(compute, start, end, column, width, mask, 0)
+
+            shared_rows(b, sizes, count, b.dim(y, 1), of_all)
             return
 
         def of_matrix(
