@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import torch
 
+import et_ir.frontend.experts  # noqa: F401  (registers an operator)
 from dev.quantized_calls import quantized_calls
 
 __all__ = ["DIM_ORDER", "Case", "calls"]
@@ -30,6 +31,7 @@ DIM_ORDER: Final = {
 """Examples of the operators that are not torch's."""
 
 aten: Any = torch.ops.aten
+grouped: Any = torch.ops.grouped
 
 
 def f(*shape: int) -> torch.Tensor:
@@ -399,6 +401,7 @@ def _layers() -> Iterator[tuple[Any, ...]]:
 def _linear() -> Iterator[tuple[Any, ...]]:
     """Products and factorizations of matrices."""
     yield aten.linear.default, f(2, 3), f(4, 3), f(4)
+    yield grouped.linear.default, f(4, 3), f(10, 3), torch.tensor([1, 4])
     yield aten.bilinear.default, f(2, 3), f(2, 4), f(5, 3, 4), f(5)
     for op in (aten.mm, aten.matmul, aten.linalg_matmul):
         yield op.default, f(2, 3), f(3, 4)

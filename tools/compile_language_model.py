@@ -90,7 +90,8 @@ def _decoder(args: argparse.Namespace, model: Any, sizes: Sizes, quantize: Quant
     from et_ir.language_models import CachedDecoder, check_decoder, export_decoder
     from et_ir.targets.lookup import find_target
 
-    decoder = CachedDecoder(model, sizes, **_cache_options(args))
+    by_native = any(str(one).partition(":")[0] == "native" for one in args.backend)
+    decoder = CachedDecoder(model, sizes, **_cache_options(args), grouped_experts=by_native)
     check_decoder(model, decoder)
     if quantize is not None:
         quantize(decoder.model)

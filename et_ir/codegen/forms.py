@@ -91,7 +91,7 @@ QUANTIZED_PRODUCT: Final = "quantized_product"
 FACTOR_FORMS: Final = INTEGER_FORMS | {QUANTIZED_PRODUCT}
 """Forms of kernels that dequantize operands in registers."""
 
-_FLOAT_FORMS: Final = (SPATIAL | {"pad", "product"}) - {"bands"} - INTEGER_FORMS
+_FLOAT_FORMS: Final = (SPATIAL | {"grouped_product", "pad", "product"}) - {"bands"} - INTEGER_FORMS
 """Forms of kernels that compute on f32 only."""
 
 BATCH_NORM: Final = "_native_batch_norm_legit_no_training"
@@ -119,6 +119,8 @@ def element_refusal(op: SchemaOp, form: str | None) -> str | None:
     read = [value for value in op.operands if is_tensor(value.type)]
     if form == "resample":
         read = read[:1]  # what follows are places, which tables are made of when the program is compiled
+    if form == "grouped_product":
+        read = read[:2]  # what follows are numbers of rows
     used = [result for result in op.results if result.uses] or [op.results[0]]
     if form in ("integer_product", QUANTIZED_PRODUCT):
         read = []  # Products of bytes are recognized by what their operands are made of.
@@ -156,6 +158,8 @@ def form_of_operator(op: SchemaOp) -> str | None:
     if name in _PRODUCTS:
         # Panels are packed from constants; what reads a matrix by columns otherwise is a view and a product.
         return "product" if name != "linear" or _is_constant(op.arg("weight")) else None
+    if name == "grouped.linear":
+        return "grouped_product" if _is_constant(op.arg("weight")) else None
     if name == "convolution" and _is_taken(op):
         return "depthwise" if is_depthwise(op) else "convolution"
     if name == "convolution" and is_plain(op):
@@ -222,7 +226,7 @@ def has_expansion(op: SchemaOp) -> bool:
 def packed_argument(op: SchemaOp) -> SSAValue | None:
     """The operand that kernels read packed where it is a constant."""
     match operator_name(op):
-        case "mm" | "linear":
+        case "mm" | "linear" | "grouped.linear":
             return op.operands[1]
         case "addmm":
             return op.operands[2]

@@ -74,6 +74,8 @@ def _products(op: SchemaOp) -> int | None:
             return 2 * size * _shape(op.operands[0])[-1]
         case "linear":
             return size * (2 * _shape(op.arg("input"))[-1] + (op.arg("bias") is not None))
+        case "grouped.linear":
+            return 2 * size * _shape(op.arg("input"))[-1]
         case "addmm":
             return size * (2 * _shape(op.arg("mat1"))[-1] + 1)
         case "convolution":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.quantization import DEQUANTIZE
+from et_ir.codegen.elements import element_of
 from et_ir.codegen.forms import element_refusal, form_of_operator, is_view
 from et_ir.codegen.kernels.gathers import takes_any_size
 from et_ir.codegen.kernels.integer_operands import is_dynamic_factor, is_weight
@@ -31,6 +32,7 @@ from et_ir.codegen.state_updates import is_made_in_place, updates_state
 from et_ir.delegation.dependences import is_copied
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.counterparts import forms
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.inference import size_of
@@ -43,6 +45,7 @@ KEPT: Final = (
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
     "channel_shuffle",
+    "grouped.linear",
     "hardswish",
     "linear",
     "pixel_shuffle",
@@ -64,6 +67,10 @@ _NUMBERED: Final = frozenset(
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
 """
+_REARRANGING: Final = forms(
+    "_unsafe_view", "clone", "contiguous", "permute", "reshape", "t", "transpose.int", "view"
+)
+"""Operators that leave a constant what it is, but for the order of its elements."""
 _FIXED_FORMS: Final = frozenset(
     {
         "channel_convolution",
@@ -154,13 +161,15 @@ class KernelSupport(OperatorSupport):
 def is_kept(op: Operation) -> bool:
     """Whether there is one kernel for an operator of `KEPT`.
 
-    A linear layer needs a constant matrix; pools make no indices. Where sizes are fixed, `roll` becomes parts that are
-    concatenated, which are copied by whole rows.
+    A linear layer needs a constant matrix, as layers of groups do; pools make no indices. Where sizes are fixed, `roll`
+    becomes parts that are concatenated, which are copied by whole rows.
     """
     if op.name == "aten.roll":
         return not tensor_type(op.operands[0]).has_static_shape()
     if op.name.startswith("aten.adaptive_max_pool"):
         return not op.results[1].uses
+    if op.name == "aten.grouped.linear" and isinstance(op, SchemaOp):
+        return element_of(op.results[0]) == f32 and _is_rearranged_constant(op.arg("weight"))
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):
         return True
     weight = op.arg("weight").owner
@@ -169,6 +178,15 @@ def is_kept(op: Operation) -> bool:
     if isinstance(weight, DEQUANTIZE) and isinstance(op.arg("input").owner, DEQUANTIZE):
         weight = weight.operands[0].owner
     return isinstance(weight, GetOp)
+
+
+def _is_rearranged_constant(value: SSAValue) -> bool:
+    """Whether a value has the elements of a constant, in another order, or in floats where these are integers."""
+    while isinstance(value.owner, Operation) and not isinstance(value.owner, GetOp):
+        if not isinstance(value.owner, (*_REARRANGING, *DEQUANTIZE)):
+            return False
+        value = value.owner.operands[0]
+    return isinstance(value.owner, GetOp)
 
 
 def _is_checked(op: SchemaOp, index: SSAValue) -> bool:

@@ -29,7 +29,16 @@ from et_ops.variants import functional_problem, out_variant_definition, out_vari
 __all__ = ["CustomOperators", "DeclaredOutVariant", "find_out_variant", "is_known_namespace", "write_refusal"]
 
 _KNOWN = frozenset(
-    {"aten", "prims", "integer", "quantized_decomposed", "quantized", "dim_order_ops", "_c10d_functional"}
+    {
+        "aten",
+        "prims",
+        "grouped",
+        "integer",
+        "quantized_decomposed",
+        "quantized",
+        "dim_order_ops",
+        "_c10d_functional",
+    }
 )
 """Namespaces of torch's own, whose operators the dialects have, decompose, or refuse."""
 

@@ -1,41 +1,63 @@
-"""Products of groups of rows with a matrix for each group.
+"""Products of groups of rows with a matrix for each group, as one operator.
 
-Mixtures of experts have them. Rows are sorted by group; where groups end is known at run time only. Of few rows each is
-multiplied with a copy of its group's matrix, so that only these are read. Of more rows, or of a number that is not
-known, all are multiplied with each matrix, and a group's rows are kept.
+Mixtures of experts have them. Rows are sorted by group; where groups end is known at run time only. transformers and
+torch have operators for them, with matrices side by side, `[G, K, N]`; `grouped::linear` has matrices of linear layers,
+one below the other, `[G * N, K]`, so that their quantization is that of a matrix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import torch
 from torch import Tensor
 
-__all__ = ["FORMULAS"]
+__all__ = ["FORMULAS", "KEPT", "grouped_linear"]
+
+_LIBRARY: Final[Any] = torch.library.Library("grouped", "DEF")
+_LIBRARY.define("linear(Tensor input, Tensor weight, Tensor ends) -> Tensor")
 
 
-def _grouped_product(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
-    """Rows `[S, K]`, of which the last `ends[g] - ends[g - 1]` before `ends[g]` are of group g, times `[G, K, N]`."""
-    rows: Any = input.size(0)
-    groups = weight.size(0)
-    at = torch.arange(rows)
-    if isinstance(rows, int) and rows <= groups:
-        # Rows behind the last group have none, and are zeros.
-        group = (at[:, None] >= ends[None, :]).sum(1)
-        found = torch.bmm(input[:, None], weight.index_select(0, group.clamp(max=groups - 1)))[:, 0]
-        return torch.where((group < groups)[:, None], found, 0)
-    result = torch.zeros_like(input[:, :1]).expand(-1, weight.size(2))
-    for group in reversed(range(groups)):
-        product = torch.mm(input, weight[group])
-        result = torch.where((at < ends[group])[:, None], product, result)
+def grouped_linear(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
+    """Rows `[S, K]`, of which those of group g end before row `ends[g]`, times its matrix in `weight`, `[G * N, K]`.
+
+    `ends` are `[G]` of i32 or i64, none smaller than that before it. The result is `[S, N]`; rows behind the last group
+    are zeros. In a graph, the call is one operator.
+    """
+    operators: Any = torch.ops
+    return operators.grouped.linear(input, weight, ends)
+
+
+def _shape_of_result(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
+    return input.new_empty(input.size(0), weight.size(0) // ends.size(0))
+
+
+def _computed(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
+    if ends.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"ends of groups are int32 or int64, not {ends.dtype}")
+    limits: list[int] = [0, *cast("list[int]", cast(Any, ends).tolist())]
+    if limits != sorted(limits) or limits[-1] > input.size(0):
+        raise ValueError(f"groups of {input.size(0)} rows cannot end at {limits[1:]}")
+    matrices = weight.view(ends.size(0), -1, weight.size(1))
+    result = _shape_of_result(input, weight, ends).zero_()
+    for matrix, first, last in zip(matrices, limits, limits[1:], strict=False):
+        result[first:last] = input[first:last] @ matrix.T
     return result
+
+
+_LIBRARY.impl("linear", _computed, "CPU")
+cast(Any, torch.library).register_fake("grouped::linear", _shape_of_result, lib=_LIBRARY)
+
+
+def _of_matrices(input: Tensor, weight: Tensor, ends: Tensor) -> Tensor:
+    """As `grouped_linear`, of matrices `[G, K, N]`."""
+    return grouped_linear(input, weight.transpose(1, 2).reshape(-1, weight.size(1)), ends)
 
 
 def _of_transformers(target: Any, input: Tensor, weight: Tensor, offs: Tensor) -> Tensor:
     del target
-    return _grouped_product(input, weight, offs)
+    return _of_matrices(input, weight, offs)
 
 
 def _of_torch(
@@ -48,7 +70,7 @@ def _of_torch(
 ) -> Tensor:
     if self.dim() != 2 or mat2.dim() != 3 or offs is None or bias is not None:
         return target(self, mat2, offs, bias, out_dtype)
-    found = _grouped_product(self, mat2, offs)
+    found = _of_matrices(self, mat2, offs)
     return found if out_dtype is None else found.to(out_dtype)
 
 
@@ -57,3 +79,5 @@ FORMULAS: Final[Mapping[str, Callable[..., Any]]] = {
     "aten::_grouped_mm": _of_torch,
 }
 """By name: the first is there once transformers is imported."""
+KEPT: Final = frozenset({"grouped.linear"})
+"""The operator that formulas call."""

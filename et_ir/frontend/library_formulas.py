@@ -21,4 +21,7 @@ def formula_of(target: Operator) -> Callable[..., Any]:
 
 def kept_by(target: Operator) -> frozenset[str]:
     """The operators that the function of an operator calls, and that stay in its place."""
-    return quantization.KEPT if schema_of(target).name in quantization.FORMULAS else frozenset()
+    name = schema_of(target).name
+    if name in experts.FORMULAS:
+        return experts.KEPT
+    return quantization.KEPT if name in quantization.FORMULAS else frozenset()

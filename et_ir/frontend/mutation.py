@@ -173,7 +173,7 @@ def plan_mutations(graph: Graph, writable: set[Node]) -> Mutations | None:
         target = as_operator(node.target)
         inputs = (n for n in node.all_input_nodes if n in classes)
         if node.target is operator.getitem:
-            merge(node, inputs)
+            merge(node, (n for n in _sources(node) if n in classes))
             names[node] = [node]
             continue
         if target is None:
@@ -220,6 +220,17 @@ def plan_mutations(graph: Graph, writable: set[Node]) -> Mutations | None:
         classes[node] = memory
         memory.members.append(node)
     return plan
+
+
+def _sources(item: Node) -> Iterator[Node]:
+    """What an item of a tuple may share memory with: the same item only, where an operator made its results anew."""
+    source, number = item.args
+    assert isinstance(source, Node)
+    target = as_operator(source.target)
+    if target is None or _facts(target).writes or _facts(target).aliasing == "may":
+        yield source
+        return
+    yield from (user for user in source.users if user.target is operator.getitem and user.args[1] == number)
 
 
 def _holds_tensors(node: Node) -> bool:

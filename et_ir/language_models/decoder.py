@@ -52,7 +52,9 @@ class CachedDecoder(nn.Module):
 
     Positions are consecutive, and start where the previous call ended or at any earlier position: cache entries of
     later positions are masked. `quantize_cache` stores keys and values in 8 bits. With `custom_attention`, layers use
-    `llama::custom_sdpa` for attention. Raises `LanguageModelError` for a model that cannot be cached in this way.
+    `llama::custom_sdpa` for attention. With `grouped_experts`, mixtures of experts are products of groups of rows,
+    `grouped::linear`, which the native backend has a kernel for; else they are masked products. Raises
+    `LanguageModelError` for a model that cannot be cached in this way.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class CachedDecoder(nn.Module):
         all_logits: bool = False,
         quantize_cache: bool = False,
         custom_attention: bool = False,
+        grouped_experts: bool = False,
     ) -> None:
         super().__init__()
         self.model = model
@@ -77,7 +80,7 @@ class CachedDecoder(nn.Module):
         self._takes_kept = "logits_to_keep" in taken
         if custom_attention:
             use_custom_attention(model, self.cache.layers)
-        use_experts(model)
+        use_experts(model, grouped=grouped_experts)
         self._adds_masks = config._attn_implementation != "sdpa"
         self._dtype = model.dtype
         self.sees_call = False

@@ -1,6 +1,8 @@
-"""Mixtures of experts as products that backends take, without sorting.
+"""Mixtures of experts as products that backends take.
 
-Of a few tokens, each selects matrices, which are copied: only these are read. Of more tokens, or a number of them that
+There are two forms. Grouped products have rows sorted by expert, of which each is multiplied with the matrix of its own
+expert only: `grouped::linear`, which machine code has a kernel for. Masked products do without such an operator. Of a
+few tokens, each selects matrices, which are copied: only these are read. Of more tokens, or a number of them that
 is not known, all are multiplied with the matrices of each expert, and an expert's rows are weighted, or 0 for tokens
 that did not select it. transformers sorts rows by expert, and multiplies each group with its matrix; in a program of
 fixed sizes, every expert would compute as many rows as tokens select experts.
@@ -8,15 +10,19 @@ fixed sizes, every expert would compute as many rows as tokens select experts.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import torch
 from torch import Tensor, nn
 
+from et_ir.frontend.experts import grouped_linear
+
 __all__ = ["QuantizedMatrices", "is_experts", "use_experts"]
 
-_NAME: Final = "masked_products"
-"""The implementation of experts by transformers' name."""
+_MASKED: Final = "masked_products"
+_GROUPED: Final = "grouped_products"
+"""The implementations of experts by transformers' names."""
 
 
 class QuantizedMatrices(nn.Module):
@@ -40,6 +46,11 @@ class QuantizedMatrices(nn.Module):
             # backends, which look at weights.
             self.register_buffer(f"integers_{expert}", matrix)
             self.register_buffer(f"scales_{expert}", scale)
+        # Matrices one below the other, as products of groups of rows read them.
+        self.register_buffer("stacked_integers", integers.view(-1, integers.shape[-1]))
+        self.register_buffer("stacked_scales", scales.view(-1, scales.shape[-1]))
+        self.stacked_integers: Tensor
+        self.stacked_scales: Tensor
         self._limits = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
         self._dtype = dtype
         self._quantizes_input = quantizes_input
@@ -54,10 +65,15 @@ class QuantizedMatrices(nn.Module):
 
     def matrix(self, expert: int) -> Tensor:
         """The matrix of one expert in floats, `[N, K]`."""
+        return self._floats(getattr(self, f"integers_{expert}"), getattr(self, f"scales_{expert}"))
+
+    def stacked(self) -> Tensor:
+        """The matrices of all experts in floats, one below the other, `[experts * N, K]`."""
+        return self._floats(self.stacked_integers, self.stacked_scales)
+
+    def _floats(self, integers: Tensor, scales: Tensor) -> Tensor:
         from torchao.quantization.quant_primitives import dequantize_affine
 
-        integers: Tensor = getattr(self, f"integers_{expert}")
-        scales: Tensor = getattr(self, f"scales_{expert}")
         block = (1, integers.shape[1] // scales.shape[1])
         zeros = torch.zeros_like(scales, dtype=torch.int8)
         limits = self._limits
@@ -78,17 +94,46 @@ def is_experts(module: nn.Module) -> bool:
     return hasattr(module, "_is_expert_parallel")
 
 
-def use_experts(model: Any) -> None:
-    """Have a model's mixtures of experts computed by masked products."""
+def use_experts(model: Any, *, grouped: bool = False) -> None:
+    """Have a model's mixtures of experts computed by masked products, or by grouped ones."""
     if not any(is_experts(module) for module in model.modules()):
         return
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
-    cast(Any, ALL_EXPERTS_FUNCTIONS).register(_NAME, _experts)
-    model.set_experts_implementation(_NAME)
+    name, function = (_GROUPED, _grouped) if grouped else (_MASKED, _masked)
+    cast(Any, ALL_EXPERTS_FUNCTIONS).register(name, function)
+    model.set_experts_implementation(name)
 
 
-def _experts(module: Any, tokens: Tensor, experts: Tensor, weights: Tensor) -> Tensor:
+@dataclass(frozen=True)
+class _Groups:
+    """Rows sorted by expert."""
+
+    experts: Tensor
+    """The expert of each row, i64 `[S]`."""
+    ends: Tensor
+    """The first row behind those of each expert, i64 `[experts]`."""
+
+
+def _grouped(module: Any, tokens: Tensor, experts: Tensor, weights: Tensor) -> Tensor:
+    """Tokens `[T, K]`, of which each selects experts `[T, S]` i64 and their weights; the sums `[T, K]`."""
+    selections = experts.shape[1]
+    flat = experts.reshape(-1)
+    is_chosen = flat[:, None] == torch.arange(module.num_experts)
+    # Rows are sorted by counting: one is behind all of the experts before, and behind those of its own before it.
+    counts = is_chosen.to(torch.int64).cumsum(0)
+    rows_of_each = is_chosen.to(torch.int64).sum(0)
+    ends = rows_of_each.cumsum(0)
+    place = torch.where(is_chosen, counts + (ends - rows_of_each - 1), 0).sum(1)
+    number = counts.sum(1) - 1  # of each row: all experts have as many rows up to it
+    order = torch.zeros_like(place).scatter(0, place, number)
+    rows = tokens.index_select(0, torch.div(order, selections, rounding_mode="floor"))
+    found = _expert(module, rows, _Groups(flat.index_select(0, order), ends)).index_select(0, place)
+    weighted = found * weights.reshape(-1, 1)
+    return weighted.view(-1, selections, found.shape[1]).sum(1).to(tokens.dtype)
+
+
+def _masked(module: Any, tokens: Tensor, experts: Tensor, weights: Tensor) -> Tensor:
     """Tokens `[T, K]`, of which each selects experts `[T, S]` i64 and their weights; the sums `[T, K]`."""
     count: Any = tokens.shape[0]
     selections = experts.shape[1]
@@ -107,7 +152,7 @@ def _experts(module: Any, tokens: Tensor, experts: Tensor, weights: Tensor) -> T
     return result.to(tokens.dtype)
 
 
-def _expert(module: Any, rows: Tensor, expert: int | Tensor) -> Tensor:
+def _expert(module: Any, rows: Tensor, expert: int | Tensor | _Groups) -> Tensor:
     """The result of one expert for rows `[S, K]`, or of the expert of each row."""
     up = "gate_up_proj" if module.has_gate else "up_proj"
     hidden = _product(module, up, rows, expert)
@@ -116,7 +161,7 @@ def _expert(module: Any, rows: Tensor, expert: int | Tensor) -> Tensor:
     return module.post_expert_norm(found) if module.has_post_expert_norm else found
 
 
-def _product(module: Any, name: str, rows: Tensor, expert: int | Tensor) -> Tensor:
+def _product(module: Any, name: str, rows: Tensor, expert: int | Tensor | _Groups) -> Tensor:
     matrices: Any = getattr(module, name)
     bias: Tensor | None = getattr(module, f"{name}_bias") if module.has_bias else None
     is_transposed = module.is_transposed
@@ -127,6 +172,14 @@ def _product(module: Any, name: str, rows: Tensor, expert: int | Tensor) -> Tens
         matrix = matrices.matrix(expert) if is_quantized else matrices[expert]
         own = None if bias is None else bias[expert]
         return nn.functional.linear(rows, matrix.T if is_transposed else matrix, own)
+    if isinstance(expert, _Groups):
+        if isinstance(matrices, QuantizedMatrices):
+            stacked = matrices.stacked()
+        else:
+            stacked = matrices.transpose(1, 2) if is_transposed else matrices
+            stacked = stacked.reshape(-1, stacked.shape[2])
+        found = grouped_linear(rows, stacked, expert.ends)
+        return found if bias is None else found + bias.index_select(0, expert.experts)
     if isinstance(matrices, QuantizedMatrices):
         selected = matrices.selected(expert)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ops.dtypes import F32, I8, I32, U8, DType, as_float
+from et_ops.dtypes import F32, I8, I32, I64, U8, DType, as_float
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, rule
 from et_ops.inference.shapes import Shape, broadcast, differ, known, wrap_dim
 
@@ -133,6 +133,22 @@ def matmul_shape(a: Shape, b: Shape) -> Shape:
 @rule("matmul", "linalg_matmul")
 def matmul(self: Meta, other: Meta) -> Meta:
     return Meta(matmul_shape(self.shape, other.shape), self.dtype)
+
+
+@rule("grouped.linear")
+def grouped_linear(input: Meta, weight: Meta, ends: Meta) -> Meta:
+    _rank(input, 2, "input")
+    _rank(weight, 2, "weight")
+    _rank(ends, 1, "ends")
+    if ends.dtype not in (I32, I64):
+        raise Mismatch("ends", "int32 or int64", ends.dtype.torch_name)
+    if input.dtype is not weight.dtype:
+        raise Mismatch("weight", input.dtype.torch_name, weight.dtype.torch_name)
+    _contract(input.shape[1], weight, 1, "weight")
+    stacked, groups = weight.shape[0], ends.shape[0]
+    if known(stacked, groups) and (not groups or stacked % groups):
+        raise Mismatch("weight", f"a multiple of {groups} rows, those of as many matrices", weight)
+    return Meta((input.shape[0], stacked // groups if known(stacked, groups) else UNKNOWN), input.dtype)
 
 
 @rule("linear")

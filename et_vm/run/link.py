@@ -167,7 +167,9 @@ class _OwnKernels(Problems):
         self._problems.add(ExecutorchError(problem.code, problem.message, where=problem.where, hint=hint))
 
 
-_NAMESPACES = frozenset({"aten", "dim_order_ops", "executorch_prim", "integer", "quantized_decomposed"})
+_NAMESPACES = frozenset(
+    {"aten", "dim_order_ops", "executorch_prim", "grouped", "integer", "quantized_decomposed"}
+)
 """Namespaces of operators that come with runtimes; others are of libraries of users."""
 
 

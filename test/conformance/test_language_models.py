@@ -194,13 +194,24 @@ def test_quantized_on_native(family: str, mode: str) -> None:
         torch.testing.assert_close(given, expected, rtol=1e-2, atol=2e-3)
 
 
-@pytest.mark.parametrize(("family", "mode"), [("mixtral", ""), ("qwen3_moe", "8da4w:group=16")])
-def test_experts_on_native(family: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "mode", "grouped"),
+    [
+        *((family, "", True) for family in EXPERTS),
+        ("mixtral", "", False),
+        ("mixtral", "8da4w:group=16", True),
+        ("qwen3_moe", "8da4w:group=16", False),
+        ("qwen3_moe", "8da4w:group=16", True),
+        ("gpt_oss", "int8-dynamic", True),
+        ("olmoe", "int8-weights", True),
+    ],
+)
+def test_experts_on_native(family: str, mode: str, grouped: bool) -> None:
     """Machine code has all of experts but their choice, of integers too, and computes what eager torch does."""
     model = random_model(EXPERTS[family]())
     if mode:
         model = quantize_weights(model, QuantizationMode.parse(mode)).module
-    decoder = CachedDecoder(model, SIZES)
+    decoder = CachedDecoder(model, SIZES, grouped_experts=grouped)
     with warnings.catch_warnings(action="ignore"):
         found = export_decoder(decoder, SIZES)
     file = (

@@ -36,10 +36,12 @@ from et_ir.dialects.schema.tensors import tensor_type
 __all__ = [
     "BLOCK_ROWS",
     "Sizes",
+    "accumulate",
     "build_product",
     "build_sequential_product",
     "column_groups",
     "in_panels",
+    "last_columns",
     "packed_operand",
     "product_kernel",
     "right_argument",
@@ -289,17 +291,17 @@ def shared_tiles(
         if sizes.columns % width:
             with b.for_(0, tiles) as inner:
                 number = inner.index
-                _last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
+                last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
         return
     with b.parallel(b.mul(b.quotient(whole, width), tiles)) as number:
         group = b.quotient(number, tiles)
         visit(b.sub(number, b.mul(group, tiles)), b.mul(group, width), width, None)
     if sizes.columns % width:
         with b.parallel(tiles) as number:
-            _last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
+            last_columns(b, sizes, columns, whole, lambda at, some, mask: visit(number, at, some, mask))
 
 
-def _last_columns(
+def last_columns(
     b: LoopBuilder,
     sizes: Sizes,
     columns: Index,
@@ -356,7 +358,7 @@ def _build_blocks(
                 if mask is not None:
                     # Its sums would be loaded with a mask: the few columns are computed at once.
                     if ends:
-                        epilogue.store(b, _accumulate(b, x, w, at, height, width, None, mask), y, at, mask)
+                        epilogue.store(b, accumulate(b, x, w, at, height, width, None, mask), y, at, mask)
                     return
                 total = b.splat(0.0, type) if begins else b.load(y, at, type)
                 with b.for_(0, depth, 1, [total]) as loop:
@@ -416,7 +418,7 @@ def _rows(
     column, width, mask = columns
 
     def one(row: Index, height: int) -> None:
-        total = _accumulate(b, x, w, [row, column], height, width, number, mask)
+        total = accumulate(b, x, w, [row, column], height, width, number, mask)
         epilogue.store(b, total, y, [row, column], mask)
 
     visit_rows(b, *span, sizes.tile_rows, one, any_number=not isinstance(sizes.rows, int))
@@ -452,7 +454,7 @@ def column_groups(
             with b.if_(b.below(some, columns)):
                 visit(some, PANEL, b.mask(b.sub(columns, some), PANEL))
             return
-        _last_columns(b, sizes, columns, whole, visit)
+        last_columns(b, sizes, columns, whole, visit)
 
     if left and shared:
         # One iteration, so that one thread computes it.
@@ -462,7 +464,7 @@ def column_groups(
         rest()
 
 
-def _accumulate(
+def accumulate(
     b: LoopBuilder,
     x: SSAValue,
     w: SSAValue,

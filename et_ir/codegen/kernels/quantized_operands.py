@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from et_ir.analysis.quantization import DEQUANTIZE, Granularity, Quantization, quantization_of
 from et_ir.codegen.elements import element_of, is_integer
 from et_ir.codegen.kernels.integer_operands import integer_operands
-from et_ir.codegen.kernels.pointwise_rules import anchor_of
+from et_ir.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.codegen.kernels.quantization_rules import i8
 from et_ir.dialects.counterparts import forms
 from et_ir.dialects.native import KernelOp
@@ -46,7 +46,7 @@ NIBBLES: Final = (-8, 7)
 QUAD: Final = 4
 LONGEST: Final = 1 << 15
 """Products of a byte and 16 times a nibble whose sum is within half of the range of i32."""
-_LINEAR: Final = forms("linear")
+_LINEAR: Final = forms("linear", "grouped.linear")
 _SAME_NUMBERS: Final = forms("_to_copy", "dim_order_ops._to_dim_order_copy", "view")
 _MOST_OPERANDS: Final = 3
 """Operands of an op that dequantizes: integers, scales, zero points."""
@@ -62,7 +62,7 @@ class QuantizedOperands:
     activation: SchemaOp | None
     """The op that dequantizes rows of bytes; None for an activation of floats."""
     weights: Array
-    """i8 [columns, inner], as they are stored."""
+    """i8 [columns, inner], as they are stored; of several matrices, columns of one after the other."""
     quantization: Quantization
     scales: Array
     """f32 [columns, groups], as they are stored where there are several groups."""
@@ -76,6 +76,21 @@ class QuantizedOperands:
     def units(self) -> int:
         """The numbers of a group that a lane holds: weights, or for products of bytes fours of weights."""
         return self.group // (1 if self.activation is None else QUAD)
+
+    @property
+    def ends(self) -> SSAValue | None:
+        """Where groups of rows end that have matrices of their own, which are stacked; None for one matrix."""
+        return self.op.arg("ends") if operator_name(self.op) == "grouped.linear" else None
+
+    @property
+    def bias(self) -> SSAValue | None:
+        """What is added to each row."""
+        return None if self.ends is not None else self.op.arg("bias")
+
+    @property
+    def matrices(self) -> int:
+        """How many matrices the weights are."""
+        return 1 if self.ends is None else tensor_type(self.ends).get_shape()[0]
 
     @cached_property
     def has_nibbles(self) -> bool:

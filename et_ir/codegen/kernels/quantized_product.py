@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue
+from et_ir.codegen.kernels.groups import ends_operand, of_group, visit_groups, with_single_rows
 from et_ir.codegen.kernels.host import Host, Operand
 from et_ir.codegen.kernels.integer_product import QUAD, integer_tile_rows
 from et_ir.codegen.kernels.panels import PANEL, panel_columns, tile_rows
@@ -33,6 +34,7 @@ from et_ir.codegen.kernels.quantized_operands import QuantizedOperands, kernel_q
 from et_ir.codegen.kernels.row_tiles import visit_rows
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.codegen.sizes import product, shape_of
+from et_ir.data import Blob
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import vector_type
 
@@ -66,8 +68,10 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a linear layer with quantized weights."""
     found = kernel_quantized_operands(host.symbols, kernel)
     outside = kernel.outside()
-    columns, inner = found.weights.shape
-    rows = product(shape_of(found.op.results[0])[:-1])
+    inner = found.weights.shape[1]
+    *outer, columns = shape_of(found.op.results[0])
+    assert isinstance(columns, int)
+    rows = product(outer)
     most = host.most(rows)
     by_bytes = found.activation is not None
     tile = integer_tile_rows(most, host) if by_bytes else tile_rows(most, host)
@@ -75,7 +79,9 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
         tile = min(tile, GROUPED_ROWS)
     panel = host.panel(PANEL, bytes=by_bytes)
     sizes = in_panels(Sizes(1, rows, inner, columns, tile, panel_columns(host), most), panel)
-    bias: SSAValue | None = found.op.arg("bias")
+    ends, bias = found.ends, found.bias
+    if ends is not None:
+        sizes = with_single_rows(sizes, found.matrices)
     epilogue = Epilogue(
         kernel,
         found.op,
@@ -93,26 +99,63 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
     right = [_packed(host, found, panel), _scales(host, found, panel)]
     if by_bytes:
         right.append(_sums(host, found, panel))
+    if ends is not None:
+        left.append(ends_operand(host, outside[ends]))
     result = Operand(host.buffer(kernel.outputs[0]), [rows, columns])
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        read, y = buffers[: len(left) + len(right)], buffers[-1]
-        epilogue.bind(buffers[len(read) : -1])
+        stored, w, y = buffers[: len(left)], buffers[len(left) : len(left) + len(right)], buffers[-1]
+        epilogue.bind(buffers[len(left) + len(right) : -1])
+        limits = None if ends is None else stored[-1]
+        x = stored if ends is None else stored[:-1]
         count = b.dim(y, 0)
-        compute: _Tile = _Bytes(b, found, read, count).rows if by_bytes else _Floats(found, *read).rows
 
-        def visit(start: Index, end: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+        def tiles(panels: Sequence[SSAValue]) -> _Tile:
+            return _Bytes(b, found, x, panels, count).rows if by_bytes else _Floats(found, *x, *panels).rows
+
+        def visit(
+            compute: _Tile,
+            start: Index,
+            end: Index,
+            column: Index,
+            width: int,
+            mask: SSAValue | None,
+            least: Index,
+        ) -> None:
             def one(row: Index, height: int) -> None:
                 for place, total in enumerate(compute(b, row, height, column, width)):
                     epilogue.store_row(b, total, y, [b.add(row, place), column], mask)
 
             # Sums of floats are added in an order that the height of a tile decides.
-            visit_rows(b, start, end, tile, one, any_number=not isinstance(rows, int), least=0)
+            is_unknown = ends is not None or not isinstance(rows, int)
+            visit_rows(b, start, end, tile, one, any_number=is_unknown, least=least)
 
-        shared_rows(b, sizes, count, b.dim(y, 1), visit)
+        if limits is None:
+            compute = tiles(w)
+
+            def of_all(start: Index, end: Index, column: Index, width: int, mask: SSAValue | None) -> None:
+                visit(compute, start, end, column, width, mask, 0)
+
+            shared_rows(b, sizes, count, b.dim(y, 1), of_all)
+            return
+
+        def of_matrix(
+            number: Index | None, start: Index, end: Index, column: Index, width: int, mask: SSAValue | None
+        ) -> None:
+            compute = _zeros
+            if number is not None:
+                compute = tiles([of_group(b, one, b.dim(limits, 0), number) for one in w])
+            visit(compute, start, end, column, width, mask, start)
+
+        visit_groups(b, sizes, limits, count, b.dim(y, 1), of_matrix)
 
     operands = [*left, *right, *epilogue.operands(host), result]
     host.call("quantized_product", operands, build)
+
+
+def _zeros(b: LoopBuilder, row: Index, height: int, column: Index, width: int) -> list[SSAValue]:
+    """Rows of results that no matrix is for."""
+    return [b.splat(0.0, vector_of(width))] * height
 
 
 @dataclass(frozen=True)
@@ -192,8 +235,16 @@ def _halves(b: LoopBuilder, bytes: SSAValue) -> list[SSAValue]:
 class _Bytes:
     """Products of rows of bytes, each row with a scale and a zero point, with weights of `found`."""
 
-    def __init__(self, b: LoopBuilder, found: QuantizedOperands, read: Sequence[SSAValue], rows: Index):
-        x, self._row_scales, self._points, self._w, self._scales, self._sums = read
+    def __init__(
+        self,
+        b: LoopBuilder,
+        found: QuantizedOperands,
+        read: Sequence[SSAValue],
+        panels: Sequence[SSAValue],
+        rows: Index,
+    ):
+        x, self._row_scales, self._points = read
+        self._w, self._scales, self._sums = panels
         self._found = found
         self._x = b.quads(x, [rows, found.weights.shape[1] // QUAD])
 
@@ -292,9 +343,9 @@ def _scales(host: Host, found: QuantizedOperands, panel: int) -> Operand:
 
     Those of sums of bytes by halves of bytes are 16 times as large as they should be.
     """
-    columns, groups = found.scales.shape
+    groups = found.scales.shape[1]
     by_halves = found.has_nibbles and found.activation is not None
-    sizes = [-(-columns // panel), groups, panel]
+    sizes = [_panels(found, panel), groups, panel]
     form = f"scales in panels of {panel}{', by 16' if by_halves else ''}"
     is_short = groups > 1 and not (np.ascontiguousarray(found.scales).view(np.uint32) & LOW).any()
 
@@ -303,28 +354,53 @@ def _scales(host: Host, found: QuantizedOperands, panel: int) -> Operand:
         whole = _in_columns(rows, panel)
         return (whole.view(np.uint32) >> HALF).astype(np.uint16) if is_short else whole
 
-    blob = host.packed(form, [found.scales], pack)
+    blob = _blob(host, found, form, [found.scales], pack)
     return Operand(host.constant(blob, prod(sizes), i16 if is_short else f32), sizes, fixed=[2])
 
 
 def _sums(host: Host, found: QuantizedOperands, panel: int) -> Operand:
     """f32 of each column, in panels as the weights are: the dequantized weights of all rows, added up."""
-    columns, sizes = found.weights.shape[0], [-(-found.weights.shape[0] // panel), 1, panel]
-    group = found.group
+    sizes, group = [_panels(found, panel), 1, panel], found.group
 
     def pack(weights: Array, scales: Array) -> Array:
         # Sums of groups are exact in f32, whose products are fast.
         ones = np.ones(group, np.float32)
         step = max(1, STEP // weights.shape[1])
-        made = np.empty(columns, np.float32)
-        for first in range(0, columns, step):
+        made = np.empty(len(weights), np.float32)
+        for first in range(0, len(weights), step):
             part = weights[first : first + step].astype(np.float32)
             sums = (part.reshape(-1, group) @ ones).reshape(len(part), -1)
             made[first : first + step] = (sums * scales[first : first + step].astype(np.float64)).sum(1)
-        return _in_columns(made.reshape(columns, 1), panel)
+        return _in_columns(made.reshape(-1, 1), panel)
 
-    blob = host.packed(f"sums in panels of {panel} of groups of {group}", [found.weights, found.scales], pack)
+    form = f"sums in panels of {panel} of groups of {group}"
+    blob = _blob(host, found, form, [found.weights, found.scales], pack)
     return Operand(host.constant(blob, prod(sizes)), sizes, fixed=[2])
+
+
+def _panels(found: QuantizedOperands, panel: int) -> int:
+    """Panels of all matrices: each is padded to whole ones."""
+    return found.matrices * -(-found.weights.shape[0] // found.matrices // panel)
+
+
+def _blob(
+    host: Host,
+    found: QuantizedOperands,
+    form: str,
+    sources: Sequence[Array],
+    pack: Callable[..., Array],
+) -> Blob:
+    """Arrays packed matrix by matrix, of which they have as many rows each."""
+    matrices = found.matrices
+
+    def pack_each(*sources: Array) -> Array:
+        return np.concatenate(
+            [pack(*one) for one in zip(*(np.split(a, matrices) for a in sources), strict=True)]
+        )
+
+    if matrices == 1:
+        return host.packed(form, sources, pack)
+    return host.packed(f"{form}, of {matrices} matrices", sources, pack_each)
 
 
 def _in_columns(rows: Array, panel: int) -> Array:
@@ -337,7 +413,7 @@ def _in_columns(rows: Array, panel: int) -> Array:
 
 def _packed(host: Host, found: QuantizedOperands, panel: int) -> Operand:
     """Panels of the weights, as a kernel takes them."""
-    columns, inner = found.weights.shape
+    inner = found.weights.shape[1]
     by_bytes, has_nibbles = found.activation is not None, found.has_nibbles
     # Neighbors of the shared dimension that follow each other in a lane.
     lane, element = (np.int32, i32) if by_bytes else (np.int8, i8)
@@ -345,17 +421,16 @@ def _packed(host: Host, found: QuantizedOperands, panel: int) -> Operand:
     def pack(weights: Array) -> Array:
         rows = np.ascontiguousarray(weights).view(lane)
         if has_nibbles:
-            grouped = rows.reshape(columns, -1, found.units)
+            grouped = rows.reshape(len(rows), -1, found.units)
             even = np.zeros((*grouped.shape[:2], 2 * found.stored_units), lane)
             even[..., : found.units] = grouped
-            low, high = (even[..., first::2].reshape(columns, -1) for first in (0, 1))
+            low, high = (even[..., first::2].reshape(len(rows), -1) for first in (0, 1))
             halves = lane(BYTE_LOW if by_bytes else 15)
             rows = (low & halves) | ((high & halves) << lane(NIBBLE))
         return _in_columns(rows, panel)
 
     odd = f", groups of {found.group} alone" if has_nibbles and found.units % 2 else ""
-    blob = host.packed(
-        f"{lane.__name__} in panels of {panel}, {1 + has_nibbles} to a byte{odd}", [found.weights], pack
-    )
-    sizes = [-(-columns // panel), inner // found.group * found.stored_units, panel]
+    form = f"{lane.__name__} in panels of {panel}, {1 + has_nibbles} to a byte{odd}"
+    blob = _blob(host, found, form, [found.weights], pack)
+    sizes = [_panels(found, panel), inner // found.group * found.stored_units, panel]
     return Operand(host.constant(blob, prod(sizes), element), sizes, fixed=[2])

@@ -30,6 +30,7 @@ from et_ir.codegen.kernels.gathers import (
     scatter_kernel,
     sized_gather_kernel,
 )
+from et_ir.codegen.kernels.grouped_product import grouped_product_kernel
 from et_ir.codegen.kernels.host import Host, Packed
 from et_ir.codegen.kernels.integer_convolution import integer_convolution_kernel
 from et_ir.codegen.kernels.integer_depthwise import integer_depthwise_kernel
@@ -70,6 +71,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "depthwise": depthwise_kernel,
     "filter_convolution": filter_convolution_kernel,
     "gather": gather_kernel,
+    "grouped_product": grouped_product_kernel,
     "integer_convolution": integer_convolution_kernel,
     "integer_depthwise": integer_depthwise_kernel,
     "integer_point": integer_product_kernel,

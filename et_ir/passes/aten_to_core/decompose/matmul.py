@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Number, Reason, Size, decomposes, is_static, meta
-from et_ops.dtypes import I32
+from et_ops.dtypes import I32, I64
 from et_ops.inference.meta import UNKNOWN
 from et_ops.inference.shapes import broadcast
 
@@ -160,3 +160,31 @@ def addmv(b: Chain, op: aten.AddmvOp) -> SSAValue:
 def int_mm(b: Chain, op: aten.UnderscoreIntMmOp) -> SSAValue:
     """Bytes, multiplied and summed as i32."""
     return b(aten.MmOp, b.to(op.self, I32), b.to(op.mat2, I32))
+
+
+@decomposes(Reason.NONE, aten.GroupedLinearOp)
+def grouped_linear(b: Chain, op: aten.GroupedLinearOp) -> SSAValue | None:
+    """Of few rows each is multiplied with a copy of its group's matrix, so that only these are read. Of more rows, or
+    of a number that is not known, all are multiplied with each matrix, and a group's rows are kept.
+    """
+    (stacked, inner), (groups,) = meta(op.weight).shape, meta(op.ends).shape
+    if groups <= 0 or not is_static(op.weight):
+        return None
+    rows = b.size(op.input, 0)
+    matrices = b.view(op.weight, (groups, stacked // groups, inner))
+    places = b.view(b(aten.ArangeStartStepOp, 0, rows, 1, dtype=meta(op.ends).dtype), (rows, 1))
+    zero = b.scalar(0.0, meta(op.result).dtype)
+    if isinstance(rows, int) and rows <= groups:
+        # Rows behind the last group have none, and are zeros.
+        is_behind = b(aten.GeTensorOp, places, b.view(op.ends, (1, groups)))
+        group = b(aten.SumDimIntListOp, is_behind, (1,), dtype=I64)
+        chosen = b(aten.IndexSelectOp, matrices, 0, b(aten.ClampOp, group, None, groups - 1))
+        found = b(aten.BmmOp, chosen, b.view(op.input, (rows, inner, 1)))
+        has_one = b.view(b(aten.LtScalarOp, group, groups), (rows, 1))
+        return b(aten.WhereSelfOp, has_one, b.view(found, (rows, stacked // groups)), zero)
+    result = b.expand(zero, (rows, stacked // groups))
+    for group in reversed(range(groups)):
+        product = b(aten.LinearOp, op.input, b(aten.SelectIntOp, matrices, 0, group))
+        is_before = b(aten.LtTensorOp, places, b(aten.SelectIntOp, op.ends, 0, group))
+        result = b(aten.WhereSelfOp, is_before, product, result)
+    return result

@@ -234,6 +234,43 @@ _SINGLE_TERMS = 256
 """The number of products of bytes that float32 sums exactly."""
 
 
+def _grouped_product(
+    ctx: PrepareContext, input: Array, weight: Array, ends: Array, limits: Array, out: Array
+) -> None:
+    """Multiply the rows of each group with its matrix; `limits` is room for one more number than there are groups."""
+    limits[0], limits[1:] = 0, ends
+    if (np.diff(limits) < 0).any() or limits[-1] > len(input):
+        expected = f"places in [0, {len(input)}], none below that before it"
+        raise ctx.trap(arg="ends", expected=expected, got=limits[1:].tolist())
+    first = 0
+    for matrix, last in zip(weight.reshape(len(ends), -1, weight.shape[1]), limits[1:].tolist(), strict=True):
+        if first < last:
+            np.matmul(input[first:last], matrix.T, out[first:last])
+        first = last
+    out[first:] = 0
+
+
+@kernel("grouped::linear.out")
+@inferred(rules.grouped_linear, kinds=_TYPES)
+def grouped_linear_out(ctx: PrepareContext, input: Tensor, weight: Tensor, ends: Tensor, out: Tensor) -> Step:
+    """Rows of `input` (n, k), sorted by group, times the transpose of the matrix of their group in `weight`
+    (groups * m, k), whose rows end before `ends` (groups); zeros behind the last. The step traps on ends that decrease
+    or are larger than n. Scratch: float32 copies of 16-bit tensors and of the result, the result where it is read late,
+    and the ends.
+    """
+    dtype = numpy_dtype(arithmetic(input.scalar_type))
+    first, a = in_arithmetic_type(ctx, input, dtype, "input")
+    second, b = in_arithmetic_type(ctx, weight, dtype, "weight")
+    limits = ctx.scratch((ends.sizes[0] + 1,), np.dtype(np.int64))
+    ctx.work(input.numel * (weight.sizes[0] // ends.sizes[0]))
+    hazard = overlaps(input.array, out.array) or not out.array.flags.c_contiguous
+
+    def into(target: Array) -> list[Step]:
+        return [*first, *second, (_grouped_product, (ctx, a, b, ends.array, limits, target))]
+
+    return _into(ctx, out, dtype, into, hazard=hazard)
+
+
 @kernel("aten::_int_mm.out")
 @inferred(rules.int_mm)
 def int_mm_out(ctx: PrepareContext, self: Tensor, mat2: Tensor, out: Tensor) -> Step:

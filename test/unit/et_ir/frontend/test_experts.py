@@ -9,13 +9,17 @@ import pytest
 import torch
 from torch import nn
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
+from et_ir.codegen.object_code import INSTRUCTION_SETS
+from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 
 with warnings.catch_warnings(action="ignore"):  # of transformers about itself
     import transformers.integrations.moe  # noqa: F401  (registers the operator)
 
 GROUPS = 4
+HERE = next(name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags))
 
 
 class Grouped(nn.Module):
@@ -55,6 +59,26 @@ def test_values(rows: int, is_dynamic: bool) -> None:
             expected = module(x, given)
         (found,) = method.execute([x, given])
         torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+def test_machine_code(is_dynamic: bool) -> None:
+    """The operator is one kernel of a delegate, whose matrices are packed constants."""
+    module = Grouped(torch.float32)
+    x = torch.randn(9, 6, generator=torch.Generator().manual_seed(1))
+    size = {0: torch.export.Dim("rows", min=1, max=32)} if is_dynamic else None
+    exported = torch.export.export(
+        module, (x, torch.zeros(GROUPS, dtype=torch.int32)), dynamic_shapes=(size, None)
+    )
+    edge = to_edge_transform_and_lower(exported, partitioner=[NativePartitioner(instruction_sets=[HERE])])
+    assert not [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, poison=True, allow_native=True).load_method("forward")
+    for ends in ENDS:
+        given = torch.tensor([end * 3 for end in ends], dtype=torch.int32)
+        with torch.no_grad():
+            expected = module(x, given)
+        torch.testing.assert_close(torch.as_tensor(method.execute([x, given])[0]), expected)
 
 
 class OfTorch(nn.Module):

@@ -46,6 +46,13 @@ def written_twice(net: Net, x: Tensor) -> Any:
     return y - x, z
 
 
+def one_of_two_results(net: Net, x: Tensor) -> Any:
+    """As routers of mixtures of experts do: indices are other memory than the values that are divided."""
+    values, indices = torch.topk(x, 2)
+    values /= values.sum(dim=-1, keepdim=True)
+    return values, indices + 1
+
+
 def itself(net: Net, x: Tensor) -> Any:
     y = x + 0
     y.add_(y)
@@ -166,8 +173,8 @@ def other_overload(net: Net, x: Tensor) -> Any:
     return y
 
 
-PROVEN = [relu_in_place, chain, after_linear, written_twice, itself, dead_view, indices, buffer_copy, buffer_steps,
-          buffer_broadcast, buffer_filled, detached]  # fmt: skip
+PROVEN = [relu_in_place, chain, after_linear, written_twice, one_of_two_results, itself, dead_view, indices,
+          buffer_copy, buffer_steps, buffer_broadcast, buffer_filled, detached]  # fmt: skip
 TRACED = [view_of_local, base_through_view, maybe_the_input, einsum_view, maybe_views, view_of_buffer,
           narrowing, comparison, random_split, other_overload]  # fmt: skip
 
