@@ -177,14 +177,20 @@ class Run:
 
 
 def linked(folder: Path, made: FreestandingObject, entry: str = "", base: int = FLASH) -> Path:
-    """An executable of an object alone, at an address. Fails where it needs another symbol."""
+    """An executable of an object alone, at an address. Fails where it needs another symbol.
+
+    That of the call before, if it is the same.
+    """
     script, code, image = folder / "link.ld", folder / "model.o", folder / "model.elf"
-    code.write_bytes(made.code)
-    script.write_text(
+    text = (
         f"ENTRY({entry or made.interface.function})\n"
         f"SECTIONS {{ . = {base}; .text : {{ *(.text*) }} .rodata : {{ *(.rodata*) }} .data : {{ *(.data*) }}\n"
         ".bss : { *(.bss*) } /DISCARD/ : { *(.ARM.exidx*) *(.eh_frame*) *(.comment) } }\n"
     )
+    if image.exists() and code.read_bytes() == made.code and script.read_text() == text:
+        return image
+    code.write_bytes(made.code)
+    script.write_text(text)
     linker = [sys.executable, "-m", "ziglang", "ld.lld"]
     done = subprocess.run(
         [*linker, "-T", script, code, "-o", image], capture_output=True, text=True, check=False
