@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from et_tools.output import write_stdout
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from et_ir.backends.freestanding.compiler import FreestandingObject
     from et_ir.codegen.object_code import InstructionSet
     from et_ir.driver.kept import KeptOperators
 
@@ -40,18 +42,24 @@ class Freestanding:
         The header of an object or archive is written beside it.
         """
         from et_ir.backends.freestanding.compiler import compile_freestanding
-        from et_ir.backends.freestanding.fit import placed, usage
+        from et_ir.backends.freestanding.fit import fitted, usage
         from et_schema.files import atomic_writer
 
         assert self.target is not None
         places: dict[str, str] = {}
-        try:
-            made = compile_freestanding(module, self.target, _name(args), kept, pic=args.pic)
-        except ValueError as error:
-            raise UsageError(f"--target {error}") from None
-        if self.banks:
+        target = self.target
+
+        def make(banks: Sequence[Bank]) -> FreestandingObject:
             try:
-                places = placed(made, self.banks)
+                return compile_freestanding(module, target, _name(args), kept, pic=args.pic, banks=banks)
+            except ValueError as error:
+                raise UsageError(f"--target {error}") from None
+
+        if not self.banks:
+            made = make(())
+        else:
+            try:
+                made, places = fitted(make, self.banks)
             except ValueError as error:
                 raise UsageError(f"--memory: {error}", ExitCode.INFEASIBLE_MEMORY) from None
         text = {"asm": made.assembly, "c-header": made.header}.get(self.form)

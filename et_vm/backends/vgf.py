@@ -143,8 +143,13 @@ class _Delegate:
 
     def _checked(self, args: Sequence[object]) -> list[Tensor]:
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
+        all_given = len(tensors) == len(args)
+        places = [one.binding for one in self._types]
+        if len(places) < len(tensors) and max(places, default=0) < len(tensors):
+            # The converter leaves out inputs that it finds to be unused; the others keep their numbers.
+            tensors = [tensors[place] for place in places]
         given = [(tuple(one.sizes[dim] for dim in one.dim_order), one.dtype.name) for one in tensors]
-        if len(tensors) != len(args) or given != self._wanted:
+        if not all_given or given != self._wanted:
             raise ExecutorchError(
                 Error.InvalidArgument,
                 f"the VGF file takes other tensors than it is given: {given}",

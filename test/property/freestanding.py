@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding, compile_program
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
 from et_ir.backends.freestanding.whole_program import UnsupportedProgram
+from et_ir.planning.banks import Bank
 from property.eager import Run
 
 __all__ = ["TOLERANCE", "run_object", "run_quantized"]
@@ -25,15 +26,22 @@ TOLERANCE = 1e-5
 Compare = Callable[[Sequence[np.ndarray], Sequence[Tensor], str], None]
 
 
-def run_object(module: ModuleOp, runs: Sequence[Run], target: str, compare: Compare) -> bool:
+def run_object(
+    module: ModuleOp, runs: Sequence[Run], target: str, compare: Compare, *, in_banks: bool = False
+) -> bool:
     """Compile a module of the aten level, which changes, and compare its results with those of the runs.
 
-    False if the program needs a runtime. Raises AssertionError where a call accesses what is not its own.
+    With `in_banks`, half of the arena is in a bank of its own, where buffers are that small. False if the program needs
+    a runtime. Raises AssertionError where a call accesses what is not its own.
     """
+    again = module.clone()
     try:
         made = compile_program(module, target, "net")
     except UnsupportedProgram:
         return False
+    if in_banks and made.arena_bytes and target not in machines.EMULATED:
+        banks = Bank("fast", 1, made.arena_bytes // 2, 2), Bank("slow", 2)
+        made = compile_program(again, target, "net", banks=banks)
     with tempfile.TemporaryDirectory() as folder:
         state = machines.reset(target, Path(folder), made) if made.state else b""
         for at, run in enumerate(runs):

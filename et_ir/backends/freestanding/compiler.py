@@ -32,7 +32,7 @@ from et_ir.backends.freestanding.interface import (
 )
 from et_ir.backends.freestanding.object_file import PROGRAM_BITS, sections_of, undefined_symbols
 from et_ir.backends.freestanding.runtime import missing_function, runtime_function, runtime_text
-from et_ir.backends.freestanding.schedule import Schedule, schedule_of
+from et_ir.backends.freestanding.schedule import Call, Schedule, schedule_of
 from et_ir.backends.freestanding.sequential_loops import SequentialLoopsPass
 from et_ir.backends.freestanding.stack import stack_bound
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
@@ -47,22 +47,46 @@ from et_ir.codegen.passes.convert_to_llvm import ConvertToLlvmPass
 from et_ir.codegen.passes.convert_to_loops import Loops, loops_of
 from et_ir.codegen.passes.expand_math import ExpandMathPass
 from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
-from et_ir.codegen.passes.plan_buffers import plan_buffers
+from et_ir.codegen.passes.plan_buffers import allocations, place_allocations
 from et_ir.codegen.pipeline import make_kernels
 from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.program import Globals
 from et_ir.driver.stages import run_pipeline
+from et_ir.planning.banks import Bank
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from et_ir.driver.kept import KeptOperators
 
-__all__ = ["FreestandingObject", "compile_freestanding", "compile_program", "freestanding_passes"]
+__all__ = ["Arena", "FreestandingObject", "compile_freestanding", "compile_program", "freestanding_passes"]
 
 ALIGNMENT: Final = 16
 """Of the arena, of buffers in it and of constants, in bytes: that of vectors, and enough for any element."""
+
+
+@dataclass(frozen=True)
+class Arena:
+    """An arena for all methods of a program."""
+
+    nbytes: int
+    bound: int
+    """Bytes: it is not smaller, with these buffers in this order of kernels, whatever the plan."""
+    bank: str = ""
+    """The name of its bank, where there are several arenas."""
+
+    @property
+    def title(self) -> str:
+        """Its name in a table."""
+        return f"arena in {self.bank}" if self.bank else "arena"
+
+    @property
+    def certificate(self) -> str:
+        """How far it may be from the smallest there is, in words; empty where nothing is in it."""
+        if not self.nbytes:
+            return ""
+        return ", optimal" if self.nbytes == self.bound else f", no plan is smaller than {self.bound:,}"
 
 
 @dataclass(frozen=True)
@@ -77,8 +101,8 @@ class FreestandingObject:
     header: str
     stack_bytes: int
     """The most stack that a call needs, without interrupts."""
-    arena_bound: int = 0
-    """Bytes: the arena is not smaller, in this order of kernels, whatever the plan."""
+    arenas: tuple[Arena, ...] = ()
+    """The arena, or one for each bank that is used."""
 
     @property
     def interface(self) -> Interface:
@@ -98,8 +122,8 @@ class FreestandingObject:
 
     @property
     def arena_bytes(self) -> int:
-        """Of the arena of any method."""
-        return max(one.arena_bytes for one in self.methods)
+        """Of the arena for any method, or of all arenas together."""
+        return sum(one.nbytes for one in self.arenas)
 
     @property
     def state_bytes(self) -> int:
@@ -111,7 +135,7 @@ class FreestandingObject:
         rows: list[tuple[str, int] | tuple[str, int, str]] = [
             ("code", self.code_bytes),
             ("constants", self.constant_bytes),
-            ("arena", self.arena_bytes, self.certificate),
+            *((one.title, one.nbytes, one.certificate) for one in self.arenas),
             ("stack", self.stack_bytes),
         ]
         if self.state:
@@ -124,15 +148,6 @@ class FreestandingObject:
             ]
         width = max(12, *(len(name) for name, *_ in rows))
         return "".join(f"{name:<{width}} {count:>12,} bytes{''.join(note)}\n" for name, count, *note in rows)
-
-    @property
-    def certificate(self) -> str:
-        """How far the arena may be from the smallest there is, in words; empty without an arena."""
-        if not self.arena_bytes:
-            return ""
-        if self.arena_bytes == self.arena_bound:
-            return ", optimal"
-        return f", no plan is smaller than {self.arena_bound:,}"
 
     @property
     def code_bytes(self) -> int:
@@ -165,9 +180,10 @@ def compile_program(
     name: str,
     *,
     pic: bool = False,
+    banks: Sequence[Bank] = (),
 ) -> FreestandingObject:
     """Compile an exported program, or one for each method, for a processor of `FREESTANDING_TARGETS`. A module is one
-    at the aten level, which changes.
+    at the aten level, which changes. `pic` and `banks` are those of `compile_freestanding`.
 
     Raises `ValueError` for an unknown processor, and what `compile_freestanding` and
     `et_ir.driver.managers.to_edge` do.
@@ -187,7 +203,7 @@ def compile_program(
 
         module = import_program(program)
     run_stages(module, edge_stages(config, [DecomposeRefusedPass(kept)]), config.observer)
-    return compile_freestanding(module, FREESTANDING_TARGETS[target], name, kept, pic=pic)
+    return compile_freestanding(module, FREESTANDING_TARGETS[target], name, kept, pic=pic, banks=banks)
 
 
 def compile_freestanding(
@@ -197,13 +213,16 @@ def compile_freestanding(
     kept: KeptOperators | None = None,
     *,
     pic: bool = False,
+    banks: Sequence[Bank] = (),
 ) -> FreestandingObject:
     """Compile a program at the edge level, which stays as it is; names in the object start with `name`.
 
-    With `pic`, code and constants may be at any address, as long as they keep their distance.
+    With `pic`, code and constants may be at any address, as long as they keep their distance. With `banks`, buffers are
+    distributed over their memory, with an arena in each bank that is used.
 
     Raises `UnsupportedProgram` for what an object cannot have, ValueError for `pic` where the linker places functions,
-    and ModuleNotFoundError without LLVM (llvmlite).
+    `et_ir.planning.hierarchy.Infeasible` for buffers that do not fit the banks, and ModuleNotFoundError without LLVM
+    (llvmlite).
     """
     if pic:
         if target.triple.startswith("wasm"):
@@ -221,29 +240,33 @@ def compile_freestanding(
                 methods.append(op)
             else:
                 literals[op.sym_name.data] = literal
-    texts = [f'target triple = "{target.triple}"\n']
     constants: dict[str, Blob] = {
         f"sha256:{one.value.sha256}": one.value for one in state if one.value is not None
     }
     packed: Packed = {}
-    bounds: list[int] = []
-    made: list[tuple[Interface, Schedule, dict[int, Program]]] = []
+    partitions: list[_Partition] = []
+    schedules: list[tuple[FuncOp, Schedule, dict[int, Program], list[str]]] = []
     for method in methods:
         schedule = schedule_of(method, symbols)
         messages: list[str] = []
         programs: dict[int, Program] = {}
         for call in schedule.calls:
-            text, function, loops, plan = _partition(call.program, len(texts), target, packed)
-            texts.append(text)
-            call.scratch.nbytes, call.scratch.bound = plan
-            keys = [key for key, _ in loops.host.constants]
-            constants.update(loops.host.constants)
-            programs[id(call)] = Program(function, keys, len(messages), len(loops.host.messages))
-            messages += loops.host.messages
+            one = _partition(call, len(partitions), target, packed)
+            partitions.append(one)
+            host = one.loops.host
+            constants.update(host.constants)
+            keys = [key for key, _ in host.constants]
+            programs[id(call)] = Program(one.function.sym_name.data, keys, len(messages), len(host.messages))
+            messages += host.messages
         constants.update(schedule.constants)
-        arena, bound = schedule.plan(ALIGNMENT)
-        bounds.append(bound)
-        interface = interface_of(method, name, (arena, ALIGNMENT), state_bytes(state), messages)
+        schedules.append((method, schedule, programs, messages))
+    arenas, plans = _planned([schedule for _, schedule, _, _ in schedules], banks)
+    texts = [f'target triple = "{target.triple}"\n']
+    texts += [_lowered(one, [arena.nbytes for arena in arenas], target) for one in partitions]
+    made: list[tuple[Interface, Schedule, dict[int, Program]]] = []
+    for (method, schedule, programs, messages), plan in zip(schedules, plans, strict=True):
+        sizes = {arena.bank: size for arena, size in zip(arenas, plan, strict=True)}
+        interface = interface_of(method, name, sizes, ALIGNMENT, state_bytes(state), messages)
         made.append((interface, schedule, programs))
     interfaces = [interface for interface, _, _ in made]
     _check_names(interfaces, state, methods)
@@ -265,37 +288,61 @@ def compile_freestanding(
             "no freestanding object can be made", [Diagnostic(f"no bound of the stack: {error}")]
         ) from error
     comment = f"{', '.join(one.function for one in interfaces)}, compiled for {target.name} by et-compile"
-    text = header(comment, interfaces, state, stack, literals)
+    sizes = {arena.bank: arena.nbytes for arena in arenas}
+    text = header(comment, interfaces, sizes, state, stack, literals)
     _check_macros(text)
     binary = machine.emit_object(code.clone())
-    return FreestandingObject(
-        tuple(interfaces), tuple(state), binary, assembly, text, stack, max(bounds, default=0)
-    )
+    return FreestandingObject(tuple(interfaces), tuple(state), binary, assembly, text, stack, tuple(arenas))
 
 
-def _partition(
-    program: ModuleOp, number: int, target: InstructionSet, packed: Packed
-) -> tuple[str, str, Loops, tuple[int, int]]:
-    """A partition as LLVM assembly: the text, the name of its function, its loops, and bytes of its arena with a lower
-    bound of them.
-    """
-    context = Context()
-    function = f"partition_{number}"
+@dataclass(frozen=True)
+class _Partition:
+    call: Call
+    loops: Loops
+    function: FuncOp
+    """It calls the kernels."""
+
+
+def _partition(call: Call, number: int, target: InstructionSet, packed: Packed) -> _Partition:
+    """A partition as loops; its call gets the buffers between its kernels."""
+    program = call.program
     for op in program.body.block.ops:
         if isinstance(op, FuncOp):
-            op.sym_name = StringAttr(function)
+            op.sym_name = StringAttr(f"partition_{number}")
     run_pipeline(program, "canonicalize,narrow-selections,pools-to-means,canonicalize,dce")
     # The transformed filters of Winograd's algorithms would be memory to write to.
-    make_kernels(context, program, bands=None, algorithm="direct", concatenations=False)
+    make_kernels(Context(), program, bands=None, algorithm="direct", concatenations=False)
     loops = loops_of(program, target, packed)
-    arena = bound = 0
-    for op in loops.module.body.block.ops:
-        if isinstance(op, FuncOp) and op.sym_visibility is None:
-            plan = plan_buffers(op, ALIGNMENT)
-            arena, bound = max(arena, plan.size), max(bound, plan.bound)
+    (function,) = (
+        op for op in loops.module.body.block.ops if isinstance(op, FuncOp) and op.sym_visibility is None
+    )
+    call.allocations = allocations(function, ALIGNMENT)
+    return _Partition(call, loops, function)
+
+
+def _planned(schedules: Sequence[Schedule], banks: Sequence[Bank]) -> tuple[list[Arena], list[list[int]]]:
+    """Plan the methods of a program: its arenas, and of each method the bytes that it uses of them."""
+    plans = [schedule.plan(ALIGNMENT, banks) for schedule in schedules]
+    most = [
+        Arena(max(one.nbytes for one in of), max(one.bound for one in of), bank.name)
+        for bank, of in zip(banks or [Bank("", 0)], zip(*plans, strict=True), strict=True)
+    ]
+    used = [number for number, arena in enumerate(most) if arena.nbytes] or [0]
+    for schedule in schedules:
+        schedule.number_arenas(used)
+    arenas = [most[number] for number in used]
+    if len(arenas) == 1:
+        arenas = [replace(arenas[0], bank="")]
+    return arenas, [[plan[number].nbytes for number in used] for plan in plans]
+
+
+def _lowered(partition: _Partition, arenas: Sequence[int], target: InstructionSet) -> str:
+    """The LLVM assembly of a partition whose buffers have places in arenas of these sizes."""
+    module, call = partition.loops.module, partition.call
+    place_allocations(partition.function, call.allocations, call.places, arenas)
     for one in freestanding_passes(target):
-        one.apply(context, loops.module)
-    return llvm_text(loops.module, target), function, loops, (arena, bound)
+        one.apply(Context(), module)
+    return llvm_text(module, target)
 
 
 def _check_names(

@@ -146,6 +146,7 @@ class _Entry:
         self._constants = constants
         self._offsets = offsets
         self._index = index
+        self._arenas = [f"%arena{number}" for number in range(len(interface.arenas))] or ["%arena"]
         self._lines: list[str] = []
         self._count = 0
         self._loops: dict[Repeat, str] = {}
@@ -156,8 +157,12 @@ class _Entry:
             for number in range(len(tensors)):
                 at = self._value(f"getelementptr ptr, ptr %{kind}, i32 {number}")
                 self._add(f"%{kind}{number} = load ptr, ptr {at}")
+        for number in range(len(interface.arenas)):
+            at = self._value(f"getelementptr ptr, ptr %arenas, i32 {number}")
+            self._add(f"%arena{number} = load ptr, ptr {at}")
         self._steps(schedule.steps)
         state = "ptr %state, " if interface.state_bytes else ""
+        arena = "%arenas" if interface.arenas else "%arena"
         declared = [self._declaration(one) for one in schedule.calls]
         # Allocations belong to the first block, also those for the counters of loops.
         allocated = [f"  {name} = alloca {self._index}" for name in self._loops.values()]
@@ -165,7 +170,7 @@ class _Entry:
             [
                 *declared,
                 *_declarations(int(self._index[1:])),
-                f"define i32 @{interface.function}(ptr %inputs, ptr %outputs, {state}ptr %arena) nounwind {{",
+                f"define i32 @{interface.function}(ptr %inputs, ptr %outputs, {state}ptr {arena}) nounwind {{",
                 "  %status = alloca [2 x i32]",
                 *allocated,
                 "  store i32 0, ptr %status",
@@ -181,7 +186,7 @@ class _Entry:
 
     def _declaration(self, call: Call) -> str:
         program = self._programs[id(call)]
-        count = 2 + len(call.inputs) + len(call.outputs) + len(program.constants)
+        count = 1 + len(call.inputs) + len(call.outputs) + len(program.constants) + len(self._arenas)
         return f"declare void @{program.function}({', '.join(['ptr'] * count)})"
 
     # -- steps
@@ -210,7 +215,7 @@ class _Entry:
             self._add(f"store i32 {program.first_message}, ptr {at}")
         places = [self._address(one) for one in (*call.inputs, *call.outputs)]
         places += [f"@constant_{self._constants[key]}" for key in program.constants]
-        arguments = ", ".join(f"ptr {one}" for one in ("%status", *places, self._address(call.scratch)))
+        arguments = ", ".join(f"ptr {one}" for one in ("%status", *places, *self._arenas))
         self._add(f"call void @{program.function}({arguments})")
         if program.messages:
             # What an index out of range would have led to decides nothing.
@@ -273,7 +278,7 @@ class _Entry:
                 return self._at("%state", str(self._offsets[place.symbol]))
             case Arena():
                 # Addresses of nothing stay what they are.
-                return self._at("%arena", str(place.offset if place.nbytes else 0))
+                return self._at(self._arenas[place.bank], str(place.offset if place.nbytes else 0))
             case Slice():
                 number = self._value(f"load {self._index}, ptr {self._loops[place.loop]}")
                 offset = self._value(f"mul {self._index} {number}, {place.nbytes}")

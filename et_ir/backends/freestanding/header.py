@@ -13,12 +13,14 @@ __all__ = ["header"]
 def header(
     comment: str,
     methods: Sequence[Interface],
+    arenas: Mapping[str, int],
     state: Sequence[StateTensor],
     stack_bytes: int,
     literals: Mapping[str, Literal],
 ) -> str:
     """The header of a program; `comment` describes it, `stack_bytes` is the stack requirement of a call, and `literals`
-    has what constant methods return.
+    has what constant methods return. `arenas` are the bytes of arenas by the names of their banks, or those of the
+    only one.
 
     Names start with that of the program, and with that of the method where there are several.
     """
@@ -35,12 +37,14 @@ def header(
         'extern "C" {',
         "#endif",
         "",
-        f"#define {upper}_ARENA_BYTES {max(one.arena_bytes for one in methods)}",
+        *_sizes(upper, arenas),
         f"#define {upper}_ARENA_ALIGNMENT {methods[0].arena_alignment}",
         f"#define {upper}_STACK_BYTES {stack_bytes}",
         *(f"#define {upper}_{c_name(name).upper()} {c_literal(value)}" for name, value in literals.items()),
         "",
     ]
+    if len(arenas) > 1:
+        lines += _arenas(prefix, arenas)
     if state:
         lines += _state(prefix, state)
     for one in methods:
@@ -48,6 +52,22 @@ def header(
         lines += [*_structures(names, one), *_function(names, one)]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)
+
+
+def _sizes(upper: str, arenas: Mapping[str, int]) -> list[str]:
+    if len(arenas) == 1:
+        return [f"#define {upper}_ARENA_BYTES {nbytes}" for nbytes in arenas.values()]
+    return [f"#define {upper}_{c_name(bank).upper()}_ARENA_BYTES {nbytes}" for bank, nbytes in arenas.items()]
+
+
+def _arenas(prefix: str, arenas: Mapping[str, int]) -> list[str]:
+    return [
+        "/* Memory for intermediate tensors in each bank. */",
+        f"typedef struct {prefix}_arenas {{",
+        *(f"  void *{c_name(bank)}; /* {nbytes:,} bytes */" for bank, nbytes in arenas.items()),
+        f"}} {prefix}_arenas;",
+        "",
+    ]
 
 
 def _state(prefix: str, state: Sequence[StateTensor]) -> list[str]:
@@ -94,9 +114,17 @@ def _structures(names: str, method: Interface) -> list[str]:
 
 
 def _function(names: str, method: Interface) -> list[str]:
+    subject, what = (
+        ("Arenas are at multiples", "they hold")
+        if method.arenas
+        else (
+            "`arena` is at a multiple",
+            "it holds",
+        )
+    )
     text = (
-        "/* Computes the outputs from the inputs. `arena` is at a multiple of the alignment; what it holds\n"
-        "   before does not matter, and no call reads what another has left in it. Returns 0"
+        f"/* Computes the outputs from the inputs. {subject} of the alignment; what {what}\n"
+        "   before does not matter, and no call reads what another has left there. Returns 0"
     )
     if method.messages:
         lines = [f"{text}, or:"]
@@ -105,8 +133,9 @@ def _function(names: str, method: Interface) -> list[str]:
     else:
         lines = [f"{text}. */"]
     state = f"{method.prefix}_state *state, " if method.state_bytes else ""
+    arena = f"const {method.prefix}_arenas *arenas" if method.arenas else "void *arena"
     start = f"int {method.function}("
-    arguments = f"const {names}_inputs *inputs, {names}_outputs *outputs, {state}void *arena"
+    arguments = f"const {names}_inputs *inputs, {names}_outputs *outputs, {state}{arena}"
     return [*lines, f"{start}{arguments});", ""]
 
 

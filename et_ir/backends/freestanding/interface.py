@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -100,11 +100,14 @@ class Interface:
     inputs: Sequence[Tensor]
     outputs: Sequence[Tensor]
     arena_bytes: int
+    """Of the arena, or of all arenas together."""
     arena_alignment: int
     state_bytes: int
     """Of the structure with the state of the program, which the caller has; 0 where there is none."""
     messages: Sequence[str]
     """Meanings of the results 1, 2, …"""
+    arenas: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The bytes of each arena by the name of its bank, where there are several."""
 
     @property
     def function(self) -> str:
@@ -144,9 +147,14 @@ def state_bytes(state: Sequence[StateTensor]) -> int:
 
 
 def interface_of(
-    method: FuncOp, name: str, arena: tuple[int, int], state_bytes: int, messages: Sequence[str]
+    method: FuncOp,
+    name: str,
+    arenas: Mapping[str, int],
+    alignment: int,
+    state_bytes: int,
+    messages: Sequence[str],
 ) -> Interface:
-    """The interface of a method whose tensors have known sizes; `arena` is its size and alignment in bytes."""
+    """The interface of a method whose tensors have known sizes; `arenas` has bytes by the name of the bank."""
     taken: set[str] = set()
     end = method.body.block.last_op
     assert isinstance(end, ReturnOp)
@@ -156,7 +164,15 @@ def interface_of(
     ]
     outputs = [_tensor(value, f"output{number}", taken) for number, value in enumerate(end.arguments)]
     return Interface(
-        c_name(name), c_name(method.sym_name.data), inputs, outputs, *arena, state_bytes, messages
+        c_name(name),
+        c_name(method.sym_name.data),
+        inputs,
+        outputs,
+        sum(arenas.values()),
+        alignment,
+        state_bytes,
+        messages,
+        arenas if len(arenas) > 1 else {},
     )
 
 

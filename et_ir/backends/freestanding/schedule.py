@@ -1,20 +1,22 @@
 """Schedule of a method: calls, copies, branches, loops, and placement of intermediate tensors.
 
-Tensors passed between partitions share one arena with each partition's own buffers. Live ranges are step numbers in
-program order; a buffer that is read in a loop and was written before it is live until the end of the loop.
+Tensors passed between partitions share the arena, or the arenas of several memory banks, with the buffers between the
+kernels of each partition. Live ranges are step numbers in program order; a buffer that is read in a loop and was
+written before it is live until the end of the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from et_ir.analysis.bounds import SizeBounds
+from et_ir.codegen.passes.plan_buffers import Allocation
 from et_ir.data import Blob
 from et_ir.delegation.dependences import is_copied, is_statement
 from et_ir.delegation.subprogram import subprogram
@@ -24,9 +26,12 @@ from et_ir.dialects.executorch.layout import scalar_type
 from et_ir.dialects.program import GetOp, Globals, LoadOp, StoreOp
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.planning import Buffer, lower_bound, plan_best
+from et_ir.planning.banks import Bank
+from et_ir.planning.hierarchy import assign_banks
 
 __all__ = [
     "Arena",
+    "ArenaPlan",
     "Branch",
     "Call",
     "Constant",
@@ -69,14 +74,16 @@ class State:
 
 @dataclass(eq=False)
 class Arena:
-    """A buffer in the arena, between its first and its last step."""
+    """A buffer in an arena, between its first and its last step."""
 
     nbytes: int
     first: int = -1
     last: int = -1
+    uses: int = 0
+    """The steps that read or write it."""
+    bank: int = 0
+    """The number of the arena."""
     offset: int = 0
-    bound: int = 0
-    """Of what a partition needs for itself: the bytes that no plan of it is smaller than."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,12 @@ class Call:
     """Its ops, in a method of their own."""
     inputs: list[Place]
     outputs: list[Place]
-    scratch: Arena
-    """Memory of its own; its size is known when the partition is compiled."""
+    step: int
+    """Its number."""
+    allocations: Sequence[Allocation] = ()
+    """The buffers between its kernels, which are known when the partition is compiled."""
+    places: Sequence[tuple[int, int]] = ()
+    """The number of the arena and the offset of each allocation."""
 
 
 @dataclass
@@ -141,6 +152,14 @@ class Repeat:
 Step: TypeAlias = Call | Copy | Branch | Loop | Repeat
 
 
+class ArenaPlan(NamedTuple):
+    """An arena of a method."""
+
+    nbytes: int
+    bound: int
+    """Bytes: no plan of what is in it is smaller, in this order of steps."""
+
+
 @dataclass
 class Schedule:
     """A method as steps."""
@@ -152,18 +171,59 @@ class Schedule:
     constants: dict[str, Blob]
     """Constants that are read as they are in the program."""
 
-    def plan(self, alignment: int) -> tuple[int, int]:
-        """Place the buffers at multiples of `alignment` bytes; returns the bytes of the arena, and a lower bound of
-        them for these steps.
+    def plan(self, alignment: int, banks: Sequence[Bank] = ()) -> list[ArenaPlan]:
+        """Place the buffers at multiples of `alignment` bytes, in one arena, or in one for each bank.
+
+        Raises `et_ir.planning.hierarchy.Infeasible` where they do not fit the banks.
         """
         used = [one for one in self.buffers if one.nbytes and one.first >= 0]
-        plan = plan_best([Buffer(one.nbytes, one.first, one.last, alignment) for one in used])
-        for one, offset in zip(used, plan.layout.offsets, strict=True):
-            one.offset = offset
-        if all(one.bound in (0, one.nbytes) for one in used):
-            return plan.size, plan.bound
-        least = [Buffer(one.bound or one.nbytes, one.first, one.last, alignment) for one in used]
-        return plan.size, min(lower_bound(least), plan.size)
+        # Within the time of a call are those of its kernels.
+        own = [one for call in self.calls for one in call.allocations]
+        span = 1 + max((one.buffer.last for one in own), default=0)
+        buffers = [
+            Buffer(one.nbytes, one.first * span, one.last * span + span - 1, alignment) for one in used
+        ]
+        for call in self.calls:
+            start = call.step * span
+            within = [one.buffer for one in call.allocations]
+            buffers += [replace(each, first=start + each.first, last=start + each.last) for each in within]
+        uses = [one.uses for one in (*used, *own)]
+        arenas, places = _in_banks(buffers, uses, banks) if banks else _in_one(buffers)
+        for one, (bank, offset) in zip(used, places, strict=False):
+            one.bank, one.offset = bank, offset
+        at = len(used)
+        for call in self.calls:
+            call.places = places[at : at + len(call.allocations)]
+            at += len(call.allocations)
+        return arenas
+
+    def number_arenas(self, used: Sequence[int]) -> None:
+        """Number the arenas again: of those there are, `used` remain, and the others have no bytes."""
+        number = {bank: at for at, bank in enumerate(used)}
+        for one in self.buffers:
+            one.bank = number.get(one.bank, 0)
+        for call in self.calls:
+            call.places = [(number.get(bank, 0), offset) for bank, offset in call.places]
+
+
+_Places: TypeAlias = tuple[list[ArenaPlan], list[tuple[int, int]]]
+"""Arenas, and of each buffer the number of its arena and the offset in it."""
+
+
+def _in_one(buffers: Sequence[Buffer]) -> _Places:
+    plan = plan_best(buffers)
+    return [ArenaPlan(plan.size, plan.bound)], [(0, offset) for offset in plan.layout.offsets]
+
+
+def _in_banks(buffers: Sequence[Buffer], uses: Sequence[int], banks: Sequence[Bank]) -> _Places:
+    assigned = assign_banks(buffers, uses, banks)
+    places = [(0, 0)] * len(buffers)
+    arenas: list[ArenaPlan] = []
+    for number, (members, layout) in enumerate(zip(assigned.members, assigned.layouts, strict=True)):
+        for index, offset in zip(members, layout.offsets, strict=True):
+            places[index] = number, offset
+        arenas.append(ArenaPlan(layout.size, lower_bound([buffers[index] for index in members])))
+    return arenas, places
 
 
 def tensor_bytes(value: SSAValue) -> int:
@@ -229,9 +289,9 @@ class _Scheduler:
     def _call(self, op: PartitionOp) -> None:
         inputs = [self._place(value) for value in op.inputs]
         outputs = [self._destination(value) for value in op.outputs]
-        call = Call(subprogram(op, self._symbols, self._bounds), inputs, outputs, self._buffer(0))
+        call = Call(subprogram(op, self._symbols, self._bounds), inputs, outputs, self._now + 1)
         self._made.calls.append(call)
-        self._add(call, *inputs, *outputs, call.scratch)
+        self._add(call, *inputs, *outputs)
 
     def _load(self, op: LoadOp) -> None:
         symbol = op.symbol.string_value()
@@ -388,6 +448,7 @@ class _Scheduler:
         if isinstance(place, Arena):
             place.first = self._now if place.first < 0 else place.first
             place.last = self._now
+            place.uses += 1
 
     def _end(self, start: int) -> None:
         """The end of a loop: older values used in it are live through all iterations."""

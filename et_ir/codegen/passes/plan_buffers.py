@@ -5,6 +5,7 @@ The planner is that of whole programs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,7 @@ from et_ir.codegen.elements import nbytes
 from et_ir.planning import Buffer, plan_best
 from et_ir.planning.plan import Plan
 
-__all__ = ["ALIGNMENT", "PlanBuffersPass", "plan_buffers"]
+__all__ = ["ALIGNMENT", "Allocation", "PlanBuffersPass", "allocations", "place_allocations", "plan_buffers"]
 
 ALIGNMENT: Final = 64
 """Of buffers, in bytes: that of a cache line, and of the widest vectors."""
@@ -59,25 +60,59 @@ class PlanBuffersPass(ModulePass):
 
 def plan_buffers(function: FuncOp, alignment: int = ALIGNMENT) -> Plan:
     """Place the buffers of a function at multiples of `alignment` bytes; returns the plan of its arena."""
+    found = allocations(function, alignment)
+    plan = plan_best([one.buffer for one in found])
+    place_allocations(function, found, [(0, offset) for offset in plan.layout.offsets], [plan.size])
+    return plan
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A buffer that a function allocates."""
+
+    op: memref.AllocOp
+    buffer: Buffer
+    """Its bytes, and the numbers of the first and last call that use it."""
+    uses: int
+    """The calls that are given it."""
+
+
+def allocations(function: FuncOp, alignment: int) -> list[Allocation]:
+    """The buffers of a function, to be placed at multiples of `alignment` bytes."""
     block = function.body.block
     numbers: dict[Operation, int] = {op: number for number, op in enumerate(block.ops)}
-    allocs = [op for op in block.ops if isinstance(op, memref.AllocOp)]
-    buffers: list[Buffer] = []
-    for op in allocs:
-        uses = _uses(op.memref, numbers) or [numbers[op]]
-        buffers.append(Buffer(_nbytes(op.memref.type), min(uses), max(uses), alignment))
-    plan = plan_best(buffers)
-    arena = block.insert_arg(MemRefType(i8, [plan.size]), len(block.args))
-    arena.name_hint = "arena"
-    for op, offset in zip(allocs, plan.layout.offsets, strict=True):
+    found: list[Allocation] = []
+    for op in block.ops:
+        if isinstance(op, memref.AllocOp):
+            uses = _uses(op.memref, numbers) or [numbers[op]]
+            buffer = Buffer(_nbytes(op.memref.type), min(uses), max(uses), alignment)
+            found.append(Allocation(op, buffer, len(uses)))
+    return found
+
+
+def place_allocations(
+    function: FuncOp,
+    found: Sequence[Allocation],
+    places: Sequence[tuple[int, int]],
+    arenas: Sequence[int],
+) -> None:
+    """Replace allocations by views of arenas, `places` with the number of the arena and the offset in bytes.
+
+    The arenas, whose sizes in bytes are given, become the function's last arguments.
+    """
+    block = function.body.block
+    arguments = [block.insert_arg(MemRefType(i8, [size]), len(block.args)) for size in arenas]
+    for argument in arguments:
+        argument.name_hint = "arena"
+    for one, (arena, offset) in zip(found, places, strict=True):
+        op = one.op
         place = arith.ConstantOp(IntegerAttr.from_index_int_value(offset), IndexType())
-        view = memref.ViewOp(arena, place, [], op.memref.type)
+        view = memref.ViewOp(arguments[arena], place, [], op.memref.type)
         view.result.name_hint = op.memref.name_hint
         block.insert_ops_before([place, view], op)
         op.memref.replace_all_uses_with(view.result)
         block.erase_op(op)
     function.function_type = FunctionType.from_lists(block.arg_types, function.function_type.outputs.data)
-    return plan
 
 
 def _uses(value: SSAValue, numbers: dict[Operation, int]) -> list[int]:

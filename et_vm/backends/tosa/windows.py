@@ -156,6 +156,20 @@ def _padded(image: Array, pads: Sequence[int], number: float = 0) -> Array:
     return made
 
 
+def _columns(image: Array, pads: Sequence[int], phase: int, step: int) -> Array:
+    """The columns `phase`, `phase + step`, … of a padded image, as neighbors."""
+    if step == 1:
+        return _padded(image, pads)
+    batch, height, width, channels = image.shape
+    top, bottom, left, right = pads
+    count = -(-(left + width + right - phase) // step)
+    made = np.zeros((batch, top + height + bottom, count, channels), image.dtype)
+    before = max(0, -(-(left - phase) // step))
+    source = image[:, :, phase + before * step - left :: step]
+    made[:, top : top + height, before : before + source.shape[2]] = source
+    return made
+
+
 def _filters(site: Site, at: int, zero_at: int) -> Array | None:
     """The operand `at` as distances from its zero point, if both are constants."""
     weight, zero = site.constants[at], site.constants[zero_at]
@@ -165,8 +179,10 @@ def _filters(site: Site, at: int, zero_at: int) -> Array | None:
 
 
 def _finished(made: Array, bias: Array, dtype: np.dtype[Any]) -> Array:
+    """Sums, which change, with the bias, in the type of the result."""
     if dtype.kind == "f":
-        return (made + bias).astype(dtype, copy=False)
+        made += bias
+        return made.astype(dtype, copy=False)
     # What was summed up in float32 fits 32 bits; adding a bias wraps around in either type.
     summed = made.astype(dtype if made.dtype == np.float32 else np.int64)
     summed += bias.astype(summed.dtype)
@@ -231,11 +247,10 @@ def _depthwise(site: Site) -> Kernel:
 
     def kernel(x: Array, weight: Array, bias: Array, x_zp: Array, w_zp: Array) -> Array:
         filters = repeated(_shifted(weight, w_zp, sums)) if packed is None else packed
-        image = _padded(_shifted(x, x_zp, sums), kind.pad)
+        image = _shifted(x, x_zp, sums)
         if multiplier > 1:
             image = np.repeat(image, multiplier, axis=3)
-        # Columns that are a stride apart become neighbors.
-        lines = {phase: np.ascontiguousarray(image[:, :, phase::step_x]) for phase in phases}
+        lines = {phase: _columns(image, kind.pad, phase, step_x) for phase in phases}
 
         def under(y: int, z: int, start: int, count: int) -> Array:
             """The pixels that a tap is on, for `count` rows of the result."""

@@ -108,6 +108,34 @@ def test_constant_zero_points_of_floats(op: Op, zero: float) -> None:
     np.testing.assert_array_equal(known, computed)
 
 
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("dilation", [1, 2])
+@pytest.mark.parametrize("pad", [[0, 0, 0, 0], [1, 0, 2, 3], [0, 1, 7, 0]])
+def test_strides_of_depthwise_convolutions(pad: list[int], dilation: int, stride: int, known: bool) -> None:
+    """Also windows that lie in the padding as a whole."""
+    channels, multiplier, rows, columns = 3, 2, 2, 3
+    random = np.random.default_rng(0)
+    # Sizes of the padded image for which windows end with it.
+    high, wide = dilation * (rows - 1) + 1 + 2 * stride, dilation * (columns - 1) + 1 + 6 * stride
+    image = [2, high - pad[0] - pad[1], wide - pad[2] - pad[3], channels]
+    shapes = (image, [rows, columns, channels, multiplier], [channels * multiplier], [1], [1])
+    x, weight, bias, *zeros = (random.integers(-9, 9, shape).astype(np.float32) for shape in shapes)
+    expected = np.zeros((2, 3, 7, channels, multiplier), np.float32)
+    padded = np.pad(x - zeros[0], ((0, 0), tuple(pad[:2]), tuple(pad[2:]), (0, 0)))
+    for y in range(rows):
+        for z in range(columns):
+            part = padded[:, y * dilation :: stride, z * dilation :: stride][:, :3, :7]
+            expected += part[..., None] * (weight[y, z] - zeros[1])
+    arrays = [x, weight, bias, *zeros]
+    types: Types = [(list(array.shape), DType.FP32) for array in arrays]
+    constants = dict(enumerate(arrays[1:], 1)) if known else {}
+    attribute = DepthwiseConv2dAttribute(pad, [stride] * 2, [dilation] * 2, acc_type=DType.FP32)
+    loaded = program(Op.DEPTHWISE_CONV2D, attribute, types, ([2, 3, 7, 6], DType.FP32), constants)
+    (made,) = loaded.run(arrays[:1] if known else arrays)
+    np.testing.assert_array_equal(made, expected.reshape(2, 3, 7, 6) + bias)
+
+
 @pytest.mark.parametrize("shift", [-1, 64])
 def test_shifts_of_products_out_of_range(shift: int) -> None:
     types: Types = [([2], DType.INT32), ([2], DType.INT32), ([1], DType.INT8)]
