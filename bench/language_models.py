@@ -13,10 +13,10 @@ the stock runtime. Behind a mode, "+cache" stands for keys and values in 8 bits,
 All take turns, in a process for each number of threads. A turn is a pause, in which the threads of the others
 come to rest, a token that does not count, and one that does.
 
-"read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as
-many threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's
-multiply-adds of f32 that the products of the prompt come to (goal: at least 60 % in floats; products of bytes
-have a higher peak).
+"processor" is the time of all threads for a token. "read" is what memory bandwidth allows: the bytes of
+the weights that a token reads, at the rate at which as many threads read memory and do nothing else
+(goal: at least 80 %). "peak" is the share of this machine's multiply-adds of f32 that the products of
+the prompt come to (goal: at least 60 % in floats; products of bytes have a higher peak).
 
 Files and rows are kept in the folder of compiled models until the compiler changes, so that a run which was
 interrupted goes on where it was; `--again` measures anew. Each file is compiled in a process of its own, so that
@@ -29,8 +29,10 @@ import argparse
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -133,7 +135,8 @@ def main() -> None:
             _in_process("measure", str(path), *arguments, f"llama_cpp={options.llama_cpp or ''}")
         kept = json.loads(path.read_text())
         print(f"{options.size}, {threads} threads, memory read at {kept['bandwidth'] / 1e9:.1f} GB/s\n")
-        header = ["", "token", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak"]
+        columns = ("token", "processor", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak")
+        header = ["", *columns]
         print_table(header, kept["rows"])
         for note in kept["notes"]:
             print(f"\n{note}")
@@ -196,11 +199,15 @@ def measure(path: str, *given: str) -> None:
     )
     token = torch.tensor([[5]])
     at = dict.fromkeys(steps, PROMPT)
+    processor: dict[str, list[float]] = {name: [] for name in steps}
 
     def decode(name: str, step: Step) -> Callable[[], object]:
         def run() -> object:
             at[name] += 1
-            return step("decode", token, torch.tensor([at[name]]))
+            before = time.process_time()
+            found = step("decode", token, torch.tensor([at[name]]))
+            processor[name].append(time.process_time() - before)
+            return found
 
         return run
 
@@ -217,6 +224,7 @@ def measure(path: str, *given: str) -> None:
             [
                 name,
                 show_time(typical),
+                show_time(statistics.median(processor[name][1::2])),  # of the tokens that count
                 f"{1 / typical:.1f}",
                 f"{nbytes / 1e6:.0f} MB" if nbytes else "",
                 f"{nbytes / typical / bandwidth:.0%}" if nbytes else "",
