@@ -2,7 +2,7 @@
 
     python -m bench.language_models [--size 110m|1b] [--threads 1,2] [--modes float,int8-dynamic,8da4w,8da4w+cache]
         [--runtimes native,eager,onnxruntime,llamacpp,xnnpack] [--tokens 32] [--again]
-        [--llama-cpp LIBRARY]
+        [--llama-cpp LIBRARY] [--compile]
 
 A prompt of 256 tokens is read in one call, then tokens are decoded one at a time behind it, in a cache for
 512. "native" is our file for et-vm on this machine's instruction set, in each mode; "eager" is the float
@@ -13,13 +13,14 @@ the stock runtime. Behind a mode, "+cache" stands for keys and values in 8 bits,
 All take turns, in a process for each number of threads. A turn is a pause, in which the threads of the others
 come to rest, a token that does not count, and one that does.
 
-"read" is what memory bandwidth allows: the bytes of the weights that a token reads, at the rate at which as
-many threads read memory and do nothing else (goal: at least 80 %). "peak" is the share of this machine's
-multiply-adds of f32 that the products of the prompt come to (goal: at least 60 % in floats; products of bytes
-have a higher peak).
+"processor" is the time of all threads for a token. "read" is what memory bandwidth allows: the bytes of
+the weights that a token reads, at the rate at which as many threads read memory and do nothing else
+(goal: at least 80 %). "peak" is the share of this machine's multiply-adds of f32 that the products of
+the prompt come to (goal: at least 60 % in floats; products of bytes have a higher peak).
 
 Files and rows are kept in the folder of compiled models until the compiler changes, so that a run which was
-interrupted goes on where it was; `--again` measures anew.
+interrupted goes on where it was; `--again` measures anew. Each file is compiled in a process of its own, so that
+what is measured has the memory of files alone: `--compile` does only that.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ import argparse
 import itertools
 import json
 import os
+import statistics
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -99,6 +102,7 @@ def main() -> None:
     parser.add_argument("--runtimes", type=_some_of(tuple(PACKAGES)), default=list(PACKAGES))
     parser.add_argument("--tokens", type=int, default=32, help="steps that are measured")
     parser.add_argument("--again", action="store_true", help="measure what has been measured already")
+    parser.add_argument("--compile", action="store_true", help="compile the files, and measure nothing")
     parser.add_argument(
         "--llama-cpp",
         type=Path,
@@ -117,23 +121,33 @@ def main() -> None:
             parser.error(
                 f"{runtime} needs the package {missing[0]}: pip install '.[bench,stock]', or name other --runtimes"
             )
-    for threads in options.threads:
-        path = _kept_rows(options, threads)
+    paths = {threads: _kept_rows(options, threads) for threads in options.threads}
+    if options.compile or options.again or not all(path.exists() for path in paths.values()):
+        for backend, mode in _compiled(options):
+            _in_process("compiled", options.size, mode, backend)
+    if options.compile:
+        return
+    for threads, path in paths.items():
         if options.again or not path.exists():
             given = [f"{name}={','.join(getattr(options, name))}" for name in ("modes", "runtimes")]
-            # A process of its own, as libraries take their number of threads when they are loaded.
-            command = [sys.executable, "-c", "from bench.language_models import measure; measure()"]
             arguments = [f"size={options.size}", f"tokens={options.tokens}", f"threads={threads}", *given]
-            arguments += [f"llama_cpp={options.llama_cpp or ''}"]
-            status = subprocess.run([*command, str(path), *arguments], check=False).returncode
-            if status:
-                sys.exit(status)
+            # Libraries take their number of threads when they are loaded.
+            _in_process("measure", str(path), *arguments, f"llama_cpp={options.llama_cpp or ''}")
         kept = json.loads(path.read_text())
         print(f"{options.size}, {threads} threads, memory read at {kept['bandwidth'] / 1e9:.1f} GB/s\n")
-        header = ["", "token", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak"]
+        columns = ("token", "processor", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak")
+        header = ["", *columns]
         print_table(header, kept["rows"])
         for note in kept["notes"]:
             print(f"\n{note}")
+
+
+def _in_process(function: str, *arguments: str) -> None:
+    """Call a function of this module in a process of its own, with arguments of the command line."""
+    call = f"import sys; from bench.language_models import {function}; {function}(*sys.argv[1:])"
+    status = subprocess.run([sys.executable, "-c", call, *arguments], check=False).returncode
+    if status:
+        sys.exit(status)
 
 
 def _numbers(text: str) -> list[int]:
@@ -163,9 +177,8 @@ def _kept_rows(options: argparse.Namespace, threads: int) -> Path:
     return FOLDER / f"language-{options.size}-{threads}-{key[:16]}.rows.json"
 
 
-def measure() -> None:
+def measure(path: str, *given: str) -> None:
     """Measure with a number of threads, in this process, and write the rows to a file."""
-    path, *given = sys.argv[1:]
     options = argparse.Namespace(**dict(one.split("=", 1) for one in given))
     options.threads, options.tokens = int(options.threads), int(options.tokens)
     options.modes, options.runtimes = options.modes.split(","), options.runtimes.split(",")
@@ -186,11 +199,15 @@ def measure() -> None:
     )
     token = torch.tensor([[5]])
     at = dict.fromkeys(steps, PROMPT)
+    processor: dict[str, list[float]] = {name: [] for name in steps}
 
     def decode(name: str, step: Step) -> Callable[[], object]:
         def run() -> object:
             at[name] += 1
-            return step("decode", token, torch.tensor([at[name]]))
+            before = time.process_time()
+            found = step("decode", token, torch.tensor([at[name]]))
+            processor[name].append(time.process_time() - before)
+            return found
 
         return run
 
@@ -207,6 +224,7 @@ def measure() -> None:
             [
                 name,
                 show_time(typical),
+                show_time(statistics.median(processor[name][1::2])),  # of the tokens that count
                 f"{1 / typical:.1f}",
                 f"{nbytes / 1e6:.0f} MB" if nbytes else "",
                 f"{nbytes / typical / bandwidth:.0%}" if nbytes else "",
@@ -239,33 +257,31 @@ def _runtimes(
     from examples.artefacts import keep
     from examples.stages import compiler_key
 
-    eager = _decoder(options.size, "float")
-
-    def step_eager(_: str, ids: Tensor, at: Tensor) -> Any:
-        with torch.no_grad():
-            return eager(ids, at)
-
     def on(program: Any) -> Step:
         loaded = {name: program.load_method(name) for name in ("forward", "decode")}
         return lambda method, ids, at: loaded[method].execute([ids, at])
 
-    steps: dict[str, Step] = {"eager": step_eager} if "eager" in options.runtimes else {}
+    steps: dict[str, Step] = {}
+    if "eager" in options.runtimes:
+        eager = _decoder(options.size, "float")
+
+        def step_eager(_: str, ids: Tensor, at: Tensor) -> Any:
+            with torch.no_grad():
+                return eager(ids, at)
+
+        steps["eager"] = step_eager
     weights: dict[str, tuple[int, int]] = {}
-    elements = sum(
-        one.weight.numel()
-        for name, one in eager.named_modules()
-        if isinstance(one, torch.nn.Linear) and not name.endswith("lm_head")
-    )
+    with torch.device("meta"):
+        elements = sum(
+            one.weight.numel()
+            for name, one in _model(options.size).named_modules()
+            if isinstance(one, torch.nn.Linear) and not name.endswith("lm_head")
+        )
     runtime = Runtime(threads=options.threads)
-    for backend, mode in itertools.product(("native", "xnnpack"), options.modes):
-        if backend not in options.runtimes:
-            continue
+    for backend, mode in _compiled(options):
         name = f"{backend} {mode}"
         print(name, file=sys.stderr)
-        path = FOLDER / f"language-{options.size}-{mode}-{backend}.pte"
-        notes, _ = keep(
-            path, compiler_key(), lambda draft, m=mode, b=backend: _compile(options.size, m, b, draft)
-        )
+        path, notes = compiled(options.size, mode, backend)
         if backend == "native":
             weights[name] = notes["weights"], elements
             steps[name] = on(runtime.load_program(path, allow_native=True))
@@ -297,6 +313,23 @@ def _runtimes(
             notes.append(f"{name}: relative error of logits {made['error']:.1g}")
         notes.append(f"llama.cpp was compiled for {instruction_sets(library)}")
     return steps, weights, notes
+
+
+def _compiled(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Backend and mode of each file for us or the stock runtime."""
+    backends = (one for one in ("native", "xnnpack") if one in options.runtimes)
+    return list(itertools.product(backends, options.modes))
+
+
+def compiled(size: str, mode: str, backend: str) -> tuple[Path, dict[str, Any]]:
+    """The file of a mode, compiled if it is not there, and its notes."""
+    from bench.subjects import FOLDER
+    from examples.artefacts import keep
+    from examples.stages import compiler_key
+
+    path = FOLDER / f"language-{size}-{mode}-{backend}.pte"
+    notes, _ = keep(path, compiler_key(), lambda draft: _compile(size, mode, backend, draft))
+    return path, notes
 
 
 def _write_gguf(size: str, mode: str, path: Path, library: Any) -> dict[str, Any]:
@@ -368,21 +401,27 @@ def _decoder(size: str, mode: str) -> Any:
     """The model with its cache, in eager mode."""
     import torch
 
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    torch.manual_seed(0)
+    model = _model(size)
     with warnings.catch_warnings(action="ignore"):
-        from transformers import LlamaConfig, LlamaForCausalLM
-
         from et_ir.language_models import CachedDecoder, quantize_weights
         from et_ir.language_models import Sizes as DecoderSizes
         from et_ir.quantization import QuantizationMode
 
-        torch.manual_seed(0)
-        config = LlamaConfig(**SIZES[size], max_position_embeddings=CONTEXT, tie_word_embeddings=False)
-        model = LlamaForCausalLM(config).eval()
         weights = mode.removesuffix(CACHE)
         if weights != "float":
             model = quantize_weights(model, QuantizationMode.parse(weights)).module
         return CachedDecoder(model, DecoderSizes(CONTEXT, PROMPT), quantize_cache=mode.endswith(CACHE))
+
+
+def _model(size: str) -> Any:
+    """The model in evaluation mode, as transformers has it."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    with warnings.catch_warnings(action="ignore"):
+        from transformers import LlamaConfig, LlamaForCausalLM
+
+        config = LlamaConfig(**SIZES[size], max_position_embeddings=CONTEXT, tie_word_embeddings=False)
+        return LlamaForCausalLM(config).eval()
 
 
 def _compile(size: str, mode: str, backend: str, path: Path) -> dict[str, Any]:

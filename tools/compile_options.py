@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from et_ir.targets.lookup import find_target
 from et_schema.whole_numbers import shortened, whole_number
 from et_tools.arguments import ALIGNMENTS, CommandParser
+from et_tools.compile_language_model import PREFIX, is_language_model
 from et_tools.compile_parser import FORMATS, LANGUAGE_MODEL_OPTIONS, LEVELS, compile_parser
 from et_tools.exit_codes import UsageError
-from et_tools.output import check_output, check_output_folder
+from et_tools.output import check_output, check_output_folder, is_same_file
 
 __all__ = [
     "default_bounds",
@@ -135,17 +135,23 @@ def _check_files(args: argparse.Namespace) -> None:
     if args.save_levels is not None:
         check_output_folder(args.save_levels)
     text = is_text(args.model)
+    if is_language_model(args.model):
+        _check_model_folder(args.model.removeprefix(PREFIX), [args.output, *(file for _, file in others)])
     is_path = text or is_file(args.model) or args.model.endswith(".pt2")
     source = args.model if is_path else args.model.rpartition(":")[0]
-    if args.output is not None and _is_same_file(args.output, source) and not (text and args.emit != "pte"):
+    if args.output is not None and is_same_file(args.output, source) and not (text and args.emit != "pte"):
         raise UsageError(f"-o {args.output} would overwrite the input")
     for option, file in others:
-        if file is not None and any(_is_same_file(file, other) for other in (args.output, source)):
+        if file is not None and any(is_same_file(file, other) for other in (args.output, source)):
             raise UsageError(f"{option} {file} is also the input or output file")
 
 
-def _is_same_file(one: str, other: str | None) -> bool:
-    return other is not None and "-" not in (one, other) and os.path.realpath(one) == os.path.realpath(other)
+def _check_model_folder(folder: str, outputs: Sequence[str | None]) -> None:
+    """Raise `UsageError` for an output that is a file of the model."""
+    files = [str(one) for one in Path(folder).glob("*")]
+    for output in outputs:
+        if output is not None and any(is_same_file(output, one) for one in files):
+            raise UsageError(f"{output}: would overwrite a file of the model")
 
 
 def extra_operators(args: argparse.Namespace) -> list[str]:

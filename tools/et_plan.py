@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from et_schema.whole_numbers import shortened
 from et_tools.arguments import CommandParser, byte_count, natural_number
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.info.instances import plan_facts
-from et_tools.output import check_output, write_file
+from et_tools.output import check_output, is_same_file, write_file
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
@@ -110,10 +109,6 @@ def _plan(instance: Instance, args: argparse.Namespace) -> Plan:
     return plan
 
 
-def _is_same_file(one: str, other: str) -> bool:
-    return "-" not in (one, other) and os.path.realpath(one) == os.path.realpath(other)
-
-
 def _say(message: str) -> None:
     print(f"et-plan: {message}", file=sys.stderr)
 
@@ -158,9 +153,9 @@ def run(arguments: list[str]) -> int:
     check_output(args.output)
     if args.svg is not None:
         check_output(args.svg)
-        if args.svg == "-" or _is_same_file(args.svg, args.file):
+        if args.svg == "-" or is_same_file(args.svg, args.file):
             raise UsageError("--svg needs the name of another file")
-    if _is_same_file(args.output, args.file):
+    if is_same_file(args.output, args.file):
         raise UsageError(f"-o {args.output} would overwrite the input")
     try:
         instance = _read(args.file)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from et_tools.exit_codes import UsageError
 
-__all__ = ["check_output", "check_output_folder", "write_file", "write_stdout"]
+__all__ = ["check_output", "check_output_folder", "is_same_file", "write_file", "write_stdout"]
 
 
 def check_output(name: str) -> None:
@@ -25,6 +25,11 @@ def check_output(name: str) -> None:
         raise UsageError(f"{name}: the folder {folder} does not exist")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{name}: the folder {folder} is not writable")
+
+
+def is_same_file(one: str, other: str | None) -> bool:
+    """Whether two names are of one file; standard input and output are none."""
+    return other is not None and "-" not in (one, other) and os.path.realpath(one) == os.path.realpath(other)
 
 
 def check_output_folder(name: str) -> None:

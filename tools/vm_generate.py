@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_tools.exit_codes import UsageError
 from et_tools.messages import print_message
-from et_tools.output import check_output
+from et_tools.output import check_output, is_same_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,12 @@ def generate_text(args: argparse.Namespace) -> None:
         raise UsageError("--chat reads messages from standard input: leave out --prompt")
     if not args.chat and args.prompt is None and args.session is None:
         raise UsageError("no prompt: give --prompt TEXT ('-': standard input), or --chat")
+    if args.file == "-" and (args.chat or args.prompt == "-"):
+        raise UsageError("standard input is the program: give --prompt TEXT")
+    tokenizer = _tokenizer(args)
     if args.save_session is not None:
-        check_output(args.save_session)
-    runner = _runner(args)
+        _check_session(args, tokenizer)
+    runner = _runner(args, tokenizer)
     if args.chat and runner.model.encoder is not None:
         raise UsageError("--chat is for models that continue texts, not for encoder-decoders")
     config = GenerationConfig(
@@ -57,19 +60,39 @@ def generate_text(args: argparse.Namespace) -> None:
         runner.session.save(args.save_session)
 
 
-def _runner(args: argparse.Namespace) -> TextLLMRunner:
+def _tokenizer(args: argparse.Namespace) -> Path:
+    """The file or folder of the tokenizer, by default beside the program."""
+    if args.tokenizer is not None:
+        return Path(args.tokenizer)
+    if args.file == "-":
+        raise UsageError("no tokenizer: give --tokenizer FOLDER")
+    if not Path(args.file).name:
+        raise UsageError(f"{args.file or 'an empty name'}: is no file")
+    beside = Path(args.file).with_suffix(".tokenizer")
+    if not beside.is_dir():
+        raise UsageError(f"no tokenizer: give --tokenizer FOLDER (there is no {beside})")
+    return beside
+
+
+def _check_session(args: argparse.Namespace, tokenizer: Path) -> None:
+    """Raise UsageError if the session cannot be saved where it is to be, or another input is there."""
+    check_output(args.save_session)
+    inputs = [args.file, args.data, args.draft, args.json_schema, *args.image, str(tokenizer)]
+    inputs += [str(one) for one in tokenizer.glob("*")]
+    if any(is_same_file(args.save_session, one) for one in inputs):
+        raise UsageError(f"--save-session {args.save_session} would overwrite an input")
+
+
+def _runner(args: argparse.Namespace, tokenizer: Path) -> TextLLMRunner:
     from et_vm.llm import TextLLMRunner
 
-    tokenizer = args.tokenizer
-    if tokenizer is None:
-        beside = Path(args.file).with_suffix(".tokenizer") if args.file else None
-        if beside is None:
-            raise UsageError("no file: its name is empty")
-        if not beside.is_dir():
-            raise UsageError(f"no tokenizer: give --tokenizer FOLDER (there is no {beside})")
-        tokenizer = str(beside)
     return TextLLMRunner(
-        args.file, tokenizer, args.data, kernels=args.kernels, allow_native=args.native, threads=args.threads
+        sys.stdin.buffer.read() if args.file == "-" else args.file,
+        tokenizer,
+        args.data,
+        kernels=args.kernels,
+        allow_native=args.native,
+        threads=args.threads,
     )
 
 

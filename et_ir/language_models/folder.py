@@ -104,7 +104,11 @@ class ModelFolder:
             import transformers
 
             cls = self._auto_class(transformers)
-            options: dict[str, Any] = {"local_files_only": True, "dtype": torch.float32}
+            options: dict[str, Any] = {
+                "local_files_only": True,
+                "dtype": torch.float32,
+                "ignore_mismatched_sizes": True,  # which is told of instead
+            }
             try:
                 try:
                     found = self._loaded(cls, options | {"attn_implementation": "sdpa"})
@@ -123,6 +127,13 @@ class ModelFolder:
 
     def _loaded(self, cls: Any, options: dict[str, Any]) -> Any:
         model, told = cls.from_pretrained(self.path, output_loading_info=True, **options)
+        others = sorted(told.get("mismatched_keys", ()))
+        if others:
+            name, found, expected = others[0]
+            raise LanguageModelError(
+                f"{self.path}: {len(others)} weights have other shapes than config.json says: {name} is {list(found)}, "
+                f"expected {list(expected)}"
+            )
         missing = sorted(told.get("missing_keys", ()))
         if missing:
             raise LanguageModelError(

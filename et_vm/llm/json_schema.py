@@ -15,6 +15,8 @@ _SPACE: Final = " ?"
 _CHARACTER: Final = r'([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})'
 _INTEGER: Final = "-?(0|[1-9][0-9]{0,17})"
 _NUMBER: Final = _INTEGER + r"(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?"
+_LONGEST: Final = 1 << 20
+"""Characters of an expression at most: arrays have theirs twice for each item."""
 _KNOWN: Final = frozenset(
     {
         *("type", "enum", "const", "anyOf", "oneOf", "$ref", "properties", "required", "items", "minItems"),
@@ -28,10 +30,13 @@ def expression_of(schema: Mapping[str, Any] | bool) -> str:
     """The expression, for `Automaton`.
 
     Objects have their properties in the order of the schema and no others; those that are not required may be absent.
-    One space may follow a colon and a comma. Raises InputError for keywords that say more than that, and for schemas
-    that refer to themselves.
+    One space may follow a colon and a comma. Raises InputError for keywords that say more than that or have values of
+    another kind, and for schemas that refer to themselves or are too large.
     """
-    return _Schemas(schema).expression(schema, "#", ())
+    try:
+        return _Schemas(schema).expression(schema, "#", ())
+    except RecursionError:
+        raise InputError("JSON schema: it is nested too deeply") from None
 
 
 class _Schemas:
@@ -39,6 +44,12 @@ class _Schemas:
         self._root = root
 
     def expression(self, given: Any, where: str, within: tuple[str, ...]) -> str:
+        found = self._expression(given, where, within)
+        if len(found) > _LONGEST:
+            raise InputError("JSON schema: it is too large, or its arrays are nested too deeply", where=where)
+        return found
+
+    def _expression(self, given: Any, where: str, within: tuple[str, ...]) -> str:
         if not isinstance(given, Mapping):
             raise InputError("JSON schema: expected an object that says the type", where=where)
         schema = cast("Mapping[str, Any]", given)
@@ -50,12 +61,12 @@ class _Schemas:
         if "const" in schema:
             return _literal(schema["const"])
         if "enum" in schema:
-            return _any_of([_literal(one) for one in schema["enum"]], where)
+            return _any_of([_literal(one) for one in _listed(schema, "enum", where)], where)
         for key in ("anyOf", "oneOf"):
             if key in schema:
                 parts = [
                     self.expression(one, f"{where}/{key}/{number}", within)
-                    for number, one in enumerate(schema[key])
+                    for number, one in enumerate(_listed(schema, key, where))
                 ]
                 return _any_of(parts, where)
         kind: Any = schema.get("type")
@@ -112,11 +123,14 @@ class _Schemas:
         return rf"\[{several}\]" if least else rf"\[({several})?\]"
 
     def _object(self, schema: Mapping[str, Any], where: str, within: tuple[str, ...]) -> str:
-        properties: Mapping[str, Any] = schema.get("properties", {})
+        given: Any = schema.get("properties", {})
+        if not isinstance(given, Mapping):
+            raise InputError("JSON schema: 'properties' is no object", where=where)
+        properties = cast("Mapping[str, Any]", given)
         if schema.get("additionalProperties") not in (None, False):
             raise InputError("JSON schema: 'additionalProperties' is not supported", where=where)
-        required = set(schema.get("required", ()))
-        if required - set(properties):
+        required = _listed(schema, "required", where)
+        if any(name not in properties for name in map(str, required)):
             raise InputError("JSON schema: 'required' names what 'properties' lacks", where=where)
         members = [
             (
@@ -133,8 +147,7 @@ def _members(members: list[tuple[str, bool]]) -> str:
     tails = [""]
     """By how many members are left: what may follow the one before."""
     for member, is_required in reversed(members):
-        following = f",{_SPACE}{member}{tails[-1]}"
-        tails.append(following if is_required else f"({following}|{tails[-1]})")
+        tails.append(f"(,{_SPACE}{member}){'' if is_required else '?'}{tails[-1]}")
     starts: list[str] = []
     for number, (member, is_required) in enumerate(members):
         starts.append(f"{member}{tails[len(members) - 1 - number]}")
@@ -147,6 +160,14 @@ def _any_of(parts: list[str], where: str) -> str:
     if not parts:
         raise InputError("JSON schema: nothing to choose from", where=where)
     return f"({'|'.join(parts)})"
+
+
+def _listed(schema: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    """The list that a keyword has."""
+    found: Any = schema.get(key, [])
+    if not isinstance(found, list):
+        raise InputError(f"JSON schema: '{key}' is no list", where=where)
+    return cast("list[Any]", found)
 
 
 def _literal(value: Any) -> str:

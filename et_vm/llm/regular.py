@@ -20,6 +20,8 @@ State = frozenset[int]
 _LAST: Final = 0x10FFFF
 _MOST: Final = 1000
 """The largest number of repetitions that an expression may name."""
+_MOST_STATES: Final = 500_000
+"""Of an automaton: more would be hundreds of megabytes."""
 _CLASSES: Final = {
     "d": [(48, 57)],
     "w": [(48, 57), (65, 90), (95, 95), (97, 122)],
@@ -34,7 +36,8 @@ class Automaton:
     """A regular expression, which a whole text has to match.
 
     It has characters, `.`, classes `[a-z]`, `[^a-z]`, `\\d`, `\\w`, `\\s` and their opposites, groups, `|`, `?`, `*`,
-    `+`, `{m}`, `{m,}` and `{m,n}`. Raises InputError, with the place, for anything else.
+    `+`, `{m}`, `{m,}` and `{m,n}`. Raises InputError, with the place, for anything else, and for an expression whose
+    automaton is too large.
     """
 
     def __init__(self, expression: str) -> None:
@@ -42,13 +45,21 @@ class Automaton:
         """By state: first and last byte, and the state that they lead to."""
         self._empty: list[list[int]] = []
         """By state: those that nothing leads to."""
-        first, self._end = _Parser(expression, self).parsed()
+        try:
+            first, self._end = _Parser(expression, self).parsed()
+        except RecursionError:
+            raise InputError("regular expression: its groups are nested too deeply") from None
         self.start: State = self._closed((first,))
         """Where a text begins."""
         self._next: dict[tuple[State, int], State] = {}
 
     def new_state(self) -> int:
-        """Another state, that nothing leads from."""
+        """Another state, that nothing leads from. Raises InputError for one too many."""
+        if len(self._edges) == _MOST_STATES:
+            raise InputError(
+                f"regular expression: its automaton has more than {_MOST_STATES:,} states",
+                hint="repeat less often, or smaller parts",
+            )
         self._edges.append([])
         self._empty.append([])
         return len(self._edges) - 1

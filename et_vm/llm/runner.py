@@ -61,13 +61,13 @@ class GenerationConfig:
 class TextLLMRunner:
     """Generates text with a program and a tokenizer; one text after the other, which `reset` ends.
 
-    `kernels`, `allow_native` and `threads` are those of `et_vm.runtime`. Raises what loading a program and a tokenizer
-    raises, and InputError for a tokenizer with more ids than the program.
+    The program is a file, or its bytes; `kernels`, `allow_native` and `threads` are those of `et_vm.runtime`. Raises
+    what loading a program and a tokenizer raises, and InputError for a tokenizer with more ids than the program.
     """
 
     def __init__(
         self,
-        model_path: str | os.PathLike[str],
+        model_path: str | os.PathLike[str] | bytes,
         tokenizer_path: str | os.PathLike[str],
         data_path: str | os.PathLike[str] | None = None,
         *,

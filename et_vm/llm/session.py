@@ -286,8 +286,8 @@ class Session:
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Go on from the text and state of a file that `save` has written, with the same program.
 
-        Raises InputError, with nothing changed, for a file of another program, and what reading it raises:
-        ExecutorchError(AccessFailed), InvalidFile.
+        Raises InputError, with nothing changed, for a file of another program or a damaged one, and what reading it
+        raises: ExecutorchError(AccessFailed), InvalidFile.
         """
         tensors = dict(read_tensors(path))
         tokens, program = tensors.pop(_TOKENS, None), tensors.pop(_PROGRAM, None)
@@ -300,7 +300,33 @@ class Session:
             None if found is None else np.array(found)
             for found in (tensors.pop(_LOGITS, None), tensors.pop(_SOURCE, None))
         )
-        self._restore(tensors, [int(token) for token in tokens], logits, source)
+        if not self._is_saved(tokens, logits, source):
+            raise InputError(f"{os.fspath(path)} is a damaged session")
+        try:
+            self._restore(tensors, [int(token) for token in tokens], logits, source)
+        except ExecutorchError as error:
+            raise InputError(f"{os.fspath(path)} is a damaged session: {error.message}") from error
+
+    def _is_saved(self, tokens: Array, logits: Array | None, source: Array | None) -> bool:
+        """Whether tokens, logits and source may be of a session of the model."""
+        model = self.model
+        if tokens.dtype != np.int64 or tokens.ndim != 1 or len(tokens) > model.context:
+            return False
+        known = (tokens >= 0) & (tokens < model.vocabulary)
+        if model.images is not None:
+            known |= tokens == model.images.token_id
+        good = bool(known.all())
+        if logits is not None:
+            good &= logits.dtype == np.float32 and logits.shape == (model.vocabulary,)
+        if self._encoder is None or source is None:
+            return good and source is None
+        hidden = model.program.metadata(self._encoder.name).output_tensor_meta(0)
+        return good and (
+            source.dtype == np.float32
+            and source.ndim == 3
+            and (source.shape[0], source.shape[2]) == (1, hidden.sizes()[2])
+            and source.shape[1] <= hidden.sizes()[1]
+        )
 
     def _state(self) -> dict[str, Array]:
         return dict(self._methods[self.model.prefill_step.method].state.arrays())

@@ -53,12 +53,23 @@ class Tokenizer:
         return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, with those that the tokenizer puts around one."""
-        return list(self._tokenizer.encode(text).ids)
+        """The ids of a text, with those that the tokenizer puts around one. Raises InputError for lone surrogates."""
+        return self._encoded(text, around=True)
 
     def encode_rest(self, text: str) -> list[int]:
-        """The ids of a text in the middle of another, as one that a chat template makes."""
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        """The ids of a text in the middle of another, as one that a chat template makes.
+
+        Raises InputError for lone surrogates.
+        """
+        return self._encoded(text, around=False)
+
+    def _encoded(self, text: str, *, around: bool) -> list[int]:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            # What a terminal or a file has there are bytes that are not UTF-8.
+            raise InputError(f"the text is not in UTF-8 at character {error.start}") from None
+        return list(self._tokenizer.encode(text, add_special_tokens=around).ids)
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """The text of ids; that of `special` tokens, which mark beginnings and ends, if asked for."""

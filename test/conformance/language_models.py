@@ -131,6 +131,18 @@ STEPWISE: Final[dict[str, Callable[[], Any]]] = {
     ),
     "mamba": lambda: hf.MambaConfig(**_STATE),
     "mamba2": lambda: hf.Mamba2Config(**_STATE, num_heads=4, head_dim=16, n_groups=2, expand=2, chunk_size=8),
+    "qwen3_next": lambda: hf.Qwen3NextConfig(
+        **_HEADS,
+        **_EXPERTS,
+        num_experts=4,
+        moe_intermediate_size=32,
+        shared_expert_intermediate_size=32,
+        linear_num_key_heads=2,
+        linear_num_value_heads=4,
+        linear_key_head_dim=8,
+        linear_value_head_dim=8,
+        layer_types=["linear_attention", "full_attention"],
+    ),
 }
 """Families that take one token in a call: their layers are recurrent, or their code depends on the number of tokens."""
 

@@ -43,6 +43,12 @@ def test_text_and_numbers(command: Command) -> None:
     assert piped.out == ran.out
 
 
+def test_program_from_standard_input(command: Command) -> None:
+    line = ("--prompt", "the import", "--max-new-tokens", "5", "-q")
+    piped = command("et-vm", "generate", "-", "--tokenizer", "m.tokenizer", *line, stdin=compiled())
+    assert piped == command("et-vm", "generate", "m.pte", *line)
+
+
 def test_samples(command: Command) -> None:
     options = (
         "--max-new-tokens",
@@ -123,6 +129,12 @@ def test_conversation(command: Command) -> None:
         (["m.pte", "--prompt", "x", "--draft", "m.pte"], 2, "--all-logits"),
         (["m.pte", "--prompt", "x", "--top-p", "2"], 2, "top_p 2.0: expected"),
         (["m.pte", "--prompt", "x", "--save-session", "absent/s"], 2, "does not exist"),
+        (["m.pte", "--prompt", "x", "--save-session", "./m.pte"], 2, "would overwrite an input"),
+        (["m.pte", "--prompt", "x", "--save-session", "m.tokenizer/tokenizer.json"], 2, "overwrite an input"),
+        (["m.pte", "--prompt", "\udcff"], 2, "not in UTF-8 at character 0"),
+        ([".", "--prompt", "x"], 2, ".: is no file"),
+        (["-", "--prompt", "-", "--tokenizer", "m.tokenizer"], 2, "standard input is the program"),
+        (["-", "--prompt", "x"], 2, "no tokenizer: give --tokenizer"),
     ],
 )
 def test_refusals(command: Command, line: list[str], code: int, message: str) -> None:

@@ -99,6 +99,7 @@ def test_one_token_at_a_time(command: Command) -> None:
         (["relu.mlir", "--quantize-cache"], 2, "--quantize-cache applies to hf:FOLDER only"),
         (["relu.mlir", "--custom-sdpa"], 2, "--custom-sdpa applies to hf:FOLDER only"),
         (["hf:llama", "--custom-sdpa", "--quantize-cache"], 2, "leave out --quantize-cache"),
+        (["hf:llama", "--bundle", "llama/model.safetensors"], 2, "would overwrite a file of the model"),
         (["hf:llama", "--image-size", "8x8"], 2, "--image-size: the model does not take images"),
         (["relu.mlir", "--all-logits"], 2, "--all-logits applies to hf:FOLDER only"),
     ],
@@ -109,6 +110,15 @@ def test_refusals(command: Command, options: list[str], code: int, message: str)
     assert ran.code == code
     assert message in ran.err
     assert not Path("m.pte").exists()
+
+
+def test_output_in_the_folder_of_the_model(command: Command, model: Path) -> None:
+    """A new file may be there; one of the model's stays as it is."""
+    before = (model / "model.safetensors").read_bytes()
+    ran = command("et-compile", "hf:llama", "-o", "llama/../llama/model.safetensors", "-q")
+    assert (ran.code, "would overwrite a file of the model" in ran.err) == (2, True)
+    assert (model / "model.safetensors").read_bytes() == before
+    assert command("et-compile", "hf:llama", "-o", "llama/llama.pte", "--max-len", "8", "-q").code == 0
 
 
 def test_model_without_such_a_form(command: Command) -> None:

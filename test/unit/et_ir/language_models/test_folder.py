@@ -68,6 +68,11 @@ def _without_weight(path: Path) -> None:
     save_file(tensors, path / gone, metadata={"format": "pt"})
 
 
+def _of_other_sizes(path: Path) -> None:
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"vocab_size": 48}))
+
+
 def _of_another_format(path: Path) -> None:
     for file in path.glob("*.safetensors*"):
         file.unlink()
@@ -80,6 +85,10 @@ def _of_another_format(path: Path) -> None:
         (_without_shard, r"1 of \d+ files of weights are missing: model-00002-of-"),
         (_damaged_shard, "transformers cannot load it"),
         (_without_weight, r"1 weights are not in its files: model.norm.weight"),
+        (
+            _of_other_sizes,
+            r"2 weights have other shapes .* lm_head.weight is \[64, 32\], expected \[48, 32\]",
+        ),
         (_of_another_format, r"no model.safetensors and .* \(pytorch_model.bin is of another format\)"),
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
@@ -89,7 +98,19 @@ def _of_another_format(path: Path) -> None:
         (lambda path: (path / "model.safetensors.index.json").write_text("{}"), "no 'weight_map'"),
     ],
     ids=[
-        *("shard", "damaged", "weight", "format", "config", "json", "list", "nested", "unknown", "index"),
+        *(
+            "shard",
+            "damaged",
+            "weight",
+            "sizes",
+            "format",
+            "config",
+            "json",
+            "list",
+            "nested",
+            "unknown",
+            "index",
+        ),
     ],
 )
 def test_incomplete_folders(folder: Path, damage: Callable[[Path], None], message: str) -> None:

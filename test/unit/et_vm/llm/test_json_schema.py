@@ -73,6 +73,25 @@ def test_constants_with_signs_of_expressions() -> None:
     assert not constraint.matches('"axb*(c)"')
 
 
+def test_many_properties_that_may_be_absent() -> None:
+    """The expression grows with the square of their number at most."""
+    names = [f"p{number}" for number in range(60)]
+    constraint = Constraint.of_schema(
+        {"type": "object", "properties": {name: {"type": "boolean"} for name in names}, "required": ["p30"]}
+    )
+    assert len(constraint.expression) < 100_000
+    assert constraint.matches(json.dumps(dict.fromkeys(names, True)))
+    assert constraint.matches(json.dumps({"p3": True, "p30": False, "p59": True}))
+    assert not constraint.matches(json.dumps({"p3": True, "p59": True}))
+
+
+def _nested(inner: dict[str, Any], key: str, times: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": "null"}
+    for _ in range(times):
+        found = {**inner, key: found if key == "items" else [found]}
+    return found
+
+
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
@@ -89,6 +108,12 @@ def test_constants_with_signs_of_expressions() -> None:
         ({"$ref": "other.json"}, "another document"),
         ({"type": "string", "minLength": 3, "maxLength": 1}, "not numbers in order"),
         ({"anyOf": []}, "nothing to choose"),
+        ({"enum": 3}, "'enum' is no list"),
+        ({"anyOf": {"type": "null"}}, "'anyOf' is no list"),
+        ({"type": "object", "properties": []}, "'properties' is no object"),
+        ({"type": "object", "properties": {"a": {"type": "null"}}, "required": "a"}, "'required' is no list"),
+        (_nested({"type": "array"}, "items", 40), "nested too deeply"),
+        (_nested({"anyOf": []}, "anyOf", 2000), "nested too deeply"),
     ],
 )
 def test_refusals(schema: Any, message: str) -> None:

@@ -86,6 +86,8 @@ def test_bytes_of_characters(first: int, last: int) -> None:
         (r"\b", "not supported"),
         (r"\xg", "hexadecimal"),
         ("a\\", "ends too early"),
+        ("(" * 5000 + ")" * 5000, "nested too deeply"),
+        ("((a{1000}){1000}){1000}", "more than 500,000 states"),
     ],
 )
 def test_refusals(expression: str, message: str) -> None:

@@ -18,6 +18,7 @@ from et_schema.errors import ExecutorchError, InputError
 from et_schema.scalar_type import ScalarType
 from et_vm.llm import LanguageModel, Session
 from et_vm.runtime import Runtime
+from et_vm.state.files import read_tensors, write_tensors
 from examples.models.cached_llama import CachedLlama, methods
 
 TEXT = [0, 9, 30, 200, 4, 17, 65, 66, 67, 5, 5, 90, 11, 12, 13, 14, 15]
@@ -141,6 +142,31 @@ def test_sessions_of_other_programs(tmp_path: Path) -> None:
     with pytest.raises(ExecutorchError):
         session.restore(tmp_path / "absent")
     close(session.feed([3]), expected([*TEXT, 3])[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("session.tokens", np.array([[1, 2], [3, 4]])),
+        ("session.tokens", np.array([1.5, 2.0])),
+        ("session.tokens", np.array([1, 280])),
+        ("session.tokens", np.arange(49)),
+        ("session.logits", np.zeros(5, np.float32)),
+        ("session.logits", np.zeros(280, np.int64)),
+        ("session.source", np.zeros((1, 3, 32), np.float32)),
+        ("cache.keys_0", np.zeros((1, 2, 5, 8), np.float32)),
+        ("cache.keys_7", np.zeros(1, np.float32)),
+    ],
+)
+def test_damaged_sessions(name: str, value: np.ndarray, tmp_path: Path) -> None:
+    session = Session(opened())
+    session.feed(TEXT)
+    session.save(tmp_path / "session")
+    write_tensors(tmp_path / "damaged", {**read_tensors(tmp_path / "session"), name: value})
+    session.feed([3])
+    with pytest.raises(InputError, match="is a damaged session"):
+        session.restore(tmp_path / "damaged")
+    close(session.feed([4]), expected([*TEXT, 3, 4])[-1])
 
 
 @pytest.mark.parametrize(
