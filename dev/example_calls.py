@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-import et_ir.frontend.experts  # noqa: F401  (registers an operator)
+import et_ir.frontend.experts  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers an operator)
 from dev.quantized_calls import quantized_calls
 
 __all__ = ["DIM_ORDER", "Case", "calls"]
