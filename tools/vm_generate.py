@@ -76,10 +76,16 @@ def _tokenizer(args: argparse.Namespace) -> Path:
 
 def _check_session(args: argparse.Namespace, tokenizer: Path) -> None:
     """Raise UsageError if the session cannot be saved where it is to be, or another input is there."""
+    from et_vm.llm.session import is_session
+
     check_output(args.save_session)
-    inputs = [args.file, args.data, args.draft, args.json_schema, *args.image, str(tokenizer)]
-    inputs += [str(one) for one in tokenizer.glob("*")]
-    if any(is_same_file(args.save_session, one) for one in inputs):
+    inputs = [args.file, args.data, args.draft, args.json_schema, *args.image]
+    beside = [str(tokenizer), *(str(one) for one in tokenizer.glob("*"))]
+    # A session of before may be saved again, also in the folder of a tokenizer.
+    is_other = any(is_same_file(args.save_session, one) for one in beside) and not is_session(
+        args.save_session
+    )
+    if is_other or any(is_same_file(args.save_session, one) for one in inputs):
         raise UsageError(f"--save-session {args.save_session} would overwrite an input")
 
 
