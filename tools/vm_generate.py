@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from et_tools.exit_codes import UsageError
 from et_tools.messages import print_message
@@ -54,7 +55,7 @@ def generate_text(args: argparse.Namespace) -> None:
     if args.chat:
         _chat(runner, config, args, draft)
     else:
-        prompt = sys.stdin.read() if args.prompt == "-" else args.prompt or ""
+        prompt = _standard_input().read() if args.prompt == "-" else args.prompt or ""
         _generate(runner, prompt, config, args, draft, args.image)
     if args.save_session is not None:
         runner.session.save(args.save_session)
@@ -180,7 +181,7 @@ def _chat(
     messages: list[dict[str, str]] = []
     shown = ""
     images: Sequence[str] = args.image
-    for line in sys.stdin:
+    for line in _standard_input():
         if not line.strip():
             continue
         messages.append({"role": "user", "content": line.rstrip("\n")})
@@ -198,6 +199,13 @@ def _chat(
         images = ()
         shown = prompt + answer
         messages.append({"role": "assistant", "content": answer})
+
+
+def _standard_input() -> TextIO:
+    """Standard input; bytes that are no text become lone surrogates, which tokenizers reject."""
+    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "surrogateescape":
+        sys.stdin.reconfigure(errors="surrogateescape")
+    return sys.stdin
 
 
 def _print_piece(piece: str) -> None:

@@ -57,6 +57,11 @@ def test_sessions_beside_the_tokenizer(command: Command) -> None:
         assert (ran.code, ran.err) == (0, "")
 
 
+def test_standard_input_that_is_no_text(command: Command) -> None:
+    ran = command("et-vm", "generate", "m.pte", "--prompt", "-", stdin=b"caf\xe9")
+    assert (ran.code, "the text is not in UTF-8 at character 3" in ran.err) == (2, True)
+
+
 def test_samples(command: Command) -> None:
     options = (
         "--max-new-tokens",
