@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import sys
 from pathlib import Path
@@ -203,9 +202,10 @@ def _chat(
 
 def _standard_input() -> TextIO:
     """Standard input; bytes that are no text become lone surrogates, which tokenizers reject."""
-    if isinstance(sys.stdin, io.TextIOWrapper) and sys.stdin.errors != "surrogateescape":
-        sys.stdin.reconfigure(errors="surrogateescape")
-    return sys.stdin
+    stream: Any = sys.stdin
+    if stream.errors == "strict":
+        stream.reconfigure(errors="surrogateescape")
+    return stream
 
 
 def _print_piece(piece: str) -> None:
