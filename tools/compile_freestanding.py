@@ -113,6 +113,8 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
         raise UsageError(f"--target {args.target} has no delegates: leave out --backend")
     if args.emit in ("object", "archive") and args.output in (None, "-"):
         raise UsageError("no output file: give -o FILE; its header is written beside it")
+    if args.emit in ("object", "archive") and Path(args.output).suffix == ".h":
+        raise UsageError(f"-o {args.output} is the file of the header: give the {args.emit} another name")
     try:
         banks = parse_banks(args.memory) if args.memory else ()
     except BankError as error:

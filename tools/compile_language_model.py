@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     Quantize = Callable[[Any], None]
     Exported = tuple[dict[str, ExportedProgram], int, str]
 
-__all__ = ["PREFIX", "TOKENIZER_SUFFIX", "export_language_model", "is_language_model"]
+__all__ = ["MODEL_FILES", "PREFIX", "TOKENIZER_SUFFIX", "export_language_model", "is_language_model"]
 
 PREFIX: Final = "hf:"
 """Prefix of a model folder on the command line."""
+MODEL_FILES: Final = (
+    *(".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt", ".pth", ".gguf"),
+    *("config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json", "vocab.json"),
+    *(".model", ".txt", ".jinja", ".py", ".md"),
+)
+"""Ends of the names of a model's files."""
 TOKENIZER_SUFFIX: Final = ".tokenizer"
 """Of the folder with the tokenizer's files, in the place of a program's suffix."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from et_ir.targets.lookup import find_target
 from et_schema.whole_numbers import shortened, whole_number
 from et_tools.arguments import ALIGNMENTS, CommandParser
-from et_tools.compile_language_model import PREFIX, is_language_model
+from et_tools.compile_language_model import MODEL_FILES, PREFIX, is_language_model
 from et_tools.compile_parser import FORMATS, LANGUAGE_MODEL_OPTIONS, LEVELS, compile_parser
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, check_output_folder, is_same_file
@@ -147,8 +147,8 @@ def _check_files(args: argparse.Namespace) -> None:
 
 
 def _check_model_folder(folder: str, outputs: Sequence[str | None]) -> None:
-    """Raise `UsageError` for an output that is a file of the model."""
-    files = [str(one) for one in Path(folder).glob("*")]
+    """Raise `UsageError` for an output that is a file of the model; programs of before may be in its folder."""
+    files = [str(one) for one in Path(folder).glob("*") if one.name.endswith(MODEL_FILES)]
     for output in outputs:
         if output is not None and any(is_same_file(output, one) for one in files):
             raise UsageError(f"{output}: would overwrite a file of the model")

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from et_tools.exit_codes import UsageError
 from et_tools.messages import print_message
@@ -54,7 +54,7 @@ def generate_text(args: argparse.Namespace) -> None:
     if args.chat:
         _chat(runner, config, args, draft)
     else:
-        prompt = sys.stdin.read() if args.prompt == "-" else args.prompt or ""
+        prompt = _standard_input().read() if args.prompt == "-" else args.prompt or ""
         _generate(runner, prompt, config, args, draft, args.image)
     if args.save_session is not None:
         runner.session.save(args.save_session)
@@ -76,10 +76,16 @@ def _tokenizer(args: argparse.Namespace) -> Path:
 
 def _check_session(args: argparse.Namespace, tokenizer: Path) -> None:
     """Raise UsageError if the session cannot be saved where it is to be, or another input is there."""
+    from et_vm.llm.session import is_session
+
     check_output(args.save_session)
-    inputs = [args.file, args.data, args.draft, args.json_schema, *args.image, str(tokenizer)]
-    inputs += [str(one) for one in tokenizer.glob("*")]
-    if any(is_same_file(args.save_session, one) for one in inputs):
+    inputs = [args.file, args.data, args.draft, args.json_schema, *args.image]
+    beside = [str(tokenizer), *(str(one) for one in tokenizer.glob("*"))]
+    # A session of before may be saved again, also in the folder of a tokenizer.
+    is_other = any(is_same_file(args.save_session, one) for one in beside) and not is_session(
+        args.save_session
+    )
+    if is_other or any(is_same_file(args.save_session, one) for one in inputs):
         raise UsageError(f"--save-session {args.save_session} would overwrite an input")
 
 
@@ -174,7 +180,7 @@ def _chat(
     messages: list[dict[str, str]] = []
     shown = ""
     images: Sequence[str] = args.image
-    for line in sys.stdin:
+    for line in _standard_input():
         if not line.strip():
             continue
         messages.append({"role": "user", "content": line.rstrip("\n")})
@@ -192,6 +198,14 @@ def _chat(
         images = ()
         shown = prompt + answer
         messages.append({"role": "assistant", "content": answer})
+
+
+def _standard_input() -> TextIO:
+    """Standard input; bytes that are no text become lone surrogates, which tokenizers reject."""
+    stream: Any = sys.stdin
+    if stream.errors == "strict":
+        stream.reconfigure(errors="surrogateescape")
+    return stream
 
 
 def _print_piece(piece: str) -> None:

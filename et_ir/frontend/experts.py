@@ -1,4 +1,4 @@
-"""Products of groups of rows with a matrix for each group, as one operator.
+"""Products of groups of rows as one operator.
 
 Mixtures of experts have them. Rows are sorted by group; where groups end is known at run time only. transformers and
 torch have operators for them, with matrices side by side, `[G, K, N]`; `grouped::linear` has matrices of linear layers,

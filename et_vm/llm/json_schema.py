@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from et_schema.errors import InputError
@@ -144,16 +144,27 @@ class _Schemas:
 
 def _members(members: list[tuple[str, bool]]) -> str:
     """Members in order, with commas between those that are there."""
-    tails = [""]
-    """By how many members are left: what may follow the one before."""
-    for member, is_required in reversed(members):
-        tails.append(f"(,{_SPACE}{member}){'' if is_required else '?'}{tails[-1]}")
-    starts: list[str] = []
-    for number, (member, is_required) in enumerate(members):
-        starts.append(f"{member}{tails[len(members) - 1 - number]}")
-        if is_required:
-            return f"({'|'.join(starts)})"
-    return f"({'|'.join([*starts, ''])})"
+    first = next((number for number, (_, is_required) in enumerate(members) if is_required), len(members))
+    before = _some([member for member, _ in members[:first]]) if first else ""
+    if first == len(members):
+        return f"({before})?" if before else ""
+    start = f"({before},{_SPACE})?{members[first][0]}" if before else members[first][0]
+    following = (
+        f"(,{_SPACE}{member}){'' if is_required else '?'}" for member, is_required in members[first + 1 :]
+    )
+    return f"{start}{''.join(following)}"
+
+
+def _some(members: list[str]) -> str:
+    """One or more of members in order: of the first half with any of the second, or of the second alone.
+
+    Each member is there once for each halving, not once for each that may come first.
+    """
+    if len(members) == 1:
+        return members[0]
+    half = len(members) // 2
+    rest = "".join(f"(,{_SPACE}{member})?" for member in members[half:])
+    return f"({_some(members[:half])}{rest}|{_some(members[half:])})"
 
 
 def _any_of(parts: list[str], where: str) -> str:
@@ -165,9 +176,9 @@ def _any_of(parts: list[str], where: str) -> str:
 def _listed(schema: Mapping[str, Any], key: str, where: str) -> list[Any]:
     """The list that a keyword has."""
     found: Any = schema.get(key, [])
-    if not isinstance(found, list):
+    if not isinstance(found, list | tuple):
         raise InputError(f"JSON schema: '{key}' is no list", where=where)
-    return cast("list[Any]", found)
+    return list(cast("Sequence[Any]", found))
 
 
 def _literal(value: Any) -> str:

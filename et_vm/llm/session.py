@@ -9,16 +9,25 @@ from typing import Final
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
+from et_schema.scalar_type import numpy_dtype
 from et_vm.llm.model import LanguageModel, Step
 from et_vm.state.files import read_tensors, write_tensors
 from et_vm.values import Array
 
-__all__ = ["Session"]
+__all__ = ["Session", "is_session"]
 
 _TOKENS: Final = "session.tokens"
 _PROGRAM: Final = "session.program"
 _LOGITS: Final = "session.logits"
 _SOURCE: Final = "session.source"
+
+
+def is_session(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is one that `Session.save` has written."""
+    try:
+        return {_TOKENS, _PROGRAM} <= read_tensors(path).keys()
+    except ExecutorchError:
+        return False
 
 
 class Session:
@@ -317,15 +326,20 @@ class Session:
             known |= tokens == model.images.token_id
         good = bool(known.all())
         if logits is not None:
-            good &= logits.dtype == np.float32 and logits.shape == (model.vocabulary,)
+            steps = (model.prefill_step, model.decode_step, model.block_step)
+            shapes = [(step.vocabulary,) for step in steps if step is not None]
+            good &= logits.dtype == np.float32 and logits.shape in shapes
         if self._encoder is None or source is None:
             return good and source is None
         hidden = model.program.metadata(self._encoder.name).output_tensor_meta(0)
+        sizes = hidden.sizes()
         return good and (
-            source.dtype == np.float32
-            and source.ndim == 3
-            and (source.shape[0], source.shape[2]) == (1, hidden.sizes()[2])
-            and source.shape[1] <= hidden.sizes()[1]
+            source.dtype == numpy_dtype(hidden.dtype())
+            and source.ndim == len(sizes)
+            and all(
+                size == most or (dim == 1 and size < most)
+                for dim, (size, most) in enumerate(zip(source.shape, sizes, strict=True))
+            )
         )
 
     def _state(self) -> dict[str, Array]:

@@ -22,7 +22,7 @@ from et_ir.backends.freestanding.entry import (
     reset_function,
     reset_text,
 )
-from et_ir.backends.freestanding.header import header
+from et_ir.backends.freestanding.header import header, type_names
 from et_ir.backends.freestanding.interface import (
     Interface,
     StateTensor,
@@ -74,7 +74,7 @@ class Arena:
     bound: int
     """Bytes: it is not smaller, with these buffers in this order of kernels, whatever the plan."""
     bank: str = ""
-    """The name of its bank, where there are several arenas."""
+    """The name of the bank that it was planned for, if it was for one."""
 
     @property
     def title(self) -> str:
@@ -331,7 +331,7 @@ def _planned(schedules: Sequence[Schedule], banks: Sequence[Bank]) -> tuple[list
     for schedule in schedules:
         schedule.number_arenas(used)
     arenas = [most[number] for number in used]
-    if len(arenas) == 1:
+    if not arenas[0].nbytes:
         arenas = [replace(arenas[0], bank="")]
     return arenas, [[plan[number].nbytes for number in used] for plan in plans]
 
@@ -348,14 +348,20 @@ def _lowered(partition: _Partition, arenas: Sequence[int], target: InstructionSe
 def _check_names(
     interfaces: Sequence[Interface], state: Sequence[StateTensor], methods: Sequence[FuncOp]
 ) -> None:
-    """Raises `UnsupportedProgram` for functions of the same name."""
+    """Raises `UnsupportedProgram` for functions of the same name, or of that of a type."""
     taken = {reset_function(interfaces[0].prefix)} if state else set[str]()
+    types = set(type_names(interfaces, has_state=bool(state)))
     for interface, method in zip(interfaces, methods, strict=True):
-        if interface.function in taken:
-            message = f"a second function would be '{interface.function}'"
+        name = interface.function
+        if name in taken or name in types:
+            message = (
+                f"a second function would be '{name}'"
+                if name in taken
+                else f"a function and a type would be '{name}'"
+            )
             finding = diagnose(method, message, "give the method another name")
             raise UnsupportedProgram("no freestanding object can be made", [finding])
-        taken.add(interface.function)
+        taken.add(name)
 
 
 def _check_macros(text: str) -> None:
@@ -363,7 +369,9 @@ def _check_macros(text: str) -> None:
     taken: set[str] = set()
     for name in re.findall(r"^#define (\w+) ", text, re.MULTILINE):
         if name in taken:
-            finding = Diagnostic(f"a second macro would be '{name}'", fix="give the method another name")
+            finding = Diagnostic(
+                f"a second macro would be '{name}'", fix="give the method or the memory bank another name"
+            )
             raise UnsupportedProgram("no freestanding object can be made", [finding])
         taken.add(name)
 

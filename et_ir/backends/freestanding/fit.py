@@ -24,21 +24,36 @@ def fitted(
     """An object that fits memory banks, and what is in which of them.
 
     `make` compiles a program with arenas in the given banks, or with one arena for none. An arena that does not fit the
-    fastest bank is distributed over all; the banks of state and stack are chosen before.
+    fastest bank is distributed over all; the banks of state and stack are chosen before. Where no distribution fits,
+    the arena is in a slower bank as a whole.
 
     Raises ValueError, whose message says what does not fit where.
     """
-    made = make(())
+    whole = make(())
     memory = [bank for bank in banks if bank.name != FLASH]
-    fastest = max(memory, key=lambda bank: bank.speed, default=None)
-    if len(memory) < 2 or not made.arena_bytes:
-        return made, placed(made, banks)
+    if len(memory) < 2 or not whole.arena_bytes:
+        return whole, placed(whole, banks)
     try:
-        places = placed(made, banks)
+        places = placed(whole, banks)
     except ValueError:
         places = {}
-    if fastest is not None and places.get(ARENA) == fastest.name:
-        return made, places
+    speed = max(bank.speed for bank in memory)
+    if places.get(ARENA) in [bank.name for bank in memory if bank.speed == speed]:
+        return whole, places
+    try:
+        return _distributed(make, whole, banks)
+    except ValueError:
+        if not places:
+            raise
+        return whole, places
+
+
+def _distributed(
+    make: Callable[[Sequence[Bank]], FreestandingObject], whole: FreestandingObject, banks: Sequence[Bank]
+) -> tuple[FreestandingObject, dict[str, str]]:
+    """The object with arenas in several banks, `whole` being that with one arena. Raises ValueError."""
+    made = whole
+    memory = [bank for bank in banks if bank.name != FLASH]
     for _ in range(ATTEMPTS):
         # What a bank has left beside the state and a stack of this size.
         left = _free(made, banks)
@@ -55,7 +70,7 @@ def fitted(
 def placed(made: FreestandingObject, banks: Sequence[Bank]) -> dict[str, str]:
     """The bank of code and constants, of the arena and of the stack: `flash`, and of the others the first with room.
 
-    Arenas of an object with several have their banks. Raises ValueError, whose message says what does not fit where.
+    Arenas that were planned for a bank are in it. Raises ValueError, whose message says what does not fit where.
     """
     left = _capacities(banks)
     places: dict[str, str] = {}

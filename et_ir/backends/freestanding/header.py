@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from et_ir.backends.freestanding.constant_methods import Literal, c_literal
 from et_ir.backends.freestanding.interface import C_TYPES, Interface, StateTensor, Tensor, c_name
 
-__all__ = ["header"]
+__all__ = ["header", "type_names"]
 
 
 def header(
@@ -48,10 +48,23 @@ def header(
     if state:
         lines += _state(prefix, state)
     for one in methods:
-        names = prefix if len(methods) == 1 else one.function
+        names = _names(one, methods)
         lines += [*_structures(names, one), *_function(names, one)]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)
+
+
+def type_names(methods: Sequence[Interface], *, has_state: bool) -> list[str]:
+    """The names of the structures of a header."""
+    prefix = methods[0].prefix
+    made = [f"{_names(one, methods)}_{kind}" for one in methods for kind in ("inputs", "outputs")]
+    made += [f"{prefix}_arenas"] if methods[0].arenas else []
+    return [*made, f"{prefix}_state"] if has_state else made
+
+
+def _names(method: Interface, methods: Sequence[Interface]) -> str:
+    """The prefix of what belongs to a method."""
+    return method.prefix if len(methods) == 1 else method.function
 
 
 def _sizes(upper: str, arenas: Mapping[str, int]) -> list[str]:

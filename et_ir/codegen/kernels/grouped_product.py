@@ -1,4 +1,4 @@
-"""Products of groups of rows with a constant matrix for each group, in panels, one matrix after the other."""
+"""Products of groups of rows with a constant matrix for each group."""
 
 from __future__ import annotations
 

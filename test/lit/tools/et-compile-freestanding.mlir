@@ -3,6 +3,7 @@
 // RUN: et-compile -q %s --target cortex-m4 --emit c-header | filecheck %s --check-prefix=HEADER
 // RUN: et-compile -q %s --target cortex-m4 --emit asm | filecheck %s --check-prefix=ASM
 // RUN: not et-compile -q %s --target cortex-m4 --emit object 2>&1 | filecheck %s --check-prefix=OUTPUT
+// RUN: not et-compile -q %s --target cortex-m4 --emit object -o %t.h 2>&1 | filecheck %s --check-prefix=SAME
 // RUN: not et-compile -q %s --target cortex-m4 --emit edge 2>&1 | filecheck %s --check-prefix=LEVEL
 // RUN: not et-compile -q %s --target cortex-m4 --emit asm --backend nested 2>&1 | filecheck %s --check-prefix=BACKEND
 // RUN: not et-compile -q %s --emit object -o %t.o 2>&1 | filecheck %s --check-prefix=TARGET
@@ -35,6 +36,7 @@
 // ASM: .globl et_compile_freestanding_forward
 
 // OUTPUT: no output file: give -o FILE; its header is written beside it
+// SAME: {{.*}}.h is the file of the header: give the object another name
 // LEVEL: --target cortex-m4 is a processor: expected --emit object, archive, c-header, asm, got edge
 // BACKEND: --target cortex-m4 has no delegates: leave out --backend
 // TARGET: --emit object needs a processor as --target: cortex-m0plus,

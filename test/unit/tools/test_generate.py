@@ -49,6 +49,19 @@ def test_program_from_standard_input(command: Command) -> None:
     assert piped == command("et-vm", "generate", "m.pte", *line)
 
 
+def test_sessions_beside_the_tokenizer(command: Command) -> None:
+    """A session may be saved again, but over no other file of that folder."""
+    line = ("--max-new-tokens", "3", "-q")
+    for options in ((), ("--session", "m.tokenizer/s")):
+        ran = command(*LINE, *line, *options, "--save-session", "m.tokenizer/s")
+        assert (ran.code, ran.err) == (0, "")
+
+
+def test_standard_input_that_is_no_text(command: Command) -> None:
+    ran = command("et-vm", "generate", "m.pte", "--prompt", "-", stdin=b"caf\xe9")
+    assert (ran.code, "the text is not in UTF-8 at character 3" in ran.err) == (2, True)
+
+
 def test_samples(command: Command) -> None:
     options = (
         "--max-new-tokens",

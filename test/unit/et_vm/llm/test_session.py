@@ -169,6 +169,17 @@ def test_damaged_sessions(name: str, value: np.ndarray, tmp_path: Path) -> None:
     close(session.feed([4]), expected([*TEXT, 3, 4])[-1])
 
 
+def test_logits_wider_than_the_vocabulary(tmp_path: Path) -> None:
+    """Programs may have logits for more ids than they say there are."""
+    found = opened()
+    found.vocabulary = 270
+    session, other = Session(found), Session(found)
+    session.feed(TEXT)
+    session.save(tmp_path / "session")
+    other.restore(tmp_path / "session")
+    np.testing.assert_array_equal(other.logits, session.logits)
+
+
 @pytest.mark.parametrize(
     ("ids", "message"),
     [([], "no tokens"), ([3, 280], "token id 280: the vocabulary has 280"), ([1] * 32, "do not fit")],

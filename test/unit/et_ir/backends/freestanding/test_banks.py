@@ -21,6 +21,7 @@ from et_ir.backends.freestanding.compiler import (
 )
 from et_ir.backends.freestanding.fit import fitted, placed, usage
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+from et_ir.backends.freestanding.whole_program import UnsupportedProgram
 from et_ir.driver.managers import EdgeProgramManager, to_edge
 from et_ir.planning.banks import parse_banks
 from et_ir.planning.hierarchy import Infeasible
@@ -186,10 +187,55 @@ def test_header(tmp_path: Path) -> None:
 def test_one_arena_that_fits(tmp_path: Path) -> None:
     """In the fastest bank, or in another because no buffer fits the fastest."""
     edge, _ = tower()
-    for dtcm, bank in (("64K", "dtcm"), ("300", "sram")):
+    for dtcm, title, bank in (("64K", "the arena", "dtcm"), ("300", "the arena in sram", "sram")):
         made, places = in_banks(edge, "cortex-m7", BANKS.format(dtcm=dtcm))
-        assert places["the arena"] == bank
+        assert places[title] == bank
         assert "void *arena)" in made.header
+
+
+def test_one_arena_that_cannot_be_distributed() -> None:
+    """It is whole in a slower bank if the stack takes the room that a distributed one would need."""
+    edge, _ = tower()
+    one = compile_freestanding(edge.module, FREESTANDING_TARGETS["cortex-m7"], "net")
+    sizes = f"fast:id=2,size=16;ram:id=3,size={one.arena_bytes};rest:id=4,size={one.stack_bytes}"
+    made, places = in_banks(edge, "cortex-m7", f"flash:id=1;{sizes}")
+    assert (places["the arena"], places["the stack"]) == ("ram", "rest")
+    assert "void *arena)" in made.header
+
+
+def test_one_arena_in_a_bank_as_fast_as_the_first() -> None:
+    edge, _ = tower()
+    made, places = in_banks(edge, "cortex-m7", "flash:id=1,speed=1;one:id=2,size=6K,speed=4;two:id=3,speed=4")
+    assert places["the arena"] == "two"
+    assert "void *arena)" in made.header
+
+
+def test_stack_larger_than_the_arena() -> None:
+    """The arena is in the bank for which it was planned, not in the one that only the stack fits."""
+    edge = to_edge(torch.export.export(Scaled(), (torch.rand(4, 4),)))
+    one = compile_freestanding(edge.module, FREESTANDING_TARGETS["cortex-m7"], "net")
+    assert 0 < one.arena_bytes < one.stack_bytes
+    sizes = f"fast:id=2,size={one.stack_bytes};ram:id=3,size={one.arena_bytes}"
+    made, places = in_banks(edge, "cortex-m7", f"flash:id=1;{sizes}")
+    assert (places["the arena in ram"], places["the stack"]) == ("ram", "fast")
+    assert "void *arena)" in made.header
+
+
+def test_names_of_banks(tmp_path: Path) -> None:
+    """A header is one of C and C++, whatever banks are called; two of the same name are refused."""
+    edge, _ = tower()
+    made, _ = in_banks(edge, "cortex-m7", "flash:id=1;2register:id=2,size=6K;namespace:id=3")
+    (tmp_path / "net.h").write_text(made.header)
+    (tmp_path / "main.cpp").write_text(
+        '#include "net.h"\n'
+        'static_assert(sizeof(net_arenas) == 8, "");\n'
+        "void *net_space(net_arenas arenas) { return arenas.namespace_; }\n"
+    )
+    command = [sys.executable, "-m", "ziglang", "c++", "-target", "thumb-freestanding-eabihf"]
+    subprocess.run([*command, "-Wall", "-Werror", "-c", "main.cpp", "-o", "main.o"], cwd=tmp_path, check=True)
+    with pytest.raises(UnsupportedProgram, match="'NET_RAM_ARENA_BYTES'") as error:
+        in_banks(edge, "cortex-m7", "flash:id=1;ram:id=2,size=6K;RAM:id=3")
+    assert "give the method or the memory bank another name" in str(error.value)
 
 
 def test_banks_that_are_too_small() -> None:

@@ -14,6 +14,7 @@ from torch._higher_order_ops.map import map as torch_map
 from torch._higher_order_ops.scan import scan
 
 from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
+from et_ir.backends.freestanding.whole_program import UnsupportedProgram
 
 TARGETS = ["cortex-m4", "riscv64gc"]
 
@@ -242,6 +243,14 @@ def test_position_independence(target: str, tmp_path: Path):
     made = compile_program(torch.export.export(module.eval(), (x,)), target, "net", pic=True)
     found = machines.run(target, tmp_path, made, [x.numpy()], moved=0x3_0000)
     np.testing.assert_allclose(found.outputs[1], module.linear(x).numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("names", [["inputs"], ["state"], ["a", "a_outputs"]])
+def test_methods_with_the_names_of_structures(names: list[str]):
+    """A function and a type of one name are no C."""
+    program = torch.export.export(Counter().eval(), (torch.rand(2, 4),))
+    with pytest.raises(UnsupportedProgram, match=f"a function and a type would be 'net_{names[-1]}'"):
+        compile_program(dict.fromkeys(names, program), "cortex-m4", "net")
 
 
 def test_no_position_independence_of_web_assembly():
