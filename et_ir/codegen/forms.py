@@ -159,7 +159,8 @@ def form_of_operator(op: SchemaOp) -> str | None:
         # Panels are packed from constants; what reads a matrix by columns otherwise is a view and a product.
         return "product" if name != "linear" or _is_constant(op.arg("weight")) else None
     if name == "grouped.linear":
-        return "grouped_product" if _is_constant(op.arg("weight")) else None
+        has_groups = tensor_type(op.arg("ends")).has_static_shape()
+        return "grouped_product" if has_groups and _is_constant(op.arg("weight")) else None
     if name == "convolution" and _is_taken(op):
         return "depthwise" if is_depthwise(op) else "convolution"
     if name == "convolution" and is_plain(op):

@@ -161,15 +161,16 @@ class KernelSupport(OperatorSupport):
 def is_kept(op: Operation) -> bool:
     """Whether there is one kernel for an operator of `KEPT`.
 
-    A linear layer needs a constant matrix, as layers of groups do; pools make no indices. Where sizes are fixed, `roll`
-    becomes parts that are concatenated, which are copied by whole rows.
+    A linear layer needs a constant matrix, as layers of groups do, whose number is to be known too; pools make no
+    indices. Where sizes are fixed, `roll` becomes parts that are concatenated, which are copied by whole rows.
     """
     if op.name == "aten.roll":
         return not tensor_type(op.operands[0]).has_static_shape()
     if op.name.startswith("aten.adaptive_max_pool"):
         return not op.results[1].uses
     if op.name == "aten.grouped.linear" and isinstance(op, SchemaOp):
-        return element_of(op.results[0]) == f32 and _is_rearranged_constant(op.arg("weight"))
+        has_rule = element_of(op.results[0]) == f32 and tensor_type(op.arg("ends")).has_static_shape()
+        return has_rule and _is_rearranged_constant(op.arg("weight"))
     if op.name != "aten.linear" or not isinstance(op, SchemaOp):
         return True
     weight = op.arg("weight").owner

@@ -140,6 +140,8 @@ def _matched(op: SchemaOp, symbols: Globals) -> QuantizedOperands | None:
     stored = weight.operands[0]
     if element_of(stored) != i8 or element_of(op.results[0]) != f32:
         return None
+    if operator_name(op) == "grouped.linear" and not tensor_type(op.arg("ends")).has_static_shape():
+        return None
     symbol = symbols.constant_of(stored)
     if symbol is None or symbol.value is None or not symbol.value.blob.is_resolved:
         return None

@@ -9,6 +9,8 @@ import torch
 from native_modules import SETS, lowered
 from torch import nn
 
+from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
 from et_ir.frontend.experts import grouped_linear
 from et_schema.errors import Trap
 from et_vm.runtime import Method, Runtime
@@ -131,3 +133,22 @@ def test_ends_that_are_refused(ends: list[int]) -> None:
     with pytest.raises(Trap, match="an end of a group is below that before it, or beyond the rows"):
         method.execute([torch.zeros(9, 12), torch.tensor(ends, dtype=torch.int32)])
     check_shares(module, method, 12, 9, 1e-5)
+
+
+@pytest.mark.parametrize("quantized", [False, True])
+def test_groups_whose_number_is_not_known(quantized: bool) -> None:
+    """A kernel of the program computes them: no operators take their place, and no machine code has them."""
+    module = Integers(16, 32, 8, 32, rounds=False) if quantized else Floats(16, 32)
+    x, ends = torch.randn(9, 32), torch.tensor([0, 3, 3, 8], dtype=torch.int32)
+    size = {0: torch.export.Dim("groups", min=2, max=GROUPS)}
+    program = torch.export.export(module, (x, ends), dynamic_shapes=(None, size))
+    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=[SETS[0]]))
+    assert "edge.grouped.linear" in {op.name for op in edge.module.walk()}
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, poison=True, allow_native=True).load_method("forward")
+    for some in (ends, ends[2:]):
+        with torch.no_grad():
+            expected = module(x, some)
+        torch.testing.assert_close(
+            torch.as_tensor(method.execute([x, some])[0]), expected, rtol=1e-4, atol=1e-4
+        )
