@@ -41,6 +41,8 @@ class VulkanSupport(OperatorSupport):
         restored = any(isinstance(operand.owner, DEQUANTIZE) for operand in op.operands)
         if restored or isinstance(op, (*QUANTIZE, *DEQUANTIZE)):
             return Diagnostic("there are no shaders of quantized numbers", op.name)
+        if operator_name(op) == "grouped.linear":
+            return Diagnostic("there are no shaders of groups of rows", op.name)
         if _has_tables_of_windows(op):
             return Diagnostic("there are no shaders of windows of several sizes", op.name)
         for value in (*op.operands, *op.results):

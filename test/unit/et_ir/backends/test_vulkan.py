@@ -20,6 +20,7 @@ from vulkan_device import check_shaders, require_device
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.vulkan import VulkanPartitioner
 from et_ir.delegation.backends_by_name import parse_backend
+from et_ir.frontend.experts import grouped_linear
 from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
@@ -288,6 +289,24 @@ def test_iterations_of_a_loop_whose_end_another_loop_finds() -> None:
 
     file = file_of(Masked(), torch.randn(1, 2, 32, 16), torch.zeros(32, 32))
     assert max(one.steps for one in shaders_of(file).dispatches) < 65_536
+
+
+def test_groups_of_rows_are_products_of_all_rows() -> None:
+    """Loops over a group are bounded by numbers that are read; operators that are in shaders take the place of it."""
+
+    class Groups(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(12, 4))
+
+        def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+            return grouped_linear(x, self.weight, ends)
+
+    x, ends = torch.randn(5, 4), torch.tensor([1, 1, 4])
+    module = Groups()
+    file = file_of(module, x, ends)
+    require_device()
+    torch.testing.assert_close(torch.as_tensor(load(file).execute([x, ends])[0]), module(x, ends))
 
 
 def test_sizes_known_at_run_time_are_left() -> None:
