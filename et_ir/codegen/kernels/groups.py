@@ -71,10 +71,14 @@ def _end(b: LoopBuilder, ends: SSAValue, number: Index, start: Index, count: Ind
     given = b.element(ends, [number])
     if memref_type(ends).element_type != i64:
         given = b.value(arith.ExtSIOp(given, i64))
-    end = b.value(arith.IndexCastOp(given, IndexType()))
-    wrong = b.value(arith.OrIOp(b.below(end, start), b.below(count, end)))
+    # Compared as they are given: an index may have 32 bits.
+    least, most = (b.value(arith.IndexCastOp(b.index(one), i64)) for one in (start, count))
+    below, beyond = (
+        b.value(arith.CmpiOp(one, other, "slt")) for one, other in ((given, least), (most, given))
+    )
+    wrong = b.value(arith.OrIOp(below, beyond))
     b.check(wrong, _MESSAGE)
-    return b.choose(wrong, start, end)
+    return b.choose(wrong, start, b.value(arith.IndexCastOp(given, IndexType())))
 
 
 def ends_operand(host: Host, value: SSAValue) -> Operand:
