@@ -239,11 +239,13 @@ def _grouped_product(
 ) -> None:
     """Multiply the rows of each group with its matrix; `limits` is room for one more number than there are groups."""
     limits[0], limits[1:] = 0, ends
-    if (np.diff(limits) < 0).any() or limits[-1] > len(input):
+    # Differences of numbers of any size might be beyond i64.
+    if (limits[1:] < limits[:-1]).any() or limits[-1] > len(input):
         expected = f"places in [0, {len(input)}], none below that before it"
         raise ctx.trap(arg="ends", expected=expected, got=limits[1:].tolist())
     first = 0
-    for matrix, last in zip(weight.reshape(len(ends), -1, weight.shape[1]), limits[1:].tolist(), strict=True):
+    matrices = weight.reshape(len(ends), out.shape[1], weight.shape[1])
+    for matrix, last in zip(matrices, limits[1:].tolist(), strict=True):
         if first < last:
             np.matmul(input[first:last], matrix.T, out[first:last])
         first = last

@@ -43,11 +43,16 @@ def test_groups(ends: list[int], dtype: type[np.generic]) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("ends", [[0, 0, 6], [3, 2, 5], [-1, 0, 5]], ids=str)
+@pytest.mark.parametrize("ends", [[0, 0, 6], [3, 2, 5], [-1, 0, 5], [(1 << 63) - 1, -1 << 63, -1]], ids=str)
 def test_ends_that_are_refused(ends: list[int]) -> None:
     input, weight = np.zeros((5, 4), np.float32), np.zeros((6, 4), np.float32)
     with pytest.raises(Trap, match="argument 'ends': expected places in"):
         run(input, weight, np.array(ends, np.int64))
+
+
+def test_rows_without_elements() -> None:
+    found = run(np.zeros((5, 0), np.float32), np.zeros((6, 0), np.float32), np.array([1, 3, 4]))
+    np.testing.assert_array_equal(found, np.zeros((5, 2), np.float32))
 
 
 def test_matrices_of_all_groups() -> None:
