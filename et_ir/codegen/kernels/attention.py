@@ -363,8 +363,10 @@ class _Loops:
 
     @property
     def _keys_of_block(self) -> int:
-        """The scores of few queries with more keys take as little room."""
-        return KEYS if self.unpacked is None else KEYS * max(1, TOGETHER // self.rows)
+        """The scores of few queries with more keys take no more room than those of `TOGETHER`."""
+        if self.unpacked is None or not self.b.large_stack:
+            return KEYS
+        return KEYS * max(1, TOGETHER // self.rows)
 
     def build(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """Tiles of queries, which threads share."""

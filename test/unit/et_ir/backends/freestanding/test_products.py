@@ -1,4 +1,4 @@
-"""Products with many rows and a long shared dimension: what they take of the stack."""
+"""Products with many rows and a long shared dimension, and attention over many keys: stack bounds."""
 
 from __future__ import annotations
 
@@ -29,3 +29,18 @@ class Point(nn.Module):
 def test_stack(target: str, module: nn.Module, x: Tensor):
     made = compile_program(torch.export.export(module.eval(), (x,)), target, "net")
     assert made.stack_bytes < 1 << 10
+
+
+class OneQuery(nn.Module):
+    """Attention."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(q, k, v)
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55"])
+def test_stack_of_attention(target: str):
+    """Scores of 256 keys at a time."""
+    query, keys = torch.zeros(1, 2, 1, 8), torch.zeros(1, 2, 1100, 8)
+    made = compile_program(torch.export.export(OneQuery(), (query, keys, keys)), target, "net")
+    assert 256 * 4 <= made.stack_bytes < 2 << 10
