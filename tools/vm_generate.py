@@ -66,8 +66,10 @@ def _tokenizer(args: argparse.Namespace) -> Path:
         return Path(args.tokenizer)
     if args.file == "-":
         raise UsageError("no tokenizer: give --tokenizer FOLDER")
+    if not args.file:
+        raise UsageError("no file: its name is empty")
     if not Path(args.file).name:
-        raise UsageError(f"{args.file or 'an empty name'}: is no file")
+        raise UsageError(f"{args.file}: is no file")
     beside = Path(args.file).with_suffix(".tokenizer")
     if not beside.is_dir():
         raise UsageError(f"no tokenizer: give --tokenizer FOLDER (there is no {beside})")

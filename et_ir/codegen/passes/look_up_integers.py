@@ -22,7 +22,7 @@ __all__ = ["LookUpIntegersPass"]
 
 @dataclass(frozen=True)
 class LookUpIntegersPass(ModulePass):
-    """Restore the rows of a table that are looked up, and no others.
+    """Look up rows of integer tables, then restore them.
 
     Before:
 

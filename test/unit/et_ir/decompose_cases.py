@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+import et_ir.frontend.experts  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers an operator)
+
 A = torch.ops.aten
 Case = tuple[Any, ...]
 """An operator, its arguments, and perhaps last a dict of its keyword arguments."""
@@ -78,6 +80,9 @@ def matmul() -> Iterator[Case]:
     yield A.tensordot, f(2, 3), f(4), [], []
     yield A.cdist, f(2, 5, 3), f(4, 3)
     yield A._int_mm, i(18, 8, dtype=torch.int8), i(8, 16, dtype=torch.int8)
+    rows, matrices = torch.linspace(-1, 1, 28).view(7, 4), torch.linspace(-1, 2, 60).view(15, 4)
+    yield torch.ops.grouped.linear, rows, matrices, torch.tensor([2, 2, 6])
+    yield torch.ops.grouped.linear, rows, matrices, torch.tensor([0, 2, 7], dtype=torch.int32)
 
 
 def einsum() -> Iterator[Case]:
