@@ -189,6 +189,14 @@ def baddbmm(call: BoundsQuery) -> Sequence[Sizes]:
     return [_batches(call.tensor("batch1"), call.tensor("batch2"))]
 
 
+@bounds("grouped.linear")
+def grouped_linear(call: BoundsQuery) -> Sequence[Sizes]:
+    """More groups leave fewer columns: there are at least as many as are known, and one."""
+    (rows, _), (stacked, _) = call.tensor("input"), call.tensor("weight")
+    (groups,) = tensor_type(cast(SSAValue, call.op.arg("ends"))).get_shape()
+    return [(rows, None if stacked is None else stacked // max(groups, 1))]
+
+
 def _batches(left: Sizes, right: Sizes) -> Sizes:
     return smallest(left[0], right[0]), left[1], right[2]
 
