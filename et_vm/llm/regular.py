@@ -21,7 +21,7 @@ _LAST: Final = 0x10FFFF
 _MOST: Final = 1000
 """The largest number of repetitions that an expression may name."""
 _MOST_STATES: Final = 500_000
-"""Of an automaton: more would be hundreds of megabytes."""
+"""The most states of an automaton; more would take hundreds of megabytes."""
 _CLASSES: Final = {
     "d": [(48, 57)],
     "w": [(48, 57), (65, 90), (95, 95), (97, 122)],

@@ -14,9 +14,9 @@ from et_ir.backends.tosa.rules import RULES
 from et_ir.backends.vgf import VgfPartitioner
 
 SAMPLES = {"f32": 16, "bool": 8}
-"""Samples of each entry by element type, of which the first that are delegated run."""
+"""The most samples of each entry that are tried, by element type."""
 DELEGATED = 2
-"""How many of them."""
+"""The number of delegated samples that run of each entry and element type."""
 
 COMPOSED = {
     *("batch_norm", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "group_norm", "layer_norm"),
