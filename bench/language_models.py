@@ -1,7 +1,7 @@
 """Tokens a second of a Llama with random weights, in floats and quantized, as machine code and by others.
 
     python -m bench.language_models [--size 110m|1b] [--threads 1,2] [--modes float,int8-dynamic,8da4w,8da4w+cache]
-        [--runtimes native,eager,onnxruntime,llamacpp,xnnpack] [--tokens 32] [--again]
+        [--runtimes native,eager,onnxruntime,llamacpp,xnnpack] [--runs 12] [--again]
         [--llama-cpp LIBRARY] [--compile]
 
 A prompt of 256 tokens is read in one call, then tokens are decoded one at a time behind it, in a cache for
@@ -11,12 +11,14 @@ results, as it has no state; "llamacpp" the weights of each mode in llama.cpp (`
 package xllamacpp has it, for AVX2, or in a library of your own; "xnnpack" our files of the same programs for
 the stock runtime. Behind a mode, "+cache" stands for keys and values in 8 bits, which llama.cpp is not given.
 All take turns, in a process for each number of threads. A turn is a pause, in which the threads of the others
-come to rest, a token that does not count, and one that does.
+come to rest, a run of 8 tokens that does not count, and one that does. Ids and positions are arrays of
+numpy, as `et-vm generate` passes them.
 
-"processor" is the time of all threads for a token. "read" is what memory bandwidth allows: the bytes of
-the weights that a token reads, at the rate at which as many threads read memory and do nothing else
-(goal: at least 80 %). "peak" is the share of this machine's multiply-adds of f32 that the products of
-the prompt come to (goal: at least 60 % in floats; products of bytes have a higher peak).
+"processor" is the time of all threads for a token. "read" is what memory bandwidth allows: the bytes of the
+weights that a token reads, at the rate at which as many threads read memory and do nothing else (goal: at least
+80 %), and "with cache" that of these and the keys and values which it reads. "peak" is the share of this machine's
+multiply-adds of f32 that the products of the prompt come to (goal: at least 60 % in floats; products of bytes have
+a higher peak). Both limits are measured in turns with the runtimes, as they vary with the load of the host.
 
 Files and rows are kept in the folder of compiled models until the compiler changes, so that a run which was
 interrupted goes on where it was; `--again` measures anew. Each file is compiled in a process of its own, so that
@@ -44,8 +46,16 @@ from bench.measure import PAUSE, median_ratio, print_table, set_threads, show_ti
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from et_vm.values import Array
+
 CONTEXT: Final = 512
 PROMPT: Final = 256
+RUN: Final = 8
+"""Tokens that are timed together."""
+PROMPTS: Final = 5
+"""Times that a prompt is read."""
+READ: Final = "memory"
+PEAK: Final = "multiply-adds"
 SIZES: Final[dict[str, dict[str, int]]] = {
     "tiny": {
         "hidden_size": 64,
@@ -85,8 +95,8 @@ PACKAGES: Final = {
 }
 """Runtimes, with what is to be installed for them."""
 
-Step = Callable[[str, "Tensor", "Tensor"], Any]
-"""Runs a method on token ids and positions."""
+Step = Callable[[str, "Array", "Array"], Any]
+"""Runs a method on token ids `[1, T]` and positions `[T]`, i64."""
 
 
 def main() -> None:
@@ -100,7 +110,7 @@ def main() -> None:
     modes = (*MODES, *(f"{mode}{CACHE}" for mode in MODES))
     parser.add_argument("--modes", type=_some_of(modes), default=list(MODES))
     parser.add_argument("--runtimes", type=_some_of(tuple(PACKAGES)), default=list(PACKAGES))
-    parser.add_argument("--tokens", type=int, default=32, help="steps that are measured")
+    parser.add_argument("--runs", type=int, default=12, help=f"runs of {RUN} tokens")
     parser.add_argument("--again", action="store_true", help="measure what has been measured already")
     parser.add_argument("--compile", action="store_true", help="compile the files, and measure nothing")
     parser.add_argument(
@@ -110,10 +120,10 @@ def main() -> None:
         help="libllama.so, instead of the one in the package xllamacpp",
     )
     options = parser.parse_args()
-    # Each token that is measured follows one that is not, and there is a round before.
-    most = (CONTEXT - PROMPT) // 2 - 1
-    if not 1 <= options.tokens <= most:
-        parser.error(f"--tokens {options.tokens}: expected 1 to {most}, for which there is room in the cache")
+    # Each run that counts follows one that does not, and there is a round before.
+    most = (CONTEXT - PROMPT) // (2 * RUN) - 1
+    if not 1 <= options.runs <= most:
+        parser.error(f"--runs {options.runs}: expected 1 to {most}, for which there is room in the cache")
     replaced = {"xllamacpp"} if options.llama_cpp else set[str]()
     for runtime in options.runtimes:
         missing = [name for name in PACKAGES[runtime] if name not in replaced and find_spec(name) is None]
@@ -130,14 +140,13 @@ def main() -> None:
     for threads, path in paths.items():
         if options.again or not path.exists():
             given = [f"{name}={','.join(getattr(options, name))}" for name in ("modes", "runtimes")]
-            arguments = [f"size={options.size}", f"tokens={options.tokens}", f"threads={threads}", *given]
+            arguments = [f"size={options.size}", f"runs={options.runs}", f"threads={threads}", *given]
             # Libraries take their number of threads when they are loaded.
             _in_process("measure", str(path), *arguments, f"llama_cpp={options.llama_cpp or ''}")
         kept = json.loads(path.read_text())
         print(f"{options.size}, {threads} threads, memory read at {kept['bandwidth'] / 1e9:.1f} GB/s\n")
-        columns = ("token", "processor", "tokens/s", "weights", "read", "to eager", "prompt tokens/s", "peak")
-        header = ["", *columns]
-        print_table(header, kept["rows"])
+        figures = ("token", "processor", "tokens/s", "weights", "read", "with cache", "to eager")
+        print_table(["", *figures, "prompt tokens/s", "peak"], kept["rows"])
         for note in kept["notes"]:
             print(f"\n{note}")
 
@@ -173,77 +182,91 @@ def _kept_rows(options: argparse.Namespace, threads: int) -> Path:
     from examples.artefacts import digest
     from examples.stages import compiler_key
 
-    key = digest(compiler_key(), str((options.modes, options.runtimes, options.tokens, options.llama_cpp)))
+    key = digest(compiler_key(), str((options.modes, options.runtimes, options.runs, options.llama_cpp)))
     return FOLDER / f"language-{options.size}-{threads}-{key[:16]}.rows.json"
 
 
 def measure(path: str, *given: str) -> None:
     """Measure with a number of threads, in this process, and write the rows to a file."""
     options = argparse.Namespace(**dict(one.split("=", 1) for one in given))
-    options.threads, options.tokens = int(options.threads), int(options.tokens)
+    options.threads, options.runs = int(options.threads), int(options.runs)
     options.modes, options.runtimes = options.modes.split(","), options.runtimes.split(",")
     # The stock runtime has a thread for each processor; there are as many as it is to use.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.threads])
     set_threads(options.threads)  # which is why nothing above imports numpy
+    import numpy as np
     import torch
+
+    from bench.machine import PART, multiply_adds, operations, reads
 
     torch.set_num_threads(options.threads)
     steps, weights, notes = _runtimes(options)
-    prompt = torch.randint(0, 512, (1, PROMPT), generator=torch.Generator().manual_seed(1))
-    positions = torch.arange(PROMPT)
+    prompt = np.random.default_rng(1).integers(0, 512, (1, PROMPT))
+    positions = np.arange(PROMPT)
     print("prompts", file=sys.stderr)
     prefills = take_turns(
-        {name: lambda step=step: step("forward", prompt, positions) for name, step in steps.items()},
-        3,
+        {
+            PEAK: multiply_adds(options.threads),
+            **{name: lambda step=step: step("forward", prompt, positions) for name, step in steps.items()},
+        },
+        PROMPTS,
         pause=PAUSE,
     )
-    token = torch.tensor([[5]])
-    at = dict.fromkeys(steps, PROMPT)
-    processor: dict[str, list[float]] = {name: [] for name in steps}
-
-    def decode(name: str, step: Step) -> Callable[[], object]:
-        def run() -> object:
-            at[name] += 1
-            before = time.process_time()
-            found = step("decode", token, torch.tensor([at[name]]))
-            processor[name].append(time.process_time() - before)
-            return found
-
-        return run
-
+    decoded = {name: Decoded(name, step) for name, step in steps.items()}
+    runs: dict[str, Callable[[], object]] = {name: one.run for name, one in decoded.items()}
     print("tokens", file=sys.stderr)
-    runs = {name: decode(name, step) for name, step in steps.items()}
-    seconds = take_turns(runs, options.tokens, pause=PAUSE, before=1)
-    bandwidth, peak = _limits(options.threads)
+    seconds = take_turns(runs | {READ: reads(options.threads)}, options.runs, pause=PAUSE, before=1)
+    bandwidth = PART * options.threads / statistics.median(seconds[READ])
+    peak = operations(options.threads) / statistics.median(prefills[PEAK])
     rows: list[list[str]] = []
-    for name, measured in seconds.items():
-        typical = sorted(measured)[len(measured) // 2]
-        prefill = sorted(prefills[name])[1]
+    for name, one in decoded.items():
+        typical = statistics.median(seconds[name]) / RUN
+        prefill = statistics.median(prefills[name])
+        processor = statistics.median(one.processor[1::2]) / RUN  # of the runs that count
+        row = [name, show_time(typical), show_time(processor), f"{1 / typical:.1f}"]
         nbytes, elements = weights.get(name, (0, 0))
-        rows.append(
-            [
-                name,
-                show_time(typical),
-                show_time(statistics.median(processor[name][1::2])),  # of the tokens that count
-                f"{1 / typical:.1f}",
-                f"{nbytes / 1e6:.0f} MB" if nbytes else "",
-                f"{nbytes / typical / bandwidth:.0%}" if nbytes else "",
-                f"{median_ratio(measured, seconds['eager']):.2f}" if "eager" in seconds else "",
-                f"{PROMPT / prefill:.0f}",
-                f"{2 * elements * PROMPT / prefill / peak:.0%}" if elements else "",
-            ]
-        )
+        if nbytes:
+            both = nbytes + _read_of_cache(options.size, name.endswith(CACHE))
+            row += [f"{nbytes / 1e6:.0f} MB", *(f"{n / typical / bandwidth:.0%}" for n in (nbytes, both))]
+        else:
+            row += [""] * 3
+        row += [f"{median_ratio(seconds[name], seconds['eager']):.2f}" if "eager" in seconds else ""]
+        row += [f"{PROMPT / prefill:.0f}"]
+        row += [f"{2 * elements * PROMPT / prefill / peak:.0%}" if elements else ""]
+        rows.append(row)
     draft = Path(f"{path}.part")
     draft.write_text(json.dumps({"bandwidth": bandwidth, "rows": rows, "notes": notes}))
     draft.replace(path)
 
 
-def _limits(threads: int) -> tuple[float, float]:
-    """Bytes a second that are read, and floating-point operations a second."""
-    from bench.machine import PART, multiply_adds, operations, reads
+def _read_of_cache(size: str, is_quantized: bool) -> int:
+    """Bytes of keys and values that a token reads, in the middle of those that are measured."""
+    sizes = SIZES[size]
+    heads = sizes["num_key_value_heads"]
+    depth = sizes["hidden_size"] // sizes["num_attention_heads"]
+    row = depth + 4 if is_quantized else 4 * depth
+    return 2 * sizes["num_hidden_layers"] * heads * row * (PROMPT + CONTEXT) // 2
 
-    seconds = take_turns({"read": reads(threads), "multiply": multiply_adds(threads)}, 5)
-    return PART * threads / min(seconds["read"]), operations(threads) / min(seconds["multiply"])
+
+class Decoded:
+    """Tokens that a runtime decodes behind the prompt."""
+
+    def __init__(self, name: str, step: Step) -> None:
+        import numpy as np
+
+        self._step = step
+        self._token = np.array([[5]])
+        self._at = np.array([PROMPT - 1])
+        self.processor: list[float] = []
+        """Seconds of all threads for each run."""
+
+    def run(self) -> None:
+        """Decode the tokens of a run."""
+        before = time.process_time()
+        for _ in range(RUN):
+            self._at = self._at + 1
+            self._step("decode", self._token, self._at)
+        self.processor.append(time.process_time() - before)
 
 
 def _runtimes(
@@ -265,9 +288,9 @@ def _runtimes(
     if "eager" in options.runtimes:
         eager = _decoder(options.size, "float")
 
-        def step_eager(_: str, ids: Tensor, at: Tensor) -> Any:
+        def step_eager(_: str, ids: Array, at: Array) -> Any:
             with torch.no_grad():
-                return eager(ids, at)
+                return eager(torch.from_numpy(ids), torch.from_numpy(at))
 
         steps["eager"] = step_eager
     weights: dict[str, tuple[int, int]] = {}
@@ -289,7 +312,11 @@ def _runtimes(
             from executorch.runtime import Runtime as StockRuntime
 
             with quiet():
-                steps[name] = on(StockRuntime.get().load_program(str(path)))
+                stock = on(StockRuntime.get().load_program(str(path)))
+            # Its inputs are tensors.
+            steps[name] = lambda method, ids, at, stock=stock: stock(
+                method, torch.from_numpy(ids), torch.from_numpy(at)
+            )
     if "onnxruntime" in options.runtimes:
         print("onnxruntime", file=sys.stderr)
         steps["onnxruntime"] = _onnxruntime(options)
@@ -389,9 +416,9 @@ def _onnxruntime(options: argparse.Namespace) -> Step:
     inputs = [given.name for given in session.get_inputs()]
     held: list[Any] = [cache.numpy() for cache in caches]
 
-    def step(_: str, ids: Tensor, at: Tensor) -> Any:
+    def step(_: str, ids: Array, at: Array) -> Any:
         nonlocal held
-        logits, *held = session.run(None, dict(zip(inputs, [ids.numpy(), at.numpy(), *held], strict=True)))
+        logits, *held = session.run(None, dict(zip(inputs, [ids, at, *held], strict=True)))
         return logits
 
     return step

@@ -134,7 +134,7 @@ def check(decoder: Any, path: Path, mode: str, library: ctypes.CDLL) -> float:
         tokens, at = ids[:, first:last], torch.arange(first, last)
         with torch.no_grad():
             expected = decoder(tokens, at).numpy().ravel()
-        error = np.linalg.norm(found.step(tokens, at) - expected) / np.linalg.norm(expected)
+        error = np.linalg.norm(found.step(tokens.numpy(), at.numpy()) - expected) / np.linalg.norm(expected)
         worst = max(worst, float(error))
     found.close()
     if worst > TOLERANCES[mode]:
@@ -229,14 +229,14 @@ class LlamaCpp:
         self._memory = library.llama_get_memory(self._context)
         self._vocabulary = library.llama_vocab_n_tokens(library.llama_model_get_vocab(self._model))
 
-    def step(self, ids: torch.Tensor, at: torch.Tensor) -> np.ndarray:
+    def step(self, ids: np.ndarray, at: np.ndarray) -> np.ndarray:
         """The logits of the last of tokens `[1, T]` i64 at consecutive positions `[T]` i64; those before are filled.
 
         `[V]` f32, in memory that the next step overwrites.
         """
-        tokens = ids[0].to(torch.int32)
+        tokens = ids[0].astype(np.int32)
         self._library.llama_memory_seq_rm(self._memory, 0, int(at[0]), -1)
-        batch = self._library.llama_batch_get_one(tokens.data_ptr(), len(tokens))
+        batch = self._library.llama_batch_get_one(tokens.ctypes.data, len(tokens))
         status = self._library.llama_decode(self._context, batch)
         if status:
             raise RuntimeError(f"llama_decode failed with {status}: {''.join(_messages).strip()}")
