@@ -473,10 +473,14 @@ class LoopBuilder:
         return self.masked_load(base, at, mask, self.splat(0.0, type))
 
     def panels(self, base: SSAValue, column: Index, rows: Sequence[Index], width: int) -> SSAValue:
-        """A row of `width` columns of a matrix packed in panels, from a column on at which a panel starts."""
+        """A row of `width` columns of a matrix packed in panels, from a column on: of whole panels, or within one."""
         element = self.element_type(base)
         panel = self.static_dim(base, memref_type(base).get_num_dims() - 1)
         first = self.quotient(column, panel)
+        if width < panel:
+            return self.load(
+                base, [first, *rows, self.remainder(column, panel)], vector_of(width, element=element)
+            )
         parts = [
             self.load(base, [self.add(first, place), *rows, 0], vector_of(panel, element=element))
             for place in range(width // panel)

@@ -4,7 +4,8 @@ Weights stay as narrow as they are in memory, and are widened in registers; each
 up before it is scaled. Panels for products of floats are `[panel][inner][16]`, with two rows to a byte where weights
 have four bits, the first in the low bits. Panels for products of bytes have fours of neighbors in a lane, as the
 instructions that multiply bytes take them: `[panel][inner / 4][16][4]`, or two such fours where weights have four bits,
-each with the first in the low bits of its bytes. Of groups with an odd number of them, the last has a byte alone.
+each with the first in the low bits of its bytes. Of groups with an odd number of them, the last has a byte alone. Of
+matrices with many columns, panels of such halves have 64.
 
 Scales of groups are stored as the high halves of f32 (bf16) where the other bits are zeros: for groups of 32 weights of
 four bits, they are a ninth of what a product reads, not a fifth.
@@ -13,7 +14,7 @@ four bits, they are a ninth of what a product reads, not a fifth.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
 
@@ -60,6 +61,12 @@ UNROLLED: Final = 32
 FEW_ROWS: Final = 4
 """Rows below which a second accumulator hides the latency of additions."""
 
+WIDE: Final = 64
+"""Columns of a panel of halves of bytes. The bytes of a row are loaded once for all of them: the fewer instructions
+there are for a byte of weights, the more memory the processor reads ahead."""
+WIDE_PANELS: Final = 8
+"""Wide panels of a matrix, at least, as threads share them; others have panels of `PANEL`."""
+
 _Tile = Callable[[LoopBuilder, Index, int, Index, int], list[SSAValue]]
 """Rows of results of a tile: of its first row, height, first column and width."""
 
@@ -82,6 +89,11 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
     ends, bias = found.ends, found.bias
     if ends is not None:
         sizes = with_single_rows(sizes, found.matrices)
+    if panel == PANEL and not host.fine and _has_wide_panels(found):
+        panel = WIDE
+        # One row is read in one stream of whole panels, where there are registers for their sums.
+        if sizes.tile_columns == PANEL == host.lanes:
+            sizes = replace(sizes, tile_columns=WIDE)
     epilogue = Epilogue(
         kernel,
         found.op,
@@ -151,6 +163,12 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
 
     operands = [*left, *right, *epilogue.operands(host), result]
     host.call("quantized_product", operands, build)
+
+
+def _has_wide_panels(found: QuantizedOperands) -> bool:
+    """Whether the weights are halves of bytes that are multiplied by bytes, and each matrix has enough columns."""
+    by_halves = found.activation is not None and found.has_nibbles
+    return by_halves and len(found.weights) // found.matrices >= WIDE * WIDE_PANELS
 
 
 def _zeros(b: LoopBuilder, row: Index, height: int, column: Index, width: int) -> list[SSAValue]:

@@ -224,6 +224,8 @@ CASES: list[tuple[nn.Module, list[tuple[int, ...]]]] = [
     (Joined(16 + 5 + 16), [(1, 16, 9, 13), (1, 5, 9, 13)]),
     (RowOfBytes(19, 100, 100), [(1, 100)]),
     (RowOfBytes(33, 60, 12), [(1, 60)]),
+    (RowOfBytes(531, 64, 32), [(1, 64)]),
+    (RowOfBytes(531, 64, 32), [(9, 64)]),
 ]
 
 

@@ -112,6 +112,8 @@ def test_floats(columns: int, inner: int, rows: int, is_dynamic: bool, name: str
     ("columns", "bits", "group", "rounds", "rows"),
     [
         pytest.param(20, 4, 16, True, 12, id="8da4w"),
+        pytest.param(528, 4, 16, True, 12, id="8da4w-wide"),
+        pytest.param(528, 4, 16, True, 2, id="8da4w-wide-single-rows"),
         pytest.param(32, 8, 32, True, 3, id="int8-dynamic"),
         pytest.param(48, 8, 32, False, 30, id="int8-weights"),
         pytest.param(16, 4, 16, False, 7, id="4-bit-weights"),

@@ -119,6 +119,9 @@ WEIGHTS = {
     "nibbles-odd-quads": Weights(18, 36, bits=4, group=12),
     "nibbles-small-groups": Weights(17, 24, bits=4, group=4),
     "nibbles-short-scales": Weights(70, 64, bits=4, group=32, has_short_scales=True),
+    "nibbles-wide-panels": Weights(600, 64, bits=4, group=32, has_short_scales=True),
+    "nibbles-wide-channels": Weights(531, 36, bits=4),
+    "nibbles-wide-long-groups": Weights(512, 320, bits=4, group=160),
     "bytes-short-scales": Weights(17, 24, group=4, has_short_scales=True),
     "one-column": Weights(1, 32),
 }
