@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,26 @@ Allocate: TypeAlias = Callable[[int], Array]
 
 MAX_RANK = 16
 INT64_MAX = 2**63 - 1
-_next_version = itertools.count(1).__next__
+
+
+class VersionCounter:
+    """Numbers the arrays of all tensors of the process."""
+
+    __slots__ = ("_numbers", "latest")
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self.latest = 0
+        """A number given last. While it stays what it is, no tensor gets another array: each thread writes the numbers
+        that it takes, no number twice."""
+
+    def next(self) -> int:
+        """A number that no array had before."""
+        self.latest = number = next(self._numbers)
+        return number
+
+
+VERSIONS: Final = VersionCounter()
 
 
 def contiguous_strides(sizes: Sequence[int], dim_order: Sequence[int]) -> tuple[int, ...]:
@@ -147,7 +166,7 @@ class Tensor:
             self.version = 0
         else:
             self.array = np.ndarray(self.sizes, self.dtype, storage, 0, layout.byte_strides)
-            self.version = _next_version()
+            self.version = VERSIONS.next()
 
     @classmethod
     def from_numpy(
@@ -204,7 +223,7 @@ class Tensor:
         if self.storage is not None:
             self.storage = None
             del self.array
-            self.version = _next_version()
+            self.version = VERSIONS.next()
 
     def resize(self, sizes: Sequence[int]) -> None:
         """Give the tensor the shape `sizes`; a no-op when it already has it.
@@ -244,7 +263,7 @@ class Tensor:
     def _make_array(self, storage: Array) -> None:
         layout = layout_of(self.sizes, self.dim_order, self.dtype.itemsize)
         self.array = np.ndarray(self.sizes, self.dtype, storage, 0, layout.byte_strides)
-        self.version = _next_version()
+        self.version = VERSIONS.next()
 
     def _resize_error(self, sizes: tuple[int, ...], why: str) -> ExecutorchError:
         return ExecutorchError(

@@ -11,7 +11,7 @@ from et_vm.platform import LogLevel
 from et_vm.values import ListRegister
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from et_schema.program import ExecutionPlan
     from et_schema.pte import PteFile
@@ -110,11 +110,16 @@ class Delegates:
         backend, handle = self._handles[at]
         return backend.work_report(handle)
 
-    def step(self, instruction: Instruction, registers: list[object]) -> Step:
-        """The step of a delegate call: its backend executes on what the registers hold by then."""
+    def step(self, instruction: Instruction, registers: list[object], rebound: Set[int]) -> Step:
+        """The step of a delegate call: its backend executes on what the registers hold by then; `rebound` are those
+        that come to hold something else.
+        """
         backend, handle = self._handles[instruction.callee]
         args = instruction.args
         context = BackendExecuteContext(self._platform, self._tracer, self._method, instruction.index)
+
+        if not any(one in rebound or isinstance(registers[one], ListRegister) for one in args):
+            return backend.execute, (context, handle, tuple(_values(args, registers)))
 
         def run() -> None:
             backend.execute(context, handle, _values(args, registers))

@@ -119,7 +119,7 @@ class Preparation:
             return instruction.prim.make(self._registers, *instruction.args)
         mnemonic = instruction.opcode.mnemonic
         if mnemonic == "delegate":
-            return self._delegates.step(instruction, self._registers)
+            return self._delegates.step(instruction, self._registers, self._rebound)
         if mnemonic == "move":
             return _move, (self._registers, *instruction.args)
         if mnemonic == "free":

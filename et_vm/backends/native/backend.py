@@ -28,6 +28,7 @@ from et_schema.native import (
     read_native,
 )
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle, PartWork
+from et_vm.backends.bound import BoundArguments
 from et_vm.backends.native.cpu import cpu_features, machine
 from et_vm.backends.native.elf import load_object, machine_of
 from et_vm.backends.native.threads import Code, function_address, shared_pool
@@ -160,14 +161,14 @@ class _Delegate:
         self._pointers[count:-1] = fixed
         self._pointers[-1] = _address(self.arena)
         self._where = _address(self._pointers), _address(self._context)
-        self._bound: tuple[object, ...] = ()
+        self._bound = BoundArguments()
         if self.derived:
             entry = self.code.address(PREPARE)
             shared_pool().run(self._functions, entry, self._where[1], self._where[0], self._threads)
 
     def execute(self, args: Sequence[object]) -> None:
         """Run the code on the tensors of a call. Raises ExecutorchError(InvalidArgument) for others than it is for."""
-        if _versions(args) != self._bound:
+        if not self._bound.match(args):
             self._bind(args)
         if self._poison:
             for memory in (self.arena, *self.values):
@@ -223,7 +224,7 @@ class _Delegate:
 
     def _bind(self, args: Sequence[object]) -> None:
         """Note the addresses of the tensors; they stay as long as the versions of the tensors do."""
-        self._bound = ()
+        self._bound.release()
         tensors = [*self._inputs, *self._outputs]
         if len(args) != len(tensors):
             raise ExecutorchError(
@@ -250,7 +251,7 @@ class _Delegate:
             _value(kept, memory, sizes, f"values[{number}]")
             for number, (kept, memory) in enumerate(zip(self._kept, self.values, strict=True))
         ]
-        self._bound = _versions(args)
+        self._bound.bind(args)
 
     def _told(self, args: Sequence[object]) -> list[int]:
         """The sizes of inputs that the code is told, each within its bounds."""
@@ -361,8 +362,3 @@ def _aligned(context: BackendInitContext, nbytes: int, alignment: int) -> Array:
 def _address(array: Array) -> int:
     place: int = array.__array_interface__["data"][0]
     return place
-
-
-def _versions(args: Sequence[object]) -> tuple[object, ...]:
-    """A key that changes with the arguments: versions of tensors, and numbers as they are."""
-    return tuple([arg.version if isinstance(arg, Tensor) else arg for arg in args])

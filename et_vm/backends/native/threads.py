@@ -56,6 +56,7 @@ class ThreadPool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._memory = _memory()
+        self._address = _address(self._memory)
         self._threads = 0
         self._code: Code | None = None
         words = self._memory.view(np.uint64)
@@ -74,13 +75,13 @@ class ThreadPool:
         the work.
         """
         if threads == 1 or not self._lock.acquire(blocking=False):
-            code.call(_address(self._memory), function, context, pointers, 1)
+            code.call(self._address, function, context, pointers, 1)
             return
         try:
             self._code = code
             while self._threads < threads - 1:
                 self._start()
-            code.call(_address(self._memory), function, context, pointers, threads)
+            code.call(self._address, function, context, pointers, threads)
         finally:
             self._code = None
             self._lock.release()
@@ -94,7 +95,7 @@ class ThreadPool:
 
     def _work(self, number: int, slot: Array) -> None:
         """Serve calls in the code of the program that makes one, and sleep outside of it when none have come."""
-        pool, address = _address(self._memory), _address(slot)
+        pool, address = self._address, _address(slot)
         wait = _WAIT_TYPE(function_address("syscall"))
         futex = _FUTEX[platform.machine()]
         while True:

@@ -7,6 +7,7 @@ from operator import length_hint
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendExecuteContext, PartWork
+from et_vm.backends.bound import BoundArguments
 from et_vm.backends.xnnpack.arguments import (
     arguments_of,
     copied_in,
@@ -70,7 +71,7 @@ class Delegate:
         """The values whose arguments have been in different places."""
         self._sizes = tuple(graph.values[value].dims for value in graph.inputs)
         self._plan = self._planned(self._sizes, self._expected(arguments))
-        self._bound: tuple[int, ...] = ()
+        self._bound = BoundArguments()
         self._steps: tuple[Step, ...] = ()
         self._first = 0
 
@@ -130,7 +131,7 @@ class Delegate:
         self._walk(self._steps[start:])
 
     def _settle(self, args: Sequence[object]) -> None:
-        if _versions(args) != self._bound:
+        if not self._bound.match(args):
             self._bind(args)
         if self._meter is not None:
             self._meter.spend(elements_of(self._steps) + self._plan.declared_work)
@@ -153,7 +154,7 @@ class Delegate:
 
     def _bind(self, args: Sequence[object]) -> None:
         graph = self._graph
-        self._bound = ()
+        self._bound.release()
         inputs, outputs = arguments_of(args, graph)
         self._plan_for(inputs, outputs)
         steps: list[Step] = []
@@ -169,7 +170,7 @@ class Delegate:
         for value, arg in zip(graph.outputs, outputs, strict=True):
             steps += copied_out(context, arg, tensors[value], values[value].grid)
         self._steps = tuple(steps)
-        self._bound = _versions(args)
+        self._bound.bind(args)
 
     def _plan_for(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         """Make a plan unless there is the one for these arguments."""
@@ -186,7 +187,3 @@ class Delegate:
         self._sizes = ()
         self._plan = self._planned(sizes, given)
         self._sizes = sizes
-
-
-def _versions(args: Sequence[object]) -> tuple[int, ...]:
-    return tuple([arg.version if isinstance(arg, Tensor) else 0 for arg in args])
