@@ -161,6 +161,10 @@ class Backend(ABC):
     backend_id: str = ""
     """The id that files call the backend by: needed where it is registered by `--load`, or by its class alone."""
 
+    calculates: bool = True
+    """Whether `execute` computes with numpy, or with the kernels that the method runs with: what they need of their
+    surroundings, such as silence about infinities, is there meanwhile."""
+
     @property
     def is_available(self) -> bool:
         """Whether the backend can run on this machine."""

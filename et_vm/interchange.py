@@ -23,7 +23,10 @@ def is_torch(value: object) -> bool:
 
 def any_torch(values: Iterable[object]) -> bool:
     """Whether some value is a torch tensor."""
-    return any(map(is_torch, values))
+    for value in values:
+        if type(value) is not np.ndarray and is_torch(value):
+            return True
+    return False
 
 
 def to_numpy(value: Any) -> Array | None:
@@ -32,11 +35,23 @@ def to_numpy(value: Any) -> Array | None:
     bfloat16 and float8 tensors become the ml_dtypes type of the same name. Raises InputError for a torch
     tensor that numpy cannot hold (sparse, quantized, or on another device).
     """
+    if type(value) is np.ndarray:
+        return value
     if isinstance(value, _NUMPY):
         array: Array = np.asarray(value)
         return array
     if not is_torch(value):
         return None
+    try:
+        # Most tensors are ones that torch says nothing against.
+        shared: Array = value.numpy()
+    except (TypeError, RuntimeError):
+        return _unusual(value)
+    return shared
+
+
+def _unusual(value: Any) -> Array:
+    """The array of a tensor that torch gives none for as it is. Raises InputError."""
     torch = sys.modules["torch"]
     tensor = value.detach()
     if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:

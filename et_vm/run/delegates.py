@@ -89,6 +89,11 @@ class Delegates:
             place = (delegate.processed.location, delegate.processed.index)
             self._blobs.setdefault(place, []).append(processed)
 
+    @property
+    def calculate(self) -> bool:
+        """Whether some backend computes in the process of the interpreter: `Backend.calculates`."""
+        return any(backend.calculates for backend, _ in self._handles)
+
     def memory_report(self) -> dict[str, int]:
         """Bytes of the blobs that backends have not released, and of what backends say that they hold.
 

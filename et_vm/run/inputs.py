@@ -60,7 +60,7 @@ def set_input(
         guards.accept(index)
     elif array.shape != held.sizes or held.storage is None:
         _resize(plan, index, held, array.shape)
-    np.copyto(held.array, array)
+    held.array[...] = array
 
 
 def _check_bounds(plan: ExecutionPlan, index: int, tensor: Tensor, shape: tuple[int, ...]) -> None:

@@ -12,6 +12,7 @@ nothing while steps succeed: the position is read off the iterator afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from operator import length_hint
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -84,7 +85,7 @@ def choose_loop(
         return lambda: run_blocks(blocks, registers, limit)
     live = [index for index, step in enumerate(steps) if step is not NOTHING]
     walk = [steps[index] for index in live]
-    return lambda: run_straight(walk, live)
+    return partial(run_straight, walk, live)
 
 
 def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:

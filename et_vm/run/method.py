@@ -21,7 +21,7 @@ from et_vm.run.link import link
 from et_vm.run.outputs import GivenOutputs
 from et_vm.run.prepare import Preparation
 from et_vm.run.register_file import RegisterFile
-from et_vm.run.settling import Settling
+from et_vm.run.settling import settling_of
 from et_vm.run.written_inputs import WrittenInputs
 from et_vm.state.buffers import State
 from et_vm.values import Array, ListRegister, Tensor, array_bytes
@@ -127,6 +127,8 @@ class Method:
                 meter=meter,
             )
         self._guard = kernels.guard
+        self._calculates = bool(calls) or self._delegates.calculate
+        """Whether steps need numpy to keep silent, and the guard of the kernels."""
         started = self._loaded("link", started)
         preparation = Preparation(
             plan, instructions, registers, flow.rebound, calls, self._delegates, self._scratch
@@ -143,6 +145,7 @@ class Method:
         self._memory = memory
         self._guards = _input_guards(pte, plan, registers)
         self._written = WrittenInputs(plan, instructions, registers)
+        self._writes_inputs = bool(self._written.positions)
         self._given = GivenOutputs(plan, registers)
         hooks = None
         if poison or tracer is not None:
@@ -155,7 +158,7 @@ class Method:
         self._hooks = hooks or UNOBSERVED
         self._settling = None
         if not hooks:
-            self._settling = Settling(
+            self._settling = settling_of(
                 plan, instructions, self._steps, registers, self._changing, instruction_limit
             )
         self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
@@ -216,20 +219,27 @@ class Method:
         ExecutorchError(InvalidState) while the method is executing. The method can be executed again after
         any of them.
         """
-        self._acquire(at_start=True)
+        if not self._lock.acquire(False):
+            raise self._executing()
         try:
-            started = self._platform.ticks()
+            if self._position is not None:
+                raise self._begun()
+            tracer = self._tracer
+            started = 0 if tracer is None else self._platform.ticks()
             self._set_inputs(inputs)
             try:
-                with np.errstate(all="ignore"), self._guard():
+                if self._calculates:
+                    with np.errstate(all="ignore"), self._guard():
+                        self._run()
+                else:
                     self._run()
             except StepFailure as failure:
                 raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
             outputs = self._collect(clone_outputs, any_torch(inputs))
-            if self._written.positions:
+            if self._writes_inputs:
                 self._written.write_back()
-            if self._tracer is not None:
-                self._tracer.on_execute(self.name, started, self._platform.ticks())
+            if tracer is not None:
+                tracer.on_execute(self.name, started, self._platform.ticks())
             return outputs
         finally:
             self._lock.release()
@@ -280,7 +290,8 @@ class Method:
         """
         with self._exclusive(at_start=False):
             if self._position is None:
-                self._check_together()
+                if self._guards is not None:
+                    self._guards.check_together()
                 self._begin()
                 if self._own_meter is not None:
                     self._own_meter.reset()
@@ -421,25 +432,29 @@ class Method:
 
     @contextmanager
     def _exclusive(self, *, at_start: bool) -> Generator[None]:
-        """Keep other threads out, and with `at_start` require that no `step` has been made."""
-        self._acquire(at_start=at_start)
+        """Keep other threads out, and with `at_start` require that no `step` has been made.
+
+        `execute` does the same itself: it has no time for a generator.
+        """
+        if not self._lock.acquire(blocking=False):
+            raise self._executing()
         try:
+            if at_start and self._position is not None:
+                raise self._begun()
             yield
         finally:
             self._lock.release()
 
-    def _acquire(self, *, at_start: bool) -> None:
-        """Begin what `_exclusive` does: `execute` has no time for a generator."""
-        if not self._lock.acquire(blocking=False):
-            raise ExecutorchError(Error.InvalidState, "the method is executing", where=self.name)
-        if at_start and self._position is not None:
-            self._lock.release()
-            raise ExecutorchError(
-                Error.InvalidState,
-                "the method is in the middle of an execution",
-                where=self.name,
-                hint="step() it to the end, then call reset_execution()",
-            )
+    def _executing(self) -> ExecutorchError:
+        return ExecutorchError(Error.InvalidState, "the method is executing", where=self.name)
+
+    def _begun(self) -> ExecutorchError:
+        return ExecutorchError(
+            Error.InvalidState,
+            "the method is in the middle of an execution",
+            where=self.name,
+            hint="step() it to the end, then call reset_execution()",
+        )
 
     def _begin(self) -> None:
         """Put back what the last execution changed, which may be the tensors that inputs are copied into."""
@@ -460,30 +475,29 @@ class Method:
                 f"the method takes {wanted} input{'s' * (wanted != 1)}, got {len(values)}", where=self.name
             )
         settling = self._settling
-        if settling is None or settling.loop is None:
+        if (self._changing or self._freed) and (settling is None or settling.loop is None):
             self._begin()
-        self._written.forget()
+        if self._writes_inputs:
+            self._written.forget()
         for index, value in enumerate(values):
             self._set_input(index, value)
-        self._check_together()
+        if self._guards is not None:
+            self._guards.check_together()
         if settling is not None and settling.loop is not None and not settling.is_settled():
             self._begin()
 
-    def _check_together(self) -> None:
-        if self._guards is not None:
-            self._guards.check_together()
-
     def _set_input(self, index: int, value: object) -> None:
         set_input(self._plan, self._registers, index, value, self._guards)
-        if self._written.positions:
+        if self._writes_inputs:
             self._written.note(index, value)
 
     def _collect(self, clone: bool, torch: bool) -> list[Any]:
-        given = self._given.fill()
-        return [
-            given[index] if index in given else self._output(self._registers[register], clone, torch)
-            for index, register in enumerate(self._plan.outputs)
-        ]
+        given = self._given.fill() if self._given else {}
+        outputs: list[Any] = []
+        for index, register in enumerate(self._plan.outputs):
+            kept = index in given
+            outputs.append(given[index] if kept else self._output(self._registers[register], clone, torch))
+        return outputs
 
     def _output(self, value: object, clone: bool, torch: bool) -> Any:
         if isinstance(value, Tensor):

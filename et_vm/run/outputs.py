@@ -28,6 +28,10 @@ class GivenOutputs:
         self._registers = registers
         self._targets: dict[int, _Target] = {}
 
+    def __bool__(self) -> bool:
+        """Whether some output has a target."""
+        return bool(self._targets)
+
     def set(self, index: int, value: object) -> None:
         """Give output `index` a numpy array or torch tensor to go to; None: new arrays again.
 

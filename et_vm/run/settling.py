@@ -23,23 +23,47 @@ if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
     from et_vm.load.instructions import Instruction
 
-__all__ = ["Settling"]
+__all__ = ["Settling", "settling_of"]
 
 
-class Settling:
-    """Watches the executions of one method, and has its shorter loop while there is one.
+def settling_of(
+    plan: ExecutionPlan,
+    instructions: Sequence[Instruction],
+    steps: Sequence[Step],
+    registers: list[object],
+    changing: Sequence[tuple[int, object]],
+    limit: int,
+) -> Settling | None:
+    """What watches the executions of a method, if there is something to leave out of them.
 
     `changing` are the registers that the method assigns, with what they hold before an execution.
     """
+    rebound = {register for register, _ in changing}
+    if rebound & set(plan.inputs) or all(dynamic_call(step) is None for step in steps):
+        return None
+    if any(instruction.opcode.mnemonic == "free" for instruction in instructions):
+        return None
+    form: StraightLine | Blocks
+    if any(instruction.target >= 0 for instruction in instructions):
+        form = Blocks(plan, instructions, steps, registers, rebound)
+    else:
+        form = StraightLine(plan, instructions, steps, registers)
+        if form.twice & rebound:
+            return None
+    return Settling(plan, instructions, registers, changing, limit, form)
+
+
+class Settling:
+    """Watches the executions of one method, and has its shorter loop while there is one."""
 
     def __init__(
         self,
         plan: ExecutionPlan,
         instructions: Sequence[Instruction],
-        steps: Sequence[Step],
         registers: list[object],
         changing: Sequence[tuple[int, object]],
         limit: int,
+        form: StraightLine | Blocks,
     ) -> None:
         self._instructions = instructions
         self._registers = registers
@@ -49,17 +73,7 @@ class Settling:
         self._versions: list[int] = []
         self.loop: Callable[[], None] | None = None
         """Runs the steps that are left; `None` before the sizes have settled."""
-        rebound = {register for register, _ in changing}
-        self._form: StraightLine | Blocks | None = None
-        if rebound & set(plan.inputs) or all(dynamic_call(step) is None for step in steps):
-            return
-        if any(instruction.opcode.mnemonic == "free" for instruction in instructions):
-            return
-        if any(instruction.target >= 0 for instruction in instructions):
-            self._form = Blocks(plan, instructions, steps, registers, rebound)
-        else:
-            straight = StraightLine(plan, instructions, steps, registers)
-            self._form = None if straight.twice & rebound else straight
+        self._form: StraightLine | Blocks | None = form
 
     def forget(self) -> None:
         """Registers are not what the last run left."""

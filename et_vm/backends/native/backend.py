@@ -51,6 +51,8 @@ YIELD_AT, TIMES_AT, CLOCK_AT = 128, 136, 152
 class NativeBackend(Backend):
     """Loads and calls machine code, or runs the portable program that is beside it where the code cannot or may not."""
 
+    calculates = False
+
     def __init__(self) -> None:
         self._nested = NestedProgramBackend()
 
@@ -139,8 +141,7 @@ class _Delegate:
         """Of those that do not have its memory: target and source."""
         self._words = list(program.words)
         self._sizes = list(program.sizes)
-        self._entry = self.code.address(ENTRY)
-        self._functions = Code(self.code)
+        functions = Code(self.code)
         self.arena = _aligned(context, program.arena_size, program.arena_alignment)
         self._context = context.platform.allocate(CONTEXT_BYTES)
         self._shared = self._context.view(np.uint64)
@@ -153,18 +154,19 @@ class _Delegate:
         self.values = [_aligned(context, one.nbytes, program.arena_alignment) for one in program.values]
         self._shown: list[Tensor] = []
         self._work = list(program.work)
-        self._report = self._context[REPORT_AT : REPORT_AT + 4].view(np.uint32)
+        self._report = memoryview(self._context[REPORT_AT : REPORT_AT + 4]).cast("I")
         self._messages = [one.text for one in program.messages]
         count = len(self._words) + len(self._inputs) + len(self._outputs)
         fixed = [_address(one) for one in (*self.values, *self._constants)]
         self._pointers = np.zeros(count + len(fixed) + 1, np.uint64)
         self._pointers[count:-1] = fixed
         self._pointers[-1] = _address(self.arena)
-        self._where = _address(self._pointers), _address(self._context)
+        where = _address(self._context), _address(self._pointers)
+        pool = shared_pool()
+        self._run = pool.prepared(functions, self.code.address(ENTRY), *where, self._threads)
         self._bound = BoundArguments()
         if self.derived:
-            entry = self.code.address(PREPARE)
-            shared_pool().run(self._functions, entry, self._where[1], self._where[0], self._threads)
+            pool.run(functions, self.code.address(PREPARE), *where, self._threads)
 
     def execute(self, args: Sequence[object]) -> None:
         """Run the code on the tensors of a call. Raises ExecutorchError(InvalidArgument) for others than it is for."""
@@ -175,11 +177,11 @@ class _Delegate:
                 memory[:] = 0xFF
         for target, source in self._copies:
             target[...] = source
-        self._report[0] = NO_REPORT
-        pointers, context = self._where
-        shared_pool().run(self._functions, self._entry, context, pointers, self._threads)
-        if self._messages:
-            self._check_report()
+        report, messages = self._report, self._messages
+        report[0] = NO_REPORT
+        self._run()
+        if messages and report[0] != NO_REPORT:
+            self._raise_reported()
 
     def work_report(self) -> list[PartWork]:
         """The work of kernels: of one that is several calls, as that of the last, which those before prepare."""
@@ -192,13 +194,12 @@ class _Delegate:
             if one.identifier in names
         ]
 
-    def _check_report(self) -> None:
-        """Raise the error that the code has reported, if there is one."""
-        number = int(self._report[0])
-        if number != NO_REPORT:
-            known = number < len(self._messages)
-            text = self._messages[number] if known else f"the code reports {number}, which has no message"
-            raise ExecutorchError(Error.InvalidArgument, text)
+    def _raise_reported(self) -> None:
+        """Raise the error that the code has reported."""
+        number = self._report[0]
+        known = number < len(self._messages)
+        text = self._messages[number] if known else f"the code reports {number}, which has no message"
+        raise ExecutorchError(Error.InvalidArgument, text)
 
     def execute_timed(self, args: Sequence[object], context: BackendExecuteContext) -> None:
         """As `execute`; tells the tracer what time each kernel took, and what it computed if that is kept."""

@@ -11,7 +11,8 @@ import os
 import platform
 import sys
 import threading
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -54,11 +55,16 @@ class ThreadPool:
     """Waiting threads, one for each number from 1: the caller of `run` is number 0."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._memory = _memory()
         self._address = _address(self._memory)
+        self.forget_threads()
+
+    def forget_threads(self) -> None:
+        """Begin without threads, as in the child of a fork, which has no other than the one that forked."""
+        self._lock = threading.Lock()
         self._threads = 0
         self._code: Code | None = None
+        self._memory[:] = 0
         words = self._memory.view(np.uint64)
         words[0] = function_address("sched_yield")
         words[1] = function_address("syscall")
@@ -74,14 +80,34 @@ class ThreadPool:
         `function` is the address of code of any program. While another caller uses the pool, one thread does all of
         the work.
         """
-        if threads == 1 or not self._lock.acquire(blocking=False):
-            code.call(self._address, function, context, pointers, 1)
+        self.prepared(code, function, context, pointers, threads)()
+
+    def prepared(
+        self, code: Code, function: int, context: int, pointers: int, threads: int
+    ) -> Callable[[], object]:
+        """What `run` does, to be done any number of times.
+
+        Converting the arguments is half of what a call costs when nothing of it is in a cache of the processor.
+        """
+        addresses = [ctypes.c_void_p(one) for one in (self._address, function, context, pointers)]
+        alone = partial(code.call, *addresses, ctypes.c_int64(1))
+        if threads == 1:
+            return alone
+        return partial(
+            self._share, code, threads, partial(code.call, *addresses, ctypes.c_int64(threads)), alone
+        )
+
+    def _share(
+        self, code: Code, threads: int, together: Callable[[], object], alone: Callable[[], object]
+    ) -> None:
+        if not self._lock.acquire(False):
+            alone()
             return
         try:
             self._code = code
             while self._threads < threads - 1:
                 self._start()
-            code.call(self._address, function, context, pointers, threads)
+            together()
         finally:
             self._code = None
             self._lock.release()
@@ -132,9 +158,7 @@ def _address(array: Array) -> int:
 @cache
 def shared_pool() -> ThreadPool:
     """The pool of the process; it has threads from the first call on that asks for them."""
-    return ThreadPool()
-
-
-if sys.platform != "win32":
-    # The child of a fork has no other threads than the one that forked.
-    os.register_at_fork(after_in_child=shared_pool.cache_clear)
+    pool = ThreadPool()
+    if sys.platform != "win32":
+        os.register_at_fork(after_in_child=pool.forget_threads)
+    return pool
