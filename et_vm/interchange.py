@@ -23,10 +23,7 @@ def is_torch(value: object) -> bool:
 
 def any_torch(values: Iterable[object]) -> bool:
     """Whether some value is a torch tensor."""
-    for value in values:
-        if type(value) is not np.ndarray and is_torch(value):
-            return True
-    return False
+    return any(type(value) is not np.ndarray and is_torch(value) for value in values)
 
 
 def to_numpy(value: Any) -> Array | None:

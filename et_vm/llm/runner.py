@@ -202,7 +202,7 @@ class TextLLMRunner:
             left -= 1
             if left == 0 and self.session.room == 0:
                 return
-            logits = self.session.feed([token])
+            logits = self.session.advance(token)
             if follower is not None and follower.is_complete:
                 return
 

@@ -47,11 +47,12 @@ class Sampler:
         """
         if allowed is not None:
             logits = np.where(allowed, logits, -np.inf)
-        best: Any = logits.max()
+        likeliest = int(logits.argmax())  # of NaN the first
+        best = float(logits[likeliest])
         if not best > -np.inf:
             raise InputError("no token is possible: logits are NaN, or a constraint allows none")
         if self.temperature == 0:
-            return int(logits.argmax())
+            return likeliest
         weights = np.exp((logits.astype(np.float64) - best) / self.temperature)
         order = np.argsort(-weights, kind="stable")
         kept = weights[order]

@@ -52,13 +52,28 @@ class Session:
         self._source: Array | None = None
         """Hidden states of what an encoder has read."""
         self._tokens: list[int] = []
-        self.logits: Array | None = None
-        """Of what follows the text, `[V]` float32; `None` for an empty text, and one that was gone back to."""
+        self._logits: Array | None = None
+        self._is_lent = False
+        """Whether the logits are in memory of a method, which the next call overwrites."""
+        self._takes_ids = self._embed is None and self._encoder is None
+        self._next_id, self._next_position = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
+        self._place: int | None = 0
+        """The place of the next token in time, where images take up more than one; `None` if it is to be counted."""
 
     @property
     def tokens(self) -> tuple[int, ...]:
         """The ids of the text so far."""
         return tuple(self._tokens)
+
+    @property
+    def logits(self) -> Array | None:
+        """Of what follows the text, `[V]` float32; `None` for an empty text, and one that was gone back to."""
+        if self._is_lent:
+            self._keep(np.array(self._logits))
+        return self._logits
+
+    def _keep(self, logits: Array | None) -> None:
+        self._logits, self._is_lent = logits, False
 
     @property
     def room(self) -> int:
@@ -114,15 +129,31 @@ class Session:
             )
         return found
 
+    def advance(self, token: int) -> Array:
+        """Add one token to the text; the logits `[V]` float32 of what follows it, which the next call may overwrite.
+
+        Raises like `feed`.
+        """
+        if not (self._takes_ids and 0 <= token < self.model.vocabulary and self.room):
+            return self.feed([token])
+        if self._is_lent:
+            self._keep(None)
+        self._next_id[0, 0], self._next_position[0] = token, len(self._tokens)
+        step = self.model.decode_step
+        found = self._methods[step.method].execute([self._next_id, self._next_position], clone_outputs=False)
+        self._tokens.append(token)
+        self._logits, self._is_lent = found[0].reshape(-1, step.vocabulary)[-1], True
+        return self._logits
+
     def _check_ids(self, ids: Sequence[int]) -> None:
         if not ids:
             raise InputError("no tokens", hint="give at least one, as the id that texts begin with")
         vocabulary, images = self.model.vocabulary, self.model.images
         stands = None if images is None else images.token_id
-        wrong = [token for token in ids if not 0 <= token < vocabulary and token != stands]
-        if wrong:
+        wrong = next((token for token in ids if not 0 <= token < vocabulary and token != stands), None)
+        if wrong is not None:
             raise InputError(
-                f"token id {wrong[0]}: the vocabulary has {vocabulary} ids",
+                f"token id {wrong}: the vocabulary has {vocabulary} ids",
                 hint="the tokenizer is of another model",
             )
 
@@ -138,12 +169,22 @@ class Session:
             )
         calls = list(self._calls(ids))
         inputs = np.array([ids], np.int64) if self._embed is None else self._embedded(ids, images)
+        if self._is_lent:
+            self._keep(None)
+        takes_places = any(step.takes_places for step, _, _ in calls)
+        places, place = self._places(ids) if takes_places else (None, None)
         rows = [
-            self._call(step, inputs[:, first:last], len(self._tokens) + first, ids)
+            self._call(
+                step,
+                inputs[:, first:last],
+                len(self._tokens) + first,
+                None if places is None else places[:, first:last],
+            )
             for step, first, last in calls
         ]
         self._tokens += ids
-        self.logits = rows[-1][-1]
+        self._place = place
+        self._keep(rows[-1][-1])
         return np.concatenate(rows) if len(rows) > 1 else rows[0]
 
     def _with_images(self, ids: Sequence[int], images: Sequence[Array]) -> list[int]:
@@ -213,33 +254,42 @@ class Session:
             first = last
         return found
 
-    def _call(self, step: Step, inputs: Array, position: int, ids: Sequence[int]) -> Array:
+    def _call(self, step: Step, inputs: Array, position: int, places: Array | None) -> Array:
         count = inputs.shape[1]
         positions = np.arange(position, position + (1 if step.by_first else count), dtype=np.int64)
         given = [inputs, positions] if self._source is None else [inputs, self._source, positions]
         if step.takes_places:
-            given.append(self._places(ids)[:, position : position + count])
+            assert places is not None
+            given.append(places)
         (logits,) = self._methods[step.method].execute(given)
         found: Array = np.asarray(logits, np.float32).reshape(-1, step.vocabulary)
         return found
 
-    def _places(self, ids: Sequence[int]) -> Array:
-        """Times, rows and columns `[3, T]` i64 of the text with new tokens.
+    def _places(self, ids: Sequence[int]) -> tuple[Array, int]:
+        """Times, rows and columns `[3, len(ids)]` i64 of new tokens, and the time of what follows them.
 
         What follows an image is behind the longer side of its grid. After Wang et al. 2024 (Qwen2-VL), section 2.1.
         """
-        tokens = np.array([*self._tokens, *ids], np.int64)
+        if self._place is None:
+            self._place = int(self._durations(self._tokens).sum())
+        durations = self._durations(ids)
+        times = self._place + np.cumsum(durations)
+        found = np.tile(times - durations, (3, 1))
         read = self.model.images
-        if read is None:
-            return np.broadcast_to(np.arange(len(tokens)), (3, len(tokens)))
-        rows, columns = read.grid
-        (seen,) = np.nonzero(tokens == read.token_id)
-        inside = np.arange(len(seen)) % read.tokens
-        steps = np.ones_like(tokens)
-        steps[seen] = np.where(inside == read.tokens - 1, max(rows, columns), 0)
-        found = np.tile(np.cumsum(steps) - steps, (3, 1))
-        found[1, seen] += inside // columns
-        found[2, seen] += inside % columns
+        if read is not None:
+            (seen,) = np.nonzero(np.array(ids, np.int64) == read.token_id)
+            found[1, seen] += np.arange(len(seen)) % read.tokens // read.grid[1]
+            found[2, seen] += np.arange(len(seen)) % read.tokens % read.grid[1]
+        return found, int(times[-1])
+
+    def _durations(self, ids: Sequence[int]) -> Array:
+        """The time from each token to the next; of an image, whose tokens are all in `ids`, behind its last token."""
+        found = np.ones(len(ids), np.int64)
+        read = self.model.images
+        if read is not None:
+            (seen,) = np.nonzero(np.array(ids, np.int64) == read.token_id)
+            found[seen] = 0
+            found[seen[read.tokens - 1 :: read.tokens]] = max(read.grid)
         return found
 
     def rewind(self, length: int) -> None:
@@ -263,14 +313,16 @@ class Session:
                 hint=f"by up to {self.model.chunk - 1}; fork or save a session to come back to it",
             )
         del self._tokens[length:]
-        self.logits = None
+        self._place = None
+        self._keep(None)
 
     def reset(self) -> None:
         """Begin a new text, of the same source."""
         for method in self._methods.values():
             method.state.reset()
         self._tokens.clear()
-        self.logits = None
+        self._place = 0
+        self._keep(None)
 
     def fork(self) -> Session:
         """Another session that goes on from the same text."""
@@ -350,5 +402,6 @@ class Session:
     ) -> None:
         self._methods[self.model.prefill_step.method].state.restore(state)
         self._tokens = list(tokens)
-        self.logits = logits
+        self._place = None
+        self._keep(logits)
         self._source = source
