@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from et_schema.errors import InputError
 from et_vm.values import Array
 
 __all__ = ["Sampler"]
+
+_FIRST: Final = 256
+"""How many of the likeliest tokens are sorted first."""
 
 
 @dataclass
@@ -54,14 +57,29 @@ class Sampler:
         if self.temperature == 0:
             return likeliest
         weights = np.exp((logits.astype(np.float64) - best) / self.temperature)
-        order = np.argsort(-weights, kind="stable")
-        kept = weights[order]
-        if self.top_k:
-            kept = kept[: self.top_k]
-        kept = kept / kept.sum()
-        if self.top_p < 1:
-            kept = kept[: int(np.searchsorted(np.cumsum(kept), self.top_p)) + 1]
-            kept = kept / kept.sum()
         drawn = float(self._random.random())
-        place = int(np.searchsorted(np.cumsum(kept), drawn, side="right"))
-        return int(order[min(place, len(kept) - 1)])
+        # Most of the probability is with few tokens: sorting all takes longer than many a model.
+        many = self.top_k or _FIRST
+        while True:
+            order = _likeliest(weights, many)
+            sums = np.cumsum(weights[order])
+            whole = len(order) == len(weights) or bool(self.top_k)
+            sums /= sums[-1] if whole else weights.sum()
+            if whole or sums[-1] > (self.top_p if self.top_p < 1 else drawn):
+                break
+            many *= 8
+        if self.top_p < 1:
+            sums = sums[: int(np.searchsorted(sums, self.top_p)) + 1]
+            drawn *= sums[-1]
+        place = int(np.searchsorted(sums, drawn, side="right"))
+        return int(order[min(place, len(sums) - 1)])
+
+
+def _likeliest(weights: Array, many: int) -> Array:
+    """The `many` largest weights by their places, the largest first and the first of equal ones."""
+    count = len(weights)
+    if many >= count:
+        return np.argsort(-weights, kind="stable")
+    least = np.partition(weights, count - many)[count - many]
+    (places,) = np.nonzero(weights >= least)
+    return places[np.argsort(-weights[places], kind="stable")][:many]

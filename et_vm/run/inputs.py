@@ -47,7 +47,7 @@ def set_input(
             f"expected a {held.scalar_type.torch_name} tensor, got {_describe(value)}",
             where=f"input {index}",
         )
-    if array.dtype != held.dtype:
+    if array.dtype is not held.dtype and array.dtype != held.dtype:
         raise InputError(
             f"expected element type {held.scalar_type.torch_name}, got {array.dtype.name}",
             where=f"input {index}",

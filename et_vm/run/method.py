@@ -492,7 +492,7 @@ class Method:
             self._written.note(index, value)
 
     def _collect(self, clone: bool, torch: bool) -> list[Any]:
-        given = self._given.fill() if self._given else {}
+        given = self._given.fill() if self._given.targets else {}
         outputs: list[Any] = []
         for index, register in enumerate(self._plan.outputs):
             kept = index in given

@@ -26,11 +26,7 @@ class GivenOutputs:
     def __init__(self, plan: ExecutionPlan, registers: list[object]) -> None:
         self._outputs = plan.outputs
         self._registers = registers
-        self._targets: dict[int, _Target] = {}
-
-    def __bool__(self) -> bool:
-        """Whether some output has a target."""
-        return bool(self._targets)
+        self.targets: dict[int, _Target] = {}
 
     def set(self, index: int, value: object) -> None:
         """Give output `index` a numpy array or torch tensor to go to; None: new arrays again.
@@ -42,7 +38,7 @@ class GivenOutputs:
         if not 0 <= index < len(self._outputs):
             raise InputError(f"no output {index}: the method has {len(self._outputs)}", where=where)
         if value is None:
-            self._targets.pop(index, None)
+            self.targets.pop(index, None)
             return
         held = self._registers[self._outputs[index]]
         if not isinstance(held, Tensor):
@@ -58,7 +54,7 @@ class GivenOutputs:
             raise InputError("the array cannot be written", where=where)
         if held.dynamism == TensorShapeDynamism.STATIC and array.shape != held.sizes:
             raise self._other_shape(index, held.sizes, array.shape)
-        self._targets[index] = _Target(value, array)
+        self.targets[index] = _Target(value, array)
 
     def fill(self) -> dict[int, object]:
         """Copy the outputs that have a target; returns what was given, by position.
@@ -66,7 +62,7 @@ class GivenOutputs:
         Raises InputError for a target whose shape is not that of the output, before anything is copied.
         """
         copies: list[tuple[Array, Array]] = []
-        for index, target in self._targets.items():
+        for index, target in self.targets.items():
             held = self._registers[self._outputs[index]]
             assert isinstance(held, Tensor), "a tensor register was freed"
             if held.array.shape != target.array.shape:
@@ -74,7 +70,7 @@ class GivenOutputs:
             copies.append((target.array, held.array))
         for target_array, result in copies:
             np.copyto(target_array, result)
-        return {index: target.given for index, target in self._targets.items()}
+        return {index: target.given for index, target in self.targets.items()}
 
     @staticmethod
     def _other_shape(index: int, shape: tuple[int, ...], got: tuple[int, ...]) -> InputError:

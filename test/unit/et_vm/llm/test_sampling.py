@@ -40,6 +40,26 @@ def test_probabilities(options: dict[str, Any], expected: Any) -> None:
     np.testing.assert_allclose(frequencies(**options), expected, atol=0.03)
 
 
+@pytest.mark.parametrize("kind", ["peaked", "flat", "equal"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"top_k": 3}, {"top_k": 700}, {"top_p": 0.1}, {"top_p": 0.9501}, {"top_k": 40, "top_p": 0.8}],
+)
+def test_choices_of_a_large_vocabulary(kind: str, options: dict[str, Any]) -> None:
+    """As by sorting the whole of it."""
+    random = np.random.default_rng(3)
+    scale = {"peaked": 3, "flat": 0.01, "equal": 0}[kind]
+    sampler, drawn = Sampler(0.8, seed=2, **options), np.random.default_rng(2)
+    for _ in range(20):
+        logits = (scale * random.standard_normal(3000)).astype(np.float32)
+        weights = np.exp(logits.astype(np.float64) / 0.8)
+        order = np.argsort(-weights, kind="stable")[: options.get("top_k")]
+        kept = weights[order] / weights[order].sum()
+        kept = kept[: np.searchsorted(np.cumsum(kept), options.get("top_p", 1)) + 1]
+        place = np.searchsorted(np.cumsum(kept / kept.sum()), drawn.random(), side="right")
+        assert sampler.choose(logits) == order[place]
+
+
 def test_seeds() -> None:
     one, other = (Sampler(1.0, seed=5) for _ in range(2))
     ids = [one.choose(LOGITS) for _ in range(50)]

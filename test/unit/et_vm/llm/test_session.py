@@ -193,6 +193,45 @@ def test_refused_tokens_change_nothing(ids: list[int], message: str) -> None:
     close(session.feed([3]), expected([*TEXT, 3])[-1])
 
 
+@pytest.mark.parametrize("chunk", [1, 8])
+def test_single_tokens(chunk: int) -> None:
+    """`advance` gives what `feed` does; `logits` stay what they are when the next token comes."""
+    one, other = (Session(opened(chunk=chunk)) for _ in range(2))
+    one.feed(TEXT[:3])
+    other.feed(TEXT[:3])
+    before = one.logits
+    held: list[np.ndarray] = []
+    wanted: list[np.ndarray] = []
+    for token in TEXT[3:8]:
+        wanted.append(other.feed([token]))
+        np.testing.assert_array_equal(one.advance(token), wanted[-1])
+        assert one.logits is not None
+        held.append(one.logits)
+    np.testing.assert_array_equal(held, wanted)
+    np.testing.assert_array_equal(before, Session(one.model).feed(TEXT[:3]))
+    assert one.tokens == tuple(TEXT[:8])
+    one.advance(TEXT[8])
+    fork = one.fork()
+    close(one.advance(7), expected([*TEXT[:9], 7])[-1])
+    close(fork.logits, expected(TEXT[:9])[-1])
+    close(fork.advance(8), expected([*TEXT[:9], 8])[-1])
+
+
+def test_a_single_token_that_is_refused() -> None:
+    session = Session(opened())
+    session.feed(TEXT)
+    session.advance(3)
+    for token in (280, -1):
+        with pytest.raises(InputError, match=f"token id {token}: the vocabulary has 280"):
+            session.advance(token)
+    close(session.logits, expected([*TEXT, 3])[-1])
+    while session.room:
+        session.advance(4)
+    with pytest.raises(InputError, match="do not fit"):
+        session.advance(5)
+    assert len(session.tokens) == 48
+
+
 def test_ways_back() -> None:
     session = Session(opened())
     session.feed(TEXT)
@@ -204,6 +243,10 @@ def test_ways_back() -> None:
     assert session.logits is not None
     session.rewind(10)
     close(session.feed([3, 4]), expected([*TEXT[:10], 3, 4])[-1])
+    session.advance(5)
+    session.rewind(11)
+    assert session.logits is None
+    close(session.advance(6), expected([*TEXT[:10], 3, 6])[-1])
 
 
 def test_programs_of_other_forms() -> None:

@@ -3,7 +3,7 @@ import gc
 import numpy as np
 import pytest
 import xnnpack_graphs
-from vm_programs import Build
+from vm_programs import Build, kernels
 
 from et_schema import xnnpack_graph as xnnpack
 from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap
@@ -67,6 +67,54 @@ def test_delegates_execute(poison):
     method = load(delegated(), BackendRegistry({"Acme": acme}), poison=poison)
     assert method.execute([np.array([1, 2], np.float32)])[0].tolist() == [2.5, 3.5]
     assert [(spec.key, bytes(spec.value)) for spec in acme.specs] == [("level", b"3")]
+
+
+class Dividing(Acme):
+    """Divides by the number in its blob."""
+
+    def __init__(self, *, calculates):
+        super().__init__()
+        self.calculates = calculates
+        self.given = []
+
+    def execute(self, context, handle, args):
+        source, target = args
+        self.given.append(args)
+        np.divide(source.array, handle, target.array, casting="same_kind")
+
+
+def test_floating_point_errors_of_backends():
+    """A backend that computes with numpy computes in silence; another one has the caller's surroundings."""
+    one = np.array([1, 2], np.float32)
+    with np.errstate(all="raise"):
+        silent = load(delegated(b"+0"), BackendRegistry({"Acme": Dividing(calculates=True)}))
+        assert silent.execute([one])[0].tolist() == [np.inf, np.inf]
+        method = load(delegated(b"+0"), BackendRegistry({"Acme": Dividing(calculates=False)}))
+        with pytest.raises(Trap, match="divide by zero"):
+            method.execute([one])
+
+
+def test_a_kernel_beside_a_backend_that_does_not_calculate():
+    build = Build()
+    x, mid, out = build.tensor(2), build.tensor(2), build.tensor(2)
+    build.delegate("Acme", b"+1", x, mid)
+    build.add(mid, mid, out)
+    build.inputs(x)
+    build.outputs(out)
+    method = Program.load(build.file()).load_method(
+        "forward", kernels=kernels(), backends=BackendRegistry({"Acme": Dividing(calculates=False)})
+    )
+    with np.errstate(all="raise"):
+        assert method.execute([np.array([1, 3e38], np.float32)])[0].tolist() == [2, np.inf]
+
+
+def test_arguments_that_stay_the_same_are_one_tuple():
+    backend = Dividing(calculates=False)
+    method = load(delegated(b"+1"), BackendRegistry({"Acme": backend}))
+    for _ in range(3):
+        method.execute([np.array([1, 2], np.float32)])
+    assert isinstance(backend.given[0], tuple)
+    assert all(args is backend.given[0] for args in backend.given)
 
 
 def test_handles_are_destroyed_with_the_method():

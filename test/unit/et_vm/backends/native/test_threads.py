@@ -22,7 +22,7 @@ from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptio
 from et_vm.backends.native import threads as native_threads
 from et_vm.backends.native.backend import NativeBackend
 from et_vm.backends.native.elf import load_object, machine_of
-from et_vm.backends.native.threads import REST, Code, ThreadPool
+from et_vm.backends.native.threads import REST, Code, ThreadPool, shared_pool
 from et_vm.platform import Platform
 from et_vm.runtime import Runtime
 
@@ -189,6 +189,21 @@ def test_forks() -> None:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert run(2, 3) == expected
+
+
+def test_calls_prepared_before_a_fork() -> None:
+    """They use the child's threads there."""
+    pool, code = shared_pool(), loaded()
+    call = pool.prepared(code, NOTE, 5, 6, 3)
+    CALLED.clear()
+    call()
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        child = os.fork()
+    if child == 0:
+        call()
+        os._exit(0 if sorted(thread for _, _, thread, _ in CALLED) == [0, 0, 1, 1, 2, 2] else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 def test_the_end_of_a_process() -> None:
