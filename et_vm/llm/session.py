@@ -142,8 +142,9 @@ class Session:
         step = self.model.decode_step
         found = self._methods[step.method].execute([self._next_id, self._next_position], clone_outputs=False)
         self._tokens.append(token)
-        self._logits, self._is_lent = found[0].reshape(-1, step.vocabulary)[-1], True
-        return self._logits
+        logits: Array = found[0].reshape(-1, step.vocabulary)[-1]
+        self._logits, self._is_lent = logits, True
+        return logits
 
     def _check_ids(self, ids: Sequence[int]) -> None:
         if not ids:

@@ -154,7 +154,7 @@ class _Delegate:
         self.values = [_aligned(context, one.nbytes, program.arena_alignment) for one in program.values]
         self._shown: list[Tensor] = []
         self._work = list(program.work)
-        self._report = memoryview(self._context[REPORT_AT : REPORT_AT + 4]).cast("I")
+        self._report = self._context[REPORT_AT : REPORT_AT + 4].data.cast("I")
         self._messages = [one.text for one in program.messages]
         count = len(self._words) + len(self._inputs) + len(self._outputs)
         fixed = [_address(one) for one in (*self.values, *self._constants)]
