@@ -12,7 +12,7 @@ from et_vm.values import Array
 
 __all__ = ["Sampler"]
 
-_FIRST: Final = 256
+_FIRST: Final = 1024
 """How many of the likeliest tokens are sorted first."""
 
 
@@ -59,15 +59,14 @@ class Sampler:
         weights = np.exp((logits.astype(np.float64) - best) / self.temperature)
         drawn = float(self._random.random())
         # Most of the probability is with few tokens: sorting all takes longer than many a model.
-        many = self.top_k or _FIRST
-        while True:
-            order = _likeliest(weights, many)
+        order = _likeliest(weights, self.top_k or _FIRST)
+        sums = np.cumsum(weights[order])
+        total = sums[-1] if self.top_k else weights.sum()
+        if not self.top_k and sums[-1] <= total * (self.top_p if self.top_p < 1 else drawn):
+            order = _likeliest(weights, len(weights))
             sums = np.cumsum(weights[order])
-            whole = len(order) == len(weights) or bool(self.top_k)
-            sums /= sums[-1] if whole else weights.sum()
-            if whole or sums[-1] > (self.top_p if self.top_p < 1 else drawn):
-                break
-            many *= 8
+            total = sums[-1]
+        sums /= total
         if self.top_p < 1:
             sums = sums[: int(np.searchsorted(sums, self.top_p)) + 1]
             drawn *= sums[-1]
