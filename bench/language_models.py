@@ -12,7 +12,7 @@ package xllamacpp has it, for AVX2, or in a library of your own; "xnnpack" our f
 the stock runtime. Behind a mode, "+cache" stands for keys and values in 8 bits, which llama.cpp is not given.
 All take turns, in a process for each number of threads. A turn is a pause, in which the threads of the others
 come to rest, a run of 8 tokens that does not count, and one that does. Ids and positions are arrays of
-numpy, as `et-vm generate` passes them.
+numpy, and logits stay where native code wrote them, as `et-vm generate` has them.
 
 "processor" is the time of all threads for a token. "read" is what memory bandwidth allows: the bytes of the
 weights that a token reads, at the rate at which as many threads read memory and do nothing else (goal: at least
@@ -280,9 +280,9 @@ def _runtimes(
     from examples.artefacts import keep
     from examples.stages import compiler_key
 
-    def on(program: Any) -> Step:
+    def on(program: Any, **options: bool) -> Step:
         loaded = {name: program.load_method(name) for name in ("forward", "decode")}
-        return lambda method, ids, at: loaded[method].execute([ids, at])
+        return lambda method, ids, at: loaded[method].execute([ids, at], **options)
 
     steps: dict[str, Step] = {}
     if "eager" in options.runtimes:
@@ -307,7 +307,7 @@ def _runtimes(
         path, notes = compiled(options.size, mode, backend)
         if backend == "native":
             weights[name] = notes["weights"], elements
-            steps[name] = on(runtime.load_program(path, allow_native=True))
+            steps[name] = on(runtime.load_program(path, allow_native=True), clone_outputs=False)
         else:
             from executorch.runtime import Runtime as StockRuntime
 
