@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import Command
-from language_models import ATTENTION, STEPWISE, hf, random_model
+from language_models import ATTENTION, RECURRENT, hf, random_model
 
 from et_vm.runtime import Runtime
 
@@ -78,7 +78,7 @@ def test_quantized(command: Command) -> None:
 
 
 def test_one_token_at_a_time(command: Command) -> None:
-    random_model(STEPWISE["mamba"]()).save_pretrained("mamba")
+    random_model(RECURRENT["mamba"]()).save_pretrained("mamba")
     ran = command("et-compile", "hf:mamba", "-o", "m.pte")
     assert ran.code == 0
     assert "prompts are taken one token at a time: its recurrent layers" in ran.err
