@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from types import ModuleType
 from typing import Any, Final, cast
 
 import torch
@@ -64,7 +63,9 @@ def _scan(
     if initial is None:
         initial = torch.zeros(sizes)
     if initial.shape != sizes:
-        raise LanguageModelError(f"a recurrent layer has a state of {list(initial.shape)}, expected {list(sizes)}")
+        raise LanguageModelError(
+            f"a recurrent layer has a state of {list(initial.shape)}, expected {list(sizes)}"
+        )
 
     def body(state: Tensor, token: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         return step(state, *token)
@@ -165,8 +166,8 @@ def _gated_delta_rule(
     use_qk_l2norm_in_kernel: bool = False,
     **_: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """`torch_chunk_gated_delta_rule`: queries and keys `[1, tokens, heads, K]`, values `[1, tokens, heads, V]`, logarithm
-    of the decay and rate of learning `[1, tokens, heads]`.
+    """`torch_chunk_gated_delta_rule`: queries and keys `[1, tokens, heads, K]`, values `[1, tokens, heads, V]`,
+    logarithm of the decay and rate of learning `[1, tokens, heads]`.
 
     After Yang et al. 2024 (Gated Delta Networks), equation 10.
     """

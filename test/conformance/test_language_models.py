@@ -184,6 +184,26 @@ def test_caches_on_native(family: str, quantized: bool) -> None:
         beside.result()
 
 
+@pytest.mark.parametrize("family", ["lfm2", "mamba2"])
+def test_recurrent_layers_on_native(family: str) -> None:
+    """Scans between delegates: the last columns of a call of any length, and the state, are the model's."""
+    model = random_model(RECURRENT[family]())
+    expected = _expected(model)
+    decoder = CachedDecoder(model, SIZES)
+    check_decoder(model, decoder)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(decoder, SIZES)
+    edge = to_edge_transform_and_lower(
+        found.programs, partitioner=[NativePartitioner(instruction_sets=[HERE])]
+    )
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    program = Runtime(threads=2).load_program(file, poison=True, allow_native=True)
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    for first, last in ((0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, TOKENS.shape[1]))):
+        logits = _step(forward if last - first > 1 else decode, first, last)
+        torch.testing.assert_close(logits, expected[last - 1], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("mode", ["8da4w:group=16", "int8-dynamic", "int8-weights"])
 @pytest.mark.parametrize("family", ["gemma3", "llama", "phi"])
 def test_quantized_on_native(family: str, mode: str) -> None:

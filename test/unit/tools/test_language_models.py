@@ -90,6 +90,7 @@ def test_one_token_at_a_time(command: Command) -> None:
     ("options", "code", "message"),
     [
         (["hf:absent"], 3, "absent: no such folder"),
+        (["hf:"], 2, "names no folder"),
         (["hf:llama", "--max-len", "65"], 2, "--max-len 65: the model has 64 positions"),
         (["hf:llama", "--max-len", "0"], 2, "'0' is not a positive number"),
         (["hf:llama", "--max-len", "8", "--max-prefill", "9"], 2, "--max-prefill 9: the context has 8"),
