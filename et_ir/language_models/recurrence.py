@@ -1,8 +1,9 @@
-"""Recurrent layers over the tokens of a call as scans, which begin with the state that the cache has.
+"""Recurrent layers over the tokens of a call as scans.
 
 transformers has two forms of such layers: a step, for one token, and one for prompts. The latter is of chunks of fixed
 sizes, whose number becomes part of an exported program, or an unrolled loop, and Mamba's begins with zeros, whatever
-the cache has. Here each is a scan over tokens, of any number of them, with a step's arithmetic.
+the cache has. Here each is a scan over any number of tokens, with a
+step's arithmetic, which begins with the state that the cache has.
 """
 
 from __future__ import annotations
