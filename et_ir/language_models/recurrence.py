@@ -2,8 +2,8 @@
 
 transformers has two forms of such layers: a step, for one token, and one for prompts. The latter is of chunks of fixed
 sizes, whose number becomes part of an exported program, or an unrolled loop, and Mamba's begins with zeros, whatever
-the cache has. Here each is a scan over any number of tokens, with a
-step's arithmetic, which begins with the state that the cache has.
+the cache has. Here each is a scan over any number of tokens, with a step's arithmetic,
+which begins with the state that the cache has.
 """
 
 from __future__ import annotations
