@@ -47,6 +47,8 @@ def export_language_model(
     `quantize` changes the weights of a module. Raises `UsageError` for options that do not fit, `ProgramError` for a
     folder or a model that cannot be exported.
     """
+    if args.model == PREFIX:
+        raise UsageError(f"{PREFIX} names no folder: give {PREFIX}FOLDER")
     with quiet_torch():  # what the packages that are imported say of themselves
         from et_ir.language_models import LanguageModelError, ModelFolder, Sizes, metadata
 
@@ -71,6 +73,7 @@ def export_language_model(
             raise ProgramError(
                 f"{type(model).__name__} cannot be exported with a cache of fixed size: {told(error)}"
             ) from error
+        constants = metadata(model, context=sizes.context, chunk=chunk) | constants
     except LanguageModelError as error:
         raise ProgramError(str(error)) from error
     if note and not args.quiet:
@@ -79,7 +82,7 @@ def export_language_model(
         folder.copy_tokenizer(Path(args.output).with_suffix(TOKENIZER_SUFFIX))
     if args.custom_sdpa:
         constants["use_sdpa_with_kv_cache"] = True
-    return programs, metadata(model, context=sizes.context, chunk=chunk) | constants
+    return programs, constants
 
 
 def _cache_options(args: argparse.Namespace) -> dict[str, bool]:

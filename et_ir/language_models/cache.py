@@ -7,7 +7,6 @@ from typing import Any, Final, cast
 import torch
 from torch import Tensor, nn
 from transformers.cache_utils import (
-    Cache,
     CacheLayerMixin,
     DummyLayer,
     LinearAttentionCacheLayerMixin,
@@ -16,8 +15,9 @@ from transformers.cache_utils import (
 )
 
 from et_ir.language_models.errors import LanguageModelError
+from et_ir.language_models.recurrence import RecurrentCache
 
-__all__ = ["AttentionCache", "CacheBuffers"]
+__all__ = ["AttentionCache", "CacheBuffers", "has_recurrent_layers"]
 
 _FULL: Final = "full_attention"
 _CHUNKED: Final = "chunked_attention"
@@ -153,7 +153,7 @@ class CacheBuffers(nn.Module):
             _layer(kind, option, context, tokens, is_quantized)
             for kind, option in zip(kinds, options, strict=True)
         ]
-        self._cache: Any = Cache(layers=made)
+        self._cache: Any = RecurrentCache(layers=made)
         self._context = context
         self._places: list[tuple[Any, str, int | None, str]] = []
 
@@ -207,6 +207,12 @@ class CacheBuffers(nn.Module):
                 # A state of zeros is what there is before the first token.
                 layer.has_previous_state = dict.fromkeys(layer.has_previous_state, True)
         return self._cache
+
+
+def has_recurrent_layers(config: Any) -> bool:
+    """Whether a model has state that later tokens replace, beside keys and values or in their place."""
+    kinds, _ = cast("tuple[list[str], Any]", get_layer_types_and_kwargs(config))
+    return any(kind in _RECURRENT for kind in kinds)
 
 
 def _layer(kind: str, option: dict[str, Any], context: int, tokens: int, is_quantized: bool) -> Any:

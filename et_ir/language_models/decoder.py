@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -17,6 +18,7 @@ from et_ir.language_models.custom_attention import NAME as CUSTOM_ATTENTION
 from et_ir.language_models.custom_attention import use_custom_attention
 from et_ir.language_models.errors import LanguageModelError
 from et_ir.language_models.experts import use_experts
+from et_ir.language_models.recurrence import scanned_recurrence
 
 __all__ = ["CachedDecoder", "DecoderPrograms", "Sizes", "check_decoder", "export_decoder"]
 
@@ -85,6 +87,8 @@ class CachedDecoder(nn.Module):
         self._dtype = model.dtype
         self.sees_call = False
         """Whether the tokens of a call see one another, and not those before them alone."""
+        self.takes_one = self.cache.is_recurrent
+        """Whether a call takes one token; of recurrent layers, `check_decoder` finds out whether it must."""
         before = _loose_tensors(model)
         with torch.no_grad():
             self(*self.example(1))
@@ -114,7 +118,10 @@ class CachedDecoder(nn.Module):
             options["position_ids"] = rotary
         if self._takes_kept and not self.all_logits:
             options["logits_to_keep"] = 1
-        found: Tensor = self.model(attention_mask=self._masks(positions), use_cache=True, **options).logits
+        with scanned_recurrence(self.model, cache) if self.cache.is_recurrent else nullcontext():
+            found: Tensor = self.model(
+                attention_mask=self._masks(positions), use_cache=True, **options
+            ).logits
         return found if self.all_logits else found[:, -1]
 
     def _masks(self, positions: Tensor) -> Any:
@@ -140,32 +147,47 @@ def _loose_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def check_decoder(model: Any, decoder: CachedDecoder) -> None:
-    """Raise `LanguageModelError` if logits with the cache differ from those without: two calls, or one for each token.
+    """Raise `LanguageModelError` if logits with the cache differ from those without.
 
-    The cache is all zeros afterwards.
+    Recurrent layers are tried with one token a call, and then with several, which they need not take. The cache is all
+    zeros afterwards.
     """
     vocabulary = model.config.get_text_config(decoder=True).vocab_size
     tokens = torch.arange(1, 2 * _EXAMPLE + 1)[None] * 7919 % vocabulary
-    steps = [1] * (2 * _EXAMPLE) if decoder.cache.is_recurrent else [_EXAMPLE, _EXAMPLE - 1, 1]
     with torch.no_grad():
         if decoder.custom_attention:  # which is over the cache
             model.set_attn_implementation("sdpa")
         wanted = model(input_ids=tokens, use_cache=False).logits[:, -1]
         if decoder.custom_attention:
             model.set_attn_implementation(CUSTOM_ATTENTION)
-        positions = torch.arange(tokens.shape[1])
-        parts: Any = cast(Any, positions).split(steps)
-        found: Any = [decoder(tokens[:, part], part) for part in parts][-1]
-        found = found[:, -1] if decoder.all_logits else found
-        for buffer in decoder.cache.buffers():
-            buffer.zero_()
     scale = float(wanted.abs().max())
+    tolerance = (_QUANTIZED_TOLERANCE if decoder.quantize_cache else _TOLERANCE) * scale
+    several = [_EXAMPLE, _EXAMPLE - 1, 1]
+    found = _logits(decoder, tokens, [1] * (2 * _EXAMPLE) if decoder.cache.is_recurrent else several)
     error = float((found - wanted).abs().max())
-    if not error <= (_QUANTIZED_TOLERANCE if decoder.quantize_cache else _TOLERANCE) * scale:
+    if not error <= tolerance:
         raise LanguageModelError(
             f"{type(model).__name__} with a cache of fixed size gives logits that are off by {error:.1e} of "
             f"{scale:.1e}: its layers do not take their keys, values or masks from the cache"
         )
+    if decoder.cache.is_recurrent:
+        try:
+            found = _logits(decoder, tokens, several)
+        except (LanguageModelError, RuntimeError):  # what torch says to sizes that do not fit
+            return
+        decoder.takes_one = not float((found - wanted).abs().max()) <= tolerance
+
+
+def _logits(decoder: CachedDecoder, tokens: Tensor, steps: list[int]) -> Tensor:
+    """Those of the last token `[1, vocabulary]`, of calls of so many tokens; the cache is all zeros afterwards."""
+    positions: Any = torch.arange(tokens.shape[1])
+    with torch.no_grad():
+        try:
+            found = [decoder(tokens[:, part], part) for part in positions.split(steps)][-1]
+        finally:
+            for buffer in decoder.cache.buffers():
+                buffer.zero_()
+    return found[:, -1] if decoder.all_logits else found
 
 
 @dataclass(frozen=True)
@@ -187,12 +209,14 @@ def export_decoder(decoder: CachedDecoder, sizes: Sizes, *, shares_state: bool =
     """
     note = ""
     one = decoder.example(1)
-    if sizes.chunk > 1 and decoder.cache.is_recurrent:
+    is_recurrent = decoder.cache.is_recurrent
+    if sizes.chunk > 1 and (decoder.takes_one or (is_recurrent and not shares_state)):
         note = "its recurrent layers take one token at a time"
     elif sizes.chunk > 1:
-        example = min(_EXAMPLE, sizes.chunk)
-        several = decoder.example(example)
-        length = Dim("tokens", min=1, max=sizes.chunk)
+        # Recurrent layers have other code for one token, which is in `decode`.
+        least = 2 if is_recurrent else 1
+        several = decoder.example(min(_EXAMPLE, sizes.chunk))
+        length = Dim("tokens", min=least, max=sizes.chunk) if sizes.chunk > least else None
         try:
             forward = torch.export.export(decoder, several, dynamic_shapes=({1: length}, {0: length}))
         except UserError as error:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
+from safetensors import SafetensorError, safe_open
+
 from et_ir.language_models.errors import LanguageModelError
 
 __all__ = ["TOKENIZER_FILES", "ModelFolder"]
@@ -43,6 +45,10 @@ class ModelFolder:
             raise LanguageModelError(f"{path}: {'is a file' if path.exists() else 'no such folder'}")
         self.path = path
         self.config = _json(path / "config.json", "the configuration of a model")
+        generation = path / "generation_config.json"
+        if generation.is_file():
+            # transformers ignores one that it cannot read, and so the ids that end texts.
+            _json(generation, "a configuration of generation")
         self._check_weights()
 
     def _check_weights(self) -> None:
@@ -67,6 +73,12 @@ class ModelFolder:
                 f"{self.path}: {len(missing)} of {len(names)} files of weights are missing: "
                 f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
             )
+        for name in names:
+            try:
+                with safe_open(self.path / name, "numpy"):
+                    pass
+            except (SafetensorError, OSError) as error:
+                raise LanguageModelError(f"{self.path / name} is damaged, copy it again: {error}") from None
 
     @property
     def is_encoder_decoder(self) -> bool:
@@ -119,7 +131,8 @@ class ModelFolder:
             except LanguageModelError:
                 raise
             except Exception as error:
-                first = str(error).strip().partition("\n")[0]
+                # The reason may be in the second line.
+                first = " ".join(line.strip() for line in str(error).strip().splitlines()[:2])
                 raise LanguageModelError(
                     f"{self.path}: transformers cannot load it: {type(error).__name__}: {first}"
                 ) from error

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from et_ir.language_models.cache import has_recurrent_layers
+from et_ir.language_models.errors import LanguageModelError
+
 __all__ = ["metadata"]
 
 
 def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
-    """Constant methods of a model of transformers: ids of tokens, sizes, and whether calls differ in length."""
+    """Constant methods of a model of transformers: ids of tokens, sizes, whether calls differ in length, and whether
+    there is state that later tokens replace.
+
+    Raises `LanguageModelError` for an id that is no integer.
+    """
     config = model.config.get_text_config(decoder=True)
     generation = getattr(model, "generation_config", None)
 
@@ -20,7 +27,12 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
         found = getattr(config, name, None) if found is None else found
         if found is None:
             return []
-        return [int(one) for one in cast("list[Any]", found if isinstance(found, list) else [found])]
+        ids = cast("list[Any]", found if isinstance(found, list) else [found])
+        if not all(type(one) is int for one in ids):
+            raise LanguageModelError(
+                f"generation_config.json or config.json: {name} is {found!r}, no token id or several"
+            )
+        return ids
 
     constants: dict[str, Any] = {
         "get_max_seq_len": chunk,
@@ -31,6 +43,8 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
         "use_sdpa_with_kv_cache": False,
         "enable_dynamic_shape": chunk > 1,
     }
+    if has_recurrent_layers(config):
+        constants["use_recurrent_state"] = True
     # What an encoder-decoder writes begins with a token of its own.
     first = ids("decoder_start_token_id") if model.config.is_encoder_decoder else ids("bos_token_id")
     if first:

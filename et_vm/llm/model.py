@@ -89,6 +89,8 @@ class LanguageModel:
         vocabulary = self._constant("get_vocab_size", None)
         self.chunk = min(self.prefill_step.longest, int(self._constant("get_max_seq_len", 1 << 62)))
         """The most tokens of one call."""
+        self.reach = 0 if self._constant("use_recurrent_state", False) else self.chunk - 1
+        """The number of tokens that a text can go back by: a recurrent state knows none before the last."""
         self.context = int(self._constant("get_max_context_len", self._constant("get_max_seq_len", 128)))
         """The most tokens of a text."""
         self.vocabulary = int(vocabulary) if vocabulary is not None else self.decode_step.vocabulary

@@ -117,17 +117,17 @@ class Session:
     def feed_all(self, ids: Sequence[int]) -> Array:
         """The same of text alone, with the logits behind each of the tokens, `[len(ids), V]`.
 
-        Raises ExecutorchError(NotSupported) for several tokens and a program that gives logits of the last only.
+        Raises ExecutorchError(NotSupported), with nothing changed, for several tokens and a program that gives logits
+        of the last only.
         """
-        found = self._fed(ids, ())
-        if len(found) != len(ids):
+        if any(last - first > 1 and not step.gives_all for step, first, last in self._calls(ids)):
             raise ExecutorchError(
                 Error.NotSupported,
                 "the program gives the logits of the last token of a call only",
                 where=self.model.program.core.name,
                 hint="compile it with et-compile --all-logits",
             )
-        return found
+        return self._fed(ids, ())
 
     def advance(self, token: int) -> Array:
         """Add one token to the text; the logits `[V]` float32 of what follows it, which the next call may overwrite.
@@ -307,11 +307,11 @@ class Session:
         read = self.model.images
         if read is not None and sum(one == read.token_id for one in self._tokens[:length]) % read.tokens:
             raise InputError(f"length {length}: that is inside an image")
-        if back >= self.model.chunk:
+        if back > self.model.reach:
             raise ExecutorchError(
                 Error.NotSupported,
                 f"the state cannot go back by {back} tokens",
-                hint=f"by up to {self.model.chunk - 1}; fork or save a session to come back to it",
+                hint=f"by up to {self.model.reach}; fork or save a session to come back to it",
             )
         del self._tokens[length:]
         self._place = None

@@ -47,12 +47,15 @@ class Draft:
                 f"the draft has {self.model.vocabulary} token ids, the model {model.vocabulary}",
                 hint="both must have the same tokenizer",
             )
-        if not model.prefill_step.gives_all or model.chunk < 2:
+        if not model.prefill_step.gives_all or not model.reach:
+            is_lasting = model.chunk > 1 and not model.reach
             raise ExecutorchError(
                 Error.NotSupported,
-                "the model cannot check several tokens in a call",
+                "the state of the model cannot go back to before tokens that are not accepted"
+                if is_lasting
+                else "the model cannot check several tokens in a call",
                 where=model.program.core.name,
-                hint="compile it with et-compile --all-logits",
+                hint="generate without a draft" if is_lasting else "compile it with et-compile --all-logits",
             )
         token = int(logits.argmax())
         while left > 0 and not is_stopped():
@@ -90,7 +93,7 @@ class Draft:
                 break
             common += 1
         back = len(session.tokens) - common
-        if back >= self.model.chunk:
+        if back > self.model.reach:
             session.reset()
             common = 0
         elif back:

@@ -102,7 +102,7 @@ ATTENTION: Final[dict[str, Callable[[], Any]]] = {
 }
 """Families whose cache is of keys and values, which take any number of tokens in a call."""
 
-STEPWISE: Final[dict[str, Callable[[], Any]]] = {
+RECURRENT: Final[dict[str, Callable[[], Any]]] = {
     "bamba": lambda: hf.BambaConfig(
         **_GROUPED,
         mamba_n_heads=4,
@@ -122,13 +122,6 @@ STEPWISE: Final[dict[str, Callable[[], Any]]] = {
         attn_layer_offset=1,
     ),
     "lfm2": lambda: hf.Lfm2Config(**_GROUPED, layer_types=["conv", "full_attention"]),
-    "llama4": lambda: hf.Llama4TextConfig(
-        **_HEADS,
-        intermediate_size_mlp=64,
-        num_local_experts=2,
-        attention_chunk_size=8,
-        layer_types=["chunked_attention", "full_attention"],
-    ),
     "mamba": lambda: hf.MambaConfig(**_STATE),
     "mamba2": lambda: hf.Mamba2Config(**_STATE, num_heads=4, head_dim=16, n_groups=2, expand=2, chunk_size=8),
     "qwen3_next": lambda: hf.Qwen3NextConfig(
@@ -144,7 +137,18 @@ STEPWISE: Final[dict[str, Callable[[], Any]]] = {
         layer_types=["linear_attention", "full_attention"],
     ),
 }
-"""Families that take one token in a call: their layers are recurrent, or their code depends on the number of tokens."""
+"""Families with state that later tokens replace; `decode` takes one token, `forward` more."""
+
+STEPWISE: Final[dict[str, Callable[[], Any]]] = {
+    "llama4": lambda: hf.Llama4TextConfig(
+        **_HEADS,
+        intermediate_size_mlp=64,
+        num_local_experts=2,
+        attention_chunk_size=8,
+        layer_types=["chunked_attention", "full_attention"],
+    ),
+}
+"""Families whose code depends on the number of tokens: they take one in a call."""
 
 
 def random_model(config: Any) -> Any:

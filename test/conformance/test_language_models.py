@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 import torch
-from language_models import ATTENTION, EXPERTS, STEPWISE, VOCABULARY, random_model
+from language_models import ATTENTION, EXPERTS, RECURRENT, STEPWISE, VOCABULARY, random_model
 from stock import StockRuntime
 
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
@@ -72,6 +73,27 @@ def test_prompts_and_steps(family: str, stock: StockRuntime, tmp_path: Path) -> 
     for place in range(PROMPT, TOKENS.shape[1]):
         method = decode if place % 4 else forward
         torch.testing.assert_close(_step(method, place, place + 1), expected[place], rtol=1e-4, atol=1e-5)
+    _first_on_stock(family, edge, PROMPT, expected[PROMPT - 1], stock, tmp_path)
+
+
+@pytest.mark.parametrize("family", RECURRENT)
+def test_recurrent_layers(family: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """A prompt in two calls is a prompt in one: the state goes on. Then sixteen steps."""
+    model = random_model(RECURRENT[family]())
+    expected = _expected(model)
+    edge, names = _compiled(model)
+    assert names == {"forward", "decode"}
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    program = Runtime().load_program(file, poison=True)
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    for prompt in ((0, PROMPT), (0, 5, PROMPT), (0, 3, 4, PROMPT)):
+        forward.state.reset()
+        for first, last in itertools.pairwise(prompt):
+            found = _step(forward if last - first > 1 else decode, first, last)
+            torch.testing.assert_close(found, expected[last - 1], rtol=1e-4, atol=1e-5)
+    for place in range(PROMPT, TOKENS.shape[1]):
+        found = _step(decode, place, place + 1)
+        torch.testing.assert_close(found, expected[place], rtol=1e-4, atol=1e-5)
     _first_on_stock(family, edge, PROMPT, expected[PROMPT - 1], stock, tmp_path)
 
 
@@ -160,6 +182,26 @@ def test_caches_on_native(family: str, quantized: bool) -> None:
         run(one, slice(8, None))
         run(other, slice(8, None))
         beside.result()
+
+
+@pytest.mark.parametrize("family", ["lfm2", "mamba2"])
+def test_recurrent_layers_on_native(family: str) -> None:
+    """Scans between delegates: the last columns of a call of any length, and the state, are the model's."""
+    model = random_model(RECURRENT[family]())
+    expected = _expected(model)
+    decoder = CachedDecoder(model, SIZES)
+    check_decoder(model, decoder)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(decoder, SIZES)
+    edge = to_edge_transform_and_lower(
+        found.programs, partitioner=[NativePartitioner(instruction_sets=[HERE])]
+    )
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    program = Runtime(threads=2).load_program(file, poison=True, allow_native=True)
+    forward, decode = program.load_method("forward"), program.load_method("decode")
+    for first, last in ((0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, TOKENS.shape[1]))):
+        logits = _step(forward if last - first > 1 else decode, first, last)
+        torch.testing.assert_close(logits, expected[last - 1], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["8da4w:group=16", "int8-dynamic", "int8-weights"])

@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from et_ir.codegen.elements import element_of, in_memory
 from et_ir.codegen.kernels.packing import Numbers, packed_blob, source_key
 from et_ir.codegen.loop_builder import Build, Index, LoopBuilder
-from et_ir.codegen.sizes import Known, Size, count_of, largest, normal, number_of, product
+from et_ir.codegen.sizes import Known, Size, count_of, extremum, largest, normal, number_of, product
 from et_ir.data import Blob
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.native.types import memref_type
@@ -190,16 +190,20 @@ class Host:
         return normal(found)
 
     def place(self, value: SSAValue, size: Size) -> Size:
-        """An integer that is a place of a dimension; one that is below 0 counts from the end.
+        """An integer that is a place of a dimension; one that is below 0 counts from the end, and may be before it.
 
         Raises ValueError as `number` does.
         """
         found = self.number(value)
         if isinstance(found, int):
             return normal(found + size) if found < 0 else found
-        given = {one.symbol for one in self._known.numbers.values()}
-        # Sizes are not negative. Of those that are the remainder takes no place past the end.
-        return normal((found + size) % size) if given & found.symbols else found
+        range = found.interval(self._ranges)
+        if range.least is not None and range.least >= 0:
+            return found
+        if range.most is not None and range.most < 0:
+            return normal(found + size)
+        is_below = extremum(min, extremum(max, normal(-found), 0), 1)
+        return normal(found + product((size, is_below)))
 
     def most(self, size: Size) -> int:
         """The upper bound of a size."""

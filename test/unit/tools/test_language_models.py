@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import Command
-from language_models import ATTENTION, STEPWISE, hf, random_model
+from language_models import ATTENTION, RECURRENT, hf, random_model
 
 from et_vm.runtime import Runtime
 
@@ -78,7 +78,7 @@ def test_quantized(command: Command) -> None:
 
 
 def test_one_token_at_a_time(command: Command) -> None:
-    random_model(STEPWISE["mamba"]()).save_pretrained("mamba")
+    random_model(RECURRENT["mamba"]()).save_pretrained("mamba")
     ran = command("et-compile", "hf:mamba", "-o", "m.pte")
     assert ran.code == 0
     assert "prompts are taken one token at a time: its recurrent layers" in ran.err
@@ -90,6 +90,7 @@ def test_one_token_at_a_time(command: Command) -> None:
     ("options", "code", "message"),
     [
         (["hf:absent"], 3, "absent: no such folder"),
+        (["hf:"], 2, "names no folder"),
         (["hf:llama", "--max-len", "65"], 2, "--max-len 65: the model has 64 positions"),
         (["hf:llama", "--max-len", "0"], 2, "'0' is not a positive number"),
         (["hf:llama", "--max-len", "8", "--max-prefill", "9"], 2, "--max-prefill 9: the context has 8"),

@@ -104,6 +104,7 @@ CASES = {
     "slice": Case(lambda x: x[:, 1:] * 2 + x[:, :-1], [("b", "n", 3)]),
     "slice of a number": Case(lambda x: x[:, :2] + x[:, -2:], [("b", "n", 3)]),
     "slice to a size": Case(lambda x, y: x[:, : y.shape[0]] + y, [(4, 80), ("n",)]),
+    "slice of a size at the end": Case(lambda x, y: x[:, -y.shape[0] :] + y, [(4, 80), ("n",)]),
     "select": Case(lambda x: x[:, -1] + x[:, 0], [("b", "n", 3)]),
     "halves": Case(lambda x: torch.cat([-x[..., 4:], x[..., :4]], -1), [("b", "n", 8)]),
     "view": Case(lambda x: x.reshape(-1, 4).sum(0) * x.reshape(x.shape[0], -1).sum(), [("b", "n", 4)], 1e-5),

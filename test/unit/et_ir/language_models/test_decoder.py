@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from language_models import ATTENTION, hf, random_model
+from language_models import ATTENTION, RECURRENT, hf, random_model
 
+from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.language_models import (
     AttentionCache,
     CachedDecoder,
@@ -15,6 +16,9 @@ from et_ir.language_models import (
     export_decoder,
     metadata,
 )
+from et_schema.errors import ExecutorchError
+from et_vm.llm import LanguageModel, Session
+from et_vm.runtime import Runtime
 
 
 @pytest.mark.parametrize(("context", "chunk"), [(1, 1), (8, 9), (8, 0)])
@@ -74,6 +78,42 @@ def test_one_token_at_a_time() -> None:
     sizes = Sizes(16, 1)
     found = export_decoder(CachedDecoder(random_model(ATTENTION["llama"]()), sizes), sizes)
     assert (set(found.programs), found.chunk, found.note) == ({"forward"}, 1, "")
+
+
+def test_ids_that_are_none() -> None:
+    model = random_model(ATTENTION["llama"]())
+    for wrong in ("x", ["a"], [1.5]):
+        model.generation_config.eos_token_id = wrong
+        with pytest.raises(LanguageModelError, match=r"eos_token_id is .*, no token id"):
+            metadata(model, context=16, chunk=4)
+
+
+def test_recurrent_state() -> None:
+    """Calls of several tokens where they have been tried; the program says that its state does not go back."""
+    sizes = Sizes(16, 4)
+    model = random_model(RECURRENT["lfm2"]())
+    decoder = CachedDecoder(model, sizes)
+    assert decoder.takes_one
+    check_decoder(model, decoder)
+    assert not decoder.takes_one
+    found = export_decoder(decoder, sizes, shares_state=False)
+    assert (set(found.programs), found.chunk) == ({"forward"}, 1)
+    assert "recurrent layers" in found.note
+    found = export_decoder(decoder, sizes)
+    constants = metadata(model, context=16, chunk=found.chunk)
+    assert constants["use_recurrent_state"]
+    file = to_edge(found.programs, constant_methods=constants).to_executorch(
+        ExecutorchBackendConfig(target="et-vm")
+    )
+    session = Session(LanguageModel(Runtime().load_program(file.buffer)))
+    logits = session.feed([1, 2, 3])
+    with pytest.raises(ExecutorchError, match="the state cannot go back by 1"):
+        session.rewind(2)
+    assert session.tokens == (1, 2, 3)
+    with torch.no_grad():
+        wanted = model(torch.tensor([[1, 2, 3, 4]]), use_cache=False).logits[0]
+    torch.testing.assert_close(torch.as_tensor(logits), wanted[2])
+    torch.testing.assert_close(torch.as_tensor(session.feed([4])), wanted[3])
 
 
 def test_metadata() -> None:

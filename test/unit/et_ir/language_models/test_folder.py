@@ -73,6 +73,11 @@ def _of_other_sizes(path: Path) -> None:
     (path / "config.json").write_text(json.dumps(config | {"vocab_size": 48}))
 
 
+def _of_strange_layers(path: Path) -> None:
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"num_hidden_layers": "two"}))
+
+
 def _of_another_format(path: Path) -> None:
     for file in path.glob("*.safetensors*"):
         file.unlink()
@@ -83,7 +88,7 @@ def _of_another_format(path: Path) -> None:
     ("damage", "message"),
     [
         (_without_shard, r"1 of \d+ files of weights are missing: model-00002-of-"),
-        (_damaged_shard, "transformers cannot load it"),
+        (_damaged_shard, r"model-00002-of-\d+.safetensors is damaged, copy it again"),
         (_without_weight, r"1 weights are not in its files: model.norm.weight"),
         (
             _of_other_sizes,
@@ -93,6 +98,8 @@ def _of_another_format(path: Path) -> None:
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
         (lambda path: (path / "config.json").write_text("[]"), "expected an object"),
+        (lambda path: (path / "generation_config.json").write_text("{"), "generation_config.json: Expecting"),
+        (_of_strange_layers, r"num_hidden_layers.*: .*'two'"),
         (lambda path: (path / "config.json").write_text("[" * 100_000), "maximum recursion"),
         (lambda path: (path / "config.json").write_text('{"model_type": "nothing"}'), "cannot load it"),
         (lambda path: (path / "model.safetensors.index.json").write_text("{}"), "no 'weight_map'"),
@@ -107,6 +114,8 @@ def _of_another_format(path: Path) -> None:
             "config",
             "json",
             "list",
+            "generation",
+            "strange",
             "nested",
             "unknown",
             "index",
