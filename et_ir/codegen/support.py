@@ -22,6 +22,7 @@ from et_ir.codegen.kernels.quantized_operands import (
     quantized_operands,
 )
 from et_ir.codegen.kernels.scans import scanned_size
+from et_ir.codegen.kernels.sorts import least_size, sorted_size
 from et_ir.codegen.sizes import (
     count_of,
     has_known_sizes,
@@ -107,6 +108,8 @@ class KernelSupport(OperatorSupport):
             return Diagnostic("unbounded size", str(value.type))
         if form == "scan" and not least(scanned_size(op), self._ranges):
             return Diagnostic("a size that may be 0", str(op.operands[0].type))
+        if form == "sort" and least(sorted_size(op), self._ranges) < least_size(op):
+            return Diagnostic("a size that may be too small", str(op.operands[0].type))
         return None
 
     def refusal(self, op: Operation) -> Diagnostic | None:
