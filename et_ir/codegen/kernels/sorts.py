@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerType, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IndexType, i32, i64
+from xdsl.ir import Attribute, SSAValue
 
 from et_ir.codegen.elements import element_of, is_float
 from et_ir.codegen.kernels.host import Host, Operand
@@ -25,7 +25,7 @@ from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import ui8
 
-__all__ = ["SORTS", "is_taken", "least_size", "sort_kernel", "sorted_size"]
+__all__ = ["SORTS", "is_taken", "kept_size", "least_size", "sort_kernel", "sorted_size"]
 
 SORTS: Final = frozenset({"sort", "sort.stable", "topk"})
 """Operators that put elements of a dimension in order."""
@@ -49,6 +49,11 @@ def sorted_size(op: SchemaOp) -> Size:
     return _around(op, op.operands[0])[1]
 
 
+def kept_size(op: SchemaOp) -> Size:
+    """The number of elements of a line that a sort puts in order."""
+    return _around(op, op.results[0])[1]
+
+
 def sort_kernel(host: Host, kernel: KernelOp) -> None:
     """Lower a kernel whose anchor is a sort."""
     op, outside = anchor_of(kernel), kernel.outside()
@@ -58,7 +63,7 @@ def sort_kernel(host: Host, kernel: KernelOp) -> None:
     values, places = (made.get(result) for result in op.results)
     source = op.operands[0]
     before, count, after = _around(op, source)
-    kept = _around(op, op.results[0])[1]
+    kept = kept_size(op)
     target = host.scratch(product((before, kept, after)), i64) if places is None else host.buffer(places)
     operands = [
         Operand(host.buffer(outside[source]), [before, count, after]),
@@ -95,7 +100,7 @@ class _Order:
     """The order of elements, as that of integers: what comes first has the largest."""
 
     b: LoopBuilder
-    element: IntegerType
+    element: Attribute
     descending: bool
 
     def key(self, value: SSAValue) -> SSAValue:

@@ -10,6 +10,8 @@ import torch
 from native_modules import SETS, Function, compiled
 from torch import Tensor
 
+from et_ir import to_edge_transform_and_lower
+from et_ir.backends.native import NativePartitioner
 from et_vm.runtime import Runtime
 
 _Function = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -125,3 +127,11 @@ def test_within_a_partition() -> None:
         found = outputs(compiled(Function(function), (x,), name), x)
         np.testing.assert_allclose(found[0], expected[0].numpy(), rtol=1e-5)
         np.testing.assert_array_equal(found[1], expected[1].numpy())
+
+
+@pytest.mark.parametrize(("count", "is_taken"), [(512, True), (513, False)])
+def test_long_lines(count: int, is_taken: bool) -> None:
+    """et-vm's own kernel sorts them in less time."""
+    program = torch.export.export(Function(lambda x: torch.topk(x * 2, count)[0]), (torch.randn(2, 600),))
+    edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=SETS[:1]))
+    assert any(op.name == "edge.topk" for op in edge.module.walk()) != is_taken
