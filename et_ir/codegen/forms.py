@@ -21,6 +21,8 @@ from et_ir.codegen.kernels.rows import ROWS, takes_elements
 from et_ir.codegen.kernels.scans import SCANS
 from et_ir.codegen.kernels.scans import is_taken as is_scan_taken
 from et_ir.codegen.kernels.shuffle import SHUFFLES
+from et_ir.codegen.kernels.sorts import SORTS
+from et_ir.codegen.kernels.sorts import is_taken as is_sort_taken
 from et_ir.codegen.kernels.windows import window_of
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.program import GetOp
@@ -181,6 +183,8 @@ def form_of_operator(op: SchemaOp) -> str | None:
         return "gather" if name in GATHERS else "scatter"
     if name in SCANS:
         return "scan"
+    if name in SORTS:
+        return "sort" if is_sort_taken(op) else None
     # Statistics that a normalization has beside its result are made by other kernels.
     if name in ROWS and (has_expansion(op) or not any(result.uses for result in op.results[1:])):
         return "rows"

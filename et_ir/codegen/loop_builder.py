@@ -255,8 +255,13 @@ class LoopBuilder:
 
     def to_float(self, value: Index) -> SSAValue:
         """An index as f32."""
-        number = self.value(arith.IndexCastOp(self.index(value), i64))
-        return self.value(arith.SIToFPOp(number, f32))
+        return self.value(arith.SIToFPOp(self.to_i64(value), f32))
+
+    def to_i64(self, value: Index) -> SSAValue:
+        """An index as i64."""
+        if isinstance(value, int):
+            return self.constant(IntegerAttr(value, i64), i64)
+        return self.value(arith.IndexCastOp(value, i64))
 
     def min(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):

@@ -22,6 +22,7 @@ from et_ir.codegen.kernels.quantized_operands import (
     quantized_operands,
 )
 from et_ir.codegen.kernels.scans import scanned_size
+from et_ir.codegen.kernels.sorts import least_size, sorted_size
 from et_ir.codegen.sizes import (
     count_of,
     has_known_sizes,
@@ -94,7 +95,8 @@ class KernelSupport(OperatorSupport):
     """Whether rows of integers are looked up and restored, which a kernel of a program does too."""
 
     def __init__(self, method: FuncOp, only: frozenset[str], without: frozenset[str]):
-        self._ranges = method_ranges(method)
+        self.ranges = method_ranges(method)
+        """Bounds of the sizes that are known at run time only."""
         self._only, self._without = only, without
 
     def _dynamic_refusal(self, op: SchemaOp, value: SSAValue) -> Diagnostic | None:
@@ -103,10 +105,12 @@ class KernelSupport(OperatorSupport):
         fixed = form in _FIXED_FORMS and not takes_any_size(op)
         if fixed or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
             return Diagnostic("dynamic size", str(value.type))
-        if largest(count_of(value), self._ranges) is None:
+        if largest(count_of(value), self.ranges) is None:
             return Diagnostic("unbounded size", str(value.type))
-        if form == "scan" and not least(scanned_size(op), self._ranges):
+        if form == "scan" and not least(scanned_size(op), self.ranges):
             return Diagnostic("a size that may be 0", str(op.operands[0].type))
+        if form == "sort" and least(sorted_size(op), self.ranges) < least_size(op):
+            return Diagnostic("a size that may be too small", str(op.operands[0].type))
         return None
 
     def refusal(self, op: Operation) -> Diagnostic | None:

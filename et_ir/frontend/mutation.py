@@ -24,6 +24,7 @@ from torch.export import ExportedProgram, default_decompositions
 from torch.fx import Graph, Node
 
 from et_ir.frontend.functional_forms import use_functional_forms
+from et_ir.frontend.library_formulas import composite_formula
 from et_ir.frontend.torch_registry import COMPOSITE, Operator, as_operator, facts_of, schema_of
 from et_ops.conventions import is_in_place
 
@@ -314,13 +315,18 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
     """The program in torch's own functional form, which costs about as much as the export did.
 
     Torch keeps composite operators whole and takes their results for new tensors. Those that may return a view
-    or write running statistics are decomposed, so that it sees that. Raises what torch raises.
+    or write running statistics are decomposed, so that it sees that. Composite operators of other libraries it would
+    decompose all; those that there are formulas for become these. Raises what torch raises.
     """
     program = _prepared(program)
     known = cast("dict[object, Callable[..., Any]]", default_decompositions())
     table: dict[object, Callable[..., Any]] = {}
     for node in program.graph.nodes:
         op = as_operator(node.target)
+        formula = None if op is None else composite_formula(op)
+        if op is not None and formula is not None:
+            table[op] = formula
+            continue
         if op is None or op not in known or not op.has_kernel_for_dispatch_key(COMPOSITE):
             continue
         schema = schema_of(op)

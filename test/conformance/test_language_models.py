@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 import torch
+import transformers as hf
 from language_models import ATTENTION, EXPERTS, RECURRENT, STEPWISE, VOCABULARY, random_model
 from stock import StockRuntime
 
@@ -19,7 +20,9 @@ from et_ir.backends.native import NativePartitioner
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder, quantize_weights
+from et_ir.language_models.experts import QuantizedMatrices
 from et_ir.quantization import QuantizationMode
+from et_schema.program import DelegateCall
 from et_schema.pte import read_pte
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Method, Runtime
@@ -241,15 +244,20 @@ def test_quantized_on_native(family: str, mode: str) -> None:
     [
         *((family, "", True) for family in EXPERTS),
         ("mixtral", "", False),
+        ("deepseek_v3", "8da4w:group=16", True),
         ("mixtral", "8da4w:group=16", True),
         ("qwen3_moe", "8da4w:group=16", False),
         ("qwen3_moe", "8da4w:group=16", True),
+        *(
+            pytest.param(name, "8da4w:group=16", True, marks=pytest.mark.sweep)
+            for name in ("gpt_oss", "olmoe")
+        ),
         ("gpt_oss", "int8-dynamic", True),
         ("olmoe", "int8-weights", True),
     ],
 )
 def test_experts_on_native(family: str, mode: str, grouped: bool) -> None:
-    """Machine code has all of experts but their choice, of integers too, and computes what eager torch does."""
+    """A step is one call of machine code, of integers too, and computes what eager torch does."""
     model = random_model(EXPERTS[family]())
     if mode:
         model = quantize_weights(model, QuantizationMode.parse(mode)).module
@@ -261,9 +269,9 @@ def test_experts_on_native(family: str, mode: str, grouped: bool) -> None:
         .to_executorch(ExecutorchBackendConfig(target="et-vm"))
         .buffer
     )
-    plans = read_pte(memoryview(file)).program.execution_plan
-    outside = {str(one.name) for plan in plans for one in plan.operators}
-    assert outside <= {"aten::index_put_", "aten::topk", "quantized_decomposed::embedding_byte"}
+    for plan in read_pte(memoryview(file)).program.execution_plan:
+        calls = [one.instr_args for chain in plan.chains for one in chain.instructions]
+        assert [type(one) for one in calls] == [DelegateCall], [str(one.name) for one in plan.operators]
     program = Runtime(threads=2).load_program(file, poison=True, allow_native=True)
     methods = [program.load_method(name) for name in ("forward", "decode")]
     for first, last in [(0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, PROMPT + 4))]:
@@ -304,3 +312,44 @@ def test_delegated_to_xnnpack(stock: StockRuntime, tmp_path: Path) -> None:
         torch.testing.assert_close(logits, expected[place], rtol=1e-4, atol=1e-5)
     (first,) = stock.run(path, [TOKENS[:, :PROMPT].contiguous(), torch.arange(PROMPT)])
     torch.testing.assert_close(first[0], expected[PROMPT - 1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mode", "bits"),
+    [("8da4w:group=32", 4), pytest.param("int8-dynamic", 8, marks=pytest.mark.sweep)],
+)
+def test_bytes_of_experts(mode: str, bits: int) -> None:
+    """A file for machine code has the integers of experts once, in as many bits as they need, for both methods.
+
+    Beside them are their scales, and the sum of each row, for zero points of activations.
+    """
+    config = hf.Qwen3MoeConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=64,
+        intermediate_size=64,
+        moe_intermediate_size=64,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=16,
+        num_experts=32,
+        num_experts_per_tok=2,
+    )
+    model = quantize_weights(random_model(config), QuantizationMode.parse(mode)).module
+    tables = [module for module in model.modules() if isinstance(module, QuantizedMatrices)]
+    integers = sum(table.integers.numel() for table in tables) * bits // 8
+    scales = sum(table.scales.numel() * 4 for table in tables)
+    sums = sum(table.integers[..., 0].numel() * 4 for table in tables)
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(CachedDecoder(model, SIZES, grouped_experts=True), SIZES)
+    file = (
+        to_edge_transform_and_lower(found.programs, partitioner=[NativePartitioner(instruction_sets=[HERE])])
+        .to_executorch(ExecutorchBackendConfig(target="et-vm"))
+        .buffer
+    )
+    pte = read_pte(memoryview(file))
+    delegates = [one for plan in pte.program.execution_plan for one in plan.delegates]
+    code = sum(len(pte.delegate_data(one.processed)) for one in delegates if one.processed is not None)
+    rest = len(file) - code
+    # All other weights, and what describes the methods, take less than 40 kB; the integers of one more copy, 200 kB.
+    assert integers < rest < integers + scales + sums + 40_000

@@ -19,11 +19,14 @@ from et_ir.backends.native.backend import (
     NativeBackend,
 )
 from et_ir.codegen.forms import is_view
+from et_ir.codegen.kernels.pointwise_rules import operator_name
+from et_ir.codegen.kernels.sorts import SORTS, kept_size
 from et_ir.codegen.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
 from et_ir.codegen.passes.fuse_bands import CACHE
 from et_ir.codegen.sizes import (
     Known,
+    largest,
     number_of,
     shape_of,
 )
@@ -44,8 +47,21 @@ __all__ = ["BACKEND", "NativePartitioner"]
 DEFAULT_SETS: Final = ("x86-64-v4", "x86-64-v3", "aarch64")
 
 
+MOST_SORTED: Final = 512
+"""Elements of a line beyond which et-vm's own kernel puts them in order in less time: it does not use a heap."""
+
+
 class _Support(KernelSupport):
     takes_tables = True
+
+    def refusal(self, op: Operation) -> Diagnostic | None:
+        found = super().refusal(op)
+        if found is not None or not isinstance(op, SchemaOp) or operator_name(op) not in SORTS:
+            return found
+        most = largest(kept_size(op), self.ranges)
+        if most is None or most > MOST_SORTED:
+            return Diagnostic("the runtime's kernel sorts so many elements faster", str(op.results[0].type))
+        return None
 
 
 class NativePartitioner(OperatorPartitioner):

@@ -12,6 +12,7 @@ from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.vulkan.backend import STORAGE_SPEC, SpirvBackend
 from et_ir.codegen.forms import is_view
 from et_ir.codegen.kernels.pointwise_rules import operator_name
+from et_ir.codegen.kernels.sorts import SORTS
 from et_ir.codegen.support import KEPT, KernelSupport, is_kept
 from et_ir.delegation.backends_by_name import Backend
 from et_ir.delegation.operator_partitioner import RESTRICTIONS, OperatorPartitioner, restrictions
@@ -43,6 +44,8 @@ class VulkanSupport(OperatorSupport):
             return Diagnostic("there are no shaders of quantized numbers", op.name)
         if operator_name(op) == "grouped.linear":
             return Diagnostic("there are no shaders of groups of rows", op.name)
+        if operator_name(op) in SORTS:
+            return Diagnostic("there are no shaders of sorts", op.name)
         if _has_tables_of_windows(op):
             return Diagnostic("there are no shaders of windows of several sizes", op.name)
         for value in (*op.operands, *op.results):

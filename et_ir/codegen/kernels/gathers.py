@@ -661,17 +661,18 @@ def _reader(
         value = b.element(indices[number], [at])
         if memref_type(indices[number]).element_type != i64:
             value = b.value(arith.ExtSIOp(value, i64))
-        index = b.value(arith.IndexCastOp(value, IndexType()))
+        # Compared as it is given: a place may have 32 bits.
+        count = b.to_i64(size)
         if wraps:
-            below = b.below(index, 0)
-            index = b.value(arith.SelectOp(below, b.index(b.add(index, size)), index))
+            below = b.value(arith.CmpiOp(value, b.to_i64(0), "slt"))
+            value = b.value(arith.SelectOp(below, b.value(arith.AddiOp(value, count)), value))
         # Without a sign, what is below 0 is large.
-        beyond = b.value(arith.CmpiOp(index, b.index(size), "uge"))
+        beyond = b.value(arith.CmpiOp(value, count, "uge"))
         if checks:
             b.check(beyond, message)
         if found is not None:
             found.append(beyond)
-        return b.value(arith.SelectOp(beyond, b.index(0), index))
+        return b.choose(beyond, 0, b.value(arith.IndexCastOp(value, IndexType())))
 
     return read
 

@@ -72,7 +72,7 @@ def _end(b: LoopBuilder, ends: SSAValue, number: Index, start: Index, count: Ind
     if memref_type(ends).element_type != i64:
         given = b.value(arith.ExtSIOp(given, i64))
     # Compared as they are given: an index may have 32 bits.
-    least, most = (b.value(arith.IndexCastOp(b.index(one), i64)) for one in (start, count))
+    least, most = b.to_i64(start), b.to_i64(count)
     below, beyond = (
         b.value(arith.CmpiOp(one, other, "slt")) for one, other in ((given, least), (most, given))
     )

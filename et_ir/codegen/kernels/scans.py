@@ -90,7 +90,7 @@ def _extreme(largest: bool, results: Sequence[int]) -> Callable[[_Scan], None]:
             if floats:
                 news = b.both(b.value(CompareOp("uno", value, value)), b.value(CompareOp("ord", best, best)))
                 better = b.value(arith.OrIOp(better, news))
-            here = b.broadcast(b.value(arith.IndexCastOp(b.index(loop.index), i64)), places)
+            here = b.broadcast(b.to_i64(loop.index), places)
             loop.next = [b.value(SelectOp(better, value, best)), b.value(SelectOp(better, here, place))]
         for number, result in enumerate(results):
             scan.store(number, loop.results[result], 0)

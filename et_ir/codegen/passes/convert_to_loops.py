@@ -49,6 +49,7 @@ from et_ir.codegen.kernels.sized_images import (
     sized_depthwise_kernel,
     sized_pool_kernel,
 )
+from et_ir.codegen.kernels.sorts import sort_kernel
 from et_ir.codegen.kernels.transpose import transpose_kernel
 from et_ir.codegen.kernels.winograd import winograd_kernel
 from et_ir.codegen.object_code import INSTRUCTION_SETS, InstructionSet
@@ -89,6 +90,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "winograd_4": winograd_kernel,
     "scan": scan_kernel,
     "scatter": scatter_kernel,
+    "sort": sort_kernel,
 }
 """Builder of the loops of kernels, by form."""
 

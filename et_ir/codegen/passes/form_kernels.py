@@ -29,7 +29,7 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 __all__ = ["FormKernelsPass"]
 
 
-ALONE: Final = frozenset({"gather", "move", "pad", "scan", "scatter", "shuffle"})
+ALONE: Final = frozenset({"gather", "move", "pad", "scan", "scatter", "shuffle", "sort"})
 """Forms of kernels that move elements, and compute nothing on the way."""
 
 

@@ -309,6 +309,16 @@ def test_groups_of_rows_are_products_of_all_rows() -> None:
     torch.testing.assert_close(torch.as_tensor(load(file).execute([x, ends])[0]), module(x, ends))
 
 
+def test_sorts_are_left() -> None:
+    class Largest(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.topk(x * 2, 2)[0] + 1
+
+    program = torch.export.export(Largest(), (torch.randn(3, 4),))
+    report = to_edge_transform_and_lower(program, partitioner=VulkanPartitioner()).delegation
+    assert "there are no shaders of sorts" in str(report)
+
+
 def test_sizes_known_at_run_time_are_left() -> None:
     with warnings.catch_warnings(action="ignore"):
         program = torch.export.export(

@@ -109,3 +109,24 @@ def test_operator_of_torch() -> None:
             ]
         )
     torch.testing.assert_close(torch.as_tensor(found).float(), expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("name", ["transformers.grouped_mm_fallback", "aten._grouped_mm"])
+def test_number_of_groups(name: str) -> None:
+    """It is that of the matrices: no model has constant matrices of a number of groups that is known later."""
+    namespace, _, operator = name.partition(".")
+
+    class Groups(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            dtype = torch.bfloat16 if namespace == "aten" else torch.float32
+            self.weight = nn.Parameter(torch.zeros(GROUPS, 16, 16, dtype=dtype))
+
+        def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+            return getattr(getattr(torch.ops, namespace), operator)(x, self.weight, ends)
+
+    module = Groups()
+    inputs = torch.zeros(8, 16, dtype=module.weight.dtype), torch.tensor([2, 2, 5, 8], dtype=torch.int32)
+    groups = torch.export.Dim("groups", min=2, max=9)
+    with pytest.raises(Exception, match="specialized it to be a constant"):
+        torch.export.export(module, inputs, dynamic_shapes=({}, {0: groups}))

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators
+from torch import nn
+
+from et_ir.frontend.mutation import functionalise_by_tracing
 
 Q: Any = torch.ops.quantized_decomposed
 
@@ -51,3 +54,37 @@ def test_zero_points_are_chosen_otherwise(affine: Any) -> None:
     others, other_zeros = Q.choose_qparams_per_token_asymmetric(x, torch.int8)
     assert torch.equal(scales.reshape(-1), others.reshape(-1).float())
     assert (zeros.reshape(-1) != other_zeros.reshape(-1)).any()
+
+
+class Written(nn.Module):
+    """A matrix of integers, beside a write that torch itself has to trace: of a part of what is no buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.register_buffer("integers", torch.randint(-8, 8, (6, 8), generator=generator, dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(6, 2, generator=generator) + 0.5)
+        self.integers: torch.Tensor
+        self.scales: torch.Tensor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        from torchao.quantization.quant_primitives import dequantize_affine
+
+        zeros = torch.zeros_like(self.scales, dtype=torch.int8)
+        weight = dequantize_affine(self.integers, (1, 4), self.scales, zeros, torch.int8, -8, 7)
+        y = nn.functional.linear(x, weight)
+        chosen = torch.zeros_like(y).view(-1)
+        chosen.view(y.shape).scatter_(1, y.argmax(1, keepdim=True), 1)
+        return y * chosen.view(y.shape)
+
+
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")  # torch's own use
+def test_composite_operators_of_programs_that_torch_traces(affine: Any) -> None:
+    """Torch would decompose them, and no backend would find the matrix in integers."""
+    program = torch.export.export(Written(), (torch.randn(3, 8),))
+    functional = functionalise_by_tracing(program)
+    targets = {str(node.target) for node in functional.graph.nodes if node.op == "call_function"}
+    assert "quantized_decomposed.dequantize_per_channel_group.default" in targets
+    assert not any(name.startswith("torchao") for name in targets)
+    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(functional.module()(x), Written()(x))
