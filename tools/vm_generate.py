@@ -120,6 +120,7 @@ def _constraint(args: argparse.Namespace) -> Constraint | None:
 
 
 def _draft(args: argparse.Namespace) -> Draft | None:
+    from et_schema.errors import ExecutorchError
     from et_vm.llm import Draft, LanguageModel
     from et_vm.runtime import Runtime
 
@@ -129,10 +130,15 @@ def _draft(args: argparse.Namespace) -> Draft | None:
         raise UsageError("--draft applies to greedy text: leave out --temperature")
     if args.regex is not None or args.json_schema is not None:
         raise UsageError("--draft applies to text without constraints")
-    program = Runtime(threads=args.threads).load_program(
-        args.draft, kernels=args.kernels, allow_native=args.native
-    )
-    return Draft(LanguageModel(program))
+    try:
+        program = Runtime(threads=args.threads).load_program(
+            args.draft, kernels=args.kernels, allow_native=args.native
+        )
+        return Draft(LanguageModel(program))
+    except ExecutorchError as error:
+        # The message names the model otherwise.
+        error.where = f"--draft {args.draft}" + (f", {error.where}" if error.where else "")
+        raise
 
 
 def _generate(

@@ -140,6 +140,7 @@ def test_conversation(command: Command) -> None:
         (["m.pte", "--prompt", "x", "--json-schema", "absent.json"], 2, "absent.json"),
         (["m.pte", "--prompt", "x", "--draft", "m.pte", "--temperature", "1"], 2, "greedy text"),
         (["m.pte", "--prompt", "x", "--draft", "m.pte"], 2, "--all-logits"),
+        (["m.pte", "--prompt", "x", "--draft", "relu.pte"], 2, "--draft relu.pte"),
         (["m.pte", "--prompt", "x", "--top-p", "2"], 2, "top_p 2.0: expected"),
         (["m.pte", "--prompt", "x", "--save-session", "absent/s"], 2, "does not exist"),
         (["m.pte", "--prompt", "x", "--save-session", "./m.pte"], 2, "would overwrite an input"),
