@@ -40,6 +40,7 @@ from et_ir.codegen.passes.look_up_integers import LookUpIntegersPass
 from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
 from et_ir.codegen.passes.merge_kernels import merge_kernels
 from et_ir.codegen.passes.plan_buffers import plan_buffers
+from et_ir.codegen.passes.recompute_masks import RecomputeMasksPass
 from et_ir.codegen.passes.share_matrices import ShareMatricesPass
 from et_ir.codegen.passes.sink_scales import SinkScalesPass
 from et_ir.codegen.state_updates import results_in_place
@@ -134,6 +135,7 @@ def make_kernels(
     LookUpIntegersPass().apply(context, module)
     ShareMatricesPass().apply(context, module)
     SinkScalesPass().apply(context, module)
+    RecomputeMasksPass().apply(context, module)
     FuseAttentionPass().apply(context, module)
     FuseNormalizationPass().apply(context, module)
     FormKernelsPass().apply(context, module)

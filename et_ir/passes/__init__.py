@@ -25,6 +25,7 @@ PASSES: Final[dict[str, str]] = {
     "share-matrices": "et_ir.codegen.passes.share_matrices:ShareMatricesPass",
     "look-up-integers": "et_ir.codegen.passes.look_up_integers:LookUpIntegersPass",
     "sink-scales": "et_ir.codegen.passes.sink_scales:SinkScalesPass",
+    "recompute-masks": "et_ir.codegen.passes.recompute_masks:RecomputeMasksPass",
     "fuse-attention": "et_ir.codegen.passes.fuse_attention:FuseAttentionPass",
     "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
     "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",

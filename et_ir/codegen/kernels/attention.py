@@ -14,7 +14,7 @@ The number of queries may be known at run time only. Rows of the last tile that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, prod
@@ -22,18 +22,19 @@ from typing import Final
 
 import numpy as np
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import f32, i1, i32
+from xdsl.dialects.builtin import IndexType, f32, i1, i32, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.analysis.dim_orders import Order, straight
 from et_ir.codegen.elements import element_of, in_registers, nbytes
 from et_ir.codegen.kernels.exponential import exp_of_difference
 from et_ir.codegen.kernels.host import Host, Operand
+from et_ir.codegen.kernels.integer_rules import is_checked
 from et_ir.codegen.kernels.lane_sums import lane_sums
-from et_ir.codegen.kernels.matrices import Matrices, packed_matrices
-from et_ir.codegen.kernels.panels import PANEL, constant_array, panel_columns, tile_rows
+from et_ir.codegen.kernels.matrices import Matrices, Packing, packed_matrices
+from et_ir.codegen.kernels.panels import PANEL, constant_array, constant_integers, panel_columns, tile_rows
 from et_ir.codegen.kernels.pointwise_rules import (
-    COMPARISONS,
+    FUNCTIONS,
     POINTWISE,
     add,
     choose,
@@ -43,26 +44,33 @@ from et_ir.codegen.kernels.pointwise_rules import (
     operator_name,
     rule_of,
 )
-from et_ir.codegen.kernels.quantization_rules import i8
+from et_ir.codegen.kernels.quantization_rules import QUANTIZING, i8
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.codegen.sizes import Size, has_known_sizes, product, representative, shape_of
+from et_ir.codegen.sizes import Size, has_known_sizes, representative, shape_of
 from et_ir.dialects.native import CompareOp, KernelOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import sizes_of, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type
 
 __all__ = [
     "Attention",
     "attention_kernel",
     "attention_matrices",
     "dequantized",
+    "is_recomputed",
     "match_attention",
     "scaled_matrices",
 ]
 
 KEYS: Final = 256
 """Keys of a block, whose scores with a tile of queries stay in the first cache."""
+STEP: Final = 64
+"""Keys of a block are a multiple of as many."""
+PACKED: Final = 192 << 10
+"""Bytes of a block of keys and values that is packed, in the second cache and on the stack of a thread."""
+TOTALS: Final = 192 << 10
+"""Bytes of the sums so far of tiles that read a block of keys and values while it is packed, on the same stack."""
 VECTORS: Final = 4
 """Vector registers of scores that are computed together."""
 FEW: Final = 8
@@ -72,6 +80,10 @@ LINE: Final = 64
 TOGETHER: Final = 4
 """Queries whose products with a key or value share its load, where there are `FEW`."""
 CAST: Final = "dim_order_ops._to_dim_order_copy"
+_BOUNDS: Final = {"le.Tensor": (1, 1), "lt.Tensor": (1, 0), "ge.Tensor": (-1, 1), "gt.Tensor": (-1, 0)}
+"""Comparisons of the numbers of keys with a bound: the step by which operands are in this order, and 1 if they may be
+equal.
+"""
 MASKED: Final = -1e30
 """Largest mask value that excludes a key from the softmax."""
 
@@ -79,6 +91,12 @@ MASKED: Final = -1e30
 # -- recognition
 
 _PRODUCTS: Final = ("bmm", "mm")
+_SLOW: Final = FUNCTIONS.union(
+    QUANTIZING,
+    (f"{name}.{kind}" for name in ("remainder", "fmod") for kind in ("Scalar", "Tensor")),
+    ("div.Scalar_mode", "div.Tensor_mode"),
+)
+"""Pointwise operators that are computed once for all tiles: integers are divided one by one."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +114,7 @@ class Attention:
     result: SSAValue
     """`[…, queries, width]`."""
     pointwise: tuple[SchemaOp, ...]
-    """From the scores to the operand of the softmax."""
+    """What masks are computed of, then from the scores to the operand of the softmax."""
     ops: tuple[SchemaOp, ...]
     """All ops, in their order."""
     key_scales: SSAValue | None = None
@@ -115,6 +133,15 @@ class Attention:
         made = {self.scores, *(result for op in self.pointwise for result in op.results)}
         found = dict.fromkeys(operand for op in self.pointwise for operand in op.operands)
         return [value for value in found if value not in made]
+
+    @property
+    def of_scores(self) -> set[SSAValue]:
+        """The scores, and what is computed of them."""
+        found = {self.scores}
+        for op in self.pointwise:
+            if not found.isdisjoint(op.operands):
+                found.update(op.results)
+        return found
 
     @property
     def added(self) -> list[SSAValue]:
@@ -160,14 +187,15 @@ def match_attention(op: SchemaOp) -> Attention | None:
     key, of_key = _operand(first.operands[1])
     value, of_value = _operand(op.operands[1])
     result, of_result = _result(op.results[0], sizes_of(tensor_type(query))[-2])
-    between, behind = (first, *before, *chain, softmax, *views), (op, *of_result)
+    pointwise_ops = (*_masks(chain, shape), *chain)
+    between, behind = (first, *before, *pointwise_ops, softmax, *views), (op, *of_result)
     ops = (*of_query, *of_key, *between, *of_value, *behind)
-    found = Attention(query, key, value, scores, result, tuple(chain), ops)
+    found = Attention(query, key, value, scores, result, pointwise_ops, ops)
     if not _has_loops(found, made):
         return None
     key, key_scales, restored_keys = _bytes(key, -2)
     value, value_scales, restored_values = _bytes(value, -1)
-    if (key_scales is None and value_scales is None) or not _has_few_queries(found):
+    if key_scales is None and value_scales is None:
         return found
     ops = (*of_query, *restored_keys, *of_key, *between, *restored_values, *of_value, *behind)
     return replace(found, key=key, value=value, key_scales=key_scales, value_scales=value_scales, ops=ops)
@@ -264,22 +292,47 @@ def _chain(value: SSAValue, shape: Sequence[Size]) -> tuple[SSAValue, list[Schem
         return (value, []) if isinstance(source, SchemaOp) and operator_name(source) in _PRODUCTS else None
     if name not in POINTWISE:
         return None
-    for place, operand in enumerate(owner.operands):
+    for operand in owner.operands:
         if sizes_of(tensor_type(operand)) != shape:
             continue
         found = _chain(operand, shape)
         if found is None:
             continue
-        others = [one for number, one in enumerate(owner.operands) if number != place]
-        masks = [
-            one.owner
-            for one in others
-            if isinstance(one.owner, SchemaOp) and operator_name(one.owner) in COMPARISONS
-        ]
-        if found[0] in (read for mask in masks for read in mask.operands):
-            return None
-        return found[0], [*found[1], *masks, owner]
+        return found[0], [*found[1], owner]
     return None
+
+
+def _masks(chain: Sequence[SchemaOp], shape: Sequence[Size]) -> list[SchemaOp]:
+    """What the other operands of pointwise ops on scores are computed of, as far as a tile computes it again.
+
+    Values of the scores are read once, so that none of these read them.
+    """
+    on_scores = set(chain)
+    found: dict[SchemaOp, None] = {}
+
+    def visit(value: SSAValue) -> None:
+        owner = value.owner
+        if not isinstance(owner, SchemaOp) or owner in on_scores or owner in found:
+            return
+        if is_recomputed(owner, shape[-1]):
+            for operand in owner.operands:
+                visit(operand)
+            found[owner] = None
+
+    for op in chain:
+        for operand in op.operands:
+            visit(operand)
+    return list(found)
+
+
+def is_recomputed(op: SchemaOp, keys: Size | None) -> bool:
+    """Whether an op computes a mask with elements for so many keys in few instructions."""
+    if operator_name(op) in _SLOW or rule_of(op) is None or is_checked(op) or len(op.results) != 1:
+        return False
+    shape = sizes_of(tensor_type(op.results[0]))
+    if not shape or shape[-1] != keys or keys == 1 or not all(is_tensor(one.type) for one in op.operands):
+        return False
+    return all(has_known_sizes(one) for one in (*op.operands, *op.results))
 
 
 def _has_loops(one: Attention, made: SSAValue) -> bool:
@@ -313,12 +366,6 @@ def _has_loops(one: Attention, made: SSAValue) -> bool:
     )
 
 
-def _has_few_queries(one: Attention) -> bool:
-    """Whether keys and values are read as they are."""
-    rows, batch = product(shape_of(one.query)[:-1]), product(shape_of(one.key)[:-2])
-    return isinstance(rows, int) and isinstance(batch, int) and rows <= FEW * batch
-
-
 # -- loops
 
 
@@ -333,6 +380,16 @@ class _Block:
     """Of the keys of all blocks."""
     carried: bool
     """Whether there are blocks before or after it."""
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A number that a mask compares the numbers of keys with; it excludes keys that are larger."""
+
+    number: SSAValue
+    """`[…, 1]`, of i32 or i64."""
+    beyond: int
+    """1 where the key of this number is not excluded, else 0."""
 
 
 @dataclass
@@ -356,17 +413,35 @@ class _Loops:
     columns: int
     reach: int | None
     """Keys after the number of its query that a query reads, by constant masks; None where these tell nothing."""
+    bounds: Mapping[SSAValue, Sequence[_Bound]]
+    """Of masks that are computed of numbers of keys."""
     unpacked: tuple[Matrices, Matrices] | None
     """Keys and values that are read as they are, by few queries; None if they are packed."""
     scales: tuple[SSAValue | None, SSAValue | None]
     """Those of keys and values in bytes, `[matrix, key]`."""
 
+    by_block: tuple[Matrices, Matrices] | None
+    """Keys and values that are packed block by block; None if all are packed before."""
+    queries: int
+    """The most queries of a head."""
+
     @property
     def _keys_of_block(self) -> int:
         """The scores of few queries with more keys take no more room than those of `TOGETHER`."""
+        if self.by_block is not None:
+            most = PACKED // (4 * (self.depth + self.width)) // STEP * STEP
+            return min(max(most, STEP), KEYS)
         if self.unpacked is None or not self.b.large_stack:
             return KEYS
         return KEYS * max(1, TOGETHER // self.rows)
+
+    @property
+    def _tiles_of_group(self) -> int:
+        """Tiles that read a block of keys while it is packed."""
+        if self.by_block is None:
+            return 1
+        tiles = self.sharing * -(-self.queries // self.rows)
+        return max(min(TOTALS // (4 * self.rows * self.width), tiles), 1)
 
     def build(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """Tiles of queries, which threads share."""
@@ -377,23 +452,113 @@ class _Loops:
         step = self.lanes * VECTORS
         self._scores = b.local(self.rows, -(-max(block, self.columns) // step) * step)
         self._queries = b.local(self.rows, -(-self.depth // step) * step)
-        self._total = b.local(self.rows, -(-self.width // step) * step)
-        self._most, self._sum = b.local(self.rows), b.local(self.rows)
+        kept = self._tiles_of_group
+        self._total = b.local(kept, self.rows, -(-self.width // step) * step)
+        self._most, self._sum = b.local(kept, self.rows), b.local(kept, self.rows)
+        self._kept_at = 0
         if self.unpacked is not None:
             self._build_few(q, k, v, y)
+        elif self.by_block is not None:
+            self._build_groups(q, k, v, y, block)
+        else:
+            tiles = b.ceildiv(queries, self.rows)
+            with b.parallel(b.mul(self.query.count, tiles)) as number:
+                self._set_tile(number, tiles)
+                self._tile(q, k, v, y, b.quotient(self._head, self.sharing), self._end_of_tile())
+
+    def _set_tile(self, number: Index, tiles: Index) -> None:
+        """Go on with a tile, of which each head has as many."""
+        b, queries = self.b, self._queries_of_head
+        self._head = b.quotient(number, tiles)
+        row = b.mul(b.remainder(number, tiles), self.rows)
+        self._top = b.min(row, queries - self.rows) if isinstance(queries, int) else row
+
+    def _end_of_tile(self) -> Index:
+        """The end of the keys that a tile reads."""
+        if self.reach is None:
+            return self._last_keys_of_tile()
+        b = self.b
+        return b.max(b.min(b.add(self._top, self.rows + self.reach), self.keys), 1)
+
+    def _build_groups(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue, block: int) -> None:
+        """Groups of tiles that read the same keys and values, a thread's part of which is as large as that of others.
+
+        A block of keys and values is packed for a group, and read by all of its tiles.
+        """
+        b = self.b
+        assert self.by_block is not None
+        keys, values = self.by_block
+        self._packing = (
+            Packing(keys, k, self.lanes, partial(_restored, self.scales[0])),
+            Packing(values, v, self.lanes, partial(_restored, self.scales[1])),
+        )
+        self._panels = (
+            b.local(-(-block // PANEL), self.depth, PANEL),
+            b.local(-(-self.width // PANEL), block, PANEL),
+        )
+        self._ends = b.local(self._tiles_of_group, element=i64)
+        tiles = b.ceildiv(self._queries_of_head, self.rows)
+        each = b.mul(tiles, self.sharing)
+        most = self._tiles_of_group
+        with b.part(b.mul(keys.count, each)) as (first, last, _):
+            stop = b.quotient(b.add(last, b.sub(each, 1)), each)
+            with b.for_(b.quotient(first, each), stop) as shared:
+                start = b.max(b.mul(shared.index, each), first)
+                end = b.min(b.mul(b.add(shared.index, 1), each), last)
+                groups = b.max(b.quotient(b.add(b.sub(end, start), most - 1), most), 1)
+                step = b.quotient(b.add(b.sub(end, start), b.sub(groups, 1)), groups)
+                with b.for_(start, end, b.max(step, 1)) as group:
+                    here = b.min(b.sub(end, group.index), step)
+                    self._group(q, y, shared.index, group.index, here, tiles)
+
+    def _group(
+        self, q: SSAValue, y: SSAValue, shared: Index, first: Index, count: Index, tiles: Index
+    ) -> None:
+        b = self.b
+        carried = self.keys > self._keys_of_block
+        with b.for_(0, count, 1, [b.index(0)]) as loop:
+            self._kept_at = loop.index
+            self._set_tile(b.add(first, loop.index), tiles)
+            end = b.index(self._end_of_tile())
+            b.set_element(b.value(arith.IndexCastOp(end, i64)), self._ends, [loop.index])
+            if carried:
+                self._start()
+            loop.next = [b.index(b.max(loop.args[0], end))]
+        end_of_group = loop.results[0]
+
+        def visit(start: Index) -> None:
+            most = self._keys_of_block
+            self._pack(shared, start, b.min(b.sub(end_of_group, start), most))
+            with b.for_(0, count) as tile:
+                end = b.value(arith.IndexCastOp(b.element(self._ends, [tile.index]), IndexType()))
+                with b.if_(b.below(start, end)):
+                    self._kept_at = tile.index
+                    self._set_tile(b.add(first, tile.index), tiles)
+                    self._load_queries(q)
+                    here = b.min(b.sub(end, start), most)
+                    self._block(*self._panels, shared, _Block(start, here, end, carried=carried))
+                    if not carried:
+                        self._finish(y)
+
+        if not carried:
+            visit(0)
             return
-        tiles = b.ceildiv(queries, self.rows)
-        with b.parallel(b.mul(self.query.count, tiles)) as number:
-            head, tile = b.quotient(number, tiles), b.remainder(number, tiles)
-            row = b.mul(tile, self.rows)
-            if isinstance(queries, int):
-                row = b.min(row, queries - self.rows)
-            self._head, self._top = head, row
-            if self.reach is not None:
-                end = b.max(b.min(b.add(row, self.rows + self.reach), self.keys), 1)
-            else:
-                end = self._last_keys_of_tile()
-            self._tile(q, k, v, y, b.quotient(head, self.sharing), end)
+        with b.for_(0, end_of_group, self._keys_of_block) as block:
+            visit(block.index)
+        with b.for_(0, count) as loop:
+            self._kept_at = loop.index
+            self._set_tile(b.add(first, loop.index), tiles)
+            self._finish(y)
+
+    def _pack(self, shared: Index, first: Index, count: Index) -> None:
+        """Pack a block of keys and values."""
+        b = self.b
+        keys, values = self._packing
+        with b.for_(0, b.ceildiv(count, PANEL)) as loop:
+            panel = b.add(b.quotient(first, PANEL), loop.index)
+            keys.pack(b, self._panels[0], loop.index, shared, panel)
+        with b.for_(0, values.panels) as loop:
+            values.pack(b, self._panels[1], loop.index, shared, loop.index, (first, count))
 
     def _build_few(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue) -> None:
         """All queries that read the same keys and values, which threads share."""
@@ -401,7 +566,7 @@ class _Loops:
         if self.reach is not None:
             end = max(min(self.rows // self.sharing + self.reach, self.keys), 1)
         elif mask := self._mask_of_keys(1):
-            end = self._last_key(mask, [])
+            end = self._last_key(mask, 0)
         with self.b.parallel(self.query.count // self.sharing) as shared:
             self._head, self._top = self.b.mul(shared, self.sharing), 0
             self._tile(q, k, v, y, shared, end)
@@ -413,37 +578,61 @@ class _Loops:
         if mask is None:
             return self.keys
         with b.for_(0, self.rows, 1, [b.index(0)]) as loop:
-            row = [self._query(loop.index)[1]] if self.query.rows != 1 else []
+            row = self._query(loop.index)[1]
             loop.next = [b.index(b.max(loop.args[0], self._last_key(mask, row)))]
         return loop.results[0]
 
-    def _last_key(self, mask: SSAValue, row: list[Index]) -> Index:
+    def _last_key(self, mask: SSAValue, row: Index) -> Index:
         """The end of the keys that a row of a mask leaves, to a whole vector; of a cache, those written so far.
 
-        Without any, scores are what they are without regard to the mask.
+        Keys are looked at up to a bound that the mask compares their numbers with: first the vector before it, which
+        has one of them in causal masks. Without any, scores are what they are without regard to the mask.
         """
         b = self.b
         width = self.lanes * VECTORS
+        places = [*[0] * (len(self.attention.shape) - 2), row]
         lowest = b.splat(MASKED, vector_of(width))
-        with b.for_(0, self.keys, width, [b.index(0)]) as loop:
-            if self.keys % width:
-                some = b.mask(b.sub(self.keys, loop.index), width)
-                value = b.masked_load(mask, [*row, loop.index], some, lowest)
-            else:
-                value = b.load(mask, [*row, loop.index], vector_of(width))
-            seen = _any(b, b.value(CompareOp("ugt", value, lowest)))
-            loop.next = [b.index(b.choose(seen, b.min(b.add(loop.index, width), self.keys), loop.args[0]))]
+
+        def seen(at: Index) -> SSAValue:
+            some = b.mask(b.sub(self.keys, at), width) if self.keys % width else None
+            value = self._computed(mask, {}, places, at, some, width)
+            if some is not None:
+                value = b.select(some, value, lowest)
+            return _any(b, b.value(CompareOp("ugt", value, lowest)))
+
+        start: Index = 0
+        found: Index = 0
+        limit = self._limit(mask, places)
+        if not isinstance(limit, int):
+            last = b.multiple_below(b.max(b.sub(limit, 1), 0), width)
+            is_last = seen(last)
+            start = b.choose(is_last, limit, 0)
+            found = b.choose(is_last, b.min(b.add(last, width), self.keys), 0)
+        with b.for_(start, limit, width, [b.index(found)]) as loop:
+            end = b.min(b.add(loop.index, width), self.keys)
+            loop.next = [b.index(b.choose(seen(loop.index), end, loop.args[0]))]
         end = loop.results[0]
         return b.choose(b.below(0, end), end, self.keys)
 
+    def _limit(self, mask: SSAValue, places: Sequence[Index]) -> Index:
+        """The end of the keys whose numbers are not larger than what a mask compares them with."""
+        b = self.b
+        found: Index = self.keys
+        for bound in self.bounds.get(mask, ()):
+            value = b.element(self.buffers[bound.number], self._row_of(bound.number, places))
+            end = b.add(b.value(arith.IndexCastOp(value, IndexType())), bound.beyond)
+            found = b.min(found, b.max(end, 0))
+        return found
+
     def _mask_of_keys(self, queries: Size) -> SSAValue | None:
         """A mask that is added with a number for each key of so many queries, the same for all heads."""
+        of_scores = self.attention.of_scores
         for operand in self.attention.added:
-            if operand not in self.buffers or element_of(operand) != f32:
+            if operand in of_scores or element_of(operand) != f32:
                 continue
             shape = [1, *shape_of(operand)]
             if shape[-2:] == [queries, self.keys] and all(size == 1 for size in shape[:-2]) and self.keys > 1:
-                return self.buffers[operand]
+                return operand
         return None
 
     def _tile(self, q: SSAValue, k: SSAValue, v: SSAValue, y: SSAValue, shared: Index, end: Index) -> None:
@@ -485,19 +674,22 @@ class _Loops:
     def _start(self) -> None:
         b = self.b
         with b.for_(0, self.rows) as loop:
-            b.set_element(b.number(-inf, f32), self._most, [loop.index])
-            b.set_element(b.number(0.0, f32), self._sum, [loop.index])
+            b.set_element(b.number(-inf, f32), self._most, [self._kept_at, loop.index])
+            b.set_element(b.number(0.0, f32), self._sum, [self._kept_at, loop.index])
             for at, _ in self._vectors(self.width):
                 type = vector_of(self.lanes * VECTORS)
-                b.store(b.splat(0.0, type), self._total, [loop.index, at])
+                b.store(b.splat(0.0, type), self._total, [self._kept_at, loop.index, at])
 
     def _block(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block) -> None:
         b = self.b
         if self.unpacked is not None:
             self._block_of_few(k, v, shared, block)
             return
-        panels = b.mul(shared, -(-self.keys // PANEL) * PANEL)
-        first = b.add(panels, block.first)
+        if self.by_block is None:
+            first = b.add(b.mul(shared, -(-self.keys // PANEL) * PANEL), block.first)
+            of_head, first_value = b.mul(shared, -(-self.width // PANEL) * PANEL), block.first
+        else:
+            first = of_head = first_value = 0
 
         def scores(column: Index, width: int) -> None:
             with b.for_(0, self.depth, 1, [b.splat(0.0, vector_of(self.rows, width))]) as loop:
@@ -512,13 +704,14 @@ class _Loops:
 
         def values(column: Index, width: int) -> None:
             type = vector_of(self.rows, width)
-            start = b.load(self._total, [0, column], type) if block.carried else b.splat(0.0, type)
-            of_head = b.mul(shared, -(-self.width // PANEL) * PANEL)
+            start = (
+                b.load(self._total, [self._kept_at, 0, column], type) if block.carried else b.splat(0.0, type)
+            )
             with b.for_(0, block.count, 1, [start]) as loop:
                 left = b.column(self._scores, [0, loop.index], 0, 1, vector_of(self.rows))
-                right = b.panels(v, b.add(of_head, column), [b.add(block.first, loop.index)], width)
+                right = b.panels(v, b.add(of_head, column), [b.add(first_value, loop.index)], width)
                 loop.next = [b.outer_product(left, right, loop.args[0])]
-            b.store(loop.results[0], self._total, [0, column])
+            b.store(loop.results[0], self._total, [self._kept_at, 0, column])
 
         self._columns(self.width, values)
 
@@ -547,7 +740,9 @@ class _Loops:
             for top in range(0, self.rows, TOGETHER):
                 rows = range(top, min(top + TOGETHER, self.rows))
                 starts = [
-                    b.load(self._total, [row, at], type) if block.carried else b.splat(0.0, type)
+                    b.load(self._total, [self._kept_at, row, at], type)
+                    if block.carried
+                    else b.splat(0.0, type)
                     for row in rows
                 ]
                 with b.for_(0, block.count, 1, starts) as loop:
@@ -555,14 +750,14 @@ class _Loops:
                     if at == top == 0:
                         ahead = b.add(start, loop.index)
                         self._prefetch(k, keys, partial(_key_at, b, keys, following, ahead), self.depth)
-                    value = self._floats(b.load_row(v, values.at(b, shared, key, at), mask, width))
+                    value = _floats(b, b.load_row(v, values.at(b, shared, key, at), mask, width))
                     weights = [b.broadcast(b.element(self._scores, [row, loop.index]), type) for row in rows]
                     loop.next = [
                         b.value(vector.FMAOp(weight, value, total))
                         for weight, total in zip(weights, loop.args, strict=True)
                     ]
                 for row, total in zip(rows, loop.results, strict=True):
-                    b.store(total, self._total, [row, at])
+                    b.store(total, self._total, [self._kept_at, row, at])
 
     def _scores_of_keys(self, k: SSAValue, v: SSAValue, shared: Index, block: _Block, index: Index) -> None:
         """Scores of as many keys as a vector has lanes."""
@@ -612,7 +807,7 @@ class _Loops:
         type = vector_of(width)
         totals: list[SSAValue] = []
         for at, mask in self._vectors(self.depth, width):
-            part = self._floats(b.load_row(k, place(b, shared, at, key), mask, width))
+            part = _floats(b, b.load_row(k, place(b, shared, at, key), mask, width))
             queries = [b.load(self._queries, [row, at], type) for row in rows]
             if totals:
                 totals = [
@@ -638,12 +833,6 @@ class _Loops:
         """Prefetch a row of keys or values: threads that only read memory go on where a page ends, loops do not."""
         for first in range(0, size, LINE // nbytes(element_of(matrices.value))):
             self.b.prefetch(buffer, at(first))
-
-    def _floats(self, row: SSAValue) -> SSAValue:
-        """A row of keys or values, which may be bytes, in floats."""
-        if vector_type(row).element_type == f32:
-            return row
-        return self.b.convert("sitofp", self.b.convert("sext", row, i32), f32)
 
     def _columns(self, count: Index, visit: Callable[[Index, int], None]) -> None:
         """Visit groups of panels of a tile's width, then the panels that are left, which may be filled in part."""
@@ -690,10 +879,10 @@ class _Loops:
         narrow = vector_of(self.lanes)
         factor: SSAValue | None = None
         if block.carried:
-            before = b.broadcast(b.element(self._most, [row]), narrow)
+            before = b.broadcast(b.element(self._most, [self._kept_at, row]), narrow)
             now = b.broadcast(most, narrow)
             now = choose(b, "ogt", before, now, before, now)
-            b.store_first(now, self._most, [row])
+            b.store_first(now, self._most, [self._kept_at, row])
             # While nothing but -inf was seen, the difference to 0 is what leaves it out.
             used = choose(b, "oeq", now, b.splat(-inf, narrow), b.splat(0.0, narrow), now)
             factor = exp_of_difference(b, b.value(arith.SubfOp(before, used)))
@@ -705,20 +894,20 @@ class _Loops:
             value = b.load(self._scores, [row, loop.index], type)
             value = exp_of_difference(b, b.value(arith.SubfOp(value, shift)))
             loop.next = [add(b, loop.args[0], value)]
-            if self.scales[1] is not None:
+            if self.unpacked is not None and self.scales[1] is not None:
                 mask = self._mask_of_block(block, loop.index)
                 here = [shared, b.add(block.first, loop.index)]
                 value = mul(b, value, b.load_row(self.scales[1], here, mask, width))
             b.store(value, self._scores, [row, loop.index])
         total = b.broadcast(_reduced(b, loop.results[0], vector.CombiningKindFlag.ADD), narrow)
         if factor is not None:
-            before = b.broadcast(b.element(self._sum, [row]), narrow)
+            before = b.broadcast(b.element(self._sum, [self._kept_at, row]), narrow)
             total = b.value(vector.FMAOp(before, factor, total))
             scale = b.widened(factor, width)
             for at, _ in self._vectors(self.width):
-                value = mul(b, b.load(self._total, [row, at], type), scale)
-                b.store(value, self._total, [row, at])
-        b.store_first(total, self._sum, [row])
+                value = mul(b, b.load(self._total, [self._kept_at, row, at], type), scale)
+                b.store(value, self._total, [self._kept_at, row, at])
+        b.store_first(total, self._sum, [self._kept_at, row])
 
     def _finish(self, y: SSAValue) -> None:
         """Divide by the sums."""
@@ -726,10 +915,10 @@ class _Loops:
         width = self.lanes * VECTORS
         type = vector_of(width)
         with b.for_(0, self.rows) as loop:
-            total = b.broadcast(b.element(self._sum, [loop.index]), vector_of(self.lanes))
+            total = b.broadcast(b.element(self._sum, [self._kept_at, loop.index]), vector_of(self.lanes))
             scale = b.widened(div(b, b.splat(1.0, vector_of(self.lanes)), total), width)
             for at, mask in self._vectors(self.width):
-                value = mul(b, b.load(self._total, [loop.index, at], type), scale)
+                value = mul(b, b.load(self._total, [self._kept_at, loop.index, at], type), scale)
                 there = self._at(self.result, *self._query(loop.index), at)
                 if mask is None:
                     b.store(value, y, there)
@@ -757,20 +946,51 @@ class _Loops:
         self, value: SSAValue, places: Sequence[Index], column: Index, mask: SSAValue | None
     ) -> SSAValue:
         """The results of the pointwise ops for scores."""
-        b, attention = self.b, self.attention
+        attention = self.attention
         (width,) = vector_type(value).get_shape()
-        rank = len(attention.shape)
-        known = {attention.scores: value}
+        result = attention.pointwise[-1].results[0]
+        return self._computed(result, {attention.scores: value}, places, column, mask, width)
+
+    def _computed(
+        self,
+        value: SSAValue,
+        known: Mapping[SSAValue, SSAValue],
+        places: Sequence[Index],
+        column: Index,
+        mask: SSAValue | None,
+        width: int,
+    ) -> SSAValue:
+        """A vector of the elements from a column on of what pointwise ops compute, of others that are known."""
+        b, attention = self.b, self.attention
+        ops: list[SchemaOp] = []
+        wanted = {value}
+        for op in reversed(attention.pointwise):
+            if op.results[0] in wanted:
+                ops.insert(0, op)
+                wanted.update(op.operands)
+        values = dict(known)
         for operand in attention.beside:
-            shape = shape_of(operand)
-            padded = [1] * (rank - len(shape)) + list(shape)
-            here = [place for place, size in zip(places, padded[:-1], strict=True) if size != 1]
-            buffer, element = self.buffers[operand], in_registers(element_of(operand))
-            if padded[-1] == 1:
-                known[operand] = b.broadcast(b.element(buffer, here), vector_of(width, element=element))
-            else:
-                known[operand] = b.load_row(buffer, [*here, column], mask, width, element)
-        return evaluate(b, attention.pointwise, known)[attention.pointwise[-1].results[0]]
+            if operand in wanted:
+                values[operand] = self._elements(operand, places, column, mask, width)
+        return evaluate(b, ops, values)[value]
+
+    def _elements(
+        self, operand: SSAValue, places: Sequence[Index], column: Index, mask: SSAValue | None, width: int
+    ) -> SSAValue:
+        """A vector of the elements of an operand beside a row of scores, from a column on."""
+        b = self.b
+        shape = shape_of(operand)
+        here = self._row_of(operand, places)
+        buffer, element = self.buffers[operand], in_registers(element_of(operand))
+        if not shape or shape[-1] == 1:
+            return b.broadcast(b.element(buffer, here), vector_of(width, element=element))
+        return b.load_row(buffer, [*here, column], mask, width, element)
+
+    def _row_of(self, operand: SSAValue, places: Sequence[Index]) -> list[Index]:
+        """The place in the buffer of an operand that is beside a row of scores."""
+        shape = shape_of(operand)[:-1]
+        beside = places[len(places) - len(shape) :]
+        return [place for place, size in zip(beside, shape, strict=True) if size != 1]
 
 
 def _key_at(b: LoopBuilder, keys: Matrices, number: Index, key: Index, row: Index) -> list[Index]:
@@ -805,9 +1025,8 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
     result = Matrices.of(kernel.outputs[0])
     beside = [_beside(host, attention, one, outside[one]) for one in attention.beside]
     scales = [
-        Operand(host.buffer(outside[one]), [key.count, key.columns], fixed=[0, 1])
+        None if one is None else Operand(host.buffer(outside[one]), [key.count, key.columns], fixed=[0, 1])
         for one in (attention.key_scales, attention.value_scales)
-        if one is not None
     ]
     reach = _reach(host, attention, outside, query.rows, key.columns)
     depth = key.rows
@@ -816,17 +1035,19 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
     queries = host.most(query.rows)
     few = isinstance(query.rows, int) and sharing * queries <= FEW
     few = few and key.by_columns and not value.by_columns
-    assert few or not scales
-    unpacked = (key, value) if few else None
-    matrices = [one.operand(host) if few else _panels(host, one) for one in (key, value)]
-    operands = [query.operand(host), *matrices, *scales, *beside, result.operand(host)]
+    by_block = not few and host.large_stack and not host.fine
+    if few or by_block:
+        matrices = [one.operand(host) for one in (key, value)]
+    else:
+        matrices = [_panels(host, one, of) for one, of in zip((key, value), scales, strict=True)]
+        scales = [None, None]
+    read = [one for one in scales if one is not None]
+    operands = [query.operand(host), *matrices, *read, *beside, result.operand(host)]
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
         q, k, v, *others, y = buffers
-        found, others = iter(others[: len(scales)]), others[len(scales) :]
-        of_key, of_value = (
-            None if one is None else next(found) for one in (attention.key_scales, attention.value_scales)
-        )
+        found, others = iter(others[: len(read)]), others[len(read) :]
+        of_key, of_value = (None if one is None else next(found) for one in scales)
         loops = _Loops(
             b,
             dict(zip(attention.beside, others, strict=True)),
@@ -841,8 +1062,11 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
             sharing * queries if few else tile_rows(queries, host),
             panel_columns(host),
             reach,
-            unpacked,
+            {mask: list(_bounds(host, mask, outside)) for mask in attention.added},
+            (key, value) if few else None,
             (of_key, of_value),
+            (key, value) if by_block else None,
+            queries,
         )
         loops.build(q, k, v, y)
 
@@ -876,11 +1100,28 @@ def scaled_matrices(kernel: KernelOp) -> dict[SSAValue, Order]:
     return found
 
 
-def _panels(host: Host, matrices: Matrices) -> Operand:
+def _panels(host: Host, matrices: Matrices, scales: Operand | None) -> Operand:
     panels = -(-matrices.columns // PANEL)
     return Operand(
-        packed_matrices(host, matrices), [matrices.count * panels, matrices.rows, PANEL], fixed=[0, 1, 2]
+        packed_matrices(host, matrices, scales, _restored),
+        [matrices.count * panels, matrices.rows, PANEL],
+        fixed=[0, 1, 2],
     )
+
+
+def _restored(scales: SSAValue | None, b: LoopBuilder, matrix: Index, key: Index, row: SSAValue) -> SSAValue:
+    """A vector of a key or value, which may be bytes with a scale, in floats."""
+    row = _floats(b, row)
+    if scales is None:
+        return row
+    return mul(b, row, b.broadcast(b.element(scales, [matrix, key]), vector_type(row)))
+
+
+def _floats(b: LoopBuilder, row: SSAValue) -> SSAValue:
+    """A vector, which may be of bytes, in floats."""
+    if vector_type(row).element_type == f32:
+        return row
+    return b.convert("sitofp", b.convert("sext", row, i32), f32)
 
 
 def _beside(host: Host, attention: Attention, inside: SSAValue, value: SSAValue) -> Operand:
@@ -908,3 +1149,39 @@ def _reach(
         if reach + 1 < keys:
             found = reach if found is None else min(found, reach)
     return found
+
+
+def _bounds(host: Host, mask: SSAValue, outside: Mapping[SSAValue, SSAValue]) -> Iterator[_Bound]:
+    """The bounds of the keys that a mask excludes unless all of some conditions hold."""
+    owner = mask.owner
+    if not isinstance(owner, SchemaOp) or operator_name(owner) != "where.self":
+        return
+    condition, _, otherwise = owner.operands
+    excluded = constant_array(host, outside[otherwise]) if otherwise in outside else None
+    if element_of(otherwise) != f32 or excluded is None or not (excluded <= MASKED).all():
+        return
+    pending = [condition]
+    while pending:
+        owner = pending.pop().owner
+        if not isinstance(owner, SchemaOp):
+            continue
+        name = operator_name(owner)
+        if name in ("bitwise_and.Tensor", "logical_and"):
+            pending += owner.operands
+        elif name in _BOUNDS:
+            keys, number = owner.operands[:: _BOUNDS[name][0]]
+            if _are_numbers_of_keys(host, outside.get(keys)) and _is_bound(number, outside):
+                yield _Bound(number, _BOUNDS[name][1])
+
+
+def _are_numbers_of_keys(host: Host, value: SSAValue | None) -> bool:
+    """Whether a value is 0, 1, and so on in its last dimension, and has no other."""
+    if value is None or element_of(value) != i64 or host.symbols.constant_of(value) is None:
+        return False
+    numbers = constant_integers(host, value)
+    return shape_of(value)[-1:] == (numbers.size,) and np.array_equal(numbers, np.arange(numbers.size))
+
+
+def _is_bound(value: SSAValue, outside: Mapping[SSAValue, SSAValue]) -> bool:
+    """Whether a value is one integer for all keys."""
+    return value in outside and element_of(value) in (i32, i64) and shape_of(value)[-1:] in ((), (1,))

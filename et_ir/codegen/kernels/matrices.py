@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -17,7 +17,7 @@ from et_ir.codegen.sizes import Size, shape_of
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["Matrices", "packed_matrices", "rows_or_columns"]
+__all__ = ["Matrices", "Packing", "packed_matrices", "rows_or_columns"]
 
 
 @dataclass(frozen=True)
@@ -97,81 +97,155 @@ def rows_or_columns(value: SSAValue, order: Order) -> bool:
     return Matrices(value, shape, order).innermost >= len(shape) - 2
 
 
-def packed_matrices(host: Host, matrices: Matrices) -> SSAValue:
-    """A buffer with the panels of matrices, `[matrix][panel][row][16]`, padded with zeros, which a kernel writes.
+@dataclass(frozen=True)
+class Packing:
+    """Matrices in a buffer that is packed into panels `[panel][row][16]`, padded with zeros.
 
-    All sizes are known. Matrices are packed by rows or, if columns follow each other in memory, by blocks that are
-    transposed.
+    Elements are loaded by rows or, if columns follow each other in memory, by blocks that are transposed.
+    """
+
+    matrices: Matrices
+    source: SSAValue
+    """Their buffer."""
+    lanes: int
+    restored: Callable[[LoopBuilder, Index, Index, SSAValue], SSAValue] | None = None
+    """What is packed of a vector of a row, or of a column that follows in memory, of a matrix."""
+
+    @property
+    def panels(self) -> int:
+        """Of a matrix."""
+        return -(-self.matrices.columns // PANEL)
+
+    def pack(
+        self,
+        b: LoopBuilder,
+        target: SSAValue,
+        number: Index,
+        matrix: Index,
+        panel: Index,
+        span: tuple[Index, Index] | None = None,
+    ) -> None:
+        """Write a panel of a matrix to a place in a buffer: all rows, or so many from a multiple of 16 on.
+
+        Of columns that follow in memory, rows are packed up to a multiple of 16 where there are more.
+        """
+        left = b.mul(panel, PANEL)
+        rows = span or (0, _known(self.matrices.rows))
+
+        def pack(width: int) -> None:
+            if self.matrices.by_columns:
+                self._pack_columns(b, target, number, matrix, left, rows, width)
+            else:
+                self._pack_rows(b, target, number, matrix, left, rows, width)
+
+        rest = self.matrices.columns % PANEL
+        if not rest or self.panels == 1:
+            pack(rest or PANEL)
+        else:
+            with b.if_(b.below(panel, self.panels - 1)) as otherwise:
+                pack(PANEL)
+                with otherwise():
+                    pack(rest)
+
+    def _pack_rows(
+        self,
+        b: LoopBuilder,
+        target: SSAValue,
+        number: Index,
+        matrix: Index,
+        left: Index,
+        span: tuple[Index, Index],
+        width: int,
+    ) -> None:
+        first, count = span
+        mask = None if width == PANEL else b.mask(width, PANEL)
+        with b.for_(0, count) as loop:
+            row = b.add(first, loop.index)
+            value = b.load_row(self.source, self.matrices.at(b, matrix, row, left), mask, PANEL)
+            if self.restored is not None:
+                value = self.restored(b, matrix, row, value)
+            b.store(value, target, [number, loop.index, 0])
+
+    def _pack_columns(
+        self,
+        b: LoopBuilder,
+        target: SSAValue,
+        number: Index,
+        matrix: Index,
+        left: Index,
+        span: tuple[Index, Index],
+        width: int,
+    ) -> None:
+        first, count = span
+
+        def here(column: Index, row: Index) -> list[Index]:
+            return self.matrices.at(b, matrix, b.add(first, row), b.add(left, column))
+
+        def there(column: Index, row: Index) -> list[Index]:
+            return [number, row, column]
+
+        def restored(column: Index, value: SSAValue) -> SSAValue:
+            if self.restored is None:
+                return value
+            return self.restored(b, matrix, b.add(left, column), value)
+
+        def block(row: Index, height: int) -> None:
+            transpose_block(
+                b,
+                self.lanes,
+                (self.source, here),
+                (target, there),
+                (0, row),
+                (width, height),
+                pad=True,
+                loaded=restored,
+            )
+
+        rest = _known(self.matrices.rows) % BLOCK
+        if isinstance(count, int):
+            whole = count // BLOCK * BLOCK
+            if whole:
+                with b.for_(0, whole, BLOCK) as loop:
+                    block(loop.index, BLOCK)
+            if count > whole:
+                block(whole, count - whole)
+            return
+        with b.for_(0, count, BLOCK) as loop:
+            if not rest:
+                block(loop.index, BLOCK)
+            else:
+                end = b.add(b.add(first, loop.index), BLOCK)
+                with b.if_(b.at_least(_known(self.matrices.rows), end)) as otherwise:
+                    block(loop.index, BLOCK)
+                    with otherwise():
+                        block(loop.index, rest)
+
+
+def packed_matrices(
+    host: Host,
+    matrices: Matrices,
+    scales: Operand | None = None,
+    restored: Callable[[SSAValue, LoopBuilder, Index, Index, SSAValue], SSAValue] | None = None,
+) -> SSAValue:
+    """A buffer with the panels of matrices, one after the other, which a kernel writes. All sizes are known.
+
+    With `scales`, what is packed is what `restored` makes of vectors and of that buffer, as for `Packing`.
     """
     panels = -(-matrices.columns // PANEL)
     shape = [matrices.count * panels, _known(matrices.rows), PANEL]
     packed = host.scratch(prod(shape))
 
     def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        source, target = buffers
+        source, *others, target = buffers
+
+        def scaled(b: LoopBuilder, matrix: Index, place: Index, value: SSAValue) -> SSAValue:
+            assert restored is not None
+            return restored(others[0], b, matrix, place, value)
+
+        packing = Packing(matrices, source, host.lanes, scaled if others else None)
         with b.parallel(shape[0]) as number:
-            matrix, panel = b.quotient(number, panels), b.remainder(number, panels)
-            left = b.mul(panel, PANEL)
+            packing.pack(b, target, number, b.quotient(number, panels), b.remainder(number, panels))
 
-            def pack(width: int) -> None:
-                if matrices.by_columns:
-                    _pack_columns(b, host.lanes, matrices, source, target, number, matrix, left, width)
-                else:
-                    _pack_rows(b, matrices, source, target, number, matrix, left, width)
-
-            rest = matrices.columns % PANEL
-            if not rest or panels == 1:
-                pack(rest or PANEL)
-            else:
-                with b.if_(b.below(panel, panels - 1)) as otherwise:
-                    pack(PANEL)
-                    with otherwise():
-                        pack(rest)
-
-    host.call("pack", [matrices.operand(host), Operand(packed, shape, fixed=[0, 1, 2])], build)
+    beside = [] if scales is None else [scales]
+    host.call("pack", [matrices.operand(host), *beside, Operand(packed, shape, fixed=[0, 1, 2])], build)
     return packed
-
-
-def _pack_rows(
-    b: LoopBuilder,
-    matrices: Matrices,
-    source: SSAValue,
-    target: SSAValue,
-    number: Index,
-    matrix: Index,
-    left: Index,
-    width: int,
-) -> None:
-    mask = None if width == PANEL else b.mask(width, PANEL)
-    with b.for_(0, _known(matrices.rows)) as row:
-        value = b.load_row(source, matrices.at(b, matrix, row.index, left), mask, PANEL)
-        b.store(value, target, [number, row.index, 0])
-
-
-def _pack_columns(
-    b: LoopBuilder,
-    lanes: int,
-    matrices: Matrices,
-    source: SSAValue,
-    target: SSAValue,
-    number: Index,
-    matrix: Index,
-    left: Index,
-    width: int,
-) -> None:
-    def here(column: Index, row: Index) -> list[Index]:
-        return matrices.at(b, matrix, row, b.add(left, column))
-
-    def there(column: Index, row: Index) -> list[Index]:
-        return [number, row, column]
-
-    def block(row: Index, height: int) -> None:
-        transpose_block(b, lanes, (source, here), (target, there), (0, row), (width, height), pad=True)
-
-    rows = _known(matrices.rows)
-    whole = rows // BLOCK * BLOCK
-    if whole:
-        with b.for_(0, whole, BLOCK) as loop:
-            block(loop.index, BLOCK)
-    if rows > whole:
-        block(whole, rows - whole)

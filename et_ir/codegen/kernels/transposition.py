@@ -52,11 +52,12 @@ def transpose_block(
     size: tuple[int, int],
     *,
     pad: bool = False,
+    loaded: Callable[[Index, SSAValue], SSAValue] | None = None,
 ) -> None:
     """Copy a block of up to 16 by 16 elements; columns of the source follow each other in it, rows in the target.
 
     `at` and `size` are rows and columns of the source. With `pad`, columns of the source become 16 elements in the
-    target, those of rows that there are not zero.
+    target, those of rows that there are not zero. `loaded` makes of a vector of a row what is transposed.
     """
     rows, columns = size
     zero = b.splat(0.0, vector_of(lanes))
@@ -71,7 +72,8 @@ def transpose_block(
                     continue
                 here = source[1](b.add(at[0], row), column)
                 mask = None if width == lanes else b.mask(width, lanes)
-                found.append(b.load_row(source[0], here, mask, lanes))
+                value = b.load_row(source[0], here, mask, lanes)
+                found.append(value if loaded is None else loaded(b.add(at[0], row), value))
             if top < rows:
                 found = transposed(b, found)
             row = b.add(at[0], top)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.codegen.kernels.attention import Attention, match_attention
-from et_ir.codegen.kernels.pointwise_rules import operator_name
-from et_ir.dialects.edge import OP_BY_NAME
+from et_ir.codegen.passes.infer_view_sizes import erase_unread, infer_view_sizes
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["FuseAttentionPass"]
 
@@ -48,30 +46,11 @@ class FuseAttentionPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
-                _infer_sizes_of_views(function.body.block)
+                infer_view_sizes(function.body.block)
                 for inner in list(function.body.block.ops):
                     found = match_attention(inner) if isinstance(inner, SchemaOp) else None
                     if found is not None:
                         _outline(found)
-
-
-def _infer_sizes_of_views(block: Block) -> None:
-    """Have views make out a size that is known at run time only: it is read of the scores, otherwise."""
-    for op in list(block.ops):
-        if not isinstance(op, SchemaOp) or operator_name(op) != "view_copy" or len(op.operands) == 1:
-            continue
-        sizes = [max(size, -1) for size in tensor_type(op.results[0]).get_shape()]
-        if sizes.count(-1) <= 1:
-            made = OP_BY_NAME["view_copy"].make(
-                op.operands[0], sizes, result_types=[op.results[0].type], location=op.location
-            )
-            block.insert_op_before(made, op)
-            made.results[0].name_hint = op.results[0].name_hint
-            op.results[0].replace_all_uses_with(made.results[0])
-            block.erase_op(op)
-    _erase_unread(
-        tuple(op for op in block.ops if isinstance(op, SchemaOp) and operator_name(op) == "sym_size.int")
-    )
 
 
 def _outline(found: Attention) -> None:
@@ -92,12 +71,4 @@ def _outline(found: Attention) -> None:
     parent.insert_op_before(kernel, last)
     kernel.outputs[0].name_hint = found.result.name_hint
     found.result.replace_all_uses_with(kernel.outputs[0])
-    _erase_unread(found.ops)
-
-
-def _erase_unread(ops: tuple[SchemaOp, ...]) -> None:
-    left: list[Operation] = list(ops)
-    for op in reversed(left):
-        parent = op.parent
-        if parent is not None and not any(result.uses for result in op.results):
-            parent.erase_op(op)
+    erase_unread(found.ops)

@@ -1,7 +1,7 @@
 """Sinking of scales past views of matrices to products.
 
-A cache in bytes is dequantized as a whole, and few queries read it then. Where what dequantizes it is next to the
-product, attention reads the bytes, and scales what it computes of them.
+A cache in bytes is dequantized as a whole, and attention reads it then. Where what dequantizes it is next to the
+product, attention reads the bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.codegen.kernels.attention import CAST, FEW, dequantized
+from et_ir.codegen.kernels.attention import CAST, dequantized
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema import SchemaOp
@@ -27,7 +27,7 @@ __all__ = ["SinkScalesPass"]
 
 @dataclass(frozen=True)
 class SinkScalesPass(ModulePass):
-    """Dequantize bytes next to products of few rows.
+    """Dequantize bytes next to products.
 
     Before:
 
@@ -54,12 +54,8 @@ class SinkScalesPass(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
                 for inner in list(function.body.block.ops):
-                    if isinstance(inner, SchemaOp) and operator_name(inner) == "bmm" and _has_few_rows(inner):
+                    if isinstance(inner, SchemaOp) and operator_name(inner) == "bmm":
                         _sink(inner)
-
-
-def _has_few_rows(product: SchemaOp) -> bool:
-    return 0 < tensor_type(product.operands[0]).get_shape()[-2] <= FEW
 
 
 def _sink(product: SchemaOp) -> None:

@@ -22,10 +22,12 @@
 // LAYOUTS-SAME:      -> tensor<1x4x40x16xf32, #edge.dim_order<0, 2, 1, 3>>
 // LAYOUTS-NOT:     "transpose"
 
-// Keys and values are packed; scores of a tile of queries are in a buffer on the stack.
+// Keys and values are packed; they, and scores of a tile of queries, are in buffers on the stack.
 // LOOPS:       func.func private @attention_0(
-// LOOPS:         memref.alloca() {{.*}} : memref<5x64xf32>
-// LOOPS:         "scf.parallel"
+// LOOPS-DAG:     memref.alloca() {{.*}} : memref<5x64xf32>
+// LOOPS-DAG:     memref.alloca() {{.*}} : memref<3x16x16xf32>
+// LOOPS-DAG:     memref.alloca() {{.*}} : memref<1x48x16xf32>
+// LOOPS:         native.part
 // LOOPS:           native.outer_product
 // LOOPS:           vector.reduction <maxnumf>
 // LOOPS:           vector.reduction <add>

@@ -21,20 +21,24 @@ func.func @keys(%q: tensor<2x1x8xf32>, %k: tensor<1x2x64x8xi8>, %s: tensor<1x2x6
 
 // -----
 
-// Not where many rows are multiplied, where floats are read by something else, or with one scale for all.
+// However many rows are multiplied.
 // CHECK-LABEL: func.func @many
-// CHECK-NEXT:    edge.dim_order_ops._to_dim_order_copy
-// CHECK-NEXT:    edge.mul.Tensor
-// CHECK-NEXT:    edge.view_copy
-// CHECK-NEXT:    edge.bmm
-func.func @many(%q: tensor<2x9x64xf32>, %v: tensor<1x2x64x8xi8>, %s: tensor<1x2x64x1xf32>) -> tensor<2x9x8xf32> {
+// CHECK-NEXT:    %0 = edge.view_copy %v {size = [2, 64, 8]} : (tensor<1x2x64x8xi8>) -> tensor<2x64x8xi8>
+// CHECK-NEXT:    %1 = edge.view_copy %s {size = [2, 64, 1]} : (tensor<1x2x64x1xf32>) -> tensor<2x64x1xf32>
+// CHECK-NEXT:    %2 = edge.dim_order_ops._to_dim_order_copy %0
+// CHECK-NEXT:    %3 = edge.mul.Tensor %2, %1
+// CHECK-NEXT:    edge.bmm %q, %3
+func.func @many(%q: tensor<2x?x64xf32, #program.sizes<s0>>, %v: tensor<1x2x64x8xi8>, %s: tensor<1x2x64x1xf32>) -> tensor<2x?x8xf32, #program.sizes<s0>> {
   %0 = edge.dim_order_ops._to_dim_order_copy %v {dtype = f32} : (tensor<1x2x64x8xi8>) -> tensor<1x2x64x8xf32>
   %1 = edge.mul.Tensor %0, %s : (tensor<1x2x64x8xf32>, tensor<1x2x64x1xf32>) -> tensor<1x2x64x8xf32>
   %2 = edge.view_copy %1 {size = [2, 64, 8]} : (tensor<1x2x64x8xf32>) -> tensor<2x64x8xf32>
-  %3 = edge.bmm %q, %2 : (tensor<2x9x64xf32>, tensor<2x64x8xf32>) -> tensor<2x9x8xf32>
-  func.return %3 : tensor<2x9x8xf32>
+  %3 = edge.bmm %q, %2 : (tensor<2x?x64xf32, #program.sizes<s0>>, tensor<2x64x8xf32>) -> tensor<2x?x8xf32, #program.sizes<s0>>
+  func.return %3 : tensor<2x?x8xf32, #program.sizes<s0>>
 }
 
+// -----
+
+// Not where floats are read by something else, or with one scale for all.
 // CHECK-LABEL: func.func @read_twice
 // CHECK-NEXT:    edge.dim_order_ops._to_dim_order_copy
 // CHECK-NEXT:    edge.mul.Tensor

@@ -327,16 +327,142 @@ def test_keys_and_values_in_bytes(queries: tuple[int, ...], keys: tuple[int, ...
     assert set(names) - {"attention_0", "copy_0"} <= {"pointwise_0"}
 
 
-def test_bytes_that_many_queries_read() -> None:
-    """They are dequantized once, before attention of floats."""
+@pytest.mark.parametrize(
+    ("queries", "keys"),
+    [
+        pytest.param((1, 2, 20, 16), (1, 2, 40, 16), id="one-block"),
+        pytest.param((1, 6, 37, 24), (1, 2, 601, 24), id="groups"),
+        pytest.param((1, 2, 20, 80), (1, 2, 277, 80), id="odd"),
+        pytest.param((2, 3, 9, 20), (2, 3, 9, 20), id="batch"),
+    ],
+)
+def test_bytes_that_many_queries_read(queries: tuple[int, ...], keys: tuple[int, ...]) -> None:
+    """They are dequantized where they are packed: there are no floats for all keys."""
     torch.manual_seed(0)
-    keys = (1, 2, 40, 16)
-    mask = torch.zeros(1, 1, 1, 40)
-    check(
-        _over_bytes,
-        torch.randn(1, 2, 20, 16),
-        *_rows_of_bytes(*keys),
-        *_rows_of_bytes(*keys),
-        mask,
-        tolerance=1e-5,
-    )
+    mask = torch.zeros(1, 1, 1, keys[2])
+    mask[..., keys[2] * 3 // 4 :] = -inf
+    arguments = (torch.randn(queries), *_rows_of_bytes(*keys), *_rows_of_bytes(*keys), mask)
+    check(_over_bytes, *arguments, tolerance=1e-5)
+
+
+def _program(
+    keys: int, groups: int, heads: int, mask: _Function
+) -> tuple[nn.Module, torch.export.ExportedProgram]:
+    """Attention of up to 70 queries over a cache, with a mask of their positions, as a program."""
+
+    def function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        k, v = (
+            one[:, :, None].expand(1, groups, heads // groups, keys, 16).reshape(1, heads, keys, 16)
+            for one in (k, v)
+        )
+        return mask(q, k, v, at[:, None])
+
+    module = as_module(function)
+    length = torch.export.Dim("length", min=1, max=70)
+    example = torch.randn(1, heads, 7, 16), *torch.randn(2, 1, groups, keys, 16), torch.arange(7)
+    sizes = (({2: length}, None, None, {0: length}),)
+    return module, torch.export.export(module, example, dynamic_shapes=sizes)
+
+
+def _added(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor, lowest: float
+) -> torch.Tensor:
+    return torch.softmax(q @ k.mT / 4 + torch.where(seen, 0.0, lowest), -1) @ v
+
+
+def _causal(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(q, k, v, (torch.arange(k.shape[2]) <= at)[None, None])
+
+
+def _causal_or_all(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    return _added(q, k, v, at >= torch.arange(k.shape[2]), -3e38)
+
+
+def _before(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    return _added(q, k, v, torch.arange(k.shape[2]) < at, -3e38)
+
+
+def _window(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """Every fifth position has an empty window: it weighs all keys alike."""
+    held = torch.arange(k.shape[2])
+    return _added(q, k, v, (held <= at) & (held > at - (at % 5) * 9), -3e38)
+
+
+def _ring(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    last = at[-1]
+    held = last - (last - torch.arange(k.shape[2])) % k.shape[2]
+    return _added(q, k, v, (held <= at) & (held >= 0) & (held > at - 50), -inf)
+
+
+def _soft_cap(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    seen = torch.arange(k.shape[2]) <= at
+    return torch.softmax(torch.tanh(q @ k.mT / 4) * 3 + torch.where(seen, 0.0, -inf), -1) @ v
+
+
+def _distance(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """As ALiBi."""
+    held = torch.arange(k.shape[2])
+    slope = (held - at) * torch.tensor([0.5, 0.25, 0.125, 0.0625])[:, None, None]
+    return torch.softmax(q @ k.mT / 4 + slope + torch.where(held <= at, 0.0, -inf), -1) @ v
+
+
+@pytest.mark.parametrize(
+    ("mask", "groups", "keys"),
+    [
+        (_causal, 2, 90),
+        (_causal, 1, 701),
+        (_causal_or_all, 1, 701),
+        (_before, 2, 90),
+        (_window, 1, 701),
+        (_ring, 2, 90),
+        (_soft_cap, 4, 701),
+        (_distance, 1, 301),
+    ],
+)
+def test_computed_masks(mask: _Function, groups: int, keys: int) -> None:
+    """Masks that are computed of positions, in tiles of any size; also of positions without a key before them."""
+    torch.manual_seed(0)
+    module, program = _program(keys, groups, 4, mask)
+    k, v = torch.randn(2, 1, groups, keys, 16)
+    starts = [(1, 0), (1, 64), (6, 3), (14, 50), (43, 0), (70, keys - 70)]
+    if mask in (_causal_or_all, _before, _window):
+        starts.append((9, -4))
+    for instruction_set in SETS:
+        file = lowered(program, instruction_set)
+        for queries, first in starts:
+            inputs = (
+                torch.randn(1, queries, 4, 16).transpose(1, 2),
+                k,
+                v,
+                torch.arange(first, first + queries),
+            )
+            for threads in (1, 3):
+                found = run(file, inputs, threads)
+                np.testing.assert_allclose(found, module(*inputs).numpy(), rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("mask", [_causal, _window, _soft_cap])
+def test_memory_beside_a_cache(mask: _Function) -> None:
+    """It does not depend on the number of keys."""
+    sizes = set[int]()
+    for keys in (600, 4000):
+        pte = read_pte(memoryview(lowered(_program(keys, 2, 4, mask)[1], SETS[0])))
+        (delegate,) = pte.program.execution_plan[0].delegates
+        assert delegate.processed is not None
+        sizes.add(read_native(pte.delegate_data(delegate.processed)).arena_size)
+    assert len(sizes) == 1
+
+
+def test_keys_behind_a_bound() -> None:
+    """They are not read, as in a cache that is filled in part."""
+    torch.manual_seed(0)
+    module, program = _program(700, 2, 4, _causal)
+    k, v = torch.randn(2, 1, 2, 700, 16)
+    k[:, :, 64:], v[:, :, 64:] = nan, nan
+    clean = k.nan_to_num(), v.nan_to_num()
+    for instruction_set in SETS:
+        file = lowered(program, instruction_set)
+        for queries, first in ((1, 63), (40, 20)):
+            q, at = torch.randn(1, 4, queries, 16), torch.arange(first, first + queries)
+            expected = module(q, *clean, at).numpy()
+            np.testing.assert_allclose(run(file, (q, k, v, at)), expected, rtol=0, atol=3e-6)
