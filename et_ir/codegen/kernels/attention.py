@@ -67,9 +67,9 @@ KEYS: Final = 256
 """Keys of a block, whose scores with a tile of queries stay in the first cache."""
 STEP: Final = 64
 """Keys of a block are a multiple of as many."""
-PACKED: Final = 192 << 10
+PACKED: Final = 256 << 10
 """Bytes of a block of keys and values that is packed, in the second cache and on the stack of a thread."""
-TOTALS: Final = 192 << 10
+TOTALS: Final = 256 << 10
 """Bytes of the sums so far of tiles that read a block of keys and values while it is packed, on the same stack."""
 VECTORS: Final = 4
 """Vector registers of scores that are computed together."""
