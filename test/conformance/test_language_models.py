@@ -22,6 +22,7 @@ from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.language_models import CachedDecoder, Sizes, check_decoder, export_decoder, quantize_weights
 from et_ir.language_models.experts import QuantizedMatrices
 from et_ir.quantization import QuantizationMode
+from et_schema.native import read_native
 from et_schema.program import DelegateCall
 from et_schema.pte import read_pte
 from et_vm.backends.native.cpu import cpu_features
@@ -205,6 +206,33 @@ def test_recurrent_layers_on_native(family: str) -> None:
     for first, last in ((0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, TOKENS.shape[1]))):
         logits = _step(forward if last - first > 1 else decode, first, last)
         torch.testing.assert_close(logits, expected[last - 1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("family", "quantized"), [("llama", True), ("gemma2", False)])
+def test_memory_beside_a_cache(family: str, quantized: bool) -> None:
+    """Arenas of machine code, and of the program around it, do not depend on the length of the cache."""
+    found: list[dict[str, tuple[list[int], list[int]]]] = []
+    for context in (300, 900):
+        sizes = Sizes(context=context, chunk=16)
+        decoder = CachedDecoder(random_model(ATTENTION[family]()), sizes, quantize_cache=quantized)
+        with warnings.catch_warnings(action="ignore"):
+            programs = export_decoder(decoder, sizes).programs
+        lowered = to_edge_transform_and_lower(
+            programs, partitioner=[NativePartitioner(instruction_sets=[HERE])]
+        )
+        pte = read_pte(memoryview(lowered.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer))
+        arenas: dict[str, tuple[list[int], list[int]]] = {}
+        for plan in pte.program.execution_plan:
+            held = [pte.delegate_data(one.processed) for one in plan.delegates if one.processed is not None]
+            # The second arena has intermediate results, the third the cache.
+            arenas[plan.name] = (
+                list(plan.non_const_buffer_sizes[:2]),
+                [read_native(one).arena_size for one in held],
+            )
+        found.append(arenas)
+    assert found[0] == found[1]
+    assert {"forward", "decode"} <= found[0].keys()
+    assert all(found[0]["forward"][1])
 
 
 @pytest.mark.parametrize("mode", ["8da4w:group=16", "int8-dynamic", "int8-weights"])
