@@ -620,6 +620,9 @@ class _Loops:
         found: Index = self.keys
         for bound in self.bounds.get(mask, ()):
             value = b.element(self.buffers[bound.number], self._row_of(bound.number, places))
+            # Indices may have fewer bits.
+            value = b.combined(arith.MaxSIOp, value, b.number(-1, value.type))
+            value = b.combined(arith.MinSIOp, value, b.number(self.keys, value.type))
             end = b.add(b.value(arith.IndexCastOp(value, IndexType())), bound.beyond)
             found = b.min(found, b.max(end, 0))
         return found
