@@ -3,11 +3,15 @@
 A tile of rows of queries goes by blocks of keys. Its scores of a block, their exponentials, and the sums so far of
 these and of the values that they weigh are all that there is of them, and stay in the first cache. What is known after
 a block is scaled when the next one has a larger maximum (Milakov and Gimelshein, Online normalizer calculation for
-softmax, 2018; Dao et al., FlashAttention, 2022). Keys and values are packed into panels first, where there are more
-than a few rows of queries. Keys behind the last one that a mask leaves to a tile are not read: those of a cache that
-are not written yet, and those of later tokens.
+softmax, 2018; Dao et al., FlashAttention, 2022). Keys behind the last one that a mask leaves to a tile are not read:
+those of a cache that are not written yet, and those of later tokens.
 
-Few queries read keys and values in bytes, with a scale for each, as they are: scores and weights are scaled.
+Where there are more than a few rows of queries, a thread packs a block of keys and values into panels on its stack, and
+goes through tiles with it (Dao, FlashAttention-2, 2023); where stacks are small, all are packed first. A mask may be
+computed in a tile, of positions.
+
+Keys and values may be bytes, with a scale for each, which are dequantized where they are packed. Few queries read them
+as they are: scores and weights are scaled.
 
 The number of queries may be known at run time only. Rows of the last tile that are too many repeat the last query.
 """
@@ -1039,6 +1043,7 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
     few = isinstance(query.rows, int) and sharing * queries <= FEW
     few = few and key.by_columns and not value.by_columns
     by_block = not few and host.large_stack and not host.fine
+    by_block = by_block and 4 * STEP * (depth + value.columns) <= PACKED
     if few or by_block:
         matrices = [one.operand(host) for one in (key, value)]
     else:

@@ -64,8 +64,9 @@ def _recompute(block: Block) -> None:
     infer_view_sizes(block)
     masks: set[SchemaOp] = set()
     for op in list(block.ops):
-        # Views that moved are no ops of the block any more.
-        found = match_attention(op) if isinstance(op, SchemaOp) and op.parent is block else None
+        if not isinstance(op, SchemaOp) or op.parent is not block:
+            continue  # A view that moved is no op of the block any more.
+        found = match_attention(op)
         while found is not None and (views := _views(found)):
             for view in views:
                 _move(view)
@@ -142,4 +143,4 @@ def _copied(value: SSAValue, masks: set[SchemaOp], before: SchemaOp) -> SSAValue
     copy = owner.clone(copies)
     copy.location = owner.location
     block.insert_op_before(copy, before)
-    return copy.results[value.index]
+    return copy.results[0]
