@@ -1,4 +1,4 @@
-"""Sizes of views that they are given as numbers of the program, which they make out themselves instead."""
+"""Inference of sizes of views in place of numbers that the program passes."""
 
 from __future__ import annotations
 
