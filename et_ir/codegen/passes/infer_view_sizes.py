@@ -1,4 +1,4 @@
-"""Inference of sizes of views in place of numbers that the program passes."""
+"""Inference of the sizes of views."""
 
 from __future__ import annotations
 
