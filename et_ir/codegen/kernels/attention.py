@@ -18,54 +18,38 @@ The number of queries may be known at run time only. Rows of the last tile that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from math import inf, prod
+from math import inf
 from typing import Final
 
-import numpy as np
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IndexType, f32, i1, i32, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from et_ir.analysis.dim_orders import Order, straight
 from et_ir.codegen.elements import element_of, in_registers, nbytes
+from et_ir.codegen.kernels.attention_masks import MASKED, KeyBound, bounds_of_keys, reach_of_queries
+from et_ir.codegen.kernels.attention_operands import FEW, Attention, attention_of, times_of
 from et_ir.codegen.kernels.exponential import exp_of_difference
 from et_ir.codegen.kernels.host import Host, Operand
-from et_ir.codegen.kernels.integer_rules import is_checked
 from et_ir.codegen.kernels.lane_sums import lane_sums
 from et_ir.codegen.kernels.matrices import Matrices, Packing, packed_matrices
-from et_ir.codegen.kernels.panels import PANEL, constant_array, constant_integers, panel_columns, tile_rows
+from et_ir.codegen.kernels.panels import PANEL, panel_columns, tile_rows
 from et_ir.codegen.kernels.pointwise_rules import (
-    FUNCTIONS,
-    POINTWISE,
     add,
     choose,
     div,
     evaluate,
     mul,
-    operator_name,
-    rule_of,
 )
-from et_ir.codegen.kernels.quantization_rules import QUANTIZING, i8
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
-from et_ir.codegen.sizes import Size, has_known_sizes, representative, shape_of
+from et_ir.codegen.sizes import Size, shape_of
 from et_ir.dialects.native import CompareOp, KernelOp
 from et_ir.dialects.native.types import vector_type
-from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type
 
-__all__ = [
-    "Attention",
-    "attention_kernel",
-    "attention_matrices",
-    "dequantized",
-    "is_recomputed",
-    "match_attention",
-    "scaled_matrices",
-]
+__all__ = ["attention_kernel"]
 
 KEYS: Final = 256
 """Keys of a block, whose scores with a tile of queries stay in the first cache."""
@@ -77,300 +61,10 @@ TOTALS: Final = 256 << 10
 """Bytes of the sums so far of tiles that read a block of keys and values while it is packed, on the same stack."""
 VECTORS: Final = 4
 """Vector registers of scores that are computed together."""
-FEW: Final = 8
-"""As many queries, or fewer, read keys and values as they are."""
 LINE: Final = 64
 """Bytes of a line of a cache."""
 TOGETHER: Final = 4
 """Queries whose products with a key or value share its load, where there are `FEW`."""
-CAST: Final = "dim_order_ops._to_dim_order_copy"
-_BOUNDS: Final = {"le.Tensor": (1, 1), "lt.Tensor": (1, 0), "ge.Tensor": (-1, 1), "gt.Tensor": (-1, 0)}
-"""Comparisons of the numbers of keys with a bound: the step by which operands are in this order, and 1 if they may be
-equal.
-"""
-MASKED: Final = -1e30
-"""Largest mask value that excludes a key from the softmax."""
-
-
-# -- recognition
-
-_PRODUCTS: Final = ("bmm", "mm")
-_SLOW: Final = FUNCTIONS.union(
-    QUANTIZING,
-    (f"{name}.{kind}" for name in ("remainder", "fmod") for kind in ("Scalar", "Tensor")),
-    ("div.Scalar_mode", "div.Tensor_mode"),
-)
-"""Pointwise operators that are computed once for all tiles: integers are divided one by one."""
-
-
-@dataclass(frozen=True)
-class Attention:
-    """The ops of an attention: two products, a softmax of the first, and pointwise ops between them."""
-
-    query: SSAValue
-    """`[…, queries, depth]`."""
-    key: SSAValue
-    """`[…, depth, keys]`."""
-    value: SSAValue
-    """`[…, keys, width]`."""
-    scores: SSAValue
-    """The operand of the pointwise ops: the first product, in the shape of the softmax."""
-    result: SSAValue
-    """`[…, queries, width]`."""
-    pointwise: tuple[SchemaOp, ...]
-    """What masks are computed of, then from the scores to the operand of the softmax."""
-    ops: tuple[SchemaOp, ...]
-    """All ops, in their order."""
-    key_scales: SSAValue | None = None
-    """`[…, 1, keys]` where keys are bytes."""
-    value_scales: SSAValue | None = None
-    """`[…, keys, 1]` where values are bytes."""
-
-    @property
-    def shape(self) -> tuple[Size, ...]:
-        """That of the scores: rows of keys."""
-        return shape_of(self.scores)
-
-    @property
-    def beside(self) -> list[SSAValue]:
-        """Operands of the pointwise ops beside the scores: masks and numbers."""
-        made = {self.scores, *(result for op in self.pointwise for result in op.results)}
-        found = dict.fromkeys(operand for op in self.pointwise for operand in op.operands)
-        return [value for value in found if value not in made]
-
-    @property
-    def of_scores(self) -> set[SSAValue]:
-        """The scores, and what is computed of them."""
-        found = {self.scores}
-        for op in self.pointwise:
-            if not found.isdisjoint(op.operands):
-                found.update(op.results)
-        return found
-
-    @property
-    def added(self) -> list[SSAValue]:
-        """The operands of additions that the softmax reads, or that other such additions read.
-
-        A key with a mask of -inf there has no weight. What else is done to scores, such as a bound, may give it some.
-        """
-        found: list[SSAValue] = []
-        for op in reversed(self.pointwise):
-            if operator_name(op) != "add.Tensor" or float(op.arg("alpha")) != 1:
-                break
-            found[:0] = op.operands
-        return found
-
-    @property
-    def inputs(self) -> list[SSAValue]:
-        scales = [one for one in (self.key_scales, self.value_scales) if one is not None]
-        return [self.query, self.key, self.value, *scales, *self.beside]
-
-
-def match_attention(op: SchemaOp) -> Attention | None:
-    """The attention whose second product an op is; None if it is none, or of sizes that there are no loops for."""
-    if operator_name(op) not in _PRODUCTS:
-        return None
-    weights, views = _through_views(op.operands[0])
-    softmax = weights.owner
-    if not isinstance(softmax, SchemaOp) or operator_name(softmax) != "_softmax":
-        return None
-    if not has_known_sizes(weights):
-        return None
-    shape = shape_of(weights)
-    if not _used_once(weights) or int(softmax.arg("dim")) % len(shape) != len(shape) - 1:
-        return None
-    pointwise = _chain(softmax.operands[0], shape)
-    if pointwise is None:
-        return None
-    scores, chain = pointwise
-    made, before = _through_views(scores)
-    first = made.owner
-    if not isinstance(first, SchemaOp) or not _used_once(made):
-        return None
-    query, of_query = _operand(first.operands[0])
-    key, of_key = _operand(first.operands[1])
-    value, of_value = _operand(op.operands[1])
-    result, of_result = _result(op.results[0], sizes_of(tensor_type(query))[-2])
-    pointwise_ops = (*_masks(chain, shape), *chain)
-    between, behind = (first, *before, *pointwise_ops, softmax, *views), (op, *of_result)
-    ops = (*of_query, *of_key, *between, *of_value, *behind)
-    found = Attention(query, key, value, scores, result, pointwise_ops, ops)
-    if not _has_loops(found, made):
-        return None
-    key, key_scales, restored_keys = _bytes(key, -2)
-    value, value_scales, restored_values = _bytes(value, -1)
-    if key_scales is None and value_scales is None:
-        return found
-    ops = (*of_query, *restored_keys, *of_key, *between, *restored_values, *of_value, *behind)
-    return replace(found, key=key, value=value, key_scales=key_scales, value_scales=value_scales, ops=ops)
-
-
-def _used_once(value: SSAValue) -> bool:
-    return value.has_one_use()
-
-
-def _through_views(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
-    """The value of which another is a reshape that only merges or splits its rows, and the ops that do so."""
-    views: list[SchemaOp] = []
-    columns = sizes_of(tensor_type(value))[-1]
-    while isinstance(value.owner, SchemaOp) and operator_name(value.owner) == "view_copy":
-        source = value.owner.operands[0]
-        shape = sizes_of(tensor_type(source))
-        if not _used_once(value) or not shape or shape[-1] != columns:
-            break
-        views.insert(0, value.owner)
-        value = source
-    return value, views
-
-
-def _operand(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
-    """Matrices of a batch, in more dimensions where their batch is a merge of some."""
-    owner = value.owner
-    if isinstance(owner, SchemaOp) and operator_name(owner) == "view_copy":
-        source = owner.operands[0]
-        shape, merged = sizes_of(tensor_type(source)), sizes_of(tensor_type(value))
-        if len(shape) > 2 and shape[-1] == merged[-1] and _times(merged[-2], shape[-2]) is not None:
-            return source, [owner]
-    return value, []
-
-
-def dequantized(op: Operation | Block, dim: int) -> tuple[SchemaOp, SSAValue] | None:
-    """The op that converts the bytes that a multiplication scales to floats, and the scales, of size 1 in `dim`; None
-    for other ops.
-    """
-    if not isinstance(op, SchemaOp) or operator_name(op) != "mul.Tensor":
-        return None
-    for value, scales in (op.operands, op.operands[::-1]):
-        cast = value.owner
-        if not isinstance(cast, SchemaOp) or operator_name(cast) != CAST or not _used_once(value):
-            continue
-        shape = list(tensor_type(value).get_shape())
-        shape[dim] = 1
-        if tensor_type(scales).get_shape() != tuple(shape) or min(shape) < 0:
-            continue
-        if element_of(cast.operands[0]) == i8 and element_of(value) == element_of(scales) == f32:
-            return cast, scales
-    return None
-
-
-def _bytes(value: SSAValue, dim: int) -> tuple[SSAValue, SSAValue | None, list[SchemaOp]]:
-    """Keys or values as they are before they are dequantized, with their scales, and the ops that do so."""
-    found = dequantized(value.owner, dim) if _used_once(value) else None
-    if found is None:
-        return value, None, []
-    cast, scales = found
-    assert isinstance(value.owner, SchemaOp)
-    return cast.operands[0], scales, [cast, value.owner]
-
-
-def _times(size: Size | None, of: Size | None) -> int | None:
-    """How many times another one a size is, if that is known."""
-    if size is None or of is None:
-        return None
-    times, rest = divmod(representative(size), max(representative(of), 1))
-    return times if not rest else None
-
-
-def _result(value: SSAValue, queries: Size | None) -> tuple[SSAValue, list[SchemaOp]]:
-    """The result in the shape of what alone reads it, if that takes its batch apart."""
-    uses = list(value.uses)
-    if len(uses) != 1:
-        return value, []
-    user = uses[0].operation
-    if not isinstance(user, SchemaOp) or operator_name(user) != "view_copy":
-        return value, []
-    shape = sizes_of(tensor_type(user.results[0]))
-    if len(shape) < 2 or shape[-1] != sizes_of(tensor_type(value))[-1] or shape[-2] != queries:
-        return value, []
-    return user.results[0], [user]
-
-
-def _chain(value: SSAValue, shape: Sequence[Size]) -> tuple[SSAValue, list[SchemaOp]] | None:
-    """Pointwise ops from a product, or a view of one, to a value; all of one shape, read by nothing else."""
-    owner = value.owner
-    if not isinstance(owner, SchemaOp) or not _used_once(value):
-        return None
-    name = operator_name(owner)
-    if name in ("view_copy", *_PRODUCTS):
-        source = _through_views(value)[0].owner
-        return (value, []) if isinstance(source, SchemaOp) and operator_name(source) in _PRODUCTS else None
-    if name not in POINTWISE:
-        return None
-    for operand in owner.operands:
-        if sizes_of(tensor_type(operand)) != shape:
-            continue
-        found = _chain(operand, shape)
-        if found is None:
-            continue
-        return found[0], [*found[1], owner]
-    return None
-
-
-def _masks(chain: Sequence[SchemaOp], shape: Sequence[Size]) -> list[SchemaOp]:
-    """What the other operands of pointwise ops on scores are computed of, as far as a tile computes it again.
-
-    Values of the scores are read once, so that none of these read them.
-    """
-    on_scores = set(chain)
-    found: dict[SchemaOp, None] = {}
-
-    def visit(value: SSAValue) -> None:
-        owner = value.owner
-        if not isinstance(owner, SchemaOp) or owner in on_scores or owner in found:
-            return
-        if is_recomputed(owner, shape[-1]):
-            for operand in owner.operands:
-                visit(operand)
-            found[owner] = None
-
-    for op in chain:
-        for operand in op.operands:
-            visit(operand)
-    return list(found)
-
-
-def is_recomputed(op: SchemaOp, keys: Size | None) -> bool:
-    """Whether an op computes a mask with elements for so many keys in few instructions."""
-    if operator_name(op) in _SLOW or rule_of(op) is None or is_checked(op) or len(op.results) != 1:
-        return False
-    shape = sizes_of(tensor_type(op.results[0]))
-    if not shape or shape[-1] != keys or keys == 1 or not all(is_tensor(one.type) for one in op.operands):
-        return False
-    return all(has_known_sizes(one) for one in (*op.operands, *op.results))
-
-
-def _has_loops(one: Attention, made: SSAValue) -> bool:
-    """Whether the loops have a place for all operands, given the result of the first product."""
-    values = [one.query, one.key, one.value, one.result, one.scores, made, *one.beside]
-    if not all(map(has_known_sizes, values)):
-        return False
-    if any(tensor_type(value).element_type != f32 for value in values[:4]) or any(
-        rule_of(op) is None for op in one.pointwise
-    ):
-        return False
-    query, key, value, result, scores, first, *beside = map(shape_of, values)
-    # The number of queries is the only one that need not be known, and that of rows which are theirs.
-    known = [*key, *value, scores[-1]]
-    for shape in (query, result, scores, first):
-        known += [*shape[:-2], shape[-1]]
-    for shape in beside:
-        known += shape if shape[-2:-1] != scores[-2:-1] else [*shape[:-2], shape[-1]]
-    if not all(isinstance(size, int) and size > 0 for size in known):
-        return False
-    heads, of_keys, of_values = (prod(map(representative, shape[:-2])) for shape in (query, key, value))
-    constant = any(isinstance(value.owner, GetOp) for value in values[1:3])
-    rows = (first[-2], *scores[-2:-1], result[-2])
-    return (
-        not constant
-        and query[-2] != 0
-        and scores[-1] == first[-1]
-        and all(_times(size, query[-2]) is not None for size in rows)
-        and heads % of_keys == 0
-        and of_keys == of_values
-    )
-
-
-# -- loops
 
 
 @dataclass
@@ -384,16 +78,6 @@ class _Block:
     """Of the keys of all blocks."""
     carried: bool
     """Whether there are blocks before or after it."""
-
-
-@dataclass(frozen=True)
-class _Bound:
-    """A number that a mask compares the numbers of keys with; it excludes keys that are larger."""
-
-    number: SSAValue
-    """`[…, 1]`, of i32 or i64."""
-    beyond: int
-    """1 where the key of this number is not excluded, else 0."""
 
 
 @dataclass
@@ -417,7 +101,7 @@ class _Loops:
     columns: int
     reach: int | None
     """Keys after the number of its query that a query reads, by constant masks; None where these tell nothing."""
-    bounds: Mapping[SSAValue, Sequence[_Bound]]
+    bounds: Mapping[SSAValue, Sequence[KeyBound]]
     """Of masks that are computed of numbers of keys."""
     unpacked: tuple[Matrices, Matrices] | None
     """Keys and values that are read as they are, by few queries; None if they are packed."""
@@ -937,7 +621,7 @@ class _Loops:
     def _at(self, matrices: Matrices, head: Index, row: Index, column: Index) -> list[Index]:
         """A place in matrices whose rows may be those of several heads."""
         b = self.b
-        several = _times(matrices.rows, self.query.rows)
+        several = times_of(matrices.rows, self.query.rows)
         assert several is not None
         number = b.quotient(head, several)
         row = b.add(b.mul(b.remainder(head, several), self._queries_of_head), row) if several > 1 else row
@@ -1035,7 +719,7 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
         None if one is None else Operand(host.buffer(outside[one]), [key.count, key.columns], fixed=[0, 1])
         for one in (attention.key_scales, attention.value_scales)
     ]
-    reach = _reach(host, attention, outside, query.rows, key.columns)
+    reach = reach_of_queries(host, attention, outside, query.rows, key.columns)
     depth = key.rows
     assert isinstance(depth, int)
     sharing = query.count // key.count
@@ -1070,7 +754,7 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
             sharing * queries if few else tile_rows(queries, host),
             panel_columns(host),
             reach,
-            {mask: list(_bounds(host, mask, outside)) for mask in attention.added},
+            {mask: list(bounds_of_keys(host, mask, outside)) for mask in attention.added},
             (key, value) if few else None,
             (of_key, of_value),
             (key, value) if by_block else None,
@@ -1079,33 +763,6 @@ def attention_kernel(host: Host, kernel: KernelOp) -> None:
         loops.build(q, k, v, y)
 
     host.call("attention", operands, build)
-
-
-def attention_of(kernel: KernelOp) -> Attention:
-    """The attention in the body of a kernel."""
-    ops = [op for op in kernel.body.block.ops if isinstance(op, SchemaOp) and operator_name(op) in _PRODUCTS]
-    found = match_attention(ops[-1])
-    assert found is not None
-    return found
-
-
-def attention_matrices(kernel: KernelOp) -> list[SSAValue]:
-    """The queries, keys and values of a kernel, as its body has them."""
-    return attention_of(kernel).inputs[:3]
-
-
-def scaled_matrices(kernel: KernelOp) -> dict[SSAValue, Order]:
-    """The order in memory of keys and values in bytes, as the body of a kernel has them: each by itself."""
-    attention = attention_of(kernel)
-    found: dict[SSAValue, Order] = {}
-    for value, scales in (
-        (attention.key, attention.key_scales),
-        (attention.value, attention.value_scales),
-    ):
-        if scales is not None:
-            *batch, rows, columns = straight(tensor_type(value).get_num_dims())
-            found[value] = (*batch, columns, rows) if value is attention.key else (*batch, rows, columns)
-    return found
 
 
 def _panels(host: Host, matrices: Matrices, scales: Operand | None) -> Operand:
@@ -1137,59 +794,3 @@ def _beside(host: Host, attention: Attention, inside: SSAValue, value: SSAValue)
     shape = shape_of(inside)
     sizes = [size for size in shape if size != 1]
     return Operand(host.buffer(value), sizes, fixed=range(len(sizes)))
-
-
-def _reach(
-    host: Host, attention: Attention, outside: Mapping[SSAValue, SSAValue], queries: Size, keys: int
-) -> int | None:
-    """How far beyond its own number a query reads keys, by constant masks that are added; None for all keys."""
-    found: int | None = None
-    for operand in attention.added:
-        array = constant_array(host, outside[operand]) if operand in outside else None
-        if array is None or array.ndim < 2 or array.shape[-2:] != (queries, keys):
-            continue
-        allowed = np.asarray(array > MASKED).reshape(-1, *array.shape[-2:])
-        # A query that reads no key gets what its scores are without regard to the mask.
-        if not allowed.any(axis=2).all():
-            continue
-        rows, columns = np.nonzero(allowed.any(axis=0))
-        reach = int((columns - rows).max())
-        if reach + 1 < keys:
-            found = reach if found is None else min(found, reach)
-    return found
-
-
-def _bounds(host: Host, mask: SSAValue, outside: Mapping[SSAValue, SSAValue]) -> Iterator[_Bound]:
-    """The bounds of the keys that a mask excludes unless all of some conditions hold."""
-    owner = mask.owner
-    if not isinstance(owner, SchemaOp) or operator_name(owner) != "where.self":
-        return
-    condition, _, otherwise = owner.operands
-    excluded = constant_array(host, outside[otherwise]) if otherwise in outside else None
-    if element_of(otherwise) != f32 or excluded is None or not (excluded <= MASKED).all():
-        return
-    pending = [condition]
-    while pending:
-        owner = pending.pop().owner
-        if not isinstance(owner, SchemaOp):
-            continue
-        name = operator_name(owner)
-        if name in ("bitwise_and.Tensor", "logical_and"):
-            pending += owner.operands
-        elif name in _BOUNDS:
-            keys, number = owner.operands[:: _BOUNDS[name][0]]
-            if _are_numbers_of_keys(host, outside.get(keys)) and _is_bound(number, outside):
-                yield _Bound(number, _BOUNDS[name][1])
-
-
-def _are_numbers_of_keys(host: Host, value: SSAValue | None) -> bool:
-    """Whether a value is 0, 1, and so on in its last dimension, and has no other."""
-    if value is None or element_of(value) != i64 or host.symbols.constant_of(value) is None:
-        return False
-    numbers = constant_integers(host, value)
-    return shape_of(value)[-1:] == (numbers.size,) and np.array_equal(numbers, np.arange(numbers.size))
-
-
-def _is_bound(value: SSAValue, outside: Mapping[SSAValue, SSAValue]) -> bool:
-    """Whether a value is one integer for all keys."""
-    return value in outside and element_of(value) in (i32, i64) and shape_of(value)[-1:] in ((), (1,))

@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 
 from et_ir.analysis.dim_orders import NHWC, Order, permuted_order, reshaped_order, straight
 from et_ir.codegen.forms import SPATIAL, is_read_packed, is_view
-from et_ir.codegen.kernels.attention import attention_matrices, scaled_matrices
+from et_ir.codegen.kernels.attention_operands import attention_matrices, scaled_matrices
 from et_ir.codegen.kernels.convolution import reads_planes
 from et_ir.codegen.kernels.images import channel_dim, channels_innermost
 from et_ir.codegen.kernels.matrices import rows_or_columns

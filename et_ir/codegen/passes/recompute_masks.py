@@ -14,7 +14,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from et_ir.codegen.kernels.attention import Attention, is_recomputed, match_attention
+from et_ir.codegen.kernels.attention_operands import Attention, is_recomputed, match_attention
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.codegen.kernels.rows import ROWS
 from et_ir.codegen.passes.infer_view_sizes import infer_view_sizes

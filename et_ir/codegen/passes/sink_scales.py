@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.codegen.kernels.attention import CAST, dequantized
+from et_ir.codegen.kernels.attention_operands import CAST, dequantized
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema import SchemaOp
