@@ -36,13 +36,7 @@ from et_ir.codegen.kernels.host import Host, Operand
 from et_ir.codegen.kernels.lane_sums import lane_sums
 from et_ir.codegen.kernels.matrices import Matrices, Packing, packed_matrices
 from et_ir.codegen.kernels.panels import PANEL, panel_columns, tile_rows
-from et_ir.codegen.kernels.pointwise_rules import (
-    add,
-    choose,
-    div,
-    evaluate,
-    mul,
-)
+from et_ir.codegen.kernels.pointwise_rules import add, choose, div, evaluate, mul
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.codegen.sizes import Size, shape_of
 from et_ir.dialects.native import CompareOp, KernelOp

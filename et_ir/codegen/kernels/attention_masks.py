@@ -14,9 +14,7 @@ from et_ir.codegen.elements import element_of
 from et_ir.codegen.kernels.attention_operands import Attention
 from et_ir.codegen.kernels.host import Host
 from et_ir.codegen.kernels.panels import constant_array, constant_integers
-from et_ir.codegen.kernels.pointwise_rules import (
-    operator_name,
-)
+from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.codegen.sizes import Size, shape_of
 from et_ir.dialects.schema import SchemaOp
 

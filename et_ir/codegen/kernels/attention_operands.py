@@ -13,12 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from et_ir.analysis.dim_orders import Order, straight
 from et_ir.codegen.elements import element_of
 from et_ir.codegen.kernels.integer_rules import is_checked
-from et_ir.codegen.kernels.pointwise_rules import (
-    FUNCTIONS,
-    POINTWISE,
-    operator_name,
-    rule_of,
-)
+from et_ir.codegen.kernels.pointwise_rules import FUNCTIONS, POINTWISE, operator_name, rule_of
 from et_ir.codegen.kernels.quantization_rules import QUANTIZING, i8
 from et_ir.codegen.sizes import Size, has_known_sizes, representative, shape_of
 from et_ir.dialects.native import KernelOp
