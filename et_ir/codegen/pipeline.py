@@ -41,10 +41,10 @@ from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
 from et_ir.codegen.passes.merge_kernels import merge_kernels
 from et_ir.codegen.passes.plan_buffers import plan_buffers
 from et_ir.codegen.passes.recompute_masks import RecomputeMasksPass
-from et_ir.codegen.passes.share_matrices import ShareMatricesPass
 from et_ir.codegen.passes.sink_scales import SinkScalesPass
 from et_ir.codegen.state_updates import results_in_place
 from et_ir.data import Blob
+from et_ir.passes.to_executorch.share_matrices import ShareMatricesPass
 
 __all__ = [
     "MACHINE_LEVELS",

@@ -233,6 +233,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
     from et_ir.passes.to_executorch.legalize import LegalizePass
     from et_ir.passes.to_executorch.pools_to_maxima import PoolsToMaximaPass
     from et_ir.passes.to_executorch.select_kernels import SelectKernelsPass
+    from et_ir.passes.to_executorch.share_matrices import ShareMatricesPass
 
     target, level = config.target, preset(config.level)
     legalize: list[ModulePass] = [LegalizePass(target)] if find_target(target).legalizations else []
@@ -242,6 +243,7 @@ def _kernel_passes(config: ExecutorchBackendConfig) -> list[ModulePass]:
     return [
         *legalize,
         *_integer_passes(target),
+        ShareMatricesPass(),
         SinkConcatenationsPass(),
         # Before the forms, which may take as much memory as the program needs anyway.
         *([RematerializePass(target)] if sparing else []),
