@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,44 @@ def test_decoding_writes_one_row_of_the_cache(command: Command) -> None:
     row = config.num_key_value_heads * config.head_dim * 4
     updates = [one for one in json.loads(ran.out)["rows"] if "aten::index_put_" in one["name"]]
     assert [one["bytes_written"] for one in updates] == [row] * 2 * config.num_hidden_layers
+
+
+def _bytes_written(command: Command, length: int) -> list[tuple[str, int]]:
+    """The instructions of `decode` for a cache of some length, and the bytes that each writes."""
+    line = ("et-compile", "hf:llama", "-o", "m.pte", "--max-len", str(length), "--max-prefill", "8", "-q")
+    assert command(*line, "--target", "et-vm").code == 0
+    ran = command("et-vm", "profile", "m.pte", "--method", "decode", "--input", "ones", "--json", "--no-peak")
+    return [(one["name"], one["bytes_written"]) for one in json.loads(ran.out)["rows"]]
+
+
+@pytest.mark.usefixtures("model")
+def test_decoding_copies_nothing_of_the_cache(command: Command) -> None:
+    """Heads of a group read their keys and values where they are.
+
+    With the length of the cache grow scores alone, as the product, in the order of heads, with the mask and as
+    weights, and the mask, as booleans and as floats.
+    """
+    config = ATTENTION["llama"]()
+    assert config.num_key_value_heads < config.num_attention_heads
+    lengths = (32, 64)
+    short, long = ([*_bytes_written(command, length)] for length in lengths)
+    for length, found in zip(lengths, (short, long), strict=True):
+        keys_of_layer = length * config.num_key_value_heads * config.head_dim * 4
+        assert max(size for _, size in found) < keys_of_layer
+    growth: Counter[str] = Counter()
+    for sign, found in ((-1, short), (1, long)):
+        for name, size in found:
+            growth[name] += sign * size
+    places = lengths[1] - lengths[0]
+    scores = places * config.num_attention_heads * 4 * config.num_hidden_layers
+    assert {name: size for name, size in growth.items() if size} == {
+        "aten::bmm.out": scores,
+        "aten::permute_copy.out": scores,
+        "aten::add.out": scores,
+        "aten::_softmax.out": scores,
+        "aten::le.Tensor_out": places,
+        "aten::where.self_out": places * 4,
+    }
 
 
 @pytest.mark.usefixtures("model")

@@ -1,4 +1,4 @@
-// RUN: et-opt -p share-matrices --split-input-file %s | filecheck %s
+// RUN: et-opt -p share-matrices,verify-edge --split-input-file %s | filecheck %s
 // RUN: et-opt -p share-matrices,fuse-attention,form-kernels,assign-layouts --split-input-file %s \
 // RUN:   | filecheck %s --check-prefix=KERNELS
 
@@ -69,4 +69,78 @@ func.func @repeated_rows(%q: tensor<8x1x32xf32>, %k: tensor<8x1x64xf32>) -> tens
   %0 = edge.expand_copy %k {size = [8, 32, 64]} : (tensor<8x1x64xf32>) -> tensor<8x32x64xf32>
   %1 = edge.bmm %q, %0 : (tensor<8x1x32xf32>, tensor<8x32x64xf32>) -> tensor<8x1x64xf32>
   func.return %1 : tensor<8x1x64xf32>
+}
+
+// -----
+
+// Transposed before they are repeated, along several dimensions at the end of the batch.
+// CHECK-LABEL: func.func @transposed_before
+// CHECK-NOT:     expand_copy
+// CHECK:         %[[T:.*]] = edge.permute_copy %k
+// CHECK:         %[[K:.*]] = edge.view_copy %[[T]] {size = [2, 32, 64]}
+// CHECK:         edge.bmm %{{.*}}, %[[K]] : (tensor<2x12x32xf32>, tensor<2x32x64xf32>) -> tensor<2x12x64xf32>
+func.func @transposed_before(%q: tensor<12x2x32xf32>, %k: tensor<2x1x1x64x32xf32>) -> tensor<12x2x64xf32> {
+  %0 = edge.permute_copy %k {dims = [0, 1, 2, 4, 3]} : (tensor<2x1x1x64x32xf32>) -> tensor<2x1x1x32x64xf32>
+  %1 = edge.expand_copy %0 {size = [2, 3, 2, -1, -1]} : (tensor<2x1x1x32x64xf32>) -> tensor<2x3x2x32x64xf32>
+  %2 = edge.view_copy %1 {size = [12, 32, 64]} : (tensor<2x3x2x32x64xf32>) -> tensor<12x32x64xf32>
+  %3 = edge.bmm %q, %2 : (tensor<12x2x32xf32>, tensor<12x32x64xf32>) -> tensor<12x2x64xf32>
+  func.return %3 : tensor<12x2x64xf32>
+}
+
+// -----
+
+// One matrix for all, of two products.
+// CHECK-LABEL: func.func @one_matrix
+// CHECK-NOT:     expand_copy
+// CHECK:         edge.bmm %{{.*}} : (tensor<1x16x32xf32>, tensor<1x32x64xf32>) -> tensor<1x16x64xf32>
+// CHECK:         edge.bmm %{{.*}} : (tensor<1x24x32xf32>, tensor<1x32x64xf32>) -> tensor<1x24x64xf32>
+func.func @one_matrix(%q: tensor<8x2x32xf32>, %p: tensor<8x3x32xf32>, %k: tensor<32x64xf32>) -> (tensor<8x2x64xf32>, tensor<8x3x64xf32>) {
+  %0 = edge.expand_copy %k {size = [8, 32, 64]} : (tensor<32x64xf32>) -> tensor<8x32x64xf32>
+  %1 = edge.bmm %q, %0 : (tensor<8x2x32xf32>, tensor<8x32x64xf32>) -> tensor<8x2x64xf32>
+  %2 = edge.bmm %p, %0 : (tensor<8x3x32xf32>, tensor<8x32x64xf32>) -> tensor<8x3x64xf32>
+  func.return %1, %2 : tensor<8x2x64xf32>, tensor<8x3x64xf32>
+}
+
+// -----
+
+// Repeated matrices that are returned, too.
+// CHECK-LABEL: func.func @other_reader
+// CHECK:         edge.expand_copy
+// CHECK:         edge.bmm %{{.*}} : (tensor<8x1x32xf32>, tensor<8x32x64xf32>)
+func.func @other_reader(%q: tensor<8x1x32xf32>, %k: tensor<2x1x32x64xf32>) -> (tensor<8x1x64xf32>, tensor<8x32x64xf32>) {
+  %0 = edge.expand_copy %k {size = [2, 4, 32, 64]} : (tensor<2x1x32x64xf32>) -> tensor<2x4x32x64xf32>
+  %1 = edge.view_copy %0 {size = [8, 32, 64]} : (tensor<2x4x32x64xf32>) -> tensor<8x32x64xf32>
+  %2 = edge.bmm %q, %1 : (tensor<8x1x32xf32>, tensor<8x32x64xf32>) -> tensor<8x1x64xf32>
+  func.return %2, %1 : tensor<8x1x64xf32>, tensor<8x32x64xf32>
+}
+
+// -----
+
+// Left matrices.
+// CHECK-LABEL: func.func @left
+// CHECK:         edge.expand_copy
+func.func @left(%q: tensor<2x1x16x32xf32>, %k: tensor<8x32x64xf32>) -> tensor<8x16x64xf32> {
+  %0 = edge.expand_copy %q {size = [2, 4, 16, 32]} : (tensor<2x1x16x32xf32>) -> tensor<2x4x16x32xf32>
+  %1 = edge.view_copy %0 {size = [8, 16, 32]} : (tensor<2x4x16x32xf32>) -> tensor<8x16x32xf32>
+  %2 = edge.bmm %1, %k : (tensor<8x16x32xf32>, tensor<8x32x64xf32>) -> tensor<8x16x64xf32>
+  func.return %2 : tensor<8x16x64xf32>
+}
+
+// -----
+
+// In a branch.
+// CHECK-LABEL: func.func @branch
+// CHECK-NOT:     expand_copy
+// CHECK:         edge.bmm %{{.*}} : (tensor<2x4x32xf32>, tensor<2x32x64xf32>) -> tensor<2x4x64xf32>
+func.func @branch(%q: tensor<8x1x32xf32>, %k: tensor<2x1x32x64xf32>, %p: tensor<i1>) -> tensor<8x1x64xf32> {
+  %r = control.cond %p : tensor<i1> -> (tensor<8x1x64xf32>) {
+    %0 = edge.expand_copy %k {size = [2, 4, 32, 64]} : (tensor<2x1x32x64xf32>) -> tensor<2x4x32x64xf32>
+    %1 = edge.view_copy %0 {size = [8, 32, 64]} : (tensor<2x4x32x64xf32>) -> tensor<8x32x64xf32>
+    %2 = edge.bmm %q, %1 : (tensor<8x1x32xf32>, tensor<8x32x64xf32>) -> tensor<8x1x64xf32>
+    control.yield %2 : tensor<8x1x64xf32>
+  } else {
+    %0 = edge.full {size = [8, 1, 64], fill_value = 0.0} : () -> tensor<8x1x64xf32>
+    control.yield %0 : tensor<8x1x64xf32>
+  }
+  func.return %r : tensor<8x1x64xf32>
 }
