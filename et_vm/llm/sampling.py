@@ -56,7 +56,9 @@ class Sampler:
             raise InputError("no token is possible: logits are NaN, or a constraint allows none")
         if self.temperature == 0:
             return likeliest
-        weights = np.exp((logits.astype(np.float64) - best) / self.temperature)
+        below = logits.astype(np.float64) - best if best < np.inf else np.where(logits == best, 0.0, -np.inf)
+        with np.errstate(over="ignore"):  # a low temperature makes infinities of finite differences
+            weights = np.exp(below / self.temperature)
         drawn = float(self._random.random())
         # Most of the probability is with few tokens: sorting all takes longer than many a model.
         order = _likeliest(weights, self.top_k or _FIRST)

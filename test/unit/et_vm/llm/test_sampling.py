@@ -60,6 +60,22 @@ def test_choices_of_a_large_vocabulary(kind: str, options: dict[str, Any]) -> No
         assert sampler.choose(logits) == order[place]
 
 
+@pytest.mark.parametrize("options", [{}, {"top_k": 3}, {"top_p": 0.5}])
+def test_infinite_logits(options: dict[str, Any]) -> None:
+    """Only tokens whose logits are infinite are possible, in vocabularies of which all or a part are sorted."""
+    sampler = Sampler(1.0, seed=1, **options)
+    for count in (10, 3000):
+        logits = np.zeros(count, np.float32)
+        logits[7] = np.inf
+        assert {sampler.choose(logits) for _ in range(20)} == {7}
+
+
+def test_lowest_temperature() -> None:
+    """Differences of logits overflow, and the likeliest token is left."""
+    with np.errstate(all="raise", under="ignore"):
+        assert Sampler(1e-310, seed=1).choose(LOGITS) == 1
+
+
 def test_seeds() -> None:
     one, other = (Sampler(1.0, seed=5) for _ in range(2))
     ids = [one.choose(LOGITS) for _ in range(50)]
