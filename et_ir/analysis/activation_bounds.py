@@ -6,12 +6,17 @@ from math import inf
 from typing import cast
 
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
 
 __all__ = ["activation_bounds"]
 
 
 def activation_bounds(op: SchemaOp) -> tuple[float, float] | None:
-    """The least and the largest number that an activation lets through, `None` for an op that does anything else."""
+    """The least and the largest number that an activation lets through, `None` for an op that does anything else, or
+    whose bounds are known at run time only.
+    """
+    if any(not is_tensor(value.type) for value in op.operands):
+        return None
     match op.name.removeprefix("edge."):
         case "relu":
             return 0.0, inf

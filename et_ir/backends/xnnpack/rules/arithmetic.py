@@ -16,6 +16,7 @@ from et_ir.backends.xnnpack.rules.rule import Rule, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.tensors import is_tensor
 from et_schema.xnnpack_graph import (
     XNNAdd,
     XNNDiv,
@@ -101,6 +102,9 @@ def _refuse(op: SchemaOp) -> Diagnostic | None:
     alpha = op.arg("alpha") if "alpha" in op.schema().by_name else 1
     if alpha != 1:
         return Diagnostic("alpha is not 1", str(alpha))
+    for value in op.operands:
+        if not is_tensor(value.type):
+            return Diagnostic("a number is known at run time only", str(value.type))
     if (
         sum(size < 0 for value in op.operands for size in shape_of(value))
         and len({len(shape_of(value)) for value in op.operands if not is_constant(value)}) > 1

@@ -7,6 +7,7 @@ from math import pi, sqrt
 from typing import Any, Final
 
 from xdsl.dialects.builtin import f16
+from xdsl.ir import SSAValue
 
 from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.backends.xnnpack.rules.rule import Rule
@@ -88,6 +89,10 @@ def _clamp(t: Translation, op: SchemaOp) -> None:
 
 
 def _refuse_clamp(op: SchemaOp) -> Diagnostic | None:
+    for name in ("min", "max"):
+        bound = op.arg(name)
+        if isinstance(bound, SSAValue):
+            return Diagnostic("a number is known at run time only", str(bound.type))
     if activation_bounds(op) is None:
         return Diagnostic("lower bound above upper bound", f"from {op.arg('min')} to {op.arg('max')}")
     return None
@@ -168,6 +173,8 @@ _EXPONENTS: Final = (2.0, 3.0, 0.5, -0.5, -1.0)
 
 def _refuse_power(op: SchemaOp) -> Diagnostic | None:
     exponent = op.arg("exponent")
+    if isinstance(exponent, SSAValue):
+        return Diagnostic("a number is known at run time only", str(exponent.type))
     if float(exponent) not in _EXPONENTS:
         return Diagnostic("exponents are limited", f"{exponent}, not one of {_EXPONENTS}")
     return None

@@ -78,6 +78,17 @@ def test_left_out_with_the_reason(body: str, result: str, reason: str):
     assert "; ".join(refusals(body, result)) == reason
 
 
+@pytest.mark.parametrize(
+    "op", ["div.Scalar %x {other = %n}", "pow.Tensor_Scalar %x {exponent = %n}", "clamp %x {max = %n}"]
+)
+def test_numbers_known_at_run_time(op: str):
+    body = f"""%n = edge.sym_size.int %x {{dim = 0}} : (tensor<2x4xf32>) -> i64
+  %r = edge.{op} : (tensor<2x4xf32>, i64) -> tensor<2x4xf32>"""
+    method = method_of(parse(PROGRAM.replace("BODY", body).replace("RESULT", "tensor<2x4xf32>")))
+    found = make_partitioner("xnnpack").partition(method).refusals.values()
+    assert [str(one) for one in found] == ["a number is known at run time only: i64"]
+
+
 @pytest.mark.parametrize("other", ["scale = 0.25, zero_point = 0", "scale = 0.5, zero_point = 1"])
 def test_integers_that_are_restored_otherwise(other: str):
     """A value of a graph has one scale and zero point: that of its quantization, or of an op that restores it."""
