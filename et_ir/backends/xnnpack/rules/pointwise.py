@@ -90,9 +90,8 @@ def _clamp(t: Translation, op: SchemaOp) -> None:
 
 def _refuse_clamp(op: SchemaOp) -> Diagnostic | None:
     for name in ("min", "max"):
-        bound = op.arg(name)
-        if isinstance(bound, SSAValue):
-            return Diagnostic("a number is known at run time only", str(bound.type))
+        if isinstance(op.arg(name), SSAValue):
+            return Diagnostic("a number is known at run time only", name)
     if activation_bounds(op) is None:
         return Diagnostic("lower bound above upper bound", f"from {op.arg('min')} to {op.arg('max')}")
     return None
@@ -174,7 +173,7 @@ _EXPONENTS: Final = (2.0, 3.0, 0.5, -0.5, -1.0)
 def _refuse_power(op: SchemaOp) -> Diagnostic | None:
     exponent = op.arg("exponent")
     if isinstance(exponent, SSAValue):
-        return Diagnostic("a number is known at run time only", str(exponent.type))
+        return Diagnostic("a number is known at run time only", "exponent")
     if float(exponent) not in _EXPONENTS:
         return Diagnostic("exponents are limited", f"{exponent}, not one of {_EXPONENTS}")
     return None
