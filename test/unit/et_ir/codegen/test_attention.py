@@ -327,6 +327,17 @@ def test_keys_and_values_in_bytes(queries: tuple[int, ...], keys: tuple[int, ...
     assert set(names) - {"attention_0", "copy_0"} <= {"pointwise_0"}
 
 
+@pytest.mark.parametrize("sizes", [(16, 1), (1, 16)])
+@pytest.mark.parametrize("queries", [1, 3, 20])
+def test_bytes_of_one_column(queries: int, sizes: tuple[int, int]) -> None:
+    """Each has a scale of its own, wherever it is in a vector."""
+    torch.manual_seed(0)
+    depth, width = sizes
+    k, of_k = _rows_of_bytes(1, 1, 40, depth)
+    v, of_v = _rows_of_bytes(1, 1, 40, width)
+    check(_over_bytes, torch.randn(1, 2, queries, depth), k, of_k, v, of_v, torch.zeros(()), tolerance=1e-5)
+
+
 @pytest.mark.parametrize(
     ("queries", "keys"),
     [
