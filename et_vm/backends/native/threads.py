@@ -30,7 +30,7 @@ REST: Final = 1
 """Seconds that a thread sleeps in the code of a program before it leaves it, and sleeps on outside."""
 
 STACK: Final = 8 << 20
-"""Bytes of the stack of a thread, whatever `threading.stack_size` says: machine code takes up to some hundred kilobytes."""
+"""Bytes of the stack of a thread, whatever `threading.stack_size` says: machine code takes some hundred kilobytes."""
 
 _SLOT = 256
 _DONE = 128
