@@ -180,9 +180,10 @@ class _Loops:
         )
         self._ends = b.local(self._tiles_of_group, element=i64)
         tiles = b.ceildiv(self._queries_of_head, self.rows)
-        each = b.mul(tiles, self.sharing)
+        # Without queries there are no tiles: nothing is divided by their number.
+        each = b.max(b.mul(tiles, self.sharing), 1)
         most = self._tiles_of_group
-        with b.part(b.mul(keys.count, each)) as (first, last, _):
+        with b.part(b.mul(keys.count * self.sharing, tiles)) as (first, last, _):
             stop = b.quotient(b.add(last, b.sub(each, 1)), each)
             with b.for_(b.quotient(first, each), stop) as shared:
                 start = b.max(b.mul(shared.index, each), first)

@@ -178,8 +178,8 @@ def _operand(value: SSAValue) -> tuple[SSAValue, list[SchemaOp]]:
 
 
 def dequantized(op: Operation | Block, dim: int) -> tuple[SchemaOp, SSAValue] | None:
-    """The op that converts the bytes that a multiplication scales to floats, and the scales, of size 1 in `dim`; None
-    for other ops.
+    """The op that converts the bytes that a multiplication scales to floats, and the scales, of size 1 in `dim`, where
+    bytes have another; None for other ops.
     """
     if not isinstance(op, SchemaOp) or operator_name(op) != "mul.Tensor":
         return None
@@ -188,6 +188,8 @@ def dequantized(op: Operation | Block, dim: int) -> tuple[SchemaOp, SSAValue] | 
         if not isinstance(cast, SchemaOp) or operator_name(cast) != CAST or not _used_once(value):
             continue
         shape = list(tensor_type(value).get_shape())
+        if shape[dim] == 1:
+            return None
         shape[dim] = 1
         if tensor_type(scales).get_shape() != tuple(shape) or min(shape) < 0:
             continue

@@ -24,6 +24,9 @@ from et_ir.dialects.schema.tensors import is_tensor, sizes_of, tensor_type
 
 __all__ = ["RecomputeMasksPass"]
 
+_Moved = dict[tuple[SSAValue, int], SSAValue]
+"""Views that were made, by what they are of and how many dimensions they add."""
+
 
 @dataclass(frozen=True)
 class RecomputeMasksPass(ModulePass):
@@ -63,21 +66,22 @@ class RecomputeMasksPass(ModulePass):
 def _recompute(block: Block) -> None:
     infer_view_sizes(block)
     masks: set[SchemaOp] = set()
+    moved: _Moved = {}
     for op in list(block.ops):
         if not isinstance(op, SchemaOp) or op.parent is not block:
             continue  # A view that moved is no op of the block any more.
         found = match_attention(op)
         while found is not None and (views := _views(found)):
             for view in views:
-                _move(view)
+                _move(view, moved)
             found = match_attention(op)
         if found is not None:
             masks.update(one for one in found.pointwise if found.of_scores.isdisjoint(one.results))
     for op in list(block.ops):
         if isinstance(op, SchemaOp) and operator_name(op) in ROWS:
+            copies: dict[SSAValue, SSAValue] = {}
             for number, operand in enumerate(op.operands):
-                if operand.owner in masks:
-                    op.operands[number] = _copied(operand, masks, op)
+                op.operands[number] = _copied(operand, masks, op, copies)
 
 
 def _views(attention: Attention) -> list[SchemaOp]:
@@ -101,8 +105,11 @@ def _adds_dimensions(view: SchemaOp) -> bool:
     return more >= 0 and None not in after and after == (*[1] * more, *before)
 
 
-def _move(view: SchemaOp) -> None:
-    """Compute what a view is of from views of its operands."""
+def _move(view: SchemaOp, views: _Moved) -> None:
+    """Compute what a view is of from views of its operands, of which there is one for all that read it.
+
+    It follows the operand, so that it is before whatever reads that.
+    """
     (source, *_), (result,) = view.operands, view.results
     owner = source.owner
     assert isinstance(owner, SchemaOp)
@@ -115,32 +122,45 @@ def _move(view: SchemaOp) -> None:
         type = tensor_type(operand)
         if type.get_num_dims() == rank and more:
             sizes = [1] * more + [max(size, -1) for size in type.get_shape()]
-            made = OP_BY_NAME["view_copy"].make(operand, sizes, location=view.location)
-            block.insert_op_before(made, view)
-            copies[operand] = made.results[0]
+            if (operand, more) not in views:
+                made = OP_BY_NAME["view_copy"].make(operand, sizes, location=view.location)
+                if isinstance(operand.owner, Block):
+                    block.insert_op_before(made, block.first_op or view)
+                else:
+                    block.insert_op_after(made, operand.owner)
+                views[operand, more] = made.results[0]
+            copies[operand] = views[operand, more]
     copy = owner.clone(copies)
     copy.location = owner.location
     block.insert_op_before(copy, view)
     moved = Rewriter.replace_value_with_new_type(copy.results[0], result.type)
     moved.name_hint = result.name_hint
     result.replace_all_uses_with(moved)
+    if views.get((source, more)) is result:
+        views[source, more] = moved
     block.erase_op(view)
     if not any(one.uses for one in owner.results):
         block.erase_op(owner)
 
 
-def _copied(value: SSAValue, masks: set[SchemaOp], before: SchemaOp) -> SSAValue:
-    """A mask that is computed again before an op."""
+def _copied(
+    value: SSAValue, masks: set[SchemaOp], before: SchemaOp, copies: dict[SSAValue, SSAValue]
+) -> SSAValue:
+    """A mask that is computed again before an op, each of its ops once; other values as they are."""
     owner = value.owner
     if owner not in masks:
         return value
-    assert isinstance(owner, SchemaOp)
-    block = before.parent
-    assert block is not None
-    copies = {
-        operand: _copied(operand, masks, before) for operand in owner.operands if is_tensor(operand.type)
-    }
-    copy = owner.clone(copies)
-    copy.location = owner.location
-    block.insert_op_before(copy, before)
-    return copy.results[0]
+    if value not in copies:
+        assert isinstance(owner, SchemaOp)
+        block = before.parent
+        assert block is not None
+        operands = {
+            operand: _copied(operand, masks, before, copies)
+            for operand in owner.operands
+            if is_tensor(operand.type)
+        }
+        copy = owner.clone(operands)
+        copy.location = owner.location
+        block.insert_op_before(copy, before)
+        copies[value] = copy.results[0]
+    return copies[value]

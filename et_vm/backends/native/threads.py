@@ -29,6 +29,9 @@ LINGER: Final = 500_000
 REST: Final = 1
 """Seconds that a thread sleeps in the code of a program before it leaves it, and sleeps on outside."""
 
+STACK: Final = 8 << 20
+"""Bytes of the stack of a thread, whatever `threading.stack_size` says: machine code takes some hundred kilobytes."""
+
 _SLOT = 256
 _DONE = 128
 _ASLEEP = 132
@@ -116,7 +119,12 @@ class ThreadPool:
         number = self._threads + 1
         slot = self._memory[number * _SLOT : (number + 1) * _SLOT].view(np.int32)
         slot[_ASLEEP // 4] = 1
-        threading.Thread(target=self._work, args=(number, slot), name=f"et-vm {number}", daemon=True).start()
+        thread = threading.Thread(target=self._work, args=(number, slot), name=f"et-vm {number}", daemon=True)
+        before = threading.stack_size(STACK)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(before)
         self._threads = number
 
     def _work(self, number: int, slot: Array) -> None:

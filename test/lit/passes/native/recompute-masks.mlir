@@ -53,3 +53,27 @@ func.func @slow(%q: tensor<4x40x16xf32>, %key: tensor<4x16x64xf32>, %v: tensor<4
   %6 = edge.bmm %5, %v : (tensor<4x40x64xf32>, tensor<4x64x16xf32>) -> tensor<4x40x16xf32>
   func.return %6 : tensor<4x40x16xf32>
 }
+
+// -----
+
+// What is read twice is computed once, in attention and before a reduction.
+// CHECK-LABEL: func.func @read_twice
+// CHECK-COUNT-1:   edge.view_copy %p
+// CHECK-NOT:       edge.view_copy
+// CHECK-COUNT-2:   edge.sub.Tensor
+// CHECK-NEXT:      edge.mul.Tensor
+// CHECK-NEXT:      edge.add.Tensor
+// CHECK-NEXT:      edge.amax
+// CHECK-NOT:       edge.sub.Tensor
+func.func @read_twice(%q: tensor<1x40x16xf32>, %key: tensor<1x16x64xf32>, %v: tensor<1x64x16xf32>, %k: tensor<64xf32>, %p: tensor<40x1xf32>) -> (tensor<1x40x16xf32>, tensor<1x40x1xf32>) {
+  %0 = edge.sub.Tensor %k, %p : (tensor<64xf32>, tensor<40x1xf32>) -> tensor<40x64xf32>
+  %1 = edge.mul.Tensor %0, %0 : tensor<40x64xf32>
+  %2 = edge.add.Tensor %1, %0 : tensor<40x64xf32>
+  %3 = edge.view_copy %2 {size = [1, 40, 64]} : (tensor<40x64xf32>) -> tensor<1x40x64xf32>
+  %4 = edge.amax %3 {dim = [-1], keepdim = true} : (tensor<1x40x64xf32>) -> tensor<1x40x1xf32>
+  %5 = edge.bmm %q, %key : (tensor<1x40x16xf32>, tensor<1x16x64xf32>) -> tensor<1x40x64xf32>
+  %6 = edge.add.Tensor %5, %3 : tensor<1x40x64xf32>
+  %7 = edge._softmax %6 {dim = -1, half_to_float = false} : tensor<1x40x64xf32>
+  %8 = edge.bmm %7, %v : (tensor<1x40x64xf32>, tensor<1x64x16xf32>) -> tensor<1x40x16xf32>
+  func.return %8, %4 : tensor<1x40x16xf32>, tensor<1x40x1xf32>
+}

@@ -327,6 +327,17 @@ def test_keys_and_values_in_bytes(queries: tuple[int, ...], keys: tuple[int, ...
     assert set(names) - {"attention_0", "copy_0"} <= {"pointwise_0"}
 
 
+@pytest.mark.parametrize("sizes", [(16, 1), (1, 16)])
+@pytest.mark.parametrize("queries", [1, 3, 20])
+def test_bytes_of_one_column(queries: int, sizes: tuple[int, int]) -> None:
+    """Each has a scale of its own, wherever it is in a vector."""
+    torch.manual_seed(0)
+    depth, width = sizes
+    k, of_k = _rows_of_bytes(1, 1, 40, depth)
+    v, of_v = _rows_of_bytes(1, 1, 40, width)
+    check(_over_bytes, torch.randn(1, 2, queries, depth), k, of_k, v, of_v, torch.zeros(()), tolerance=1e-5)
+
+
 @pytest.mark.parametrize(
     ("queries", "keys"),
     [
@@ -358,7 +369,7 @@ def _program(
         return mask(q, k, v, at[:, None])
 
     module = as_module(function)
-    length = torch.export.Dim("length", min=1, max=70)
+    length = torch.export.Dim("length", min=0, max=70)
     example = torch.randn(1, heads, 7, 16), *torch.randn(2, 1, groups, keys, 16), torch.arange(7)
     sizes = (({2: length}, None, None, {0: length}),)
     return module, torch.export.export(module, example, dynamic_shapes=sizes)
@@ -439,6 +450,18 @@ def test_computed_masks(mask: _Function, groups: int, keys: int) -> None:
             for threads in (1, 3):
                 found = run(file, inputs, threads)
                 np.testing.assert_allclose(found, module(*inputs).numpy(), rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize(("groups", "heads"), [(1, 1), (2, 4)])
+def test_no_queries(groups: int, heads: int) -> None:
+    """A number of queries that is known at run time only may be 0."""
+    _, program = _program(90, groups, heads, _causal)
+    k, v = torch.zeros(2, 1, groups, 90, 16)
+    for instruction_set in SETS:
+        file = lowered(program, instruction_set)
+        for threads in (1, 3):
+            none = torch.zeros(1, heads, 0, 16), k, v, torch.arange(0)
+            assert run(file, none, threads).shape == (1, heads, 0, 16)
 
 
 @pytest.mark.parametrize("mask", [_causal, _window, _soft_cap])

@@ -91,6 +91,34 @@ def test_a_pool_calls_each_number_once(pause: float) -> None:
         time.sleep(pause / 4)
 
 
+def test_stacks_of_threads() -> None:
+    """A program may ask for small ones: the pool's have room for machine code all the same, and leave the setting."""
+    script = """
+import ctypes, threading
+from et_vm.backends.native.threads import STACK, ThreadPool
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.pthread_self.restype = ctypes.c_void_p
+libc.pthread_getattr_np.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+found = []
+
+class Measured(ThreadPool):
+    def _work(self, number, slot):
+        attributes, size = ctypes.create_string_buffer(256), ctypes.c_size_t()
+        assert libc.pthread_getattr_np(libc.pthread_self(), attributes) == 0
+        assert libc.pthread_attr_getstacksize(attributes, ctypes.byref(size)) == 0
+        found.append(size.value)
+
+threading.stack_size(256 << 10)
+pool = Measured()
+pool._start()
+[one.join() for one in threading.enumerate() if one.name == "et-vm 1"]
+assert found == [STACK], found
+assert threading.stack_size() == 256 << 10
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
 def test_programs_are_unloaded() -> None:
     """A thread keeps the code that it waits in; soon after the last call nobody does."""
     pool = ThreadPool()
