@@ -30,7 +30,9 @@ _Moved = dict[tuple[SSAValue, int], SSAValue]
 
 @dataclass(frozen=True)
 class RecomputeMasksPass(ModulePass):
-    """Have attention, and each reduction of its masks, compute masks from what these are computed of.
+    """Compute masks of attention where they are read.
+
+    Attention, and each reduction of its masks, computes them from what they are computed of.
 
     Views that give a mask more dimensions of size 1 move to its operands, so that it is computed by pointwise ops
     alone, which attention takes in. Those that a reduction reads are copied for it.

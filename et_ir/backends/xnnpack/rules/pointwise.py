@@ -89,11 +89,13 @@ def _clamp(t: Translation, op: SchemaOp) -> None:
 
 
 def _refuse_clamp(op: SchemaOp) -> Diagnostic | None:
-    for name in ("min", "max"):
+    names = ("min", "max") if "min" in op.schema().by_name else ("min_val", "max_val")
+    for name in names:
         if isinstance(op.arg(name), SSAValue):
             return Diagnostic("a number is known at run time only", name)
     if activation_bounds(op) is None:
-        return Diagnostic("lower bound above upper bound", f"from {op.arg('min')} to {op.arg('max')}")
+        least, most = map(op.arg, names)
+        return Diagnostic("lower bound above upper bound", f"from {least} to {most}")
     return None
 
 
