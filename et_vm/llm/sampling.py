@@ -13,7 +13,7 @@ from et_vm.values import Array
 __all__ = ["Sampler"]
 
 _FIRST: Final = 1024
-"""How many of the likeliest tokens are sorted first."""
+"""The number of likeliest tokens that are sorted first: all others are sorted only where these do not suffice."""
 
 
 @dataclass
