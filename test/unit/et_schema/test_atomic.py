@@ -81,3 +81,11 @@ def test_a_device_is_written_in_place() -> None:
 def test_a_missing_directory_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), atomic_writer(tmp_path / "no" / "model.pte"):
         pass
+
+
+def test_small_pieces_are_written_together(tmp_path):
+    with atomic_writer(tmp_path / "file") as stream:
+        for _ in range(256):
+            stream.write(bytes(4096))
+        assert os.path.getsize(stream.name) == 0
+    assert os.path.getsize(tmp_path / "file") == 1 << 20

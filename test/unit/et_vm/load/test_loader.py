@@ -1,3 +1,8 @@
+import mmap
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from et_schema.errors import Error, ExecutorchError
@@ -50,6 +55,16 @@ def test_a_map_outlives_its_loader(path):
     view = MmapDataLoader(path).load_all()
     path.unlink()
     assert bytes(view[:2]) == b"\x00\x01"
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_HUGEPAGE"), reason="only Linux is advised about pages")
+def test_huge_pages(path):
+    view = MmapDataLoader(path).load_all()
+    address = np.frombuffer(view, np.uint8).ctypes.data
+    entry = re.compile(rf"^{address:x}-.*\n(?:(?!VmFlags).*\n)*VmFlags: (.*)$", re.MULTILINE)
+    found = entry.search(Path("/proc/self/smaps").read_text())
+    assert found
+    assert "hg" in found[1].split()
 
 
 def test_wider_elements_are_bytes():
