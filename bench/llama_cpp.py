@@ -28,8 +28,12 @@ CHECKED: Final = 16
 """Tokens of the prompt of a check."""
 DECODED: Final = 4
 """Tokens after it, one at a time."""
-TOLERANCES: Final = {"float": 2e-3, "int8-dynamic": 5e-2, "8da4w": 5e-2}
-"""Relative error of logits, of attention with keys and values in f16, and of other scales of activations."""
+TOLERANCES: Final = {"float": 3e-3, "int8-dynamic": 5e-2, "8da4w": 5e-2}
+"""Relative error of logits, of attention with keys and values in f16, and of other scales of activations.
+
+With operands in f16, torch's attention has an error of 0.0005 in the model of 110 million parameters, and of 0.0012 in
+that of 1.1 billion, whose scores are larger; llama.cpp's are 0.0009 and 0.002.
+"""
 
 
 # -- files

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     StringAttr,
+    UnitAttr,
     f32,
     i32,
     i64,
@@ -31,7 +32,7 @@ from et_ir.codegen.kernels.packing import Numbers, packed_blob, source_key
 from et_ir.codegen.loop_builder import Build, Index, LoopBuilder
 from et_ir.codegen.sizes import Known, Size, count_of, extremum, largest, normal, number_of, product
 from et_ir.data import Blob
-from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native import SERIAL, KernelOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import GetOp, Globals
 from et_ops.sizes import Ranges
@@ -99,6 +100,8 @@ class Host:
         large_stack: bool = True,
     ):
         """`packed` has the constants that were packed for other instruction sets, and gets those of this one."""
+        self.serial = False
+        """Whether the next calls are of so little work that one thread does all of it."""
         self.in_place: set[SSAValue] = set()
         """Values whose memory holds what they replace elements of."""
         self.small = small
@@ -277,7 +280,9 @@ class Host:
         """Call a kernel, which is built unless there is one with the same code; `key` as for `LoopBuilder.call`."""
         symbol = self._kernel(name, [operand.type for operand in operands], build, key)
         self.called.append(self._label(name, symbol))
-        self._b.add_op(CallOp(symbol, [self._cast(self._b, operand) for operand in operands], []))
+        call = self._b.add_op(CallOp(symbol, [self._cast(self._b, operand) for operand in operands], []))
+        if self.serial:
+            call.attributes[SERIAL] = UnitAttr()
 
     def derived(
         self,

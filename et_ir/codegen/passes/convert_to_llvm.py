@@ -310,7 +310,9 @@ class _Conversion:
             else:
                 self._values[argument] = value
         private = function.sym_visibility is not None and function.sym_visibility.data == "private"
-        self._marks = not (private or self._freestanding) and any(isinstance(op, CallOp) for op in block.ops)
+        self._marks = not (private or self._freestanding) and any(
+            isinstance(op, CallOp) for op in function.walk()
+        )
         self._mark()
         self._ops(block)
         return llvm.FuncOp(

@@ -94,6 +94,14 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
 }
 """Builder of the loops of kernels, by form."""
 
+SINGLE_PASS: Final = frozenset(
+    {"gather", "move", "pad", "pointwise", "rows", "scatter", "shuffle", "transpose"}
+)
+"""Forms with a number of operations for an element that does not grow with sizes."""
+
+SERIAL_BYTES: Final = 1 << 14
+"""Bytes that a thread reads and writes in about the time of a barrier, some tenths of a microsecond."""
+
 SIZED_FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "convolution": sized_convolution_kernel,
     "depthwise": sized_depthwise_kernel,
@@ -241,7 +249,9 @@ def _convert(host: Host, op: Operation) -> None:
     match op:
         case KernelOp():
             forms = FORMS if op.has_fixed_sizes() else {**FORMS, **SIZED_FORMS}
+            host.serial = _is_serial(host, op)
             forms[op.form.data](host, op)
+            host.serial = False
         case GetOp():
             _constant(host, op)
         case ViewOp():
@@ -255,6 +265,24 @@ def _convert(host: Host, op: Operation) -> None:
                 "kernels cannot be converted",
                 [diagnose(op, f"'{op.name}' is in no kernel", "run form-kernels and assign-layouts first")],
             )
+
+
+def _is_serial(host: Host, kernel: KernelOp) -> bool:
+    """Whether threads would wait for each other as long as one of them takes for all of a kernel.
+
+    It goes over its elements once, and they are few.
+    """
+    form = kernel.form.data
+    if form not in SINGLE_PASS or host.small or host.fine:
+        return False
+    inputs = [value for value, _ in kernel.tensors()]
+    outputs = list(kernel.outputs)
+    if form == "scatter" and set(outputs) <= host.in_place:
+        inputs, outputs = inputs[1:], []
+    elif form in ("gather", "move"):
+        inputs = inputs[1:] + outputs
+    total = sum(host.most(count_of(value)) * nbytes(element_of(value)) for value in (*inputs, *outputs))
+    return total <= SERIAL_BYTES
 
 
 def _constant(host: Host, op: GetOp) -> None:

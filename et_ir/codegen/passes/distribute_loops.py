@@ -5,17 +5,19 @@ All threads run the same function with a number of their own, and each takes an 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.traits import SymbolTable, is_side_effect_free
 
-from et_ir.dialects.native import BarrierOp, PartOp
+from et_ir.dialects.native import SERIAL, BarrierOp, PartOp
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
 
 __all__ = ["DistributeLoopsPass"]
@@ -27,6 +29,9 @@ class DistributeLoopsPass(ModulePass):
 
     Every function gets two more arguments, the number of the thread and how many there are, and passes them on. A
     barrier follows each parallel loop, as what comes after it may read what other threads write.
+
+    Calls with the attribute `native.serial` have less work than a barrier takes: the first thread makes those that
+    follow one another as the only one, where barriers do nothing, and the others wait for it once.
 
     Before:
 
@@ -46,6 +51,23 @@ class DistributeLoopsPass(ModulePass):
       native.barrier
     }
     ```
+
+    Before:
+
+    ```mlir
+    func.call @one(%x) {native.serial} : (memref<8xf32>) -> ()
+    func.call @other(%x) {native.serial} : (memref<8xf32>) -> ()
+    ```
+
+    After:
+
+    ```mlir
+    scf.if %is_first {
+      func.call @one(%x, %c0, %c1) : (memref<8xf32>, index, index) -> ()
+      func.call @other(%x, %c0, %c1) : (memref<8xf32>, index, index) -> ()
+    }
+    native.barrier
+    ```
     """
 
     name = "distribute-loops"
@@ -55,6 +77,9 @@ class DistributeLoopsPass(ModulePass):
             if isinstance(function, FuncOp) and not function.is_declaration:
                 _add_arguments(function)
         rewrite(op, [_PassThreads(), _Distribute(), _Part()], recursive=False)
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and not function.is_declaration:
+                _group_serial_calls(function)
 
 
 def _add_arguments(function: FuncOp) -> None:
@@ -82,8 +107,9 @@ class _PassThreads(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: CallOp, rewriter: PatternRewriter) -> None:
-        arguments = [*op.arguments, *_thread_arguments(op.parent)]
-        rewriter.replace(op, CallOp(op.callee, arguments, op.result_types))
+        made = CallOp(op.callee, [*op.arguments, *_thread_arguments(op.parent)], op.result_types)
+        made.attributes = dict(op.attributes)
+        rewriter.replace(op, made)
 
 
 class _Indices:
@@ -144,3 +170,55 @@ class _Part(RewritePattern):
         first = made(arith.DivUIOp, made(arith.MuliOp, op.count, number), sharing)
         last = made(arith.DivUIOp, made(arith.MuliOp, op.count, after), sharing)
         rewriter.replace(op, [], [first, last, number])
+
+
+def _group_serial_calls(function: FuncOp) -> None:
+    """Put serial calls that follow one another in a branch of the first thread, with a barrier behind it.
+
+    What is between them computes sizes, and has no effects.
+    """
+    calls: list[CallOp] = []
+    before: Operation | None = None
+    for op in list(function.body.block.ops):
+        if isinstance(op, CallOp) and SERIAL in op.attributes:
+            calls.append(op)
+        elif not is_side_effect_free(op):
+            if calls:
+                _make_serial(calls, before, is_last=isinstance(op, ReturnOp))
+                calls = []
+            before = op
+
+
+def _make_serial(calls: Sequence[CallOp], before: Operation | None, *, is_last: bool) -> None:
+    """`before` is the last op with effects that comes before the calls; behind them the function ends if `is_last`."""
+    block = calls[0].parent
+    assert block is not None
+    thread, _ = _thread_arguments(block)
+    zero, one = (arith.ConstantOp(IntegerAttr.from_index_int_value(number)) for number in (0, 1))
+    is_first = arith.CmpiOp(thread, zero.result, "eq")
+    body = Block()
+    made: list[Operation] = [zero, one, is_first, scf.IfOp(is_first.result, [], Region(body))]
+    if before is not None and not _is_barrier(before):
+        # Other threads may still read what the calls write.
+        made.insert(0, BarrierOp())
+    if not is_last:
+        # Whoever calls the function waits for all threads.
+        made.append(BarrierOp())
+    block.insert_ops_after(made, calls[-1])
+    for call in calls:
+        call.detach()
+        del call.attributes[SERIAL]
+        call.operands = [*call.operands[:-2], zero.result, one.result]
+        body.add_op(call)
+    body.add_op(scf.YieldOp())
+
+
+def _is_barrier(op: Operation) -> bool:
+    """Whether no thread is past an op before all have reached its end."""
+    if not isinstance(op, CallOp):
+        return isinstance(op, BarrierOp)
+    function = SymbolTable.lookup_symbol(op, op.callee)
+    if not isinstance(function, FuncOp) or function.is_declaration:
+        return False
+    end = function.body.block.last_op
+    return end is not None and end.prev_op is not None and _is_barrier(end.prev_op)

@@ -209,6 +209,7 @@ def _merge(outlines: Sequence[_Outline], calls: dict[str, list[CallOp]], constan
         for call in calls.pop(name):
             given = [constants.value(call, column[number]) for column in arguments]
             made.append(CallOp(symbol, [*call.arguments, *given], []))
+            made[-1].attributes = dict(call.attributes)
             assert call.parent is not None
             call.parent.insert_op_before(made[-1], call)
             call.parent.erase_op(call)

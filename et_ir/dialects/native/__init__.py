@@ -10,6 +10,7 @@ from xdsl.ir import Dialect
 from et_ir.dialects.native.ops import (
     KERNEL,
     SECONDS,
+    SERIAL,
     BarrierOp,
     CompareOp,
     ConcatOp,
@@ -30,6 +31,7 @@ from et_ir.dialects.native.ops import (
 __all__ = [
     "KERNEL",
     "SECONDS",
+    "SERIAL",
     "BarrierOp",
     "CompareOp",
     "ConcatOp",

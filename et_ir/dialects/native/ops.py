@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     TensorType,
+    UnitAttr,
     VectorType,
     i1,
     i32,
@@ -53,6 +54,7 @@ from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 __all__ = [
     "KERNEL",
     "SECONDS",
+    "SERIAL",
     "BarrierOp",
     "CompareOp",
     "ConcatOp",
@@ -75,6 +77,9 @@ SECONDS: Final = discardable("native.seconds", DictionaryAttr)
 
 KERNEL: Final = discardable("native.kernel_number", IntegerAttr)
 """The number of the kernel that a call is a part of, in the order of the partition."""
+
+SERIAL: Final = discardable("native.serial", UnitAttr)
+"""On a call: one thread makes it, as it has less work than a barrier takes."""
 
 PREDICATES: Final = (
     "oeq",

@@ -15,7 +15,7 @@
 // CHECK-NEXT:         %{{.*}} = vector.create_mask
 // CHECK:              vector.maskedstore
 // CHECK:      func.func @forward(%x: memref<40xf32>, %y: memref<8xf32>, %0: memref<40xf32>) {
-// CHECK:        func.call @pointwise_0(
+// CHECK:        func.call @pointwise_0({{.*}}) {native.serial} :
 // CHECK-NEXT:   func.return
 func.func @forward(%x: tensor<5x8xf32>, %y: tensor<8xf32>) -> tensor<5x8xf32> {
   %0 = native.kernel "pointwise"(%x, %y) : (tensor<5x8xf32>, tensor<8xf32>) -> tensor<5x8xf32> {

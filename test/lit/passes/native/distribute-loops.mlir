@@ -66,3 +66,47 @@ func.func private @whole_part(%n: index, %x: memref<?xf32>) {
   native.barrier
   func.return
 }
+
+// The first thread makes calls with little work as the only one, and the others wait for it once. What is between
+// them computes sizes.
+// CHECK:      func.func @short(%x: memref<?xf32>, %y: memref<?xf32>, %thread: index, %threads: index) {
+// CHECK-NEXT:   func.call @fill(%x, %thread, %threads)
+// CHECK:        %[[N:.*]] = memref.dim %y
+// CHECK:        %[[IS_FIRST:.*]] = arith.cmpi eq, %thread, %[[ZERO:.*]] : index
+// CHECK-NEXT:   scf.if %[[IS_FIRST]] {
+// CHECK-NEXT:     func.call @fill(%x, %[[ZERO]], %[[ONE:.*]]) : (memref<?xf32>, index, index) -> ()
+// CHECK-NEXT:     func.call @fill(%y, %[[ZERO]], %[[ONE]]) : (memref<?xf32>, index, index) -> ()
+// CHECK-NEXT:   }
+// CHECK-NEXT:   native.barrier
+// CHECK-NEXT:   func.call @part(%[[N]], %x, %thread, %threads)
+// CHECK:        scf.if
+// CHECK-NEXT:     func.call @fill
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.return
+func.func @short(%x: memref<?xf32>, %y: memref<?xf32>) {
+  func.call @fill(%x) : (memref<?xf32>) -> ()
+  func.call @fill(%x) {native.serial} : (memref<?xf32>) -> ()
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %y, %c0 : memref<?xf32>
+  func.call @fill(%y) {native.serial} : (memref<?xf32>) -> ()
+  func.call @part(%n, %x) : (index, memref<?xf32>) -> ()
+  func.call @fill(%x) {native.serial} : (memref<?xf32>) -> ()
+  func.return
+}
+
+// Threads may still be in a function without a barrier at its end.
+// CHECK:      func.func @behind(
+// CHECK-NEXT:   func.call @store(%x, %thread, %threads)
+// CHECK-NEXT:   native.barrier
+// CHECK:        scf.if
+func.func private @store(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %v = arith.constant 1.0 : f32
+  memref.store %v, %x[%c0] : memref<?xf32>
+  func.return
+}
+func.func @behind(%x: memref<?xf32>) {
+  func.call @store(%x) : (memref<?xf32>) -> ()
+  func.call @fill(%x) {native.serial} : (memref<?xf32>) -> ()
+  func.return
+}

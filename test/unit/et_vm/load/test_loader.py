@@ -1,5 +1,7 @@
 import mmap
+import os
 import re
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +67,15 @@ def test_huge_pages(path):
     found = entry.search(Path("/proc/self/smaps").read_text())
     assert found
     assert "hg" in found[1].split()
+
+
+def test_a_pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=[b"content"])
+    writer.start()
+    assert bytes(FileDataLoader(path).load_all()) == b"content"
+    writer.join()
 
 
 def test_wider_elements_are_bytes():
