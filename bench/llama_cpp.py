@@ -28,11 +28,12 @@ CHECKED: Final = 16
 """Tokens of the prompt of a check."""
 DECODED: Final = 4
 """Tokens after it, one at a time."""
-TOLERANCES: Final = {"float": 3e-3, "int8-dynamic": 5e-2, "8da4w": 5e-2}
+TOLERANCES: Final = {"float": 3e-3, "int8-dynamic": 0.12, "8da4w": 0.12}
 """Relative error of logits, of attention with keys and values in f16, and of other scales of activations.
 
 With operands in f16, torch's attention has an error of 0.0005 in the model of 110 million parameters, and of 0.0012 in
-that of 1.1 billion, whose scores are larger; llama.cpp's are 0.0009 and 0.002.
+that of 1.1 billion, whose scores are larger; llama.cpp's are 0.0009 and 0.002. With activations in bytes, torch's error
+beside those in floats is 0.025 and 0.076; llama.cpp's, beside torch's, 0.03 and 0.088.
 """
 
 
