@@ -6,11 +6,16 @@ few tokens, each selects matrices, which are copied: only these are read. Of mor
 is not known, all are multiplied with the matrices of each expert, and an expert's rows are weighted, or 0 for tokens
 that did not select it. transformers sorts rows by expert, and multiplies each group with its matrix; in a program of
 fixed sizes, every expert would compute as many rows as tokens select experts.
+
+Llama 4 weights what experts take, not their results, and has each compute a row for every token: its mixtures go over
+the selected rows here, as others do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, cast
 
 import torch
@@ -18,11 +23,13 @@ from torch import Tensor, nn
 
 from et_ir.frontend.experts import grouped_linear
 
-__all__ = ["QuantizedMatrices", "is_experts", "use_experts"]
+__all__ = ["ExpertsLayout", "QuantizedMatrices", "experts_layout", "use_experts"]
 
 _MASKED: Final = "masked_products"
 _GROUPED: Final = "grouped_products"
 """The implementations of experts by transformers' names."""
+_WEIGHTED_INPUT: Final = "Llama4TextMoe"
+"""The mixture, by transformers' name, that weights what its experts take."""
 
 
 class QuantizedMatrices(nn.Module):
@@ -89,20 +96,59 @@ class QuantizedMatrices(nn.Module):
         return (groups * scales[..., None]).view(count, height, width).to(self._dtype)
 
 
-def is_experts(module: nn.Module) -> bool:
-    """Whether a module holds the matrices of experts, as transformers' decorator for such makes it."""
+@dataclass(frozen=True)
+class ExpertsLayout:
+    """The parts of a module that holds the matrices of experts, with the words of transformers' decorator for it."""
+
+    has_gate: bool = True
+    has_bias: bool = False
+    has_post_expert_norm: bool = False
+    is_transposed: bool = False
+    """Whether matrices are `[experts, K, N]`, and not `[experts, N, K]` as those of linear layers."""
+
+
+_UNDECORATED: Final[Mapping[str, ExpertsLayout]] = {"Llama4TextExperts": ExpertsLayout(is_transposed=True)}
+"""Classes without the decorator."""
+
+
+def experts_layout(module: nn.Module) -> ExpertsLayout | None:
+    """The layout of a module that holds the matrices of experts; none for other modules."""
+    if not _is_decorated(module):
+        return _UNDECORATED.get(type(module).__name__)
+    one = cast(Any, module)
+    return ExpertsLayout(one.has_gate, one.has_bias, one.has_post_expert_norm, one.is_transposed)
+
+
+def _is_decorated(module: nn.Module) -> bool:
     return hasattr(module, "_is_expert_parallel")
 
 
 def use_experts(model: Any, *, grouped: bool = False) -> None:
     """Have a model's mixtures of experts computed by masked products, or by grouped ones."""
-    if not any(is_experts(module) for module in model.modules()):
-        return
-    from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
-
     name, function = (_GROUPED, _grouped) if grouped else (_MASKED, _masked)
-    cast(Any, ALL_EXPERTS_FUNCTIONS).register(name, function)
-    model.set_experts_implementation(name)
+    if any(_is_decorated(module) for module in model.modules()):
+        from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+
+        cast(Any, ALL_EXPERTS_FUNCTIONS).register(name, function)
+        model.set_experts_implementation(name)
+    for module in model.modules():
+        if type(module).__name__ == _WEIGHTED_INPUT:
+            module.forward = partial(_weighted_input_mixture, module, function)
+
+
+def _weighted_input_mixture(
+    module: Any, function: Callable[..., Tensor], hidden_states: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Llama 4's mixture for `[…, K]`, by a function for selected experts; the sums and the logits of all experts."""
+    tokens = hidden_states.reshape(-1, module.hidden_dim)
+    _, logits = module.router(tokens)
+    values, experts = logits.topk(module.top_k, dim=1)
+    weights = values.float().sigmoid().to(values.dtype)
+    rows = (tokens[:, None] * weights[..., None]).reshape(-1, module.hidden_dim)
+    # Each row selects one expert, whose result counts as it is.
+    found = function(module.experts, rows, experts.reshape(-1, 1), torch.ones_like(weights).reshape(-1, 1))
+    routed = found.view(-1, module.top_k, module.hidden_dim).sum(1)
+    return module.shared_expert(tokens) + routed, logits
 
 
 @dataclass(frozen=True)
@@ -154,17 +200,29 @@ def _masked(module: Any, tokens: Tensor, experts: Tensor, weights: Tensor) -> Te
 
 def _expert(module: Any, rows: Tensor, expert: int | Tensor | _Groups) -> Tensor:
     """The result of one expert for rows `[S, K]`, or of the expert of each row."""
-    up = "gate_up_proj" if module.has_gate else "up_proj"
-    hidden = _product(module, up, rows, expert)
-    hidden = module._apply_gate(hidden) if module.has_gate else module.act_fn(hidden)
-    found = _product(module, "down_proj", hidden, expert)
-    return module.post_expert_norm(found) if module.has_post_expert_norm else found
+    layout = experts_layout(module)
+    assert layout is not None
+    up = "gate_up_proj" if layout.has_gate else "up_proj"
+    hidden = _product(module, layout, up, rows, expert)
+    hidden = _gated(module, hidden) if layout.has_gate else module.act_fn(hidden)
+    found = _product(module, layout, "down_proj", hidden, expert)
+    return module.post_expert_norm(found) if layout.has_post_expert_norm else found
 
 
-def _product(module: Any, name: str, rows: Tensor, expert: int | Tensor | _Groups) -> Tensor:
+def _gated(module: Any, hidden: Tensor) -> Tensor:
+    """Gates and what they are for side by side `[S, 2 * N]`; `[S, N]`."""
+    if _is_decorated(module):
+        return module._apply_gate(hidden)
+    gate, up = hidden.chunk(2, dim=-1)
+    return up * module.act_fn(gate)
+
+
+def _product(
+    module: Any, layout: ExpertsLayout, name: str, rows: Tensor, expert: int | Tensor | _Groups
+) -> Tensor:
     matrices: Any = getattr(module, name)
-    bias: Tensor | None = getattr(module, f"{name}_bias") if module.has_bias else None
-    is_transposed = module.is_transposed
+    bias: Tensor | None = getattr(module, f"{name}_bias") if layout.has_bias else None
+    is_transposed = layout.is_transposed
     if isinstance(matrices, QuantizedMatrices):
         rows, is_transposed = matrices.rounded(rows), False
     if isinstance(expert, int):

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from et_ir.data.mapped import release, temporary_memory
-from et_ir.language_models.experts import QuantizedMatrices, is_experts
+from et_ir.language_models.experts import ExpertsLayout, QuantizedMatrices, experts_layout
 from et_ir.quantization import Layer, QuantizationError, QuantizationMode, QuantizedModule, Unquantized
 
 __all__ = ["quantize_weights"]
@@ -80,8 +80,9 @@ def _quantized_layers(
     for name, module in modules.items():
         kind = type(module).__name__
         is_kept = _is_kept(name, keep_float)
-        if is_experts(module) and not is_kept:
-            quantized, floats = _quantized_experts(name, module, mode, linear)
+        layout = experts_layout(module)
+        if layout is not None and not is_kept:
+            quantized, floats = _quantized_experts(name, module, layout, mode, linear)
             layers += quantized
             left += floats
             trim()
@@ -137,7 +138,7 @@ def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: i
 
 
 def _quantized_experts(
-    name: str, module: nn.Module, mode: QuantizationMode, config: Any
+    name: str, module: nn.Module, layout: ExpertsLayout, mode: QuantizationMode, config: Any
 ) -> tuple[list[Layer], list[Unquantized]]:
     """Quantize the matrices of experts: as many linear layers, of which a program may select some."""
     layers: list[Layer] = []
@@ -147,7 +148,7 @@ def _quantized_experts(
         if parameter.dim() != 3:
             continue
         before = parameter.detach()
-        if cast(Any, module).is_transposed:
+        if layout.is_transposed:
             before = before.transpose(1, 2)
         experts, height, width = before.shape
         if bits == 4 and width % mode.group:

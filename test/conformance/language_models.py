@@ -52,6 +52,17 @@ EXPERTS: Final[dict[str, Callable[[], Any]]] = {
         first_k_dense_replace=1,
     ),
     "gpt_oss": lambda: hf.GptOssConfig(**_HEADS, **_EXPERTS, **_WINDOW, num_local_experts=4),
+    "llama4": lambda: hf.Llama4TextConfig(
+        **_HEADS,
+        **_EXPERTS,
+        num_local_experts=4,
+        moe_layers=[0],
+        intermediate_size_mlp=64,
+        attention_chunk_size=8,
+        no_rope_layers=[1, 0],
+        floor_scale=3,
+        attn_scale=0.5,
+    ),
     "mixtral": lambda: hf.MixtralConfig(**_HEADS, **_EXPERTS, num_local_experts=4),
     "olmoe": lambda: hf.OlmoeConfig(**_GROUPED, **_EXPERTS, num_experts=4),
     "qwen3_moe": lambda: hf.Qwen3MoeConfig(**_HEADS, **_EXPERTS, num_experts=4, moe_intermediate_size=32),
@@ -138,17 +149,6 @@ RECURRENT: Final[dict[str, Callable[[], Any]]] = {
     ),
 }
 """Families with state that later tokens replace; `decode` takes one token, `forward` more."""
-
-STEPWISE: Final[dict[str, Callable[[], Any]]] = {
-    "llama4": lambda: hf.Llama4TextConfig(
-        **_HEADS,
-        intermediate_size_mlp=64,
-        num_local_experts=2,
-        attention_chunk_size=8,
-        layer_types=["chunked_attention", "full_attention"],
-    ),
-}
-"""Families whose code depends on the number of tokens: they take one in a call."""
 
 
 def random_model(config: Any) -> Any:

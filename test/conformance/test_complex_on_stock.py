@@ -193,6 +193,27 @@ def test_product_of_any_size(stock: StockRuntime, tmp_path: Path) -> None:
         assert difference(stock.run(path, inputs), [torch.mul(*inputs)]) is None
 
 
+def test_rotary_embedding_of_any_size(stock: StockRuntime, tmp_path: Path) -> None:
+    """Products of which only the parts are read have no complex numbers."""
+
+    def rotated(x: torch.Tensor, angle: torch.Tensor) -> torch.Tensor:
+        turned = (torch.polar(torch.ones_like(angle), angle) * 1.5)[:, None]
+        return torch.view_as_real(torch.view_as_complex(x.reshape(-1, 3, 4, 2)) * turned).flatten(2)
+
+    tokens = torch.export.Dim("tokens", min=1, max=8)
+    inputs = torch.randn(5, 3, 8), torch.randn(5, 4)
+    program = torch.export.export(
+        Calls(rotated), inputs, dynamic_shapes=(({0: tokens}, {0: tokens}),), strict=False
+    )
+    edge = to_edge(program)
+    assert "complex" not in str(edge.module)
+    path = tmp_path / "rotary.pte"
+    path.write_bytes(edge.to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer)
+    for count in (1, 5, 8):
+        inputs = torch.randn(count, 3, 8), torch.randn(count, 4)
+        torch.testing.assert_close(stock.run(path, inputs)[0], rotated(*inputs), rtol=1e-5, atol=1e-6)
+
+
 def test_random_numbers_are_named() -> None:
     """Dynamic sizes: no parts take the place of complex random numbers."""
     shapes = (({0: torch.export.Dim("n", max=8)},),)

@@ -187,8 +187,12 @@ class _Margins(TorchDispatchMode):
             _compared(args[0], args[1])
         elif name in ROUNDINGS:
             _rounded(name, args, kwargs or {})
-        elif name in ORDERS and len(args) > 1 and isinstance(args[0], Tensor):
-            _ordered(args[0], -1 if name in ("sort", "topk") else args[1])
+        elif name in ORDERS:
+            given = {each.name: value for each, value in zip(func._schema.arguments, args, strict=False)}
+            given |= kwargs or {}
+            if isinstance(args[0], Tensor) and (len(given) > 1 or name == "sort"):
+                has_ties = name == "topk" or (name == "sort" and not given.get("stable"))
+                _ordered(args[0], given.get("dim", -1), is_told=not has_ties)
         return func(*args, **(kwargs or {}))
 
 
@@ -222,8 +226,12 @@ def _rounded(name: str, args: tuple[Any, ...], kwargs: Any) -> None:
         raise Unsteady("a number is rounded that is nearly whole")
 
 
-def _ordered(value: Tensor, dim: int) -> None:
-    if value.is_floating_point() and value.ndim and value.shape[dim] > 1:
-        ordered = torch.sort(value, dim=dim).values
-        if _near(ordered.diff(dim=dim)):
-            raise Unsteady("numbers are ordered that are nearly the same")
+def _ordered(value: Tensor, dim: int, *, is_told: bool) -> None:
+    """Numbers in an order along a dimension; whether it is told which of equal ones comes first."""
+    if not value.ndim or value.shape[dim] < 2:
+        return
+    steps = torch.sort(value, dim=dim).values.diff(dim=dim)
+    if value.is_floating_point() and _near(steps):
+        raise Unsteady("numbers are ordered that are nearly the same")
+    if not is_told and bool((steps == 0).any()):
+        raise Unsteady("numbers are ordered that are the same")

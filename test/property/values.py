@@ -326,6 +326,29 @@ def normalisation(block: Block) -> None:
             block.like("layer_norm", x, (last,), None, None, 0.1, low=-4.0, high=4.0)
 
 
+def order(block: Block) -> None:
+    """Elements of a dimension in order, or the largest of them, and where they were."""
+    name = block.random.choice(["sort.stable", "sort", "topk", "argsort.stable"])
+    # Which of equal elements comes first is said of stable orders only, and integers are often equal.
+    stable = name.endswith("stable")
+    x = block.pick(lambda v: len(v.type.shape) > 0 and (v.type.element == "f32" or stable))
+    if name != "topk" and block.extents(x.type.shape):
+        raise Unfit  # The stock runtime has no kernel for it; fixed sizes are sorted by others.
+    dim = block.dim(x, filled=True)
+    shape, facts = x.type.shape, block.facts(x)._replace(contiguous=True)
+    written, reverse = block.signed(dim, len(shape)), block.random.random() < 0.5
+    places = Facts(0, block.names.most(shape[dim]) - 1)
+    if name == "argsort.stable":
+        block.call(name, x, True, written, reverse, type=Type("i64", shape), low=0, high=places.high)
+        return
+    arguments: tuple[Argument, ...] = (True, written, reverse) if stable else (written, reverse)
+    if name == "topk":
+        count = block.random.randint(1, block.names.least(shape[dim]))
+        shape, arguments = (*shape[:dim], count, *shape[dim + 1 :]), (count, written, reverse)
+    types = [Type(x.type.element, shape), Type("i64", shape)]
+    block.calls(name, x, *arguments, types=types, facts=[facts, places])
+
+
 def product(block: Block) -> None:
     """Of matrices, of batches of them, with a vector."""
     x = block.floats(lambda var: len(var.type.shape) in (2, 3))
@@ -362,6 +385,7 @@ VALUES: Final[dict[Callable[[Block], None], int]] = {
     limits: 2,
     reduction: 6,
     normalisation: 2,
+    order: 2,
     product: 3,
 }
 """Productions and their weights."""

@@ -1,4 +1,8 @@
-"""Complex numbers and their parts as copies of interleaved memory."""
+"""Complex numbers and their parts as copies of interleaved memory.
+
+Products of numbers that are made of real parts, of which nothing but the parts is read, are computed in real numbers:
+those of rotary embeddings. Runtimes and backends without complex numbers can execute them, whatever their sizes.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,15 @@ import math
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.program import LiteralOp
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
 from et_ops.dtypes import F16, as_float
 
 
 @decomposes(Reason.NONE, aten.ViewAsRealOp)
 def view_as_real(b: Chain, op: aten.ViewAsRealOp) -> SSAValue:
-    return b(aten.ViewAsRealCopyOp, op.self)
+    parts = _interleaved(b, op.self)
+    return b(aten.ViewAsRealCopyOp, op.self) if parts is None else parts
 
 
 @decomposes(Reason.NONE, aten.ViewAsComplexOp)
@@ -23,6 +29,41 @@ def view_as_complex(b: Chain, op: aten.ViewAsComplexOp) -> SSAValue:
 
 def _part(b: Chain, x: SSAValue, part: int) -> SSAValue:
     return b(aten.SelectIntOp, b(aten.ViewAsRealCopyOp, x), -1, part)
+
+
+def _interleaved(b: Chain, x: SSAValue) -> SSAValue | None:
+    """The parts side by side of numbers that were made of such; `None`, and nothing is built, for other numbers."""
+    op = x.owner
+    if isinstance(op, aten.ViewAsComplexCopyOp):
+        return op.self
+    if isinstance(op, aten.UnsqueezeOp):
+        parts = _interleaved(b, op.self)
+        return None if parts is None else b(aten.UnsqueezeOp, parts, op.dim % meta(x).rank)
+    if isinstance(op, aten.MulTensorOp):
+        return _product(b, op)
+    return None
+
+
+def _product(b: Chain, op: aten.MulTensorOp) -> SSAValue | None:
+    """The parts side by side of a product by a Python number, or of two complex factors, one of them made of parts."""
+    if any(isinstance(x.owner, LiteralOp) for x in (op.self, op.other)):
+        number, factor = sorted((op.self, op.other), key=lambda x: not isinstance(x.owner, LiteralOp))
+        parts = _interleaved(b, factor)
+        return None if parts is None else b(aten.MulTensorOp, parts, number)
+    if not op.result.has_one_use() or any(
+        meta(x).dtype is not meta(op.result).dtype for x in (op.self, op.other)
+    ):
+        return None
+    factors = [(x, _interleaved(b, x)) for x in (op.self, op.other)]
+    if all(parts is None for _, parts in factors):
+        return None
+    (a, i), (c, j) = (
+        [b(aten.SelectIntOp, parts, -1, part) for part in (0, 1)]
+        for parts in (b(aten.ViewAsRealCopyOp, x) if known is None else known for x, known in factors)
+    )
+    real = b(aten.SubTensorOp, b(aten.MulTensorOp, a, c), b(aten.MulTensorOp, i, j))
+    imaginary = b(aten.AddTensorOp, b(aten.MulTensorOp, a, j), b(aten.MulTensorOp, i, c))
+    return b(aten.StackOp, (real, imaginary), -1)
 
 
 def _of_parts(b: Chain, real: SSAValue, imaginary: SSAValue) -> SSAValue:

@@ -58,11 +58,12 @@ def test_masks_of_its_own() -> None:
         check_decoder(model, decoder)
 
 
+@pytest.mark.parametrize("kind", ["sliding_attention", "chunked_attention"])
 @pytest.mark.parametrize("window", [3, 5])
 @pytest.mark.parametrize("steps", [[4, 4, 4], [1, 4, 2, 3, 1, 1], [1] * 12])
-def test_rings(window: int, steps: list[int]) -> None:
-    """A ring shows each token the positions of its window, in calls of any length, and no others."""
-    cache = AttentionCache("sliding_attention", window - 1 + 4, window, is_ring=True)
+def test_rings(kind: str, window: int, steps: list[int]) -> None:
+    """A ring shows each token the positions of its window or chunk, in calls of any length, and no others."""
+    cache = AttentionCache(kind, window - 1 + 4, window, is_ring=True)
     positions = torch.arange(12)
     for at in positions.split(steps):
         cache.start(at)
@@ -70,7 +71,8 @@ def test_rings(window: int, steps: list[int]) -> None:
         seen = cache.mask(at)[0, 0]
         for row, position in zip(seen, at.tolist(), strict=True):
             shown = sorted(keys[0, 0, row, 0].tolist())
-            assert shown == [float(p) for p in range(max(0, position - window + 1), position + 1)]
+            first = position // window * window if kind == "chunked_attention" else position - window + 1
+            assert shown == [float(p) for p in range(max(0, first), position + 1)]
             assert sorted(values[0, 0, row, 0].tolist()) == [-p for p in reversed(shown)]
 
 
@@ -78,6 +80,18 @@ def test_one_token_at_a_time() -> None:
     sizes = Sizes(16, 1)
     found = export_decoder(CachedDecoder(random_model(ATTENTION["llama"]()), sizes), sizes)
     assert (set(found.programs), found.chunk, found.note) == ({"forward"}, 1, "")
+
+
+def test_code_of_the_number_of_tokens() -> None:
+    """What torch cannot export for any number of tokens takes one at a time."""
+    model = random_model(ATTENTION["llama"]())
+    layer = model.model.layers[0].mlp
+    original = layer.forward
+    layer.forward = lambda x: original(x) if x.shape[1] < 3 else original(x.flip(1)).flip(1)
+    sizes = Sizes(16, 4)
+    found = export_decoder(CachedDecoder(model, sizes), sizes)
+    assert (set(found.programs), found.chunk) == ({"forward"}, 1)
+    assert "its code depends on the number of tokens (" in found.note
 
 
 def test_ids_that_are_none() -> None:

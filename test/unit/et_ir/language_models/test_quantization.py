@@ -16,7 +16,7 @@ from torchao.quantization.quant_api import (
 )
 
 from et_ir.language_models import quantization, quantize_weights
-from et_ir.language_models.experts import QuantizedMatrices, use_experts
+from et_ir.language_models.experts import QuantizedMatrices, experts_layout, use_experts
 from et_ir.quantization import QuantizationError, QuantizationMode
 
 TOKENS = torch.arange(12)[None] % 64
@@ -84,14 +84,18 @@ def test_refusals(mode: str, keep: list[str], message: str) -> None:
 
 
 @pytest.mark.parametrize("mode", CONFIGS)
-@pytest.mark.parametrize("family", ["mixtral", "gpt_oss"])
-def test_experts(family: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("family", "block"), [("mixtral", "mlp"), ("gpt_oss", "mlp"), ("llama4", "feed_forward")]
+)
+def test_experts(family: str, block: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices of experts, stored transposed or not, are what torchao makes of linear layers with them."""
     monkeypatch.setattr(quantization, "_ELEMENTS", 100)
     model = random_model(EXPERTS[family]())
-    experts = model.model.layers[0].mlp.experts
+    experts = getattr(model.model.layers[0], block).experts
+    layout = experts_layout(experts)
+    assert layout is not None
     stored = experts.down_proj.detach().clone()
-    matrices = stored.transpose(1, 2) if experts.is_transposed else stored
+    matrices = stored.transpose(1, 2) if layout.is_transposed else stored
     found = quantize_weights(model, QuantizationMode.parse(mode))
     assert not found.unquantized
     quantized: QuantizedMatrices = experts.down_proj
@@ -107,7 +111,7 @@ def test_experts(family: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> Non
         torch.testing.assert_close(given, linear(rows), rtol=1e-5, atol=1e-6)
     for row, expert in enumerate([3, 0, 3]):
         torch.testing.assert_close(selected[row], quantized.matrix(expert), rtol=0, atol=0)
-    (layer,) = (one for one in found.layers if one.name == "model.layers.0.mlp.experts.down_proj")
+    (layer,) = (one for one in found.layers if one.name == f"model.layers.0.{block}.experts.down_proj")
     bits = 4 if mode.startswith("8da4w") else 8
     groups = stored.numel() // 16 if bits == 4 else stored.numel() // matrices.shape[2]
     assert (layer.bytes_before, layer.bytes_after) == (
