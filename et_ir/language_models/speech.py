@@ -1,4 +1,4 @@
-"""Facts about how speech models begin transcriptions, by `generation_config.json`, as methods that return constants."""
+"""Constant methods of speech models: tokens that transcriptions begin with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log-mel spectrograms of WAV files, as the feature extractor of Whisper computes them."""
+"""Log-mel spectrograms of WAV files, as Whisper takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations of preprocessors, which say how images and audio become the numbers that a model takes."""
+"""Configurations of preprocessors of images and audio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beginnings of transcriptions: the tokens for language and task that the decoder of a speech model starts with.
+"""Beginnings of transcriptions: tokens of prompt, language and task.
 
 After Radford et al. 2022 (Whisper), section 2.3.
 """
