@@ -176,7 +176,9 @@ def _encoder_decoder(
 def _sizes(args: argparse.Namespace, model: Any, make: Callable[..., Any]) -> Any:
     """The sizes that the options say, of a context that the model's positions allow."""
     config = model.config.get_text_config(decoder=True)
-    longest = getattr(config, "max_position_embeddings", None)
+    # Decoders of speech models have names of their own for it.
+    names = ("max_position_embeddings", "max_target_positions")
+    longest = next((found for name in names if (found := getattr(config, name, None)) is not None), None)
     default = make()
     context = args.max_len or min(default.context, longest or default.context)
     if longest is not None and context > longest:

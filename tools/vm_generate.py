@@ -29,8 +29,9 @@ def generate_text(args: argparse.Namespace) -> None:
 
     if args.chat and args.prompt is not None:
         raise UsageError("--chat reads messages from standard input: leave out --prompt")
-    if not args.chat and args.prompt is None and args.session is None:
-        raise UsageError("no prompt: give --prompt TEXT ('-': standard input), or --chat")
+    if not args.chat and args.prompt is None and args.session is None and args.audio is None:
+        raise UsageError("no prompt: give --prompt TEXT ('-': standard input), --audio FILE or --chat")
+    _check_audio(args)
     if args.file == "-" and (args.chat or args.prompt == "-"):
         raise UsageError("standard input is the program: give --prompt TEXT")
     tokenizer = _tokenizer(args)
@@ -47,6 +48,8 @@ def generate_text(args: argparse.Namespace) -> None:
         top_k=args.top_k,
         seed=args.seed,
         constraint=_constraint(args),
+        language=args.language,
+        task=args.task,
     )
     draft = _draft(args)
     if args.session is not None:
@@ -55,9 +58,21 @@ def generate_text(args: argparse.Namespace) -> None:
         _chat(runner, config, args, draft)
     else:
         prompt = _standard_input().read() if args.prompt == "-" else args.prompt or ""
-        _generate(runner, prompt, config, args, draft, args.image)
+        _generate(runner, prompt, config, args, draft, args.image, args.audio)
     if args.save_session is not None:
         runner.session.save(args.save_session)
+
+
+def _check_audio(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not fit audio, or apply to it alone."""
+    if args.audio is None:
+        for option, value in (("--language", args.language), ("--task", args.task)):
+            if value is not None:
+                raise UsageError(f"{option} applies to --audio only")
+        return
+    for option, is_given in (("--image", args.image), ("--chat", args.chat), ("--session", args.session)):
+        if is_given:
+            raise UsageError(f"--audio and {option} cannot be combined: a transcription is a text of its own")
 
 
 def _tokenizer(args: argparse.Namespace) -> Path:
@@ -81,7 +96,7 @@ def _check_session(args: argparse.Namespace, tokenizer: Path) -> None:
     from et_vm.llm.session import is_session
 
     check_output(args.save_session)
-    inputs = [args.file, args.data, args.draft, args.json_schema, *args.image]
+    inputs = [args.file, args.data, args.draft, args.json_schema, args.audio, *args.image]
     beside = [str(tokenizer), *(str(one) for one in tokenizer.glob("*"))]
     # A session of before may be saved again, also in the folder of a tokenizer.
     is_other = any(is_same_file(args.save_session, one) for one in beside) and not is_session(
@@ -148,11 +163,12 @@ def _generate(
     args: argparse.Namespace,
     draft: Draft | None,
     images: Sequence[str] = (),
+    audio: str | None = None,
 ) -> str:
-    """Generate, print and return what follows a prompt."""
+    """Generate, print and return what follows a prompt, or what is said in audio."""
     found: list[Stats] = []
     give = None if args.json else _print_piece
-    text = runner.generate(prompt, config, give, found.append, draft, images)
+    text = runner.generate(prompt, config, give, found.append, draft, images, audio)
     (stats,) = found
     if args.json:
         record: dict[str, Any] = {"prompt": prompt, "text": text}

@@ -34,6 +34,17 @@ def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> N
         metavar="FILE",
         help="an image, inserted at the image token in the prompt, or before the prompt if there is none; repeatable",
     )
+    add(
+        "--audio",
+        metavar="FILE",
+        help="a WAV file to be transcribed by a speech model; --prompt is then the text spoken before it",
+    )
+    add(
+        "--language",
+        metavar="CODE",
+        help="language of the audio, as en (default: the model's, or as it detects)",
+    )
+    add("--task", choices=("transcribe", "translate"), help="what to do with audio (default: the model's)")
     add("--chat", action="store_true", help="hold a conversation, formatted by the tokenizer's chat template")
     add("--max-new-tokens", type=positive_number, metavar="N", help="default: as many as the context holds")
     add(

@@ -31,7 +31,7 @@ TOKENIZER_FILES: Final = (
     "preprocessor_config.json",
     "processor_config.json",
 )
-"""Files of tokenizers and image processors; a folder has some of them."""
+"""Files of tokenizers and of preprocessors of images and audio; a folder has some of them."""
 
 
 class ModelFolder:

@@ -9,25 +9,26 @@ from typing import Any, cast
 
 from et_ir.language_models.cache import has_recurrent_layers
 from et_ir.language_models.errors import LanguageModelError
+from et_ir.language_models.speech import speech_metadata
 
 __all__ = ["metadata"]
 
 
 def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
-    """Constant methods of a model of transformers: ids of tokens, sizes, whether calls differ in length, and whether
-    there is state that later tokens replace.
+    """Constant methods of a model of transformers: ids of tokens, among them those that are never generated, sizes,
+    whether calls differ in length, and whether there is state that later tokens replace.
 
     Raises `LanguageModelError` for an id that is no integer.
     """
     config = model.config.get_text_config(decoder=True)
     generation = getattr(model, "generation_config", None)
 
-    def ids(name: str) -> list[int]:
+    def ids(name: str, *, in_config: bool = True) -> list[int]:
         found: Any = getattr(generation, name, None)
-        found = getattr(config, name, None) if found is None else found
+        found = getattr(config, name, None) if found is None and in_config else found
         if found is None:
             return []
-        ids = cast("list[Any]", found if isinstance(found, list) else [found])
+        ids = list(cast("list[Any]", found)) if isinstance(found, list | tuple) else [found]
         if not all(type(one) is int for one in ids):
             raise LanguageModelError(
                 f"generation_config.json or config.json: {name} is {found!r}, no token id or several"
@@ -52,4 +53,14 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
     last = ids("eos_token_id")
     if last:
         constants["get_eos_ids"] = last
+    for constant, name in (
+        ("get_suppress_ids", "suppress_tokens"),
+        ("get_begin_suppress_ids", "begin_suppress_tokens"),
+    ):
+        # Defaults of a configuration may be of a larger vocabulary.
+        known = [one for one in ids(name, in_config=False) if 0 <= one < config.vocab_size]
+        if known:
+            constants[constant] = known
+    if model.main_input_name == "input_features":
+        constants |= speech_metadata(model)
     return constants

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.llm.preprocessor import read_preprocessor
 from et_vm.values import Array
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_image"]
 
-_FILES: Final = ("preprocessor_config.json", "processor_config.json")
 _BICUBIC: Final = 3
 _MOST_PIXELS: Final = 1 << 27
 """Of an image that is scaled to be cropped."""
@@ -38,7 +37,7 @@ def read_image(path: str | os.PathLike[str], size: tuple[int, int], folder: Path
         raise ExecutorchError(
             Error.NotSupported, "the package pillow is not installed", hint=_INSTALL
         ) from None
-    config = _configuration(folder)
+    config = read_preprocessor(folder, "image_processor", "images")
     try:
         with Image.open(path) as opened:
             image = opened.convert("RGB")
@@ -83,24 +82,3 @@ def _scaled(image: Image.Image, size: tuple[int, int], config: dict[str, Any]) -
         mean, deviation = (np.array(config[name], np.float32) for name in ("image_mean", "image_std"))
         pixels = (pixels - mean) / deviation
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
-
-
-def _configuration(folder: Path) -> dict[str, Any]:
-    for name in _FILES:
-        path = folder / name
-        if not path.is_file():
-            continue
-        try:
-            found: Any = json.loads(path.read_bytes())
-        except (OSError, ValueError, RecursionError) as error:
-            raise InputError(f"not a configuration of images: {error}", where=str(path)) from None
-        if isinstance(found, dict):
-            whole = cast("dict[str, Any]", found)
-            found = whole.get("image_processor", whole)
-        if isinstance(found, dict):
-            return cast("dict[str, Any]", found)
-    raise InputError(
-        f"no {_FILES[0]}, which says how images are scaled",
-        where=str(folder),
-        hint="copy it from the folder of the model",
-    )

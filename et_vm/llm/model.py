@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, cast
 
+import numpy as np
+
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
 from et_vm.runtime import Program
+from et_vm.values import Array
 
-__all__ = ["Images", "LanguageModel", "Step"]
+__all__ = ["Audio", "Images", "LanguageModel", "Step"]
 
 _EDGES: Final = 1 << 20
 """Bytes at the beginning and the end of a file that tell it from others."""
@@ -54,6 +57,20 @@ class Images:
     """Whether the tokens of a prompt see one another; False: those of an image; None: neither."""
 
 
+@dataclass(frozen=True)
+class Audio:
+    """The audio that a model takes, as a spectrogram, and how its transcription begins."""
+
+    bands: int
+    """Numbers of a frame."""
+    frames: int
+    """Frames of a chunk."""
+    start_ids: tuple[int, ...]
+    """The ids that a transcription begins with."""
+    language_ids: tuple[int, ...]
+    """The ids of languages, one of which is behind the first of these; none for a model of one language."""
+
+
 class LanguageModel:
     """A program whose methods take token ids `[1, T]` and positions, i64, and give logits in float32.
 
@@ -61,8 +78,8 @@ class LanguageModel:
     Positions are `[T]`, of each token, or `[1]`, of the first. Logits are of the last token, `[1, V]` or `[1, 1, V]`,
     or of each, `[1, T, V]`. What other programs lack in constant methods has upstream's defaults.
 
-    An encoder-decoder has the methods `encoder`, from token ids `[1, S]` i64 to hidden states, and `text_decoder`,
-    which takes them between tokens and positions.
+    An encoder-decoder has the methods `encoder`, from token ids `[1, S]` i64, or a spectrogram `[1, bands, frames]`
+    f32, to hidden states, and `text_decoder`, which takes them between tokens and positions.
 
     A model of images has `vision_encoder`, from an image `[1, 3, height, width]` f32 to embeddings, `token_embedding`,
     and `text_decoder`, which takes embeddings `[1, T, width]` f32 in the place of tokens, and maybe times, rows and
@@ -79,10 +96,7 @@ class LanguageModel:
         """The method that embeds tokens; `None` for a model that takes their ids."""
         many = "prefill" if "prefill" in names else "forward"
         one = "decode" if "decode" in names else many
-        if self.encoder is not None:
-            many = one = "text_decoder"
-            self._check_encoder(self.encoder)
-        elif self.embedding is not None:
+        if self.encoder is not None or self.embedding is not None:
             many = one = "text_decoder"
         self.prefill_step = self._step(many)
         self.decode_step = self._step(one)
@@ -102,6 +116,12 @@ class LanguageModel:
         ends = cast("list[Any]", last if isinstance(last, list) else [last])
         self.eos_ids = frozenset(int(one) for one in ends)
         """The ids that end a text."""
+        self.audio = None if self.encoder is None else self._audio(self.encoder)
+        """The audio that the model takes; `None` for a model of text."""
+        self._suppressed = self._mask(self._ids("get_suppress_ids"))
+        self._suppressed_first = self._mask(
+            [*self._ids("get_suppress_ids"), *self._ids("get_begin_suppress_ids")]
+        )
         self.block_step = self._step("block_decoder") if self._is_method("block_decoder") else None
         """The form of calls whose tokens see one another."""
         self.images = self._images() if self._is_method("vision_encoder") else None
@@ -184,13 +204,42 @@ class LanguageModel:
             takes_places=takes_places,
         )
 
-    def _check_encoder(self, name: str) -> None:
+    def _audio(self, name: str) -> Audio | None:
+        """The audio that an encoder takes; `None` for one of texts."""
         meta = self.program.metadata(name)
         if meta.num_inputs() != 1 or meta.num_outputs() != 1 or meta.input_tag(0) != "Tensor":
             raise self._refusal(f"'{name}' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs")
         source = meta.input_tensor_meta(0)
-        if source.dtype() is not ScalarType.LONG or len(source.sizes()) != 2 or source.sizes()[0] != 1:
-            raise self._refusal(f"'{name}' takes {source!r}, no token ids [1, S] of a text")
+        sizes = source.sizes()
+        if sizes[:1] == (1,) and len(sizes) == 2 and source.dtype() is ScalarType.LONG:
+            return None
+        is_audio = source.dtype() is ScalarType.FLOAT and not source.is_dynamic()
+        if sizes[:1] != (1,) or len(sizes) != 3 or not is_audio:
+            raise self._refusal(
+                f"'{name}' takes {source!r}, neither token ids [1, S] nor a spectrogram [1, bands, frames]"
+            )
+        start = self._ids("get_decoder_start_ids") or ([] if self.bos_id is None else [self.bos_id])
+        return Audio(sizes[1], sizes[2], tuple(start), tuple(self._ids("get_language_ids")))
+
+    def _ids(self, name: str) -> list[int]:
+        """The token ids that a constant method returns; none without it."""
+        found: Any = self._constant(name, [])
+        ids = cast("list[Any]", found if isinstance(found, list) else [found])
+        if not all(type(one) is int and 0 <= one < self.vocabulary for one in ids):
+            raise self._refusal(f"'{name}' returns {found!r}, no ids of its {self.vocabulary} tokens")
+        return ids
+
+    def _mask(self, ids: list[int]) -> Array | None:
+        if not ids:
+            return None
+        mask = np.zeros(self.decode_step.vocabulary, np.bool_)
+        mask[ids] = True
+        return mask
+
+    def possible(self, logits: Array, *, is_first: bool = False) -> Array:
+        """Logits `[V]` f32 with -inf at tokens that are never generated; `is_first`: or not as the first one."""
+        mask = self._suppressed_first if is_first else self._suppressed
+        return logits if mask is None else np.where(mask, np.float32(-np.inf), logits)
 
     def _refusal(self, reason: str) -> ExecutorchError:
         return ExecutorchError(

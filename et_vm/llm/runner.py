@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from et_schema.errors import InputError
+from et_vm.llm.audio import LogMel, read_wave
 from et_vm.llm.constraint import Constraint
 from et_vm.llm.images import read_image
 from et_vm.llm.model import LanguageModel
@@ -18,6 +19,7 @@ from et_vm.llm.session import Session
 from et_vm.llm.speculation import Draft
 from et_vm.llm.stats import Stats
 from et_vm.llm.text import TextStream, Tokenizer
+from et_vm.llm.transcription import start_transcription
 from et_vm.runtime import Runtime
 from et_vm.values import Array
 
@@ -50,6 +52,10 @@ class GenerationConfig:
     """Repeats the choices; None: other ones each time."""
     constraint: Constraint | None = None
     """Constraint on the text: a regular expression or a JSON schema."""
+    language: str | None = None
+    """The language of audio, a code as `en`; None: as the program says, or the likeliest for the model."""
+    task: str | None = None
+    """What is done with audio: `transcribe` or `translate`, into English; None: as the program says."""
 
     def resolve_max_new_tokens(self, max_context_len: int, occupied: int) -> int:
         """The most tokens to generate, where a text of `occupied` tokens is there."""
@@ -111,10 +117,13 @@ class TextLLMRunner:
         stats_callback: Callable[[Stats], object] | None = None,
         draft: Draft | None = None,
         images: Sequence[str | os.PathLike[str] | Array] = (),
+        audio: str | os.PathLike[str] | Array | None = None,
     ) -> str:
         """Read a prompt, generate what follows it, and return that; `token_callback` gets the pieces as they come.
 
         An empty prompt goes on from the text so far. To an encoder-decoder the prompt is the source of a new text.
+        `audio` is a WAV file, or samples `[N]` of floats from -1 to 1, at the rate of the model, that a new text
+        transcribes; the prompt is what was said before.
         `images` are files, or arrays `[1, 3, height, width]` f32 that are scaled already; each is read where the prompt
         has the token that stands for one, or all before the prompt, if it has none.
 
@@ -126,20 +135,30 @@ class TextLLMRunner:
             raise InputError("drafts are for models that continue texts, not for encoder-decoders")
         if draft is not None and images:
             raise InputError("drafts are for texts without images")
+        if audio is not None and self.model.audio is None:
+            raise InputError("the model takes no audio", hint="leave it out")
+        if audio is None and (config.language is not None or config.task is not None):
+            raise InputError("a language and a task apply to audio only", hint="leave them out")
         give = token_callback if token_callback is not None and not config.warming else _nothing
         stats = Stats(inference_start_ms=_now())
         sampler = Sampler(config.temperature, config.top_p, config.top_k, config.seed)
-        ids = self._ids(prompt, config, len(images))
         self._stopped = False
-        before = len(self.session.tokens)
-        logits = self._read(ids, self._pixels(images))
-        read = len(ids) if self.model.encoder is not None else len(self.session.tokens) - before
+        if audio is None:
+            ids = self._ids(prompt, config, len(images))
+            before = len(self.session.tokens)
+            logits = self._read(ids, self._pixels(images))
+            read = len(ids) if self.model.encoder is not None else len(self.session.tokens) - before
+        else:
+            self._pixels(images)
+            logits = self._listen(audio, prompt, config)
+            read = len(self.session.tokens)
         stats.num_prompt_tokens, stats.prompt_eval_end_ms = read, _now()
         if config.echo:
             give(prompt)
         left = config.resolve_max_new_tokens(self.model.context, len(self.session.tokens))
         stream, pieces = TextStream(self.tokenizer), list[str]()
-        for token in self._tokens(logits, left, sampler, config.constraint, draft, stats):
+        tokens = self._tokens(logits, left, sampler, config.constraint, draft, stats, is_begun=not read)
+        for token in tokens:
             if not stats.num_generated_tokens:
                 stats.first_token_ms = _now()
             stats.num_generated_tokens += 1
@@ -164,6 +183,29 @@ class TextLLMRunner:
         folder, size = self.tokenizer.file.parent, (read.height, read.width)
         return [one if isinstance(one, np.ndarray) else read_image(one, size, folder) for one in images]
 
+    def _listen(self, audio: str | os.PathLike[str] | Array, prompt: str, config: GenerationConfig) -> Array:
+        """The logits of what is said first in audio."""
+        taken = self.model.audio
+        assert taken is not None
+        folder = self.tokenizer.file.parent
+        mel = LogMel.of_folder(folder)
+        if (mel.bands, mel.frames) != (taken.bands, taken.frames):
+            raise InputError(
+                f"the preprocessor gives spectrograms [{mel.bands}, {mel.frames}]: the program takes "
+                f"[{taken.bands}, {taken.frames}]",
+                where=str(folder),
+                hint="copy preprocessor_config.json from the folder of the model",
+            )
+        samples = audio if isinstance(audio, np.ndarray) else read_wave(audio, mel)
+        return start_transcription(
+            self.session,
+            self.tokenizer,
+            mel.features(samples),
+            previous=prompt,
+            language=config.language,
+            task=config.task,
+        )
+
     def _read(self, ids: list[int], images: Sequence[Array] = ()) -> Array:
         """The logits of what follows a prompt: the source of a new text, or the text so far with it."""
         session, model = self.session, self.model
@@ -185,15 +227,23 @@ class TextLLMRunner:
         constraint: Constraint | None,
         draft: Draft | None,
         stats: Stats,
+        *,
+        is_begun: bool,
     ) -> Iterator[int]:
-        """The generated ids, without the one that ends the text; each is fed before the next is chosen."""
+        """The generated ids, without the one that ends the text; each is fed before the next is chosen.
+
+        `is_begun`: the first continues what was generated before.
+        """
         follower = None if constraint is None else constraint.start(self.tokenizer, self.model)
         if draft is not None and follower is None and sampler.temperature == 0:
-            yield from draft.tokens(self.session, logits, left, self._is_stopped, stats)
+            yield from draft.tokens(self.session, logits, left, self._is_stopped, stats, is_begun=is_begun)
             return
         while left > 0 and not self._stopped:
-            allowed = None if follower is None else follower.allowed()
-            token = sampler.choose(logits, allowed)
+            if follower is None:
+                token = sampler.choose(self.model.possible(logits, is_first=not is_begun))
+                is_begun = True
+            else:  # a constraint says itself what is possible
+                token = sampler.choose(logits, follower.allowed())
             if token in self.model.eos_ids:
                 return
             if follower is not None:
@@ -210,6 +260,10 @@ class TextLLMRunner:
         return self._stopped
 
     def _ids(self, prompt: str, config: GenerationConfig, images: int = 0) -> list[int]:
+        if self.model.audio is not None:
+            if prompt or self.session.logits is None:
+                raise InputError("the model transcribes audio, and none is given", hint="give a WAV file")
+            return []
         if self.model.encoder is not None:
             return self.tokenizer.encode(prompt) if prompt or self.session.logits is None else []
         ids = self.tokenizer.encode(prompt) if not self.session.tokens else self.tokenizer.encode_rest(prompt)

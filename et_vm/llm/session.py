@@ -93,6 +93,8 @@ class Session:
                 where=self.model.program.core.name,
                 hint="feed the text to be continued",
             )
+        if self.model.audio is not None:
+            raise InputError("the encoder reads audio, not text", hint="encode its features")
         self._check_ids(ids)
         longest = self.model.program.metadata(self._encoder.name).input_tensor_meta(0).sizes()[1]
         if len(ids) > longest:
@@ -100,7 +102,32 @@ class Session:
                 f"a source of {len(ids)} tokens: the encoder takes up to {longest}",
                 hint="shorten it, or compile with a larger --max-len",
             )
-        (hidden,) = self._encoder.execute([np.array([ids], np.int64)])
+        self._encode(np.array([ids], np.int64))
+
+    def encode_features(self, features: Array) -> None:
+        """Have the encoder read the spectrogram `[1, bands, frames]` f32 of audio, and begin a new text.
+
+        Raises ExecutorchError(NotSupported) for a model that takes no audio, and InputError, with nothing changed, for
+        other sizes or another dtype.
+        """
+        audio = self.model.audio
+        if audio is None:
+            raise ExecutorchError(
+                Error.NotSupported,
+                "the model takes no audio",
+                where=self.model.program.core.name,
+                hint="feed or encode text",
+            )
+        expected = (1, audio.bands, audio.frames)
+        if features.shape != expected or features.dtype != np.float32:
+            raise InputError(
+                f"features {features.dtype}{list(features.shape)}: expected float32{list(expected)}"
+            )
+        self._encode(features)
+
+    def _encode(self, source: Array) -> None:
+        assert self._encoder is not None
+        (hidden,) = self._encoder.execute([source])
         self.reset()
         self._source = np.array(hidden)
 

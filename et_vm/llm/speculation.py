@@ -35,8 +35,12 @@ class Draft:
         left: int,
         is_stopped: Callable[[], bool],
         stats: Stats,
+        *,
+        is_begun: bool = True,
     ) -> Iterator[int]:
         """The greedy continuation of a session's text, at most `left` ids, whose first follows by `logits`.
+
+        `is_begun`: the first continues what was generated before.
 
         Raises InputError for a draft of another vocabulary, ExecutorchError(NotSupported) for a large model that does
         not give the logits of each token.
@@ -57,7 +61,7 @@ class Draft:
                 where=model.program.core.name,
                 hint="generate without a draft" if is_lasting else "compile it with et-compile --all-logits",
             )
-        token = int(logits.argmax())
+        token = int(model.possible(logits, is_first=not is_begun).argmax())
         while left > 0 and not is_stopped():
             if token in model.eos_ids:
                 return
@@ -71,7 +75,7 @@ class Draft:
             start = len(session.tokens)
             rows = session.feed_all([token, *proposed])
             stats.num_draft_tokens += len(proposed)
-            chosen = [int(row.argmax()) for row in rows]
+            chosen = [int(model.possible(row).argmax()) for row in rows]
             accepted = 0
             while accepted < len(proposed) and proposed[accepted] == chosen[accepted]:
                 if chosen[accepted] in model.eos_ids or is_stopped():

@@ -10,10 +10,12 @@ from typing import Any, Final
 import pytest
 import torch
 from language_models import ENCODER_DECODERS, VOCABULARY, random_encoder_decoder
+from speech_models import IDS, LANGUAGES, speech, speech_model, transcription
 from stock import StockRuntime
 
-from et_schema.errors import ExecutorchError, InputError
-from et_vm.llm import LanguageModel, Session
+from et_schema.errors import InputError
+from et_vm.llm import GenerationConfig, LanguageModel, Session, TextLLMRunner
+from et_vm.llm.model import Audio
 from et_vm.runtime import Runtime
 
 STEPS: Final = 12
@@ -32,16 +34,16 @@ def _compiled(family: str, folder: Path) -> tuple[Any, Path]:
     model = random_encoder_decoder(family)
     model.save_pretrained(folder / "model")
     path = folder / "model.pte"
+    _compile(folder / "model", path, "--max-len", "16", "--max-prefill", "4")
+    return model, path
+
+
+def _compile(folder: Path, path: Path, *options: str) -> None:
     command = Path(sys.executable).parent / "et-compile"
-    sizes = ("--max-len", "16", "--max-prefill", "4")
     ran = subprocess.run(
-        [command, f"hf:{folder / 'model'}", "-o", path, *sizes, "-q"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [command, f"hf:{folder}", "-o", path, *options, "-q"], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    return model, path
 
 
 @pytest.mark.parametrize("family", ENCODER_DECODERS)
@@ -116,7 +118,74 @@ def _greedy(model: Any, source: torch.Tensor) -> list[int]:
     return tokens[1:]
 
 
-def test_an_encoder_of_features_reads_no_text(tmp_path: Path) -> None:
-    _, path = _compiled("whisper", tmp_path)
-    with pytest.raises(ExecutorchError, match="no token ids"):
-        LanguageModel(Runtime().load_program(path))
+SUPPRESSED: Final = {"suppress_tokens": [140, 14], "begin_suppress_tokens": [118, IDS["<|endoftext|>"]]}
+
+
+@pytest.fixture(scope="module")
+def whisper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, Path]:
+    """A small Whisper that tells languages, its folder, and its program by et-compile."""
+    folder = tmp_path_factory.mktemp("whisper")
+    forced = [[1, None], [2, IDS["<|transcribe|>"]]]
+    model = speech_model(folder / "model", forced_decoder_ids=forced, **SUPPRESSED)
+    _compile(folder / "model", folder / "model.pte")
+    return model, folder / "model", folder / "model.pte"
+
+
+def test_transcriptions(whisper: tuple[Any, Path, Path], tmp_path: Path) -> None:
+    """Greedy text of audio as `generate` of transformers writes it: language detected or given, behind a prompt."""
+    model, folder, path = whisper
+    runner = TextLLMRunner(path, path.with_suffix(".tokenizer"))
+    start = tuple(IDS[f"<|{name}|>"] for name in ("startoftranscript", "transcribe", "notimestamps"))
+    assert runner.model.audio == Audio(8, 40, start, tuple(LANGUAGES.values()))
+    assert runner.model.context == 60
+    texts = set[str]()
+    for seed in range(2):
+        file = tmp_path / f"{seed}.wav"
+        speech(file, seed, length=1600 - 500 * seed)
+        for prompt, options in (
+            ("", {}),
+            ("", {"language": "de"}),
+            ("", {"task": "translate"}),
+            ("", {"language": "fr", "task": "translate"}),
+            ("a new one", {}),
+        ):
+            expected = transcription(model, folder, file, prompt, max_new_tokens=12, **options)
+            config = GenerationConfig(temperature=0, max_new_tokens=12, **options)
+            text = runner.generate(prompt, config, audio=file)
+            assert text == runner.tokenizer.decode(expected)
+            assert runner.session.tokens[-len(expected) :] == tuple(expected)
+            texts.add(text)
+        whole = runner.generate("", GenerationConfig(temperature=0), audio=file)
+        assert whole == runner.tokenizer.decode(transcription(model, folder, file))
+    assert len(texts) > 6
+    free = transcription(model, folder, file, suppress_tokens=None, begin_suppress_tokens=None)
+    assert {140, 14, 118} & set(free)
+    assert whole != runner.tokenizer.decode(free)
+
+
+def test_sessions_of_audio(whisper: tuple[Any, Path, Path], tmp_path: Path) -> None:
+    model, _, path = whisper
+    loaded = LanguageModel(Runtime().load_program(path, poison=True))
+    assert loaded.audio is not None
+    session = Session(loaded)
+    with pytest.raises(InputError, match="reads audio, not text"):
+        session.encode([3])
+    features = _source("whisper", 5)
+    with pytest.raises(InputError, match=r"features float32\[1, 8, 39\]: expected float32\[1, 8, 40\]"):
+        session.encode_features(features[:, :, :39].numpy())
+    with pytest.raises(InputError, match=r"features float64"):
+        session.encode_features(features.double().numpy())
+    session.encode_features(features.numpy())
+    session.feed(list(loaded.audio.start_ids))
+    other = session.fork()
+    session.save(tmp_path / "session.safetensors")
+    restored = Session(loaded)
+    restored.restore(tmp_path / "session.safetensors")
+    tokens = torch.tensor([[*loaded.audio.start_ids, 9, 8]])
+    with torch.no_grad():
+        expected = model(input_features=features, decoder_input_ids=tokens, use_cache=False).logits[0]
+    for one in (session, other, restored):
+        assert one.logits is not None
+        torch.testing.assert_close(torch.tensor(one.logits), expected[-3], rtol=1e-4, atol=1e-5)
+        logits = one.feed([9, 8])
+        torch.testing.assert_close(torch.tensor(logits), expected[-1], rtol=1e-4, atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,49 @@ def test_drafts_change_nothing(files: Path, draft: str, count: int) -> None:
         assert runner.generate(PROMPT, GREEDY, None, found.append, proposer) == eager_text(files, 24)
         if draft == "model.pte":
             assert found[0].num_accepted_tokens == found[0].num_draft_tokens > 0
+
+
+def test_tokens_that_are_never_generated(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with eager torch, with and without a draft; a constraint says itself which tokens are possible."""
+    coder = Tokenizer(files / "model.tokenizer")
+    ids = torch.tensor([coder.encode(PROMPT)])
+
+    def eager(**options: Any) -> list[int]:
+        with torch.no_grad():
+            found = model().generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=24,
+                do_sample=False,
+                pad_token_id=0,
+                **options,
+            )
+        return found[0, ids.shape[1] :].tolist()
+
+    free = eager()
+    suppressed = {"suppress_tokens": [free[3], 97], "begin_suppress_tokens": [free[0]]}
+    expected = eager(**suppressed)
+    assert (free[0] != expected[0], free[3] in expected) == (True, False)
+    constants = {"get_suppress_ids": suppressed["suppress_tokens"], "get_begin_suppress_ids": free[0]}
+    plain = LanguageModel._constant
+    monkeypatch.setattr(
+        LanguageModel,
+        "_constant",
+        lambda self, name, default: constants.get(name, plain(self, name, default)),
+    )
+    runner = TextLLMRunner(files / "all.pte", files / "model.tokenizer")
+    assert runner.generate(PROMPT, GREEDY) == coder.decode(expected)
+    runner.reset()
+    draft = Draft(LanguageModel(Runtime().load_program(files / "small.pte")), 3)
+    assert runner.generate(PROMPT, GREEDY, draft=draft) == coder.decode(expected)
+    runner.reset()
+    letter = coder.decode([97])
+    config = GenerationConfig(temperature=0.0, echo=False, constraint=Constraint(re.escape(letter)))
+    assert runner.generate(PROMPT, config) == letter
+    for wrong in ([280], [-1, 2], "x"):
+        constants["get_suppress_ids"] = wrong
+        with pytest.raises(ExecutorchError, match=r"'get_suppress_ids' returns .*, no ids of its 280 tokens"):
+            LanguageModel(runner.model.program)
 
 
 def test_draft_that_does_not_fit(runner: TextLLMRunner, files: Path) -> None:
