@@ -66,7 +66,7 @@ class FileDataLoader(BytesDataLoader):
             with open(path, "rb") as file:
                 # NumPy asks for huge pages, which kernels read faster (see `_mapped`). A pipe does not tell its size.
                 memory = np.empty(os.fstat(file.fileno()).st_size, np.uint8)
-                count = file.readinto(memory)
+                count = file.readinto(memory.data)
                 data = memory[:count].data if count else file.read()
         except OSError as error:
             raise access_failed(path, error) from error
