@@ -80,6 +80,8 @@ def _check_session(args: argparse.Namespace, tokenizer: Path) -> None:
     """Raise UsageError if the session cannot be saved where it is to be, or another input is there."""
     from et_vm.llm.session import is_session
 
+    if args.save_session == "-":
+        raise UsageError("--save-session -: sessions are saved to files, not to standard output")
     check_output(args.save_session)
     inputs = [args.file, args.data, args.draft, args.json_schema, *args.image]
     beside = [str(tokenizer), *(str(one) for one in tokenizer.glob("*"))]
