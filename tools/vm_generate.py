@@ -116,7 +116,7 @@ def _constraint(args: argparse.Namespace) -> Constraint | None:
     if args.json_schema is None:
         return None
     try:
-        return Constraint.of_schema(Path(args.json_schema).read_text(encoding="utf-8"))
+        return Constraint.of_schema(Path(args.json_schema).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--json-schema {args.json_schema}: {error}") from None
 
@@ -156,6 +156,14 @@ def _generate(
     give = None if args.json else _print_piece
     text = runner.generate(prompt, config, give, found.append, draft, images)
     (stats,) = found
+    if stats.is_match is False and not args.quiet:
+        option = "--regex" if args.regex is not None else "--json-schema"
+        reason = (
+            "the context is full"
+            if runner.session.room == 0
+            else f"after --max-new-tokens {stats.num_generated_tokens}"
+        )
+        print_message("et-vm", f"the text ends before it matches {option}: {reason}", "warning")
     if args.json:
         record: dict[str, Any] = {"prompt": prompt, "text": text}
         record |= json.loads(stats.to_json_string())

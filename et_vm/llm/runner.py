@@ -188,6 +188,8 @@ class TextLLMRunner:
     ) -> Iterator[int]:
         """The generated ids, without the one that ends the text; each is fed before the next is chosen."""
         follower = None if constraint is None else constraint.start(self.tokenizer, self.model)
+        if follower is not None:
+            stats.is_match = follower.is_match
         if draft is not None and follower is None and sampler.temperature == 0:
             yield from draft.tokens(self.session, logits, left, self._is_stopped, stats)
             return
@@ -198,6 +200,7 @@ class TextLLMRunner:
                 return
             if follower is not None:
                 follower.advance(token)
+                stats.is_match = follower.is_match
             yield token
             left -= 1
             if left == 0 and self.session.room == 0:

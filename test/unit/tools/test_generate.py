@@ -99,6 +99,19 @@ def test_constraints(command: Command) -> None:
     )
     ran = command(*LINE, "-q", "--json-schema", "s.json")
     assert json.loads(ran.out)["a"] in (True, False)
+    Path("bom.json").write_bytes(b"\xef\xbb\xbf" + Path("s.json").read_bytes())
+    assert command(*LINE, "-q", "--json-schema", "bom.json") == ran
+
+
+def test_text_that_ends_before_it_matches(command: Command) -> None:
+    """Told, since what reads the text may expect that it does."""
+    ran = command(*LINE, "--regex", "[0-9]{9}", "--max-new-tokens", "3")
+    assert "warning: the text ends before it matches --regex: after --max-new-tokens 3" in ran.err
+    ran = command(*LINE, "--regex", "[0-9]{900}", "--json")
+    assert "warning: the text ends before it matches --regex: the context is full" in ran.err
+    assert json.loads(ran.out)["is_match"] is False
+    ran = command(*LINE, "--regex", "[0-9]{2}", "--json")
+    assert (ran.err, json.loads(ran.out)["is_match"]) == ("", True)
 
 
 def test_drafts(command: Command) -> None:
