@@ -20,6 +20,8 @@ __all__ = ["TOKENIZER_FILES", "ModelFolder"]
 
 _WEIGHTS: Final = "model.safetensors"
 _INDEX: Final = "model.safetensors.index.json"
+_FLOATS: Final = frozenset({"F64", "F32", "F16", "BF16"})
+"""Element types of weights in safetensors that are not quantized."""
 _DTYPES: Final = ("bfloat16", "float16", "float32", "float64")
 """Element types of weights that a configuration may name."""
 TOKENIZER_FILES: Final = (
@@ -78,11 +80,12 @@ class ModelFolder:
                 f"{self.path}: {len(missing)} of {len(names)} files of weights are missing: "
                 f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
             )
-        found: dict[str, set[str]] = {}
+        found: dict[str, dict[str, str]] = {}
         for name in names:
             try:
                 with safe_open(self.path / name, "numpy") as file:
-                    found[name] = set(file.keys())
+                    keys: list[str] = file.keys()
+                    found[name] = {one: str(file.get_slice(one).get_dtype()) for one in keys}
             except (SafetensorError, OSError) as error:
                 raise LanguageModelError(f"{self.path / name} is damaged, copy it again: {error}") from None
         absent = [(weight, file) for weight, file in weights.items() if weight not in found[Path(file).name]]
@@ -92,6 +95,7 @@ class ModelFolder:
                 f"{index}: {len(absent)} of {len(weights)} weights are not in the files that it names: {weight} is not "
                 f"in {file}; copy the index and the files again"
             )
+        self._kinds = {weight: kind for kinds in found.values() for weight, kind in kinds.items()}
 
     @property
     def is_encoder_decoder(self) -> bool:
@@ -166,7 +170,25 @@ class ModelFolder:
                 f"{self.path}: {len(missing)} weights are not in its files: "
                 f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
             )
+        self._check_kinds(model)
         return model
+
+    def _check_kinds(self, model: Any) -> None:
+        """Raise `LanguageModelError` for parameters that are not floats in the file.
+
+        transformers takes integers as they are, without the scales that a quantized model has for them.
+        """
+        if "quantization_config" in self.config:
+            return
+        for name, _ in model.named_parameters():
+            # The files of some models lack the name of the part that a head is put on.
+            for one in (name, name.removeprefix(f"{model.base_model_prefix}.")):
+                kind = self._kinds.get(one)
+                if kind is not None and kind not in _FLOATS:
+                    raise LanguageModelError(
+                        f"{self.path}: {one} has the element type {kind}, expected {', '.join(sorted(_FLOATS))}: "
+                        "give the model that is not quantized, and --quantize"
+                    )
 
     def tokenizer_files(self) -> list[Path]:
         """The files of the tokenizer."""

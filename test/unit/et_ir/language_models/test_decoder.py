@@ -88,6 +88,21 @@ def test_ids_that_are_none() -> None:
             metadata(model, context=16, chunk=4)
 
 
+def test_weights_that_are_not_finite() -> None:
+    model = random_model(ATTENTION["llama"]())
+    with torch.no_grad():
+        model.lm_head.weight[3, 4] = torch.nan
+    with pytest.raises(LanguageModelError, match="NaN or infinite: its weights are damaged"):
+        check_decoder(model, CachedDecoder(model, Sizes(16, 4)))
+
+
+def test_the_shortest_context() -> None:
+    with pytest.raises(LanguageModelError, match="a context of 5 tokens: expected at least 6"):
+        Sizes(5, 1)
+    model = random_model(ATTENTION["llama"]())
+    check_decoder(model, CachedDecoder(model, Sizes(6, 6)))
+
+
 @pytest.mark.parametrize("name", ["bos_token_id", "eos_token_id"])
 @pytest.mark.parametrize("wrong", [64, -1, [2, 64]])
 def test_ids_outside_the_vocabulary(name: str, wrong: object) -> None:

@@ -82,6 +82,12 @@ def test_element_types(folder: Path, name: str | None) -> None:
     assert ModelFolder(folder).load().dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_weights_of_other_floats(folder: Path, dtype: torch.dtype) -> None:
+    _of_element_type(dtype)(folder)
+    assert ModelFolder(folder).load().dtype == torch.float32
+
+
 def _without_shard(path: Path) -> None:
     sorted(path.glob("*.safetensors"))[1].unlink()
 
@@ -110,6 +116,18 @@ def _without_weight_in_the_index(path: Path) -> None:
     index = json.loads((path / "model.safetensors.index.json").read_text())
     del index["weight_map"]["model.norm.weight"]
     (path / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def _of_element_type(dtype: torch.dtype) -> Callable[[Path], None]:
+    """A change of the first weight of a shard."""
+
+    def change(path: Path) -> None:
+        shard = sorted(path.glob("*.safetensors"))[0]
+        tensors = load_file(shard)
+        name = sorted(tensors)[0]
+        save_file(tensors | {name: tensors[name].to(dtype)}, shard, metadata={"format": "pt"})
+
+    return change
 
 
 def _of_another_format(path: Path) -> None:
@@ -145,6 +163,12 @@ def _of_another_format(path: Path) -> None:
             _config(vocab_size=48),
             r"2 weights have other shapes .* lm_head.weight is \[64, 32\], expected \[48, 32\]",
         ),
+        (
+            _of_element_type(torch.int8),
+            r"[a-z_.]+weight has the element type I8, expected BF16, F16, F32, F64",
+        ),
+        (_of_element_type(torch.float8_e4m3fn), r"[a-z_.]+weight has the element type F8_E4M3, expected"),
+        (_of_element_type(torch.bool), r"[a-z_.]+weight has the element type BOOL, expected"),
         (_of_another_format, r"no model.safetensors and .* \(pytorch_model.bin is of another format\)"),
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
@@ -166,6 +190,9 @@ def _of_another_format(path: Path) -> None:
             "torch_dtype",
             "text_dtype",
             "sizes",
+            "int8",
+            "float8",
+            "bool",
             "format",
             "config",
             "json",
