@@ -83,7 +83,8 @@ class ModelFolder:
         found: dict[str, dict[str, str]] = {}
         for name in names:
             try:
-                with safe_open(self.path / name, "numpy") as file:
+                opened: Any = safe_open(self.path / name, "numpy")
+                with opened as file:
                     keys: list[str] = file.keys()
                     found[name] = {one: str(file.get_slice(one).get_dtype()) for one in keys}
             except (SafetensorError, OSError) as error:

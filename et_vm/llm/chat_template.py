@@ -37,7 +37,7 @@ def render_chat(
     class Generation(Extension):
         """`{% generation %}`, which marks what a model is trained on: its content."""
 
-        tags = frozenset({"generation"})
+        tags = {"generation"}  # noqa: RUF012 -- jinja2 declares it as an instance variable
 
         def parse(self, parser: Any) -> Any:
             line = next(parser.stream).lineno
@@ -47,6 +47,9 @@ def render_chat(
     def refuse(message: str) -> None:
         raise TemplateError(message)
 
+    def now(form: str) -> str:
+        return datetime.now().strftime(form)
+
     def as_json(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
         return json.dumps(value, ensure_ascii=ensure_ascii, **options)
 
@@ -54,10 +57,7 @@ def render_chat(
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
     )
     environment.filters["tojson"] = as_json
-    environment.globals |= {
-        "raise_exception": refuse,
-        "strftime_now": lambda form: datetime.now().strftime(form),
-    }
+    environment.globals |= {"raise_exception": refuse, "strftime_now": now}
     try:
         return cast(
             str,

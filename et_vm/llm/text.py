@@ -125,7 +125,9 @@ class Tokenizer:
             config = _config(folder / _CONFIG)
         template: Any = config.get("chat_template")
         if isinstance(template, list):  # one for each use, as of tools
-            named = [one for one in cast("list[Any]", template) if isinstance(one, dict)]
+            named = [
+                cast("dict[str, Any]", one) for one in cast("list[Any]", template) if isinstance(one, dict)
+            ]
             template = next((one.get("template") for one in named if one.get("name") == "default"), None)
         if (folder / _TEMPLATE).is_file():
             try:
