@@ -17,6 +17,9 @@ _BUFFER: Final = 1 << 22
 """Bytes that are written at once. Memory that caches a file is contiguous where it was written together, and
 weights that are read from contiguous memory are read faster: a file written in pieces of 4 kB has half the rate."""
 
+_NAME: Final = 50
+"""Characters of a file's name that a temporary file has: names have up to 255 bytes, characters up to 4."""
+
 
 def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
     """Map a file; the map lives as long as views of it do.
@@ -50,7 +53,7 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
             _name(error, path)
             raise
         return
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    temporary = _temporary(target)
     try:
         with temporary.open("xb", _BUFFER) as stream:
             yield stream
@@ -65,6 +68,28 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
                 error.filename = os.fspath(path)
             _name(error, path)
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise `OSError` if `atomic_writer` could not write `path`: a temporary file is made beside it, and removed.
+
+    Permissions do not tell: a superuser has them for folders of the kernel, in which nobody can make a file.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        return
+    temporary = _temporary(target)
+    try:
+        temporary.open("xb").close()
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
+    temporary.unlink()
+
+
+def _temporary(target: Path) -> Path:
+    """A file beside another, whose name is no longer than names may be."""
+    return target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(4)}.tmp")
 
 
 def _name(error: OSError, path: str | os.PathLike[str]) -> None:

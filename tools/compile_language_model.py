@@ -58,6 +58,8 @@ def export_language_model(
         sizes = _sizes(args, model, Sizes)
         if args.image_size is not None and not folder.has_images:
             raise UsageError("--image-size: the model does not take images")
+        # What it refuses is told before the export, which takes minutes.
+        metadata(model, context=sizes.context, chunk=sizes.chunk)
         constants: dict[str, Any] = {}
         try:
             if folder.has_images:

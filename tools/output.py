@@ -25,6 +25,16 @@ def check_output(name: str) -> None:
         raise UsageError(f"{name}: the folder {folder} does not exist")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{name}: the folder {folder} is not writable")
+    _check_writable(name, path)
+
+
+def _check_writable(name: str, path: Path) -> None:
+    from et_schema.files import check_writable
+
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be written: {error.strerror}") from None
 
 
 def is_same_file(one: str, other: str | None) -> bool:
@@ -43,6 +53,7 @@ def check_output_folder(name: str) -> None:
         raise UsageError(f"{name}: {folder} is a file, not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"{name}: the folder {folder} is not writable")
+    _check_writable(name, folder / "file")
 
 
 def write_stdout(data: str | bytes) -> None:

@@ -95,6 +95,8 @@ def _check_session(args: argparse.Namespace, tokenizer: Path) -> None:
     """Raise UsageError if the session cannot be saved where it is to be, or another input is there."""
     from et_vm.llm.session import is_session
 
+    if args.save_session == "-":
+        raise UsageError("--save-session -: sessions are saved to files, not to standard output")
     check_output(args.save_session)
     inputs = [args.file, args.data, args.draft, args.json_schema, args.audio, *args.image]
     beside = [str(tokenizer), *(str(one) for one in tokenizer.glob("*"))]
@@ -129,7 +131,7 @@ def _constraint(args: argparse.Namespace) -> Constraint | None:
     if args.json_schema is None:
         return None
     try:
-        return Constraint.of_schema(Path(args.json_schema).read_text(encoding="utf-8"))
+        return Constraint.of_schema(Path(args.json_schema).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--json-schema {args.json_schema}: {error}") from None
 
@@ -170,6 +172,14 @@ def _generate(
     give = None if args.json else _print_piece
     text = runner.generate(prompt, config, give, found.append, draft, images, audio)
     (stats,) = found
+    if stats.is_match is False and not args.quiet:
+        option = "--regex" if args.regex is not None else "--json-schema"
+        reason = (
+            "the context is full"
+            if runner.session.room == 0
+            else f"after --max-new-tokens {stats.num_generated_tokens}"
+        )
+        print_message("et-vm", f"the text ends before it matches {option}: {reason}", "warning")
     if args.json:
         record: dict[str, Any] = {"prompt": prompt, "text": text}
         record |= json.loads(stats.to_json_string())

@@ -40,8 +40,10 @@ class Sizes:
     """The most tokens of one call: longer prompts take several."""
 
     def __post_init__(self) -> None:
-        if self.context < 2:
-            raise LanguageModelError(f"a context of {self.context} tokens: expected at least 2")
+        if self.context < 2 * _EXAMPLE:
+            raise LanguageModelError(
+                f"a context of {self.context} tokens: expected at least {2 * _EXAMPLE}, by which models are checked"
+            )
         if not 1 <= self.chunk <= self.context:
             raise LanguageModelError(
                 f"calls of up to {self.chunk} tokens: expected 1 to {self.context}, the length of the context"
@@ -146,6 +148,14 @@ def _loose_tensors(model: nn.Module) -> dict[str, Tensor]:
     }
 
 
+def check_finite(model: Any, logits: Tensor) -> None:
+    """Raise `LanguageModelError` for logits of a model that are not finite."""
+    if not bool(logits.isfinite().all()):
+        raise LanguageModelError(
+            f"{type(model).__name__} gives logits that are NaN or infinite: its weights are damaged, copy them again"
+        )
+
+
 def check_decoder(model: Any, decoder: CachedDecoder) -> None:
     """Raise `LanguageModelError` if logits with the cache differ from those without.
 
@@ -160,6 +170,7 @@ def check_decoder(model: Any, decoder: CachedDecoder) -> None:
         wanted = model(input_ids=tokens, use_cache=False).logits[:, -1]
         if decoder.custom_attention:
             model.set_attn_implementation(CUSTOM_ATTENTION)
+    check_finite(model, wanted)
     scale = float(wanted.abs().max())
     tolerance = (_QUANTIZED_TOLERANCE if decoder.quantize_cache else _TOLERANCE) * scale
     several = [_EXAMPLE, _EXAMPLE - 1, 1]

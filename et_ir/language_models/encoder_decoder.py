@@ -11,7 +11,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from et_ir.language_models.cache import CacheBuffers
-from et_ir.language_models.decoder import Sizes
+from et_ir.language_models.decoder import Sizes, check_finite
 from et_ir.language_models.errors import LanguageModelError
 
 __all__ = ["CachedTextDecoder", "Encoder", "check_encoder_decoder", "export_encoder_decoder"]
@@ -88,6 +88,7 @@ def check_encoder_decoder(model: Any, encoder: Encoder, decoder: CachedTextDecod
         )
         for buffer in decoder.cache.buffers():
             buffer.zero_()
+    check_finite(model, wanted)
     error, scale = float((found - wanted).abs().max()), float(wanted.abs().max())
     if not error <= _TOLERANCE * scale:
         raise LanguageModelError(

@@ -20,6 +20,10 @@ __all__ = ["TOKENIZER_FILES", "ModelFolder"]
 
 _WEIGHTS: Final = "model.safetensors"
 _INDEX: Final = "model.safetensors.index.json"
+_FLOATS: Final = frozenset({"F64", "F32", "F16", "BF16"})
+"""Element types of weights in safetensors that are not quantized."""
+_DTYPES: Final = ("bfloat16", "float16", "float32", "float64")
+"""Element types of weights that a configuration may name."""
 TOKENIZER_FILES: Final = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -37,7 +41,8 @@ TOKENIZER_FILES: Final = (
 class ModelFolder:
     """A folder with `config.json` and weights in safetensors, in one file or in shards with an index.
 
-    Raises `LanguageModelError` for a folder that lacks one of them, and names it.
+    Raises `LanguageModelError` for a folder that lacks one of them, or a weight of the index, and names it; also for an
+    element type in the configuration that is none.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,6 +50,7 @@ class ModelFolder:
             raise LanguageModelError(f"{path}: {'is a file' if path.exists() else 'no such folder'}")
         self.path = path
         self.config = _json(path / "config.json", "the configuration of a model")
+        _check_dtypes(path / "config.json", self.config)
         generation = path / "generation_config.json"
         if generation.is_file():
             # transformers ignores one that it cannot read, and so the ids that end texts.
@@ -60,25 +66,37 @@ class ModelFolder:
                 )
                 told = f" ({others[0]} is of another format)" if others else ""
                 raise LanguageModelError(f"{self.path} has no {_WEIGHTS} and no {_INDEX}{told}")
+            weights: dict[str, Any] = {}
             names = [_WEIGHTS]
         else:
             mapping: Any = _json(index, "an index of weights").get("weight_map")
-            files = list(cast("dict[str, Any]", mapping).values()) if isinstance(mapping, dict) else []
-            if not files or not all(isinstance(one, str) for one in files):
+            weights = cast("dict[str, Any]", mapping) if isinstance(mapping, dict) else {}
+            if not weights or not all(isinstance(one, str) for one in weights.values()):
                 raise LanguageModelError(f"{index}: no 'weight_map' from names of weights to files")
-            names = sorted({Path(one).name for one in files})
+            names = sorted({Path(one).name for one in weights.values()})
         missing = [name for name in names if not (self.path / name).is_file()]
         if missing:
             raise LanguageModelError(
                 f"{self.path}: {len(missing)} of {len(names)} files of weights are missing: "
                 f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
             )
+        found: dict[str, dict[str, str]] = {}
         for name in names:
             try:
-                with safe_open(self.path / name, "numpy"):
-                    pass
+                opened: Any = safe_open(self.path / name, "numpy")
+                with opened as file:
+                    keys: list[str] = file.keys()
+                    found[name] = {one: str(file.get_slice(one).get_dtype()) for one in keys}
             except (SafetensorError, OSError) as error:
                 raise LanguageModelError(f"{self.path / name} is damaged, copy it again: {error}") from None
+        absent = [(weight, file) for weight, file in weights.items() if weight not in found[Path(file).name]]
+        if absent:
+            weight, file = absent[0]
+            raise LanguageModelError(
+                f"{index}: {len(absent)} of {len(weights)} weights are not in the files that it names: {weight} is not "
+                f"in {file}; copy the index and the files again"
+            )
+        self._kinds = {weight: kind for kinds in found.values() for weight, kind in kinds.items()}
 
     @property
     def is_encoder_decoder(self) -> bool:
@@ -153,7 +171,25 @@ class ModelFolder:
                 f"{self.path}: {len(missing)} weights are not in its files: "
                 f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
             )
+        self._check_kinds(model)
         return model
+
+    def _check_kinds(self, model: Any) -> None:
+        """Raise `LanguageModelError` for parameters that are not floats in the file.
+
+        transformers takes integers as they are, without the scales that a quantized model has for them.
+        """
+        if "quantization_config" in self.config:
+            return
+        for name, _ in model.named_parameters():
+            # The files of some models lack the name of the part that a head is put on.
+            for one in (name, name.removeprefix(f"{model.base_model_prefix}.")):
+                kind = self._kinds.get(one)
+                if kind is not None and kind not in _FLOATS:
+                    raise LanguageModelError(
+                        f"{self.path}: {one} has the element type {kind}, expected {', '.join(sorted(_FLOATS))}: "
+                        "give the model that is not quantized, and --quantize"
+                    )
 
     def tokenizer_files(self) -> list[Path]:
         """The files of the tokenizer."""
@@ -183,6 +219,21 @@ def _json(path: Path, what: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise LanguageModelError(f"{path}: expected an object, {what}")
     return cast("dict[str, Any]", found)
+
+
+def _check_dtypes(path: Path, config: dict[str, Any]) -> None:
+    """Raise `LanguageModelError` for element types that are none: transformers ignores them."""
+    for part in (config, config.get("text_config"), config.get("vision_config")):
+        if not isinstance(part, dict):
+            continue
+        for key in ("dtype", "torch_dtype"):
+            value: Any = cast("dict[str, Any]", part).get(key)
+            # Configurations written by hand have the form that torch prints.
+            if value in (None, "auto") or (
+                isinstance(value, str) and value.removeprefix("torch.") in _DTYPES
+            ):
+                continue
+            raise LanguageModelError(f"{path}: {key} is {value!r}, expected one of {', '.join(_DTYPES)}")
 
 
 @contextmanager

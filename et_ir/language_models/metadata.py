@@ -18,9 +18,10 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
     """Constant methods of a model of transformers: ids of tokens, among them those that are never generated, sizes,
     whether calls differ in length, and whether there is state that later tokens replace.
 
-    Raises `LanguageModelError` for an id that is no integer.
+    Raises `LanguageModelError` for an id that is no integer, or outside the vocabulary.
     """
     config = model.config.get_text_config(decoder=True)
+    vocabulary = int(config.vocab_size)
     generation = getattr(model, "generation_config", None)
 
     def ids(name: str, *, in_config: bool = True) -> list[int]:
@@ -33,12 +34,18 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
             raise LanguageModelError(
                 f"generation_config.json or config.json: {name} is {found!r}, no token id or several"
             )
+        outside = [one for one in ids if not 0 <= one < vocabulary]
+        if outside:
+            raise LanguageModelError(
+                f"generation_config.json or config.json: {name} is {found!r}: {outside[0]} is outside the vocabulary "
+                f"of {vocabulary} ids; correct it, or set it to null"
+            )
         return ids
 
     constants: dict[str, Any] = {
         "get_max_seq_len": chunk,
         "get_max_context_len": context,
-        "get_vocab_size": int(config.vocab_size),
+        "get_vocab_size": vocabulary,
         "get_n_layers": int(config.num_hidden_layers),
         "use_kv_cache": True,
         "use_sdpa_with_kv_cache": False,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from et_ir.language_models.decoder import CachedDecoder, Sizes
+from et_ir.language_models.decoder import CachedDecoder, Sizes, check_finite
 from et_ir.language_models.errors import LanguageModelError
 
 __all__ = [
@@ -215,6 +215,7 @@ def check_vision_model(
         found = found[:, -1] if decoder.all_logits else found
         for buffer in decoder.cache.buffers():
             buffer.zero_()
+    check_finite(model, wanted)
     scale, error = float(wanted.abs().max()), float((found - wanted).abs().max())
     if not error <= (0.1 if decoder.quantize_cache else _TOLERANCE) * scale:
         raise LanguageModelError(

@@ -92,9 +92,14 @@ class Follower:
         self._state = automaton.start
 
     @property
+    def is_match(self) -> bool:
+        """Whether the text matches."""
+        return self._automaton.is_match(self._state)
+
+    @property
     def is_complete(self) -> bool:
         """Whether the text matches and nothing can follow."""
-        return self._automaton.is_match(self._state) and self._automaton.is_final(self._state)
+        return self.is_match and self._automaton.is_final(self._state)
 
     def allowed(self) -> Array:
         """The tokens that may follow, `[V]` bool; those that end a text where it matches."""
@@ -109,7 +114,7 @@ class Follower:
                     following = self._automaton.after(state, byte)
                     if following:
                         pending.append((child, following))
-            if self._automaton.is_match(self._state):
+            if self.is_match:
                 known[[one for one in self._tokens.eos_ids if one < self._tokens.size]] = True
             self._masks[self._state] = known
         return known

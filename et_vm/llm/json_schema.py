@@ -59,9 +59,9 @@ class _Schemas:
         if "$ref" in schema:
             return self._referred(str(schema["$ref"]), where, within)
         if "const" in schema:
-            return _literal(schema["const"])
+            return _literal(schema["const"], where)
         if "enum" in schema:
-            return _any_of([_literal(one) for one in _listed(schema, "enum", where)], where)
+            return _any_of([_literal(one, where) for one in _listed(schema, "enum", where)], where)
         for key in ("anyOf", "oneOf"):
             if key in schema:
                 parts = [
@@ -69,7 +69,11 @@ class _Schemas:
                     for number, one in enumerate(_listed(schema, key, where))
                 ]
                 return _any_of(parts, where)
-        kind: Any = schema.get("type")
+        if "type" not in schema:
+            raise InputError(
+                "JSON schema: expected one of type, enum, const, anyOf, oneOf and $ref", where=where
+            )
+        kind: Any = schema["type"]
         if isinstance(kind, list):
             kinds = cast("list[Any]", kind)
             parts = [self.expression({**schema, "type": one}, where, within) for one in kinds]
@@ -134,7 +138,7 @@ class _Schemas:
             raise InputError("JSON schema: 'required' names what 'properties' lacks", where=where)
         members = [
             (
-                f"{_literal(name)}:{_SPACE}({self.expression(one, f'{where}/properties/{name}', within)})",
+                f"{_literal(name, where)}:{_SPACE}({self.expression(one, f'{where}/properties/{name}', within)})",
                 name in required,
             )
             for name, one in properties.items()
@@ -181,8 +185,16 @@ def _listed(schema: Mapping[str, Any], key: str, where: str) -> list[Any]:
     return list(cast("Sequence[Any]", found))
 
 
-def _literal(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+def _literal(value: Any, where: str) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError("JSON schema: a value has a lone surrogate", where=where) from None
+    except ValueError:
+        raise InputError(
+            "JSON schema: a number is NaN or infinite, which JSON has none of", where=where
+        ) from None
     return re.sub(r"([^\w\s\"',:])", r"\\\1", text)
 
 

@@ -46,6 +46,10 @@ class Automaton:
         self._empty: list[list[int]] = []
         """By state: those that nothing leads to."""
         try:
+            expression.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"regular expression: it is not in UTF-8 at character {error.start}") from None
+        try:
             first, self._end = _Parser(expression, self).parsed()
         except RecursionError:
             raise InputError("regular expression: its groups are nested too deeply") from None

@@ -235,6 +235,8 @@ class TextLLMRunner:
         `is_begun`: the first continues what was generated before.
         """
         follower = None if constraint is None else constraint.start(self.tokenizer, self.model)
+        if follower is not None:
+            stats.is_match = follower.is_match
         if draft is not None and follower is None and sampler.temperature == 0:
             yield from draft.tokens(self.session, logits, left, self._is_stopped, stats, is_begun=is_begun)
             return
@@ -248,6 +250,7 @@ class TextLLMRunner:
                 return
             if follower is not None:
                 follower.advance(token)
+                stats.is_match = follower.is_match
             yield token
             left -= 1
             if left == 0 and self.session.room == 0:

@@ -66,6 +66,15 @@ class Session:
         return tuple(self._tokens)
 
     @property
+    def length(self) -> int:
+        """The number of tokens of the text so far."""
+        return len(self._tokens)
+
+    def tokens_from(self, start: int) -> tuple[int, ...]:
+        """The ids behind the first `start` tokens, without a copy of those."""
+        return tuple(self._tokens[start:])
+
+    @property
     def logits(self) -> Array | None:
         """Of what follows the text, `[V]` float32; `None` for an empty text, and one that was gone back to."""
         if self._is_lent:
@@ -320,8 +329,8 @@ class Session:
             found[seen[read.tokens - 1 :: read.tokens]] = max(read.grid)
         return found
 
-    def rewind(self, length: int) -> None:
-        """Go back to the first `length` tokens, by fewer than one call may have.
+    def rewind(self, length: int, logits: Array | None = None) -> None:
+        """Go back to the first `length` tokens, by fewer than one call may have; `logits` `[V]` are of what follows.
 
         Raises InputError for a length that there was not, ExecutorchError(NotSupported) for a model whose state is not
         by position, or too far a way back.
@@ -342,7 +351,7 @@ class Session:
             )
         del self._tokens[length:]
         self._place = None
-        self._keep(None)
+        self._keep(logits)
 
     def reset(self) -> None:
         """Begin a new text, of the same source."""

@@ -62,6 +62,7 @@ class Draft:
                 hint="generate without a draft" if is_lasting else "compile it with et-compile --all-logits",
             )
         token = int(model.possible(logits, is_first=not is_begun).argmax())
+        common, length = self._common(session), session.length
         while left > 0 and not is_stopped():
             if token in model.eos_ids:
                 return
@@ -71,41 +72,51 @@ class Draft:
             most = min(self.count, model.chunk - 1, session.room - 1, left)
             if session.room == 0:
                 return
-            proposed = self._proposals((*session.tokens, token), most)
-            start = len(session.tokens)
+            if session.length != length:  # who got the token has changed the text
+                common = self._common(session)
+            start = session.length
+            proposed = self._proposals(session, common, token, most)
             rows = session.feed_all([token, *proposed])
             stats.num_draft_tokens += len(proposed)
             chosen = [int(model.possible(row).argmax()) for row in rows]
             accepted = 0
             while accepted < len(proposed) and proposed[accepted] == chosen[accepted]:
                 if chosen[accepted] in model.eos_ids or is_stopped():
-                    session.rewind(start + 1 + accepted)
+                    session.rewind(start + 1 + accepted, rows[accepted])
                     return
                 yield proposed[accepted]
                 stats.num_accepted_tokens += 1
                 left -= 1
                 accepted += 1
-            session.rewind(start + 1 + accepted)
+            session.rewind(start + 1 + accepted, rows[accepted])
+            length = session.length
+            common = min(length, self._session.length)
             token = chosen[accepted]
 
-    def _proposals(self, text: tuple[int, ...], most: int) -> list[int]:
-        """The tokens that the small model would continue with, up to where its context ends."""
+    def _common(self, session: Session) -> int:
+        """The number of tokens that begin the texts of both models: looked at from the beginning once a generation."""
+        mine, given = self._session.tokens, session.tokens
+        most = min(len(mine), len(given))
+        return next((at for at in range(most) if mine[at] != given[at]), most)
+
+    def _proposals(self, large: Session, common: int, token: int, most: int) -> list[int]:
+        """The tokens that the small model would continue a text and a token with, up to where its context ends.
+
+        Its own text begins with `common` tokens of the other.
+        """
         session = self._session
-        common = 0
-        for mine, given in zip(session.tokens, text[:-1], strict=False):
-            if mine != given:
-                break
-            common += 1
-        back = len(session.tokens) - common
+        common = min(common, session.length)
+        back = session.length - common
         if back > self.model.reach:
             session.reset()
             common = 0
         elif back:
             session.rewind(common)
-        most = min(most, session.room - (len(text) - common))
+        rest = (*large.tokens_from(common), token)
+        most = min(most, session.room - len(rest))
         if most <= 0:
             return []
-        logits = session.feed(text[common:])
+        logits = session.feed(rest)
         found = [int(logits.argmax())]
         while len(found) < most and found[-1] not in self.model.eos_ids:
             found.append(int(session.feed(found[-1:]).argmax()))

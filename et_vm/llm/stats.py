@@ -28,6 +28,8 @@ class Stats:
     """Tokens that a draft proposed."""
     num_accepted_tokens: int = 0
     """Those of them that were generated."""
+    is_match: bool | None = None
+    """Whether the text matches its constraint, which one that ends early may not; `None` without a constraint."""
 
     @property
     def prompt_tokens_per_second(self) -> float:

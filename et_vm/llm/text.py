@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from et_schema.errors import Error, ExecutorchError, InputError
+from et_vm.llm.chat_template import render_chat
 
 __all__ = ["TextStream", "Tokenizer"]
 
@@ -115,42 +116,32 @@ class Tokenizer:
     def chat(self, messages: Sequence[dict[str, str]]) -> str:
         """The prompt of a conversation, by the template beside the tokenizer: messages of a `role` and its `content`.
 
-        Raises InputError if there is no template, or it refuses the messages; ExecutorchError(NotSupported) if jinja2
-        is not installed.
+        Raises InputError if there is no template, it fails, or it refuses the messages;
+        ExecutorchError(NotSupported) if jinja2 is not installed.
         """
-        try:
-            from jinja2 import TemplateError
-            from jinja2.sandbox import ImmutableSandboxedEnvironment
-        except ImportError:
-            raise ExecutorchError(
-                Error.NotSupported, "the package jinja2 is not installed", hint=_INSTALL
-            ) from None
         folder = self.file.parent
         config: dict[str, Any] = {}
         if (folder / _CONFIG).is_file():
             config = _config(folder / _CONFIG)
         template: Any = config.get("chat_template")
+        if isinstance(template, list):  # one for each use, as of tools
+            named = [
+                cast("dict[str, Any]", one) for one in cast("list[Any]", template) if isinstance(one, dict)
+            ]
+            template = next((one.get("template") for one in named if one.get("name") == "default"), None)
         if (folder / _TEMPLATE).is_file():
-            template = (folder / _TEMPLATE).read_text(encoding="utf-8")
+            try:
+                template = (folder / _TEMPLATE).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"not a chat template: {error}", where=str(folder / _TEMPLATE)) from None
         if not isinstance(template, str):
             raise InputError("the tokenizer has no chat template", where=str(folder))
-
-        def refuse(message: str) -> None:
-            raise TemplateError(message)
-
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-        cast(Any, environment.globals)["raise_exception"] = refuse
         names = {
             key: value if isinstance(value, str) else str(cast("dict[str, Any]", value).get("content", ""))
             for key, value in config.items()
             if key.endswith("_token") and isinstance(value, str | dict)
         }
-        try:
-            return environment.from_string(template).render(
-                messages=list(messages), add_generation_prompt=True, **names
-            )
-        except TemplateError as error:
-            raise InputError(f"the chat template refuses the messages: {error}", where=str(folder)) from None
+        return render_chat(template, messages, names, where=str(folder), install=_INSTALL)
 
 
 def _config(path: Path) -> dict[str, Any]:

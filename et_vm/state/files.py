@@ -96,9 +96,18 @@ class _Reading:
         self._header = cast("dict[str, Any]", header)
 
     def tensors(self) -> dict[str, Array]:
-        return {
+        found = {
             name: self._tensor(name, entry) for name, entry in self._header.items() if name != "__metadata__"
         }
+        # One behind the other up to the end: other bytes are of a damaged file.
+        end = 0
+        for start, following in sorted(self._header[name]["data_offsets"] for name in found):
+            if start != end:
+                raise self._fault(f"a tensor begins at byte {start}, the one before it ends at {end}")
+            end = following
+        if end != self._data.nbytes:
+            raise self._fault(f"{self._data.nbytes - end} bytes behind its tensors")
+        return found
 
     def _tensor(self, name: str, entry: Any) -> Array:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from et_schema.files import atomic_writer
+from et_schema.files import atomic_writer, check_writable
 
 
 def test_the_file_appears_at_the_end(tmp_path: Path) -> None:
@@ -89,3 +89,32 @@ def test_small_pieces_are_written_together(tmp_path):
             stream.write(bytes(4096))
         assert os.path.getsize(stream.name) == 0
     assert os.path.getsize(tmp_path / "file") == 1 << 20
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "\N{GRINNING FACE}" * 63])
+def test_the_longest_names(tmp_path: Path, name: str) -> None:
+    with atomic_writer(tmp_path / name) as stream:
+        stream.write(b"x")
+    assert (tmp_path / name).read_bytes() == b"x"
+
+
+def test_checks_leave_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "model.pte"
+    check_writable(path)
+    assert list(tmp_path.iterdir()) == []
+    path.write_bytes(b"old")
+    check_writable(path)
+    assert path.read_bytes() == b"old"
+    check_writable(os.devnull)
+
+
+def test_checks_of_what_cannot_be_written(tmp_path: Path) -> None:
+    for path in (tmp_path / "no" / "model.pte", tmp_path / ("n" * 256)):
+        with pytest.raises(OSError, match=re.escape(repr(str(path)))):
+            check_writable(path)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="only Linux has a folder of processes")
+def test_a_folder_in_which_nobody_makes_files() -> None:
+    with pytest.raises(OSError, match="'/proc/file'"):
+        check_writable("/proc/file")

@@ -99,6 +99,19 @@ def test_constraints(command: Command) -> None:
     )
     ran = command(*LINE, "-q", "--json-schema", "s.json")
     assert json.loads(ran.out)["a"] in (True, False)
+    Path("bom.json").write_bytes(b"\xef\xbb\xbf" + Path("s.json").read_bytes())
+    assert command(*LINE, "-q", "--json-schema", "bom.json") == ran
+
+
+def test_text_that_ends_before_it_matches(command: Command) -> None:
+    """Told, since what reads the text may expect that it does."""
+    ran = command(*LINE, "--regex", "[0-9]{9}", "--max-new-tokens", "3")
+    assert "warning: the text ends before it matches --regex: after --max-new-tokens 3" in ran.err
+    ran = command(*LINE, "--regex", "[0-9]{900}", "--json")
+    assert "warning: the text ends before it matches --regex: the context is full" in ran.err
+    assert json.loads(ran.out)["is_match"] is False
+    ran = command(*LINE, "--regex", "[0-9]{2}", "--json")
+    assert (ran.err, json.loads(ran.out)["is_match"]) == ("", True)
 
 
 def test_drafts(command: Command) -> None:
@@ -143,6 +156,7 @@ def test_conversation(command: Command) -> None:
         (["m.pte", "--prompt", "x", "--draft", "relu.pte"], 2, "--draft relu.pte"),
         (["m.pte", "--prompt", "x", "--top-p", "2"], 2, "top_p 2.0: expected"),
         (["m.pte", "--prompt", "x", "--save-session", "absent/s"], 2, "does not exist"),
+        (["m.pte", "--prompt", "x", "--save-session", "-"], 2, "not to standard output"),
         (["m.pte", "--prompt", "x", "--save-session", "./m.pte"], 2, "would overwrite an input"),
         (["m.pte", "--prompt", "x", "--save-session", "m.tokenizer/tokenizer.json"], 2, "overwrite an input"),
         (["m.pte", "--prompt", "\udcff"], 2, "not in UTF-8 at character 0"),
@@ -154,6 +168,14 @@ def test_conversation(command: Command) -> None:
 def test_refusals(command: Command, line: list[str], code: int, message: str) -> None:
     ran = command("et-vm", "generate", *line, "--max-new-tokens", "2", stdin=b"hi\n")
     assert (ran.code, message in ran.err) == (code, True), ran.err
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="only Linux has a folder of processes")
+def test_session_that_cannot_be_written(command: Command) -> None:
+    """Also where a superuser has permission to: told before text is generated."""
+    ran = command(*LINE, "--save-session", "/proc/s")
+    assert (ran.code, ran.out) == (2, "")
+    assert "error: /proc/s: cannot be written" in ran.err
 
 
 def test_program_of_another_kind(command: Command) -> None:

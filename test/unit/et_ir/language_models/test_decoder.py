@@ -102,6 +102,33 @@ def test_ids_that_are_none() -> None:
             metadata(model, context=16, chunk=4)
 
 
+def test_weights_that_are_not_finite() -> None:
+    model = random_model(ATTENTION["llama"]())
+    with torch.no_grad():
+        model.lm_head.weight[3, 4] = torch.nan
+    with pytest.raises(LanguageModelError, match="NaN or infinite: its weights are damaged"):
+        check_decoder(model, CachedDecoder(model, Sizes(16, 4)))
+
+
+def test_the_shortest_context() -> None:
+    with pytest.raises(LanguageModelError, match="a context of 5 tokens: expected at least 6"):
+        Sizes(5, 1)
+    model = random_model(ATTENTION["llama"]())
+    check_decoder(model, CachedDecoder(model, Sizes(6, 6)))
+
+
+@pytest.mark.parametrize("name", ["bos_token_id", "eos_token_id"])
+@pytest.mark.parametrize("wrong", [64, -1, [2, 64]])
+def test_ids_outside_the_vocabulary(name: str, wrong: object) -> None:
+    model = random_model(ATTENTION["llama"]())
+    setattr(model.generation_config, name, 63)
+    metadata(model, context=16, chunk=4)
+    setattr(model.generation_config, name, wrong)
+    expected = rf"generation_config.json or config.json: {name} is .* outside the vocabulary of 64 ids"
+    with pytest.raises(LanguageModelError, match=expected):
+        metadata(model, context=16, chunk=4)
+
+
 def test_recurrent_state() -> None:
     """Calls of several tokens where they have been tried; the program says that its state does not go back."""
     sizes = Sizes(16, 4)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from language_models import ATTENTION, random_model
+from safetensors.torch import load_file, save_file
 
 from et_ir.language_models import LanguageModelError, ModelFolder
 
@@ -49,6 +50,44 @@ def test_tokenizer_is_copied(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def _config(**values: object) -> Callable[[Path], None]:
+    """A change of the configuration."""
+
+    def change(path: Path) -> None:
+        config = json.loads((path / "config.json").read_text())
+        (path / "config.json").write_text(json.dumps(config | values))
+
+    return change
+
+
+def test_weights_of_shards_that_the_index_lacks(folder: Path) -> None:
+    """They are read as any other, as transformers does; those that the model does not need are ignored."""
+    index = folder / "model.safetensors.index.json"
+    content = json.loads(index.read_text())
+    shard = folder / content["weight_map"].pop("model.norm.weight")
+    index.write_text(json.dumps(content))
+    tensors = load_file(shard)
+    tensors["model.norm.weight"] += 1
+    save_file(tensors | {"model.extra.weight": torch.ones(3)}, shard, metadata={"format": "pt"})
+    found = dict(ModelFolder(folder).load().named_parameters())
+    torch.testing.assert_close(found["model.norm.weight"], tensors["model.norm.weight"], rtol=0, atol=0)
+    assert "model.extra.weight" not in found
+
+
+@pytest.mark.parametrize("name", ["auto", "bfloat16", "torch.float16", "float32", None])
+def test_element_types(folder: Path, name: str | None) -> None:
+    """Whatever a configuration says, weights are float32."""
+    for key in ("dtype", "torch_dtype"):
+        _config(**{key: name})(folder)
+    assert ModelFolder(folder).load().dtype == torch.float32
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_weights_of_other_floats(folder: Path, dtype: torch.dtype) -> None:
+    _of_element_type(dtype)(folder)
+    assert ModelFolder(folder).load().dtype == torch.float32
+
+
 def _without_shard(path: Path) -> None:
     sorted(path.glob("*.safetensors"))[1].unlink()
 
@@ -61,21 +100,34 @@ def _damaged_shard(path: Path) -> None:
 def _without_weight(path: Path) -> None:
     index = json.loads((path / "model.safetensors.index.json").read_text())
     gone = index["weight_map"]["model.norm.weight"]
-    from safetensors.torch import load_file, save_file
-
     tensors = load_file(path / gone)
     del tensors["model.norm.weight"]
     save_file(tensors, path / gone, metadata={"format": "pt"})
 
 
-def _of_other_sizes(path: Path) -> None:
-    config = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps(config | {"vocab_size": 48}))
+def _with_weight_of_no_shard(path: Path) -> None:
+    index = json.loads((path / "model.safetensors.index.json").read_text())
+    index["weight_map"]["model.extra.weight"] = sorted(path.glob("*.safetensors"))[0].name
+    (path / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-def _of_strange_layers(path: Path) -> None:
-    config = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps(config | {"num_hidden_layers": "two"}))
+def _without_weight_in_the_index(path: Path) -> None:
+    _without_weight(path)
+    index = json.loads((path / "model.safetensors.index.json").read_text())
+    del index["weight_map"]["model.norm.weight"]
+    (path / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def _of_element_type(dtype: torch.dtype) -> Callable[[Path], None]:
+    """A change of the first weight of a shard."""
+
+    def change(path: Path) -> None:
+        shard = sorted(path.glob("*.safetensors"))[0]
+        tensors = load_file(shard)
+        name = sorted(tensors)[0]
+        save_file(tensors | {name: tensors[name].to(dtype)}, shard, metadata={"format": "pt"})
+
+    return change
 
 
 def _of_another_format(path: Path) -> None:
@@ -89,17 +141,40 @@ def _of_another_format(path: Path) -> None:
     [
         (_without_shard, r"1 of \d+ files of weights are missing: model-00002-of-"),
         (_damaged_shard, r"model-00002-of-\d+.safetensors is damaged, copy it again"),
-        (_without_weight, r"1 weights are not in its files: model.norm.weight"),
         (
-            _of_other_sizes,
+            _without_weight,
+            r"index.json: 1 of \d+ weights are not .* model.norm.weight is not in model-\d+-of-\d+.safetensors",
+        ),
+        (_without_weight_in_the_index, r"1 weights are not in its files: model.norm.weight"),
+        (
+            _with_weight_of_no_shard,
+            r"index.json: 1 of \d+ weights are not .* model.extra.weight is not in model-00001-of-\d+.safetensors",
+        ),
+        (
+            _config(dtype="nothing"),
+            r"config.json: dtype is 'nothing', expected one of bfloat16, float16, float32, float64",
+        ),
+        (_config(torch_dtype="int8"), r"config.json: torch_dtype is 'int8', expected one of bfloat16"),
+        (
+            _config(text_config={"dtype": ["float32"]}),
+            r"config.json: dtype is \['float32'\], expected one of",
+        ),
+        (
+            _config(vocab_size=48),
             r"2 weights have other shapes .* lm_head.weight is \[64, 32\], expected \[48, 32\]",
         ),
+        (
+            _of_element_type(torch.int8),
+            r"[a-z_.]+weight has the element type I8, expected BF16, F16, F32, F64",
+        ),
+        (_of_element_type(torch.float8_e4m3fn), r"[a-z_.]+weight has the element type F8_E4M3, expected"),
+        (_of_element_type(torch.bool), r"[a-z_.]+weight has the element type BOOL, expected"),
         (_of_another_format, r"no model.safetensors and .* \(pytorch_model.bin is of another format\)"),
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
         (lambda path: (path / "config.json").write_text("[]"), "expected an object"),
         (lambda path: (path / "generation_config.json").write_text("{"), "generation_config.json: Expecting"),
-        (_of_strange_layers, r"num_hidden_layers.*: .*'two'"),
+        (_config(num_hidden_layers="two"), r"num_hidden_layers.*: .*'two'"),
         (lambda path: (path / "config.json").write_text("[" * 100_000), "maximum recursion"),
         (lambda path: (path / "config.json").write_text('{"model_type": "nothing"}'), "cannot load it"),
         (lambda path: (path / "model.safetensors.index.json").write_text("{}"), "no 'weight_map'"),
@@ -109,7 +184,15 @@ def _of_another_format(path: Path) -> None:
             "shard",
             "damaged",
             "weight",
+            "weight_and_entry",
+            "extra",
+            "dtype",
+            "torch_dtype",
+            "text_dtype",
             "sizes",
+            "int8",
+            "float8",
+            "bool",
             "format",
             "config",
             "json",

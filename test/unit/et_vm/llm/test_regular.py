@@ -88,6 +88,7 @@ def test_bytes_of_characters(first: int, last: int) -> None:
         ("a\\", "ends too early"),
         ("(" * 5000 + ")" * 5000, "nested too deeply"),
         ("((a{1000}){1000}){1000}", "more than 500,000 states"),
+        ("ab\udcff", "not in UTF-8 at character 2"),
     ],
 )
 def test_refusals(expression: str, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from et_vm.llm import (
     Draft,
     GenerationConfig,
     LanguageModel,
+    Session,
     Stats,
     TextLLMRunner,
     TextStream,
@@ -189,6 +191,62 @@ def test_tokens_that_are_never_generated(files: Path, monkeypatch: pytest.Monkey
         constants["get_suppress_ids"] = wrong
         with pytest.raises(ExecutorchError, match=r"'get_suppress_ids' returns .*, no ids of its 280 tokens"):
             LanguageModel(runner.model.program)
+
+
+def test_drafts_read_the_text_once(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round looks at what is new, however long the text is."""
+    reads: list[int] = []
+    tokens = Session.tokens.fget
+    assert tokens is not None
+
+    def counted(session: Session) -> tuple[int, ...]:
+        reads.append(len(tokens(session)))
+        return tokens(session)
+
+    monkeypatch.setattr(Session, "tokens", property(counted))
+    runner = TextLLMRunner(files / "all.pte", files / "model.tokenizer")
+    counts: list[int] = []
+    for count in (4, 24):
+        runner.reset()
+        reads.clear()
+        draft = Draft(LanguageModel(Runtime().load_program(files / "small.pte")))
+        config = replace(GREEDY, max_new_tokens=count)
+        assert runner.generate(PROMPT, config, draft=draft) == eager_text(files, count)
+        counts.append(len(reads))
+    assert counts[0] == counts[1]
+
+
+def test_draft_of_a_text_that_changes(files: Path) -> None:
+    """Stopped in the middle of a round, gone back, begun again, of another session, and changed by a callback."""
+    runner = TextLLMRunner(files / "all.pte", files / "model.tokenizer")
+    draft = Draft(LanguageModel(Runtime().load_program(files / "model.pte")))
+    whole = eager_text(files, 24)
+
+    def stop(_: str) -> None:
+        if len(pieces) == 6:
+            runner.stop()
+        pieces.append(_)
+
+    pieces: list[str] = []
+    begun = runner.generate(PROMPT, GREEDY, stop, draft=draft)
+    assert whole.startswith(begun)
+    assert 0 < len(begun) < len(whole)
+    rest = replace(GREEDY, max_new_tokens=24 - (runner.session.length - len(runner.tokenizer.encode(PROMPT))))
+    found: list[Stats] = []
+    assert begun + runner.generate("", rest, None, found.append, draft) == whole
+    assert found[0].num_accepted_tokens == found[0].num_draft_tokens > 0
+    other = TextLLMRunner(files / "all.pte", files / "model.tokenizer")
+    nested: list[str] = []
+
+    def nest(_: str) -> None:
+        if not nested:
+            nested.append(other.generate("a module", replace(GREEDY, max_new_tokens=9), draft=draft))
+
+    plain = TextLLMRunner(files / "all.pte", files / "model.tokenizer")
+    expected = plain.generate("a module", replace(GREEDY, max_new_tokens=9))
+    runner.reset()
+    assert runner.generate(PROMPT, GREEDY, nest, draft=draft) == whole
+    assert nested == [expected]
 
 
 def test_draft_that_does_not_fit(runner: TextLLMRunner, files: Path) -> None:

@@ -14,7 +14,7 @@ import torch
 from language_model import compiled, model
 
 from et_ir import ExecutorchBackendConfig, to_edge
-from et_schema.errors import ExecutorchError, InputError
+from et_schema.errors import ExecutorchError, InputError, InvalidFile
 from et_schema.scalar_type import ScalarType
 from et_vm.llm import LanguageModel, Session
 from et_vm.runtime import Runtime
@@ -166,6 +166,19 @@ def test_damaged_sessions(name: str, value: np.ndarray, tmp_path: Path) -> None:
     session.feed([3])
     with pytest.raises(InputError, match="is a damaged session"):
         session.restore(tmp_path / "damaged")
+    close(session.feed([4]), expected([*TEXT, 3, 4])[-1])
+
+
+def test_session_with_bytes_behind_it(tmp_path: Path) -> None:
+    """As of a file that was copied over a longer one."""
+    session = Session(opened())
+    session.feed(TEXT)
+    session.save(tmp_path / "session")
+    with (tmp_path / "session").open("ab") as file:
+        file.write(b"more")
+    session.feed([3])
+    with pytest.raises(InvalidFile, match="4 bytes behind its tensors"):
+        session.restore(tmp_path / "session")
     close(session.feed([4]), expected([*TEXT, 3, 4])[-1])
 
 

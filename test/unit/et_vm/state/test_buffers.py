@@ -32,9 +32,12 @@ def buffer(dtype, *sizes, **options):
     return load(build).state
 
 
-def tensor_file(entry):
-    """A file of one tensor that is described as given, with four bytes."""
-    text = json.dumps({"s": entry}).encode()
+FLOAT = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+
+
+def tensor_file(entry, **others):
+    """A file of a tensor, or several, described as given, with four bytes."""
+    text = json.dumps({"s": entry, **others}).encode()
     return len(text).to_bytes(8, "little") + text + b"\x02\0\0\0"
 
 
@@ -212,6 +215,10 @@ class TestFiles:
         [
             b"",
             b"1234567",
+            tensor_file(FLOAT) + b"\0",
+            tensor_file(FLOAT, other=FLOAT),
+            tensor_file({"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}),
+            tensor_file({"dtype": "U8", "shape": [3], "data_offsets": [1, 4]}),
             (99).to_bytes(8, "little") + b"{}",
             (2).to_bytes(8, "little") + b"[]",
             (2).to_bytes(8, "little") + b"{,",
