@@ -34,13 +34,17 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
             raise LanguageModelError(
                 f"generation_config.json or config.json: {name} is {found!r}, no token id or several"
             )
-        outside = [one for one in ids if not 0 <= one < vocabulary]
+        return ids
+
+    def known(name: str) -> list[int]:
+        found = ids(name)
+        outside = [one for one in found if not 0 <= one < vocabulary]
         if outside:
             raise LanguageModelError(
-                f"generation_config.json or config.json: {name} is {found!r}: {outside[0]} is outside the vocabulary "
-                f"of {vocabulary} ids; correct it, or set it to null"
+                f"generation_config.json or config.json: {name} has {outside[0]}, outside the vocabulary of "
+                f"{vocabulary} ids; correct it, or set it to null"
             )
-        return ids
+        return found
 
     constants: dict[str, Any] = {
         "get_max_seq_len": chunk,
@@ -54,10 +58,10 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
     if has_recurrent_layers(config):
         constants["use_recurrent_state"] = True
     # What an encoder-decoder writes begins with a token of its own.
-    first = ids("decoder_start_token_id") if model.config.is_encoder_decoder else ids("bos_token_id")
+    first = known("decoder_start_token_id" if model.config.is_encoder_decoder else "bos_token_id")
     if first:
         constants["get_bos_id"] = first[0]
-    last = ids("eos_token_id")
+    last = known("eos_token_id")
     if last:
         constants["get_eos_ids"] = last
     for constant, name in (
@@ -65,9 +69,9 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
         ("get_begin_suppress_ids", "begin_suppress_tokens"),
     ):
         # Defaults of a configuration may be of a larger vocabulary.
-        known = [one for one in ids(name, in_config=False) if 0 <= one < config.vocab_size]
-        if known:
-            constants[constant] = known
+        suppressed = [one for one in ids(name, in_config=False) if 0 <= one < vocabulary]
+        if suppressed:
+            constants[constant] = suppressed
     if model.main_input_name == "input_features":
         constants |= speech_metadata(model)
     return constants

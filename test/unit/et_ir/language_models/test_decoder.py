@@ -124,7 +124,7 @@ def test_ids_outside_the_vocabulary(name: str, wrong: object) -> None:
     setattr(model.generation_config, name, 63)
     metadata(model, context=16, chunk=4)
     setattr(model.generation_config, name, wrong)
-    expected = rf"generation_config.json or config.json: {name} is .* outside the vocabulary of 64 ids"
+    expected = rf"generation_config.json or config.json: {name} has .*, outside the vocabulary of 64 ids"
     with pytest.raises(LanguageModelError, match=expected):
         metadata(model, context=16, chunk=4)
 
