@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 from unittest import mock
@@ -25,6 +26,7 @@ __all__ = [
     "RecordedCall",
     "module_of",
     "op_samples",
+    "quick_samples",
     "recorded_calls",
     "result_type",
     "results_of",
@@ -118,13 +120,28 @@ def recorded_calls(function: Any, *args: Any, **kwargs: Any) -> list[RecordedCal
     return recorder.calls
 
 
-def op_samples(op_info: Any, dtype: torch.dtype) -> list[Any]:
-    """All samples of an operator, given its OpInfo.
+@contextmanager
+def quick_samples() -> Generator[None]:
+    """Samples of OpInfo are given here without what takes torch longer than most samples, and are the same.
 
-    Torch seeds every device before each sample. For devices that are not initialized it keeps a formatted stack of each
-    call, which takes longer than most samples: only the generator of the CPU is seeded here.
+    Torch looks for the test case that asks, and reads the sources of all functions on the stack for it; there is none.
+    It seeds every device before each sample, and for devices that are not initialized keeps a formatted stack of each
+    call: only the generator of the CPU is seeded here.
     """
-    with mock.patch.object(torch, "manual_seed", torch.default_generator.manual_seed):
+    from torch.testing._internal import common_utils
+    from torch.testing._internal.opinfo import core
+
+    with (
+        mock.patch.object(torch, "manual_seed", torch.default_generator.manual_seed),
+        mock.patch.object(common_utils, "extract_test_fn", return_value=None),
+        mock.patch.object(core, "extract_test_fn", return_value=None),
+    ):
+        yield
+
+
+def op_samples(op_info: Any, dtype: torch.dtype) -> list[Any]:
+    """All samples of an operator, given its OpInfo."""
+    with quick_samples():
         return list(op_info.sample_inputs("cpu", dtype, requires_grad=False))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,13 +31,20 @@ def _source(family: str, length: int) -> torch.Tensor:
     return torch.randint(3, VOCABULARY, (1, length), generator=generator)
 
 
-def _compiled(family: str, folder: Path) -> tuple[Any, Path]:
-    """A random model, and its program by et-compile."""
-    model = random_encoder_decoder(family)
-    model.save_pretrained(folder / "model")
-    path = folder / "model.pte"
-    _compile(folder / "model", path, "--max-len", "16", "--max-prefill", "4")
-    return model, path
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Any, Path]]:
+    """A random model of a family, and its program by et-compile, which is made once."""
+
+    @cache
+    def make(family: str) -> tuple[Any, Path]:
+        folder = tmp_path_factory.mktemp(family)
+        model = random_encoder_decoder(family)
+        model.save_pretrained(folder / "model")
+        path = folder / "model.pte"
+        _compile(folder / "model", path, "--max-len", "16", "--max-prefill", "4")
+        return model, path
+
+    return make
 
 
 def _compile(folder: Path, path: Path, *options: str) -> None:
@@ -47,8 +56,10 @@ def _compile(folder: Path, path: Path, *options: str) -> None:
 
 
 @pytest.mark.parametrize("family", ENCODER_DECODERS)
-def test_texts_from_sources(family: str, stock: StockRuntime, tmp_path: Path) -> None:
-    model, path = _compiled(family, tmp_path)
+def test_texts_from_sources(
+    family: str, stock: StockRuntime, compiled: Callable[[str], tuple[Any, Path]]
+) -> None:
+    model, path = compiled(family)
     program = Runtime().load_program(path, poison=True)
     encoder, decoder = program.load_method("encoder"), program.load_method("text_decoder")
     (first,) = program.load_method("get_bos_id").execute([])
@@ -73,9 +84,9 @@ def test_texts_from_sources(family: str, stock: StockRuntime, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("family", [family for family in ENCODER_DECODERS if family != "whisper"])
-def test_sessions(family: str, tmp_path: Path) -> None:
+def test_sessions(family: str, compiled: Callable[[str], tuple[Any, Path]], tmp_path: Path) -> None:
     """Greedy text of a source as the model's own, on two sources, forked, and restored from a file."""
-    model, path = _compiled(family, tmp_path)
+    model, path = compiled(family)
     loaded = LanguageModel(Runtime().load_program(path, poison=True))
     assert loaded.encoder == "encoder"
     assert loaded.bos_id == model.config.decoder_start_token_id

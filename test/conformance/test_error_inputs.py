@@ -24,6 +24,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from dev.calls import quick_samples
 from et_schema.errors import ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
 from et_vm.values import MAX_RANK, Tensor, contiguous_strides, element_count
@@ -189,7 +190,7 @@ class Unreached:
 def outcomes(entry: str) -> list[Refused | Unreached]:
     """The outcomes of an entry's wrong inputs."""
     found: list[Refused | Unreached] = []
-    with warnings.catch_warnings(action="ignore"):
+    with warnings.catch_warnings(action="ignore"), quick_samples():
         torch.manual_seed(0)
         for wrong in ENTRIES[entry].error_inputs("cpu"):
             sample, watch = wrong.sample_input, _Watch()
@@ -288,7 +289,6 @@ def test_what_upstream_takes_is_taken(text: str) -> None:
     assert problem("portable", call) == "goes through"
 
 
-@pytest.mark.slow
 def test_the_rest_ends_above_kernels() -> None:
     """Nothing drops out unseen: what reaches no kernel is of Python, of memory, or of a composite that is listed."""
     above = {

@@ -6,8 +6,9 @@ import itertools
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 import torch
@@ -36,17 +37,31 @@ COUNTED: Final = ["aten::sym_size", "aten::arange"]
 TOKENS: Final = torch.randint(0, VOCABULARY, (1, PROMPT + 16), generator=torch.Generator().manual_seed(0))
 
 
+class Exported(NamedTuple):
+    """What a model computes without a cache, and the methods of its decoder as torch exports them."""
+
+    expected: torch.Tensor
+    programs: dict[str, torch.export.ExportedProgram]
+
+
 def _expected(model: Any) -> torch.Tensor:
     with torch.no_grad():
         return model(TOKENS, use_cache=False).logits[0]
 
 
-def _compiled(model: Any) -> tuple[Any, set[str]]:
-    decoder = CachedDecoder(model, SIZES)
+@cache
+def _exported(family: str, *, quantize_cache: bool = False) -> Exported:
+    """A decoder of random weights; tests of its plain, delegated and native forms share it.
+
+    What runs in eager mode is another: the cache of this one is what the programs start with.
+    """
+    model = random_model((ATTENTION | RECURRENT)[family]())
+    expected = _expected(model)
+    decoder = CachedDecoder(model, SIZES, quantize_cache=quantize_cache)
     check_decoder(model, decoder)
     with warnings.catch_warnings(action="ignore"):
-        found = export_decoder(decoder, SIZES)
-    return to_edge(found.programs), set(found.programs)
+        programs = export_decoder(decoder, SIZES).programs
+    return Exported(expected, programs)
 
 
 def _step(method: Method, first: int, last: int) -> torch.Tensor:
@@ -66,10 +81,9 @@ def _first_on_stock(
 @pytest.mark.parametrize("family", ATTENTION)
 def test_prompts_and_steps(family: str, stock: StockRuntime, tmp_path: Path) -> None:
     """A prompt in two calls is a prompt in one; then sixteen steps, by the method for one token."""
-    model = random_model(ATTENTION[family]())
-    expected = _expected(model)
-    edge, names = _compiled(model)
-    assert names == {"forward", "decode"}
+    expected, programs = _exported(family)
+    assert set(programs) == {"forward", "decode"}
+    edge = to_edge(programs)
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     program = Runtime().load_program(file, poison=True)
     forward, decode = program.load_method("forward"), program.load_method("decode")
@@ -85,10 +99,9 @@ def test_prompts_and_steps(family: str, stock: StockRuntime, tmp_path: Path) -> 
 @pytest.mark.parametrize("family", RECURRENT)
 def test_recurrent_layers(family: str, stock: StockRuntime, tmp_path: Path) -> None:
     """A prompt in two calls is a prompt in one: the state goes on. Then sixteen steps."""
-    model = random_model(RECURRENT[family]())
-    expected = _expected(model)
-    edge, names = _compiled(model)
-    assert names == {"forward", "decode"}
+    expected, programs = _exported(family)
+    assert set(programs) == {"forward", "decode"}
+    edge = to_edge(programs)
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     program = Runtime().load_program(file, poison=True)
     forward, decode = program.load_method("forward"), program.load_method("decode")
@@ -106,18 +119,14 @@ def test_recurrent_layers(family: str, stock: StockRuntime, tmp_path: Path) -> N
 @pytest.mark.parametrize("family", ["llama", "mistral"])
 def test_quantized_caches(family: str, stock: StockRuntime, tmp_path: Path) -> None:
     """The program computes what torch does with the same cache, which is near the model without one."""
-    model = random_model(ATTENTION[family]())
-    decoder = CachedDecoder(model, SIZES, quantize_cache=True)
-    check_decoder(model, decoder)
-    with warnings.catch_warnings(action="ignore"):
-        found = export_decoder(decoder, SIZES)
-    edge = to_edge(found.programs)
+    plain, programs = _exported(family, quantize_cache=True)
+    decoder = CachedDecoder(random_model(ATTENTION[family]()), SIZES, quantize_cache=True)
+    edge = to_edge(programs)
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     program = Runtime().load_program(file, poison=True)
     forward, decode = program.load_method("forward"), program.load_method("decode")
     dtypes = {name: array.dtype.name for name, array in decode.state.items()}
     assert dtypes["cache.keys_0"] == dtypes["cache.values_1"] == "int8"
-    plain = _expected(model)
     bounds = [(0, 5), (5, PROMPT), *((at, at + 1) for at in range(PROMPT, TOKENS.shape[1]))]
     eager: list[torch.Tensor] = []
     for first, last in bounds:
@@ -139,11 +148,10 @@ def test_quantized_caches(family: str, stock: StockRuntime, tmp_path: Path) -> N
 )
 def test_caches_on_native(family: str, quantized: bool) -> None:
     """One delegate updates the cache, which a session takes over from another, while a third goes on in a thread."""
+    _, programs = _exported(family, quantize_cache=quantized)
     decoder = CachedDecoder(random_model(ATTENTION[family]()), SIZES, quantize_cache=quantized)
-    with warnings.catch_warnings(action="ignore"):
-        found = export_decoder(decoder, SIZES)
     file = (
-        to_edge_transform_and_lower(found.programs, partitioner=[NativePartitioner(instruction_sets=[HERE])])
+        to_edge_transform_and_lower(programs, partitioner=[NativePartitioner(instruction_sets=[HERE])])
         .to_executorch(ExecutorchBackendConfig(target="et-vm"))
         .buffer
     )
@@ -180,15 +188,8 @@ def test_caches_on_native(family: str, quantized: bool) -> None:
 @pytest.mark.parametrize("family", ["lfm2", "mamba2"])
 def test_recurrent_layers_on_native(family: str) -> None:
     """Scans between delegates: the last columns of a call of any length, and the state, are the model's."""
-    model = random_model(RECURRENT[family]())
-    expected = _expected(model)
-    decoder = CachedDecoder(model, SIZES)
-    check_decoder(model, decoder)
-    with warnings.catch_warnings(action="ignore"):
-        found = export_decoder(decoder, SIZES)
-    edge = to_edge_transform_and_lower(
-        found.programs, partitioner=[NativePartitioner(instruction_sets=[HERE])]
-    )
+    expected, programs = _exported(family)
+    edge = to_edge_transform_and_lower(programs, partitioner=[NativePartitioner(instruction_sets=[HERE])])
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     program = Runtime(threads=2).load_program(file, poison=True, allow_native=True)
     forward, decode = program.load_method("forward"), program.load_method("decode")
@@ -316,11 +317,8 @@ def test_logits_of_each_token(change: Callable[[torch.Tensor], torch.Tensor]) ->
 
 def test_delegated_to_xnnpack(stock: StockRuntime, tmp_path: Path) -> None:
     """Partitions of the method for any number of tokens get the token ids for their sizes alone."""
-    model = random_model(ATTENTION["llama"]())
-    expected = _expected(model)
-    with warnings.catch_warnings(action="ignore"):
-        found = export_decoder(CachedDecoder(model, SIZES), SIZES)
-    edge = to_edge_transform_and_lower(found.programs, partitioner=[XnnpackPartitioner()])
+    expected, programs = _exported("llama")
+    edge = to_edge_transform_and_lower(programs, partitioner=[XnnpackPartitioner()])
     path = tmp_path / "model.pte"
     edge.to_executorch().save(path)
     program = Runtime().load_program(path, poison=True)

@@ -30,3 +30,6 @@ def test_help(generator: str) -> None:
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage:")
+    source = ROOT.joinpath(*generator.split(".")).with_suffix(".py")
+    if source.exists() and '"--check"' in source.read_text():
+        assert "--check" in done.stdout

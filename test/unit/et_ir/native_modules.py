@@ -66,8 +66,9 @@ def check(
         expected = module(*arguments).numpy()
     finite = np.abs(expected[np.isfinite(expected)])
     margin = tolerance * max(float(finite.max(initial=0.0)), 1e-6)
+    program = torch.export.export(module, arguments)
     for name in SETS:
-        file = compiled(module, arguments, name, **options)
+        file = lowered(program, name, **options)
         for threads in (1, 2):
             found = run(file, arguments, threads)
             assert found.shape == expected.shape

@@ -200,6 +200,7 @@ def test_selection(dtype: torch.dtype):
     exact(torch.where, numbers(torch.bool, 67), numbers(dtype, 67), numbers(dtype, 67, seed=2))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), None], ids=str)
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.float32], ids=str)
 def test_any_and_all(dtype: torch.dtype, dims: tuple[int, ...] | None):
@@ -225,6 +226,7 @@ def test_reductions(dtype: torch.dtype, dim: int | tuple[int, ...]):
         exact(lambda x: x.prod(dim), x)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.int64, torch.float32], ids=str)
 def test_cumulative(dtype: torch.dtype, dim: int):
@@ -233,6 +235,7 @@ def test_cumulative(dtype: torch.dtype, dim: int):
     check(lambda x: x.cumprod(dim), x, tolerance=2e-7)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dim", [0, 1, 2, None])
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.float32], ids=str)
 def test_places_of_extremes(dtype: torch.dtype, dim: int | None):

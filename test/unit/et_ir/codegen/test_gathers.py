@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, compiled
+from native_modules import SETS, as_module, check, compiled, lowered
 from torch.nn import functional as F
 
 from et_schema.errors import Error, ExecutorchError
@@ -140,8 +140,9 @@ def test_indices_out_of_range(operator: str, threads: int) -> None:
     function, below, above = OUT_OF_RANGE[operator]
     good = torch.tensor([1, 9, 0, 3, 2])
     expected = function(good).numpy()
+    program = torch.export.export(as_module(function), (good,))
     for name in SETS:
-        file = compiled(as_module(function), (good,), name)
+        file = lowered(program, name)
         method = Runtime(threads=threads).load_program(file, allow_native=True).load_method("forward")
         for wrong in (below, above, 2**62, -(2**62)):
             bad = good.numpy().copy()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from native_modules import compiled, run
+from native_modules import lowered, run
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
@@ -156,8 +156,9 @@ def test_formula(name: str) -> None:
     assert len(np.unique(expected)) > 1
     eager = module(x).numpy().astype(np.int32)
     assert np.abs(eager - expected).max() <= 1
+    program = torch.export.export(module, (x,))
     for instruction_set in SETS:
-        file = compiled(module, (x,), instruction_set)
+        file = lowered(program, instruction_set)
         for threads in (1, 2):
             np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
 
@@ -192,8 +193,9 @@ def test_biases_are_not_rounded(
     expected = np.clip(np.rint(steps) + after, -128, 127)
     ties = np.abs(np.abs(steps - np.rint(steps)) - 0.5) < 1e-4
     assert ties.mean() < 0.1
+    program = torch.export.export(module, (x,))
     for instruction_set in SETS:
-        got = run(compiled(module, (x,), instruction_set), (x,), 1)
+        got = run(lowered(program, instruction_set), (x,), 1)
         np.testing.assert_array_equal(np.where(ties, expected, got), expected, instruction_set)
 
 
@@ -254,8 +256,9 @@ def test_dynamic(name: str, shift: float) -> None:
     x = torch.randn(shape, generator=torch.Generator().manual_seed(2)) * 0.5 + shift
     expected = module.formula(x)
     np.testing.assert_allclose(expected, module(x).numpy(), rtol=1e-4, atol=1e-3 * inner**0.5)
+    program = torch.export.export(module, (x,))
     for instruction_set in SETS:
-        file = compiled(module, (x,), instruction_set)
+        file = lowered(program, instruction_set)
         for threads in (1, 2):
             np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
 
@@ -278,8 +281,9 @@ def test_stored_bytes(zero_point: int) -> None:
     module = Stored(Layer(F.linear, (21, 64), zero_points=(zero_point, 3)), seed=3).eval()
     x = torch.arange(-128, 128).to(torch.int8).view(4, 64)
     real = _OPS.dequantize_per_tensor(x, module.scale, zero_point, *_LIMITS)
+    program = torch.export.export(module, (x,))
     for instruction_set in SETS:
-        file = compiled(module, (x,), instruction_set)
+        file = lowered(program, instruction_set)
         np.testing.assert_array_equal(run(file, (x,)), module.formula(real))
 
 

@@ -16,7 +16,7 @@ from torch.nn import functional
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
 from et_schema.errors import Error, ExecutorchError
-from et_vm.runtime import Runtime
+from et_vm.runtime import Method, Runtime
 
 BATCH = torch.export.Dim("batch", min=1, max=5)
 LENGTH = torch.export.Dim("length", min=5, max=70)
@@ -223,20 +223,15 @@ LOOKUPS = {
 }
 
 
-@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("lookup", LOOKUPS.values(), ids=LOOKUPS)
-def test_lookups_of_any_size(lookup: Lookup, name: str) -> None:
-    file = compiled(lookup, name)
-    methods = [
-        Runtime(threads=threads).load_program(file, allow_native=True, poison=True).load_method("forward")
-        for threads in (1, 2)
-    ]
+def test_lookups_of_any_size(lookup: Lookup) -> None:
+    methods = methods_of(lookup)
     for b, n in ((3, 9), (1, 5), (5, 70), (2, 16), (4, 33)):
         table, places = lookup.inputs(b=b, n=n)
         expected = as_module(lookup.function)(table, places).numpy()
-        for method in methods:
+        for name, method in methods:
             found = np.array(method.execute([table.numpy(), places.numpy()])[0])
-            np.testing.assert_allclose(found, expected, rtol=2e-6, err_msg=f"b={b}, n={n}")
+            np.testing.assert_allclose(found, expected, rtol=2e-6, err_msg=f"{name}, b={b}, n={n}")
             size = table.shape[lookup.dim]
             for wrong in (size, -size - 1, 2**62):
                 bad = places.numpy().copy()
@@ -313,31 +308,36 @@ def test_integers_are_inputs_of_a_partition(name: str) -> None:
         torch.testing.assert_close(method.execute(given)[0], module(*given))
 
 
-def compiled(case: Case | Lookup, name: str) -> bytes:
-    """A file with one partition; sizes may be read outside of it."""
-    edge = to_edge_transform_and_lower(
-        case.exported(), partitioner=NativePartitioner(instruction_sets=[name])
-    )
-    left = [op.name for op in edge.module.walk() if op.name == "backend.call" or op.name.startswith("edge.")]
-    assert left == ["backend.call"]
-    return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+def methods_of(case: Case | Lookup) -> list[tuple[str, Method]]:
+    """The method of a file with one partition, on each instruction set, with one thread and with two, by their names.
+
+    Sizes may be read outside of the partition.
+    """
+    program = case.exported()
+    made: list[tuple[str, Method]] = []
+    for name in SETS:
+        edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=[name]))
+        left = [
+            op.name for op in edge.module.walk() if op.name == "backend.call" or op.name.startswith("edge.")
+        ]
+        assert left == ["backend.call"]
+        file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+        for threads in (1, 2):
+            loaded = Runtime(threads=threads).load_program(file, allow_native=True, poison=True)
+            made.append((f"{name}, {threads} threads", loaded.load_method("forward")))
+    return made
 
 
-@pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_one_file_for_all_sizes(case: Case, name: str) -> None:
-    file = compiled(case, name)
+def test_one_file_for_all_sizes(case: Case) -> None:
+    methods = methods_of(case)
     module = as_module(case.function).eval()
-    methods = [
-        Runtime(threads=threads).load_program(file, allow_native=True, poison=True).load_method("forward")
-        for threads in (1, 2)
-    ]
     for b, n in ((3, 9), (1, 5), (5, 70), (2, 16), (4, 33), (1, 63), (5, 14), (3, 27)):
         inputs = case.inputs(b=b, n=n)
         with torch.no_grad():
             expected = module(*inputs).numpy()
         margin = case.tolerance * max(float(np.abs(expected).max(initial=0.0)), 1e-6)
-        for method in methods:
+        for name, method in methods:
             found = np.array(method.execute([one.numpy() for one in inputs])[0])
             assert found.shape == expected.shape
-            np.testing.assert_allclose(found, expected, rtol=0, atol=margin, err_msg=f"b={b}, n={n}")
+            np.testing.assert_allclose(found, expected, rtol=0, atol=margin, err_msg=f"{name}, b={b}, n={n}")

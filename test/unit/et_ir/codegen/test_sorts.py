@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, Function, compiled
+from native_modules import SETS, Function, lowered
 from torch import Tensor
 
 from et_ir import to_edge_transform_and_lower
@@ -49,8 +49,9 @@ def check(x: Tensor, count: int, dim: int, *, descending: bool, function: _Funct
     values, places = torch.sort(x, stable=True, dim=dim, descending=descending)
     expected = [one.narrow(dim, 0, count).numpy() if one.dim() else one.numpy() for one in (values, places)]
     given = function or (lambda x: torch.topk(x, count, dim, descending))
+    program = torch.export.export(Function(given), (x,))
     for name in SETS:
-        file = compiled(Function(given), (x,), name)
+        file = lowered(program, name)
         for threads in (1, 2):
             found = outputs(file, x, threads)
             np.testing.assert_array_equal(found[0], expected[0], err_msg=f"{name}, {threads}")
@@ -109,9 +110,9 @@ def test_one_result(result: int) -> None:
     """The other one is not in memory, or not in that of the caller."""
     x = numbers(torch.float32, 9, 12)
     expected = torch.sort(x, stable=True, dim=1, descending=True)[result][:, :3].numpy()
+    program = torch.export.export(Function(lambda x: torch.topk(x, 3)[result]), (x,))
     for name in SETS:
-        file = compiled(Function(lambda x: torch.topk(x, 3)[result]), (x,), name)
-        np.testing.assert_array_equal(outputs(file, x, 2)[0], expected)
+        np.testing.assert_array_equal(outputs(lowered(program, name), x, 2)[0], expected)
 
 
 def test_within_a_partition() -> None:
@@ -123,8 +124,9 @@ def test_within_a_partition() -> None:
 
     x = torch.randn(6, 32, generator=torch.Generator().manual_seed(0))
     expected = function(x)
+    program = torch.export.export(Function(function), (x,))
     for name in SETS:
-        found = outputs(compiled(Function(function), (x,), name), x)
+        found = outputs(lowered(program, name), x)
         np.testing.assert_allclose(found[0], expected[0].numpy(), rtol=1e-5)
         np.testing.assert_array_equal(found[1], expected[1].numpy())
 

@@ -56,11 +56,23 @@ def check(name: str, args: list[Any], **literals: Any) -> None:
     torch.testing.assert_close(found, expected, equal_nan=True, **tolerance)
 
 
-@pytest.mark.parametrize("name", BINARY)
-def test_binary(name: str) -> None:
+def check_binary(name: str, a: torch.dtype, b: torch.dtype, shapes: tuple[tuple[int, ...], ...]) -> None:
     literals = {"rounding_mode": "floor"} if name.endswith("Tensor_mode") else {}
-    for (a, b), (left, right) in itertools.product(itertools.permutations(DTYPES, 2), SHAPES):
-        check(name, [tensor(a, left, 1), tensor(b, right, 2)], **literals)
+    check(name, [tensor(a, shapes[0], 1), tensor(b, shapes[1], 2)], **literals)
+
+
+@pytest.mark.parametrize(("place", "name"), list(enumerate(BINARY)), ids=BINARY)
+def test_binary(place: int, name: str) -> None:
+    """All pairs of types, each with one pair of shapes, which differs from operator to operator."""
+    for at, (a, b) in enumerate(itertools.permutations(DTYPES, 2), place):
+        check_binary(name, a, b, SHAPES[at % len(SHAPES)])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_of_all_shapes(name: str) -> None:
+    for (a, b), shapes in itertools.product(itertools.permutations(DTYPES, 2), SHAPES):
+        check_binary(name, a, b, shapes)
 
 
 @pytest.mark.parametrize("shapes", SHAPES)
