@@ -253,7 +253,7 @@ VISION: Final[dict[str, Callable[[], Any]]] = {
         image_token_id=_IMAGE,
     ),
     "qwen2_vl": lambda: hf.Qwen2VLConfig(
-        text_config=_SPATIAL,
+        text_config=_SPATIAL | {"bos_token_id": None, "eos_token_id": None},
         vision_config={
             "depth": 2,
             "embed_dim": 32,
