@@ -36,7 +36,6 @@ from et_ir.codegen.passes.fuse_attention import FuseAttentionPass
 from et_ir.codegen.passes.fuse_bands import CACHE, FuseBandsPass
 from et_ir.codegen.passes.fuse_concatenations import FuseConcatenationsPass
 from et_ir.codegen.passes.fuse_normalization import FuseNormalizationPass
-from et_ir.codegen.passes.look_up_integers import LookUpIntegersPass
 from et_ir.codegen.passes.lower_vectors import LowerVectorsPass
 from et_ir.codegen.passes.merge_kernels import merge_kernels
 from et_ir.codegen.passes.plan_buffers import plan_buffers
@@ -44,6 +43,7 @@ from et_ir.codegen.passes.recompute_masks import RecomputeMasksPass
 from et_ir.codegen.passes.sink_scales import SinkScalesPass
 from et_ir.codegen.state_updates import results_in_place
 from et_ir.data import Blob
+from et_ir.passes.to_executorch.look_up_integers import LookUpIntegersPass
 from et_ir.passes.to_executorch.share_matrices import ShareMatricesPass
 
 __all__ = [

@@ -8,12 +8,12 @@ from xdsl.dialects.builtin import f32, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from et_ir.analysis.integer_tables import is_integer_table
 from et_ir.analysis.quantization import DEQUANTIZE
 from et_ir.codegen.elements import element_of
 from et_ir.codegen.forms import element_refusal, form_of_operator, is_view
 from et_ir.codegen.kernels.gathers import takes_any_size
 from et_ir.codegen.kernels.integer_operands import is_dynamic_factor, is_weight
-from et_ir.codegen.kernels.integer_tables import is_integer_table
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.codegen.kernels.quantized_operands import (
     is_quantized_weight,

@@ -117,6 +117,7 @@ def edge_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass]:
     from et_ir.passes.common.cse import CsePass
     from et_ir.passes.common.dce import DcePass
     from et_ir.passes.core_to_edge.aten_to_edge import AtenToEdgePass
+    from et_ir.passes.core_to_edge.drop_zero_points import DropZeroPointsPass
     from et_ir.passes.core_to_edge.memory_formats_to_dim_orders import MemoryFormatsToDimOrdersPass
     from et_ir.passes.core_to_edge.promote_types import PromoteTypesPass
     from et_ir.passes.core_to_edge.propagate_dim_order import PropagateDimOrderPass
@@ -140,7 +141,8 @@ def edge_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass]:
         MemoryFormatsToDimOrdersPass(),
         PropagateDimOrderPass(),
         *([RemoveRedundantCopiesPass(), CanonicalizePass()] if simplify else []),
-        *([ConstantFoldPass(), CsePass()] if simplify else []),  # conversions and layouts of constants
+        # Conversions and layouts of constants, and what is left of those.
+        *([ConstantFoldPass(), DropZeroPointsPass(), CsePass()] if simplify else []),
         DcePass(),
         *([QuantizeIoPass()] if config.quantized_io else []),
         VerifyEdgePass(),
@@ -169,6 +171,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     from et_ir.passes.memory.update_in_place import UpdateInPlacePass
     from et_ir.passes.memory.write_back import WriteBackPass
     from et_ir.passes.to_executorch.decompose_quantized import DecomposeQuantizedPass
+    from et_ir.passes.to_executorch.look_up_integers import LookUpIntegersPass
     from et_ir.passes.to_executorch.pack_weights import PackWeightsPass
     from et_ir.passes.to_executorch.to_out_variant import ToOutVariantPass
     from et_ir.passes.verify.kernel_limits import KernelLimitsPass
@@ -181,7 +184,7 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
     if find_target(target).quantized_as_torch is not None:
         # Last, for what folds constants before it would make floats of quantized weights.
         quantized = (
-            [DecomposeQuantizedPass(target, simplify=True)]
+            [LookUpIntegersPass(), DecomposeQuantizedPass(target, simplify=True)]
             if simplify
             else [DecomposeQuantizedPass(target), ConstantFoldPass(limit=0), DcePass()]
         )

@@ -257,6 +257,37 @@ def test_quantized_on_native(family: str, mode: str) -> None:
         torch.testing.assert_close(given, expected, rtol=1e-2, atol=2e-3)
 
 
+@pytest.mark.parametrize("mode", ["8da4w:group=32", "int8-dynamic"])
+def test_quantized_on_xnnpack(mode: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """XNNPACK computes all products of large quantized weights; of a table, the rows of tokens are restored."""
+    config = hf.LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=512,
+        intermediate_size=1024,
+        num_hidden_layers=1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+    )
+    quantized = quantize_weights(random_model(config), QuantizationMode.parse(mode))
+    with warnings.catch_warnings(action="ignore"):
+        found = export_decoder(CachedDecoder(quantized.module, SIZES), SIZES)
+        edge = to_edge_transform_and_lower(found.programs, partitioner=[XnnpackPartitioner()])
+    path = tmp_path / "model.pte"
+    edge.to_executorch(ExecutorchBackendConfig(target="stock-1.5")).save(path)
+    for plan in read_pte(memoryview(path.read_bytes())).program.execution_plan:
+        outside = {str(one.name) for one in plan.operators}
+        assert not any(part in name for name in outside for part in ("mm", "linear", "round", "amin")), (
+            outside
+        )
+    expected = _expected(quantized.module)[PROMPT - 1]
+    (first,) = stock.run(path, [TOKENS[:, :PROMPT].contiguous(), torch.arange(PROMPT)])
+    ours = _step(Runtime().load_program(path, poison=True).load_method("forward"), 0, PROMPT)
+    for one in (first[0], ours):
+        # XNNPACK rounds activations by scales of its own.
+        assert (one - expected).norm() < 0.03 * expected.norm()
+
+
 @pytest.mark.parametrize(
     ("family", "mode", "grouped"),
     [

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, f32, i8
 from xdsl.ir import Operation
 
 from et_ir.analysis.quantization import DEQUANTIZE, Granularity, quantization_of
-from et_ir.codegen.elements import element_of
-from et_ir.codegen.kernels.pointwise_rules import operator_name
-from et_ir.codegen.kernels.quantization_rules import i8
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -25,13 +22,13 @@ def is_integer_table(op: Operation) -> bool:
         return False
     users = [use.operation for use in op.results[0].uses]
     if not users or not all(
-        isinstance(user, SchemaOp) and operator_name(user) == "embedding" for user in users
+        isinstance(user, SchemaOp) and user.name.removeprefix("edge.") == "embedding" for user in users
     ):
         return False
     stored, scales = op.operands[:2]
     if (
-        element_of(stored) != i8
-        or element_of(op.results[0]) != f32
+        tensor_type(stored).element_type != i8
+        or tensor_type(op.results[0]).element_type != f32
         or tensor_type(stored).get_num_dims() != 2
     ):
         return False
@@ -46,6 +43,6 @@ def is_integer_table(op: Operation) -> bool:
         and found.axis == 0
         and found.scales is not None
         and isinstance(scales.owner, GetOp)
-        and element_of(scales) == f32
+        and tensor_type(scales).element_type == f32
         and found.is_symmetric
     )

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
-from et_ir.codegen.kernels.integer_tables import is_integer_table
+from et_ir.analysis.integer_tables import is_integer_table
 from et_ir.dialects.edge import OP_BY_NAME
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
