@@ -1,4 +1,4 @@
-"""Drop zero points that are 0.
+"""Drop converted zero points that are 0.
 
 ```mlir
 %z = edge.dim_order_ops._to_dim_order_copy %zeros {dtype = i64} : (tensor<64x4xi8>) -> tensor<64x4xi64>
@@ -33,7 +33,7 @@ __all__ = ["DropZeroPointsPass"]
 
 @dataclass(frozen=True)
 class DropZeroPointsPass(ModulePass):
-    """Drop zero points that are converted from constants of zeros."""
+    """Drop converted zero points that are 0."""
 
     name = "drop-zero-points"
 
