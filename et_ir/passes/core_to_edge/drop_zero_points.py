@@ -23,7 +23,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.analysis.quantization import DEQUANTIZE, numbers_of
+from et_ir.analysis.quantization import numbers_of
+from et_ir.dialects.counterparts import forms
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.rewriting import rewrite
@@ -44,14 +45,17 @@ class DropZeroPointsPass(ModulePass):
 class _DropZeroPoints(RewritePattern):
     """Zero points that are converted from a constant of zeros."""
 
-    roots = DEQUANTIZE
+    # Those whose zero points are optional.
+    roots = forms(
+        "quantized_decomposed.dequantize_per_channel", "quantized_decomposed.dequantize_per_channel_group"
+    )
 
     def __init__(self, symbols: Globals):
         self._symbols = symbols
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        points = op.args().get("zero_points")
+        points = op.arg("zero_points")
         if points is None or not isinstance(points.owner, SchemaOp):
             return
         numbers = numbers_of(points, self._symbols, np.int64)

@@ -45,3 +45,20 @@ func.func @kept(%x: tensor<2xi8>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2
   %4 = edge.quantized_decomposed.dequantize_per_channel %w, %s, %3 {axis = 0, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x2xi8>, tensor<2xf32>, tensor<2xi64>) -> tensor<2x2xf32>
   func.return %0, %2, %4 : tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>
 }
+
+// -----
+
+program.constant @s : tensor<2x1xf64> = #program.data<f64, [0.5, 0.25]>
+program.constant @z : tensor<2x1xi8> = #program.data<i8, [0, 0]>
+
+// An operator that takes no other form than with zero points.
+// CHECK-LABEL: func.func @tokens(
+// CHECK:         %[[Z:.*]] = edge.dim_order_ops._to_dim_order_copy %z
+// CHECK-NEXT:    dequantize_per_token %x, %s, %[[Z]] {
+func.func @tokens(%x: tensor<2x4xi8>) -> tensor<2x4xf32> {
+  %s = program.get @s : tensor<2x1xf64>
+  %z = program.get @z : tensor<2x1xi8>
+  %0 = edge.dim_order_ops._to_dim_order_copy %z {dtype = i64} : (tensor<2x1xi8>) -> tensor<2x1xi64>
+  %1 = edge.quantized_decomposed.dequantize_per_token %x, %s, %0 {quant_min = -128, quant_max = 127, dtype = i8, output_dtype = f32} : (tensor<2x4xi8>, tensor<2x1xf64>, tensor<2x1xi64>) -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}
