@@ -19,15 +19,15 @@ __all__ = ["LogMel", "read_wave"]
 
 _EXTRACTOR: Final = "WhisperFeatureExtractor"
 _MOST_SAMPLES: Final = 1 << 26
-"""Of a chunk: over an hour at 16 kHz."""
+"""Limit of the samples of a chunk: over an hour at 16 kHz."""
 _HIGHEST: Final = 8000.0
-"""Hz, of the last filter."""
+"""Upper frequency of the last filter, in Hz."""
 _FLOOR: Final = 1e-10
 """The least energy of a band."""
 _RANGE: Final = 8.0
 """Decades of energy below the loudest that are told apart."""
 _BLOCK: Final = 1 << 22
-"""Numbers of frames that are transformed at a time."""
+"""Limit of the numbers that are transformed at a time."""
 _ENDLESS: Final = 0x7FFF0000
 """From this many bytes on, the size in a header is that of a stream, whose writer did not know it."""
 

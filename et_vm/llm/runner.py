@@ -55,7 +55,7 @@ class GenerationConfig:
     language: str | None = None
     """The language of audio, a code as `en`; None: as the program says, or the likeliest for the model."""
     task: str | None = None
-    """What is done with audio: `transcribe` or `translate`, into English; None: as the program says."""
+    """The task for audio: `transcribe` or `translate`, into English; None: as the program says."""
 
     def resolve_max_new_tokens(self, max_context_len: int, occupied: int) -> int:
         """The most tokens to generate, where a text of `occupied` tokens is there."""

@@ -18,7 +18,7 @@ from et_vm.values import Array
 __all__ = ["TASKS", "start_transcription"]
 
 TASKS: Final = ("transcribe", "translate")
-"""What may be done with speech: write it down, or translate it into English."""
+"""Tasks for speech: transcription, or translation into English."""
 _PREVIOUS: Final = "<|startofprev|>"
 
 

@@ -99,7 +99,7 @@ def speech(path: Path, seed: int, length: int = 1300) -> None:
 
 
 def transcription(model: Any, folder: Path, path: Path, prompt: str = "", **options: Any) -> list[int]:
-    """What `generate` of transformers writes behind the tokens that it begins with, without the one that ends it."""
+    """The tokens that `generate` of transformers writes, without those that it begins with and the one that ends it."""
     with wave.open(str(path)) as file:
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float32) / 32768
     with warnings.catch_warnings(action="ignore"):

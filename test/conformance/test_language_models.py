@@ -38,7 +38,7 @@ TOKENS: Final = torch.randint(0, VOCABULARY, (1, PROMPT + 16), generator=torch.G
 
 
 class Exported(NamedTuple):
-    """What a model computes without a cache, and the methods of its decoder as torch exports them."""
+    """The logits of a model without a cache, and the methods of its decoder as torch exports them."""
 
     expected: torch.Tensor
     programs: dict[str, torch.export.ExportedProgram]

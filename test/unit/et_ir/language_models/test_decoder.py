@@ -83,7 +83,7 @@ def test_one_token_at_a_time() -> None:
 
 
 def test_code_of_the_number_of_tokens() -> None:
-    """What torch cannot export for any number of tokens takes one at a time."""
+    """A model that torch cannot export for any number of tokens takes one at a time."""
     model = random_model(ATTENTION["llama"]())
     layer = model.model.layers[0].mlp
     original = layer.forward

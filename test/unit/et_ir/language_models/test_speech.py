@@ -1,4 +1,4 @@
-"""How transcriptions begin by configurations of generation, against the code of transformers."""
+"""Beginnings of transcriptions by configurations of generation, against the code of transformers."""
 
 from __future__ import annotations
 
