@@ -353,18 +353,32 @@ class LoopBuilder:
         yield op.first, op.last, op.number
         self.add_op(BarrierOp())
 
+    def own_part(self, end: Index, condition: SSAValue | None = None) -> tuple[Index, Index]:
+        """The bounds of a thread's part of a loop from 0, or of all of it if there is a condition that does not hold.
+
+        Unlike with `part`, threads do not wait for each other.
+        """
+        op = self.add_op(PartOp(self.index(end), None))
+        if condition is None:
+            return op.first, op.last
+        return self.choose(condition, op.first, 0), self.choose(condition, op.last, end)
+
     @contextmanager
-    def parallel_ranges(self, end: Index, step: int, most: int) -> Generator[tuple[SSAValue, Index]]:
+    def parallel_ranges(
+        self, end: Index, step: int, most: int, condition: SSAValue | None = None
+    ) -> Generator[tuple[SSAValue, Index]]:
         """A loop over ranges from 0 to `end`, of at most `most` places, by their first place and their end.
 
         Threads share multiples of `step`, of which `most` is one, so that their parts differ by as little. A loop whose
-        iterations are the ranges would give one thread a whole range more than another.
+        iterations are the ranges would give one thread a whole range more than another. If there is a condition that
+        does not hold, each thread visits all ranges.
         """
         steps = self.quotient(self.add(end, step - 1), step)
-        with self.part(steps) as (first, last, _):
-            stop = self.min(self.mul(last, step), end)
-            with self.for_(self.mul(first, step), stop, most) as loop:
-                yield loop.index, self.min(self.add(loop.index, most), stop)
+        first, last = self.own_part(steps, condition)
+        stop = self.min(self.mul(last, step), end)
+        with self.for_(self.mul(first, step), stop, most) as loop:
+            yield loop.index, self.min(self.add(loop.index, most), stop)
+        self.add_op(BarrierOp())
 
     @contextmanager
     def if_(self, condition: SSAValue) -> Generator[Callable[[], AbstractContextManager[None]]]:

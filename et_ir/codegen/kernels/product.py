@@ -7,7 +7,8 @@ constant right matrix is packed in panels of 16 columns when the program is comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,7 +25,7 @@ from et_ir.codegen.kernels.panels import (
     tile_rows,
 )
 from et_ir.codegen.kernels.pointwise_rules import add, anchor_of, mul, operator_name
-from et_ir.codegen.kernels.row_tiles import visit_rows
+from et_ir.codegen.kernels.row_tiles import low_tiles, visit_rows
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.codegen.sizes import Size, product, shape_of
 from et_ir.dialects.native import KernelOp
@@ -78,10 +79,14 @@ class Sizes:
     """Whether tiles are shared, however many rows there are."""
 
     @property
+    def row_bound(self) -> int:
+        """Rows that there are, or may be at most."""
+        return self.rows if isinstance(self.rows, int) else self.most_rows
+
+    @property
     def many_rows(self) -> bool:
         """Whether threads share the rows, and not the columns."""
-        rows = self.rows if isinstance(self.rows, int) else self.most_rows
-        return not self.fine and rows >= 2 * BLOCK_ROWS
+        return not self.fine and self.row_bound >= 2 * BLOCK_ROWS
 
 
 class _Anchor:
@@ -226,16 +231,16 @@ def build_product(
                 b.dim(y, 1),
                 lambda at, width, mask: rows(start, b.add(start, each), at, width, mask, number),
             )
-    elif packed and sizes.many_rows and _is_long(sizes) and b.large_stack:
-        _build_blocks(b, sizes, epilogue, x, w, y)
-    else:
-        shared_rows(
-            b,
-            sizes,
-            count,
-            b.dim(y, 1),
-            lambda first, end, at, width, mask: rows(first, end, at, width, mask, matrix),
-        )
+        return
+    in_blocks = packed and _is_long(sizes) and b.large_stack
+    shared_rows(
+        b,
+        sizes,
+        count,
+        b.dim(y, 1),
+        lambda first, end, at, width, mask: rows(first, end, at, width, mask, matrix),
+        many=(lambda: _build_blocks(b, sizes, epilogue, x, w, y)) if in_blocks else None,
+    )
 
 
 def shared_rows(
@@ -244,17 +249,23 @@ def shared_rows(
     count: Index,
     columns: Index,
     visit: Callable[[Index, Index, Index, int, SSAValue | None], None],
+    *,
+    many: Callable[[], None] | None = None,
 ) -> None:
     """Visit the result by ranges of rows and groups of columns, that threads share: of `count` rows.
 
-    They share rows where these are many, and visit them in blocks; else tiles of a known number of rows, else groups of
-    columns. Ranges of rows are told by their start and end; columns as `column_groups` does.
+    They share rows where these are many, and visit them in blocks, or do what `many` builds; else tiles of a known
+    number of rows, else groups of columns. Ranges of rows are told by their start and end; columns as `column_groups`
+    does.
     """
     tile = sizes.tile_rows
-    if sizes.many_rows:
-        block = -(-BLOCK_ROWS // tile) * tile
-        with b.parallel_ranges(count, tile, block) as (first, end):
-            column_groups(b, sizes, columns, lambda at, width, mask: visit(first, end, at, width, mask))
+    if sizes.many_rows and many is not None:
+        many()
+    elif sizes.many_rows:
+        with row_ranges(b, sizes, count, columns, BLOCK_ROWS) as (first, end, part):
+            column_groups(
+                b, sizes, columns, lambda at, width, mask: visit(first, end, at, width, mask), part=part
+            )
     elif isinstance(sizes.rows, int) and sizes.rows > tile and isinstance(sizes.columns, int):
 
         def one_tile(number: Index, column: Index, width: int, mask: SSAValue | None) -> None:
@@ -268,6 +279,28 @@ def shared_rows(
         column_groups(
             b, sizes, columns, lambda at, width, mask: visit(0, count, at, width, mask), shared=True
         )
+
+
+@contextmanager
+def row_ranges(
+    b: LoopBuilder, sizes: Sizes, count: Index, columns: Index, most: int
+) -> Generator[tuple[Index, Index, tuple[Index, Index] | None]]:
+    """A loop over ranges of rows, of about `most`, with the thread's part of the groups of columns.
+
+    Threads share the rows, and each visits all columns of its own, for which there is None. If the number of rows is
+    known at run time, and there are few, they share the columns: most prompts have less than a hundred tokens, and
+    fewer tiles than there are threads, or one more.
+    """
+    tile, width = sizes.tile_rows, sizes.tile_columns
+    block = -(-most // tile) * tile
+    if isinstance(sizes.rows, int):
+        with b.parallel_ranges(count, tile, block) as (first, end):
+            yield first, end, None
+        return
+    groups = b.quotient(b.add(columns, width - 1), width)
+    part = b.own_part(groups, b.below(count, BLOCK_ROWS))
+    with b.parallel_ranges(count, tile, block, b.at_least(count, BLOCK_ROWS)) as (first, end):
+        yield first, end, part
 
 
 def shared_tiles(
@@ -317,8 +350,8 @@ def last_columns(
 
 
 def _is_long(sizes: Sizes) -> bool:
-    """Whether the shared dimension is worth blocks, and known, as are the rows that are left after whole tiles."""
-    return isinstance(sizes.rows, int) and isinstance(sizes.inner, int) and sizes.inner > BLOCK_INNER
+    """Whether the shared dimension is worth blocks, and known."""
+    return isinstance(sizes.inner, int) and sizes.inner > BLOCK_INNER
 
 
 def _build_blocks(
@@ -330,14 +363,15 @@ def _build_blocks(
     sums of the blocks before are in the result; the last block finishes them.
     """
     tile = sizes.tile_rows
-    assert isinstance(sizes.rows, int)
     assert isinstance(sizes.inner, int)
-    rest, inner = sizes.rows % tile, sizes.inner
+    inner = sizes.inner
+    # Rows are not computed twice here, as their sums are added to what is there.
+    rest = (sizes.rows % tile,) if isinstance(sizes.rows, int) else low_tiles(tile)
+    heights = [tile, *filter(None, rest)]
     # All panels are read for each block, so that larger ones are better where there are many rows.
-    many = 2 * BLOCK_ROWS if sizes.rows >= 8 * BLOCK_ROWS else BLOCK_ROWS
-    block = -(-many // tile) * tile
-    count = b.dim(x, 0)
-    local = b.local(block, BLOCK_INNER)
+    most = 2 * BLOCK_ROWS if sizes.row_bound >= 8 * BLOCK_ROWS else BLOCK_ROWS
+    count, columns = b.dim(x, 0), b.dim(y, 1)
+    local = b.local(-(-most // tile) * tile, BLOCK_INNER)
     end = (inner - 1) // BLOCK_INNER * BLOCK_INNER
     vectors = PANEL * 4
 
@@ -348,7 +382,7 @@ def _build_blocks(
                 here = [b.add(first, row.index), b.add(start, place)]
                 b.store(b.load_row(x, here, mask, vectors), local, [row.index, place])
 
-    def step(first: Index, many: Index, start: Index, depth: int, *, begins: bool, ends: bool) -> None:
+    def step(start: Index, depth: int, *, begins: bool, ends: bool) -> None:
         copy(first, many, start, depth)
 
         def group(column: Index, width: int, mask: SSAValue | None) -> None:
@@ -372,22 +406,21 @@ def _build_blocks(
                 else:
                     b.store(loop.results[0], y, at)
 
-            whole = b.multiple_below(many, tile)
-            with b.for_(0, whole, tile) as loop:
-                tiles(loop.index, tile)
-            # Rows are not computed twice here, as their sums are added to what is there.
-            if rest:
-                with b.if_(b.below(whole, many)):
-                    tiles(whole, rest)
+            reached: Index = 0
+            for height in heights:
+                stop = b.add(reached, b.multiple_below(b.sub(many, reached), height))
+                with b.for_(reached, stop, height) as loop:
+                    tiles(loop.index, height)
+                reached = stop
 
-        column_groups(b, sizes, b.dim(y, 1), group)
+        column_groups(b, sizes, columns, group, part=part)
 
-    with b.parallel_ranges(count, tile, block) as (first, stop):
+    with row_ranges(b, sizes, count, columns, most) as (first, stop, part):
         many = b.sub(stop, first)
-        step(first, many, 0, BLOCK_INNER, begins=True, ends=False)
+        step(0, BLOCK_INNER, begins=True, ends=False)
         with b.for_(BLOCK_INNER, end, BLOCK_INNER) as loop:
-            step(first, many, loop.index, BLOCK_INNER, begins=False, ends=False)
-        step(first, many, end, inner - end, begins=False, ends=True)
+            step(loop.index, BLOCK_INNER, begins=False, ends=False)
+        step(end, inner - end, begins=False, ends=True)
 
 
 def build_sequential_product(
@@ -431,10 +464,12 @@ def column_groups(
     visit: Callable[[Index, int, SSAValue | None], None],
     *,
     shared: bool = False,
+    part: tuple[Index, Index] | None = None,
 ) -> None:
     """Visit groups of columns of a tile's width, then what is left, with a mask where it is no whole panel.
 
-    With `shared`, threads share them.
+    With `shared`, threads share them. With `part`, groups from a first one to the end of some are visited, where what
+    is left counts as one.
     """
     width = sizes.tile_columns
     whole = b.multiple_below(columns, width)
@@ -442,7 +477,8 @@ def column_groups(
         with b.parallel(whole, width) as column:
             visit(column, width, None)
     else:
-        with b.for_(0, whole, width) as loop:
+        first, last = (0, whole) if part is None else (b.mul(one, width) for one in part)
+        with b.for_(first, b.min(last, whole), width) as loop:
             visit(loop.index, width, None)
     left = sizes.columns % width if isinstance(sizes.columns, int) else width
 
@@ -459,6 +495,9 @@ def column_groups(
     if left and shared:
         # One iteration, so that one thread computes it.
         with b.parallel(1):
+            rest()
+    elif left and part is not None:
+        with b.if_(b.below(whole, b.mul(part[1], width))):
             rest()
     elif left:
         rest()

@@ -10,10 +10,15 @@ from typing import Final
 
 from et_ir.codegen.loop_builder import Index, LoopBuilder
 
-__all__ = ["visit_rows"]
+__all__ = ["low_tiles", "visit_rows"]
 
 LOW: Final = 4
 """Rows of a low tile: as many as the latency of additions asks for."""
+
+
+def low_tiles(tile: int) -> tuple[int, ...]:
+    """Heights of tiles for rows that are left after whole ones, whatever their number."""
+    return tuple(lower for lower in (LOW, 1) if lower < tile)
 
 
 def visit_rows(
@@ -38,7 +43,7 @@ def visit_rows(
         return
     count = b.sub(end, start if least is None else least)
     reached: Index = start
-    for height in (tile, *(lower for lower in (LOW, 1) if lower < tile)):
+    for height in (tile, *low_tiles(tile)):
         if height == 1:
             stop: Index = end
         else:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, check, compiled, run
+from native_modules import SETS, check, compiled, lowered, run
 from torch import nn
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -17,7 +19,7 @@ from et_ir.codegen.pipeline import observed
 from et_ir.dialects.native import PartOp
 
 
-def loops(module: nn.Module, *arguments: torch.Tensor) -> list[Operation]:
+def loops(module: nn.Module, *arguments: torch.Tensor, dynamic_shapes: Any = None) -> list[Operation]:
     """The ops of a module as loops."""
     found: list[Operation] = []
 
@@ -26,7 +28,7 @@ def loops(module: nn.Module, *arguments: torch.Tensor) -> list[Operation]:
             found.extend(code.clone().walk())
 
     with observed(listen):
-        compiled(module, arguments, "x86-64-v3")
+        lowered(torch.export.export(module, arguments, dynamic_shapes=dynamic_shapes), "x86-64-v3")
     return found
 
 
@@ -66,6 +68,35 @@ def test_products_of_many_rows(inner: int) -> None:
     one = run(file, (x,))
     for threads in (3, 5, 50):
         np.testing.assert_array_equal(run(file, (x,), threads), one)
+
+
+@pytest.mark.parametrize("instruction_set", SETS)
+@pytest.mark.parametrize("inner", [20, 300, 700])
+def test_number_of_rows_known_at_run_time(inner: int, instruction_set: str) -> None:
+    """Less than a block of rows is shared by columns; more by rows, with tiles of several heights at the end."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(inner, 40), nn.ReLU()).eval()
+    size = torch.export.Dim("rows", min=1, max=300)
+    program = torch.export.export(module, (torch.randn(100, inner),), dynamic_shapes=({0: size},))
+    file = lowered(program, instruction_set)
+    for rows in (1, 5, 11, 12, 95, 96, 97, 111, 191, 211, 300):
+        x = torch.randn(rows, inner)
+        with torch.no_grad():
+            expected = module(x).numpy()
+        one = run(file, (x,))
+        np.testing.assert_allclose(one, expected, rtol=0, atol=3e-6)
+        for threads in (2, 3, 50):
+            np.testing.assert_array_equal(run(file, (x,), threads), one)
+
+
+@pytest.mark.parametrize("inner", [20, 300])
+def test_parts_of_few_rows(inner: int) -> None:
+    """Where the number of rows is known at run time, threads have a part of the rows, or one of the columns."""
+    size = torch.export.Dim("rows", min=1, max=300)
+    ops = loops(nn.Linear(inner, 80).eval(), torch.randn(100, inner), dynamic_shapes=({0: size},))
+    parts = [op for op in ops if isinstance(op, PartOp)]
+    chosen = [[use.operation for use in part.first.uses] for part in parts]
+    assert [[op.name for op in one] for one in chosen] == [["arith.select"], ["arith.select"]]
 
 
 @pytest.mark.parametrize("rows", [7, 50, 64, 191])
