@@ -44,6 +44,8 @@ __all__ = [
     "in_panels",
     "last_columns",
     "packed_operand",
+    "prefetch_ahead",
+    "prefetch_panels",
     "product_kernel",
     "right_argument",
     "shared_rows",
@@ -55,7 +57,9 @@ BLOCK_ROWS: Final = 96
 BLOCK_INNER: Final = 256
 """Steps of the shared dimension after which sums are stored: as many rows of two panels stay in the first cache."""
 PREFETCHING_ROWS: Final = 8
-"""Rows of a tile from which on the next panels are prefetched: with fewer, memory is waited for anyway."""
+"""Rows of a tile from which on the next panels are prefetched; with fewer, memory is waited for anyway."""
+AHEAD: Final = 4096
+"""Bytes by which the panels of few rows are prefetched ahead: processors foresee a stream up to the end of a page."""
 PACKED_ROWS: Final = 32
 PACKED_COLUMNS: Final = 384
 """Right matrices of as many columns that are no constants are packed, if they meet as many rows."""
@@ -521,6 +525,8 @@ def accumulate(
             right = b.panels(w, column, [loop.index], width)
             if tile >= PREFETCHING_ROWS:
                 prefetch_panels(b, w, b.add(column, width), loop.index, width)
+            else:
+                prefetch_ahead(b, w, column, loop.index, width)
         elif memref_type(w).get_num_dims() == 4:
             first = b.quotient(column, PANEL)
             places = [[number, b.add(first, panel), loop.index, 0] for panel in range(width // PANEL)]
@@ -529,6 +535,15 @@ def accumulate(
             right = b.load_row(w, [number, loop.index, column], mask, width)
         loop.next = [b.outer_product(left, right, loop.args[0])]
     return loop.results[0]
+
+
+def prefetch_ahead(b: LoopBuilder, w: SSAValue, column: Index, row: Index, width: int) -> None:
+    """Prefetch what comes `AHEAD` bytes after a row of whole panels, of elements of four bytes, that is read now."""
+    panel = b.static_dim(w, 2)
+    first = b.quotient(column, panel)
+    for place in range(width // panel):
+        for lane in range(0, panel, PANEL):
+            b.prefetch(w, [b.add(first, place), b.add(row, AHEAD // (4 * panel)), lane])
 
 
 def prefetch_panels(b: LoopBuilder, w: SSAValue, column: Index, row: Index, width: int) -> None:

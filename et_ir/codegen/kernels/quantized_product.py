@@ -29,7 +29,13 @@ from et_ir.codegen.kernels.host import Host, Operand
 from et_ir.codegen.kernels.integer_product import QUAD, integer_tile_rows
 from et_ir.codegen.kernels.panels import PANEL, panel_columns, tile_rows
 from et_ir.codegen.kernels.pointwise_rules import add
-from et_ir.codegen.kernels.product import Sizes, in_panels, shared_rows
+from et_ir.codegen.kernels.product import (
+    PREFETCHING_ROWS,
+    Sizes,
+    in_panels,
+    prefetch_ahead,
+    shared_rows,
+)
 from et_ir.codegen.kernels.quantization_rules import i8
 from et_ir.codegen.kernels.quantized_operands import QuantizedOperands, kernel_quantized_operands
 from et_ir.codegen.kernels.row_tiles import visit_rows
@@ -62,8 +68,8 @@ FEW_ROWS: Final = 4
 """Rows below which a second accumulator hides the latency of additions."""
 
 WIDE: Final = 64
-"""Columns of a panel of halves of bytes. The bytes of a row are loaded once for all of them: the fewer instructions
-there are for a byte of weights, the more memory the processor reads ahead."""
+"""Columns of a panel of weights that are multiplied by bytes. The bytes of a row are loaded once for all of them: the
+fewer instructions there are for a byte of weights, the more memory the processor reads ahead."""
 WIDE_PANELS: Final = 8
 """Wide panels of a matrix, at least, as threads share them; others have panels of `PANEL`."""
 
@@ -91,8 +97,8 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
         sizes = with_single_rows(sizes, found.matrices)
     if panel == PANEL and not host.fine and _has_wide_panels(found):
         panel = WIDE
-        # One row is read in one stream of whole panels, where there are registers for their sums.
-        if sizes.tile_columns == PANEL == host.lanes:
+        # One row is read in one stream of whole panels.
+        if sizes.tile_columns == PANEL and (sizes.most_rows == 1 or host.lanes == PANEL):
             sizes = replace(sizes, tile_columns=WIDE)
     epilogue = Epilogue(
         kernel,
@@ -123,7 +129,9 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
         count = b.dim(y, 0)
 
         def tiles(panels: Sequence[SSAValue]) -> _Tile:
-            return _Bytes(b, found, x, panels, count).rows if by_bytes else _Floats(found, *x, *panels).rows
+            if by_bytes:
+                return _Bytes(b, found, x, panels, count, host.lanes).rows
+            return _Floats(found, *x, *panels).rows
 
         def visit(
             compute: _Tile,
@@ -166,9 +174,8 @@ def quantized_product_kernel(host: Host, kernel: KernelOp) -> None:
 
 
 def _has_wide_panels(found: QuantizedOperands) -> bool:
-    """Whether the weights are halves of bytes that are multiplied by bytes, and each matrix has enough columns."""
-    by_halves = found.activation is not None and found.has_nibbles
-    return by_halves and len(found.weights) // found.matrices >= WIDE * WIDE_PANELS
+    """Whether weights are multiplied by bytes, and each matrix has enough columns."""
+    return found.activation is not None and len(found.weights) // found.matrices >= WIDE * WIDE_PANELS
 
 
 def _zeros(b: LoopBuilder, row: Index, height: int, column: Index, width: int) -> list[SSAValue]:
@@ -260,8 +267,11 @@ class _Bytes:
         read: Sequence[SSAValue],
         panels: Sequence[SSAValue],
         rows: Index,
+        lanes: int,
     ):
+        """`read` are the rows with their scales and points; `lanes` are those of a vector register."""
         x, self._row_scales, self._points = read
+        self._most_lanes = WIDE if lanes == PANEL else PANEL
         self._w, self._scales, self._sums = panels
         self._found = found
         self._x = b.quads(x, [rows, found.weights.shape[1] // QUAD])
@@ -307,7 +317,10 @@ class _Bytes:
 
         def added(index: Index, count: int, totals: Sequence[SSAValue]) -> list[SSAValue]:
             place = b.add(start, index)
-            right = [b.panels(self._w, column, [b.add(stored, b.quotient(index, steps))], width)]
+            unit = b.add(stored, b.quotient(index, steps))
+            right = [b.panels(self._w, column, [unit], width)]
+            if height < PREFETCHING_ROWS:
+                prefetch_ahead(b, self._w, column, unit, width)
             if self._found.has_nibbles:
                 high = b.splat(HIGH, type)
                 up = b.value(arith.ShLIOp(right[0], b.number(NIBBLE, type)))
@@ -321,15 +334,17 @@ class _Bytes:
             return totals
 
         units, groups = self._found.units, self._found.weights.shape[1] // self._found.group
+        # Additions to one sum wait for each other; other rows and groups are computed meanwhile, where there are any,
+        # and other vectors of a panel, where it has several.
+        is_alone = height == 1 and width <= self._most_lanes and not b.small
         if height == 1 and groups > 1 and units <= UNROLLED and not b.small:
-            # Two sums, as additions to one wait for each other, and no loop: the fewer instructions, the more of memory
-            # is asked for ahead.
-            both = [b.splat(0, type), b.splat(0, type)]
+            # No loop: the fewer instructions, the more of memory is asked for ahead.
+            sums = [b.splat(0, type)] * (2 if is_alone else 1)
             for number, index in enumerate(range(0, units, steps)):
-                both[number % 2 :: 2] = added(index, min(steps, units - index), both[number % 2 :: 2])
-            return [b.combined(arith.AddiOp, *both)]
-        # Additions to one sum wait for each other; other rows and groups are computed meanwhile, where there are any.
-        parts = FEW_ROWS if height == groups == 1 and not b.small else 1
+                which = number % len(sums)
+                sums[which : which + 1] = added(index, min(steps, units - index), sums[which : which + 1])
+            return [b.combined(arith.AddiOp, *sums) if len(sums) > 1 else sums[0]]
+        parts = FEW_ROWS if is_alone and groups == 1 else 1
         step = steps * parts
         whole = units - units % step
         with b.for_(0, whole, step, [b.splat(0, type)] * height * parts) as loop:

@@ -115,6 +115,8 @@ def test_floats(columns: int, inner: int, rows: int, is_dynamic: bool, name: str
         pytest.param(528, 4, 16, True, 12, id="8da4w-wide"),
         pytest.param(528, 4, 16, True, 2, id="8da4w-wide-single-rows"),
         pytest.param(32, 8, 32, True, 3, id="int8-dynamic"),
+        pytest.param(528, 8, 32, True, 12, id="int8-dynamic-wide"),
+        pytest.param(528, 8, 32, True, 2, id="int8-dynamic-wide-single-rows"),
         pytest.param(48, 8, 32, False, 30, id="int8-weights"),
         pytest.param(16, 4, 16, False, 7, id="4-bit-weights"),
     ],

@@ -6,8 +6,15 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from native_modules import check
+from native_modules import check, compiled
 from torch import nn
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+
+from et_ir.codegen.kernels.product import AHEAD
+from et_ir.codegen.object_code import InstructionSet
+from et_ir.codegen.pipeline import observed
+from et_ir.dialects.native import PrefetchOp
 
 _Function = Callable[..., torch.Tensor]
 
@@ -25,6 +32,24 @@ def test_long_products(rows: int, inner: int, columns: int) -> None:
     """Sums of blocks of the shared dimension are stored in between, and finished with the last."""
     torch.manual_seed(0)
     check(nn.Sequential(nn.Linear(inner, columns), nn.GELU()), torch.randn(rows, inner), tolerance=5e-6)
+
+
+def test_prefetches_of_one_row() -> None:
+    """A panel is prefetched a page ahead where memory is waited for."""
+    found: list[PrefetchOp] = []
+
+    def listen(level: str, target: InstructionSet, code: ModuleOp) -> None:
+        if level == "loops":
+            found.extend(op for op in code.clone().walk() if isinstance(op, PrefetchOp))
+
+    with observed(listen):
+        compiled(nn.Linear(96, 64).eval(), (torch.randn(1, 96),), "x86-64-v4")
+    (op,) = found
+    ahead = op.indices[1].owner
+    assert isinstance(ahead, arith.AddiOp)
+    distance = ahead.rhs.owner
+    assert isinstance(distance, arith.ConstantOp)
+    assert distance.value == IntegerAttr.from_index_int_value(AHEAD // 64)
 
 
 PRODUCTS = [

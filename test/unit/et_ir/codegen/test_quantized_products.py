@@ -122,6 +122,9 @@ WEIGHTS = {
     "nibbles-wide-panels": Weights(600, 64, bits=4, group=32, has_short_scales=True),
     "nibbles-wide-channels": Weights(531, 36, bits=4),
     "nibbles-wide-long-groups": Weights(512, 320, bits=4, group=160),
+    "bytes-wide-panels": Weights(600, 64),
+    "bytes-wide-groups": Weights(531, 96, group=32),
+    "bytes-wide-without-bias": Weights(512, 36, bias=False),
     "bytes-short-scales": Weights(17, 24, group=4, has_short_scales=True),
     "one-column": Weights(1, 32),
 }
