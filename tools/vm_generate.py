@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from et_tools.exit_codes import UsageError
+from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.interruption import Interruption
 from et_tools.messages import print_message
 from et_tools.output import check_output, is_same_file
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["generate_text"]
 
 
-def generate_text(args: argparse.Namespace) -> None:
-    """Generate as the command line says, streaming the text; numbers go to standard error.
+def generate_text(args: argparse.Namespace) -> ExitCode:
+    """Generate as the command line says, streaming the text; numbers go to standard error. Returns the exit code.
 
+    The first Ctrl-C ends the text, or the conversation, after the current token; the session is saved then as well.
     Raises UsageError for options that do not fit, and what loading and generating raise.
     """
     from et_vm.llm import GenerationConfig
@@ -54,13 +56,18 @@ def generate_text(args: argparse.Namespace) -> None:
     draft = _draft(args)
     if args.session is not None:
         runner.session.restore(args.session)
-    if args.chat:
-        _chat(runner, config, args, draft)
-    else:
-        prompt = _standard_input().read() if args.prompt == "-" else args.prompt or ""
-        _generate(runner, prompt, config, args, draft, args.image, args.audio)
+    prompt = _standard_input().read() if args.prompt == "-" else args.prompt or ""
+    with Interruption(runner.stop) as interruption:
+        if args.chat:
+            _chat(runner, config, args, draft, interruption)
+        else:
+            _generate(runner, prompt, config, args, draft, interruption, args.image, args.audio)
+        sys.stdout.flush()  # which may wait for a reader
+        if interruption.is_requested:
+            print("et-vm: interrupted", file=sys.stderr)
     if args.save_session is not None:
         runner.session.save(args.save_session)
+    return ExitCode.INTERRUPTED if interruption.is_requested else ExitCode.OK
 
 
 def _check_audio(args: argparse.Namespace) -> None:
@@ -164,21 +171,29 @@ def _generate(
     config: GenerationConfig,
     args: argparse.Namespace,
     draft: Draft | None,
+    interruption: Interruption,
     images: Sequence[str] = (),
     audio: str | None = None,
 ) -> str:
     """Generate, print and return what follows a prompt, or what is said in audio."""
     found: list[Stats] = []
-    give = None if args.json else _print_piece
+
+    def give(piece: str) -> None:
+        if not args.json:
+            _print_piece(piece)
+        if interruption.is_requested:  # perhaps before the generation began, which forgets that
+            runner.stop()
+
     text = runner.generate(prompt, config, give, found.append, draft, images, audio)
     (stats,) = found
     if stats.is_match is False and not args.quiet:
         option = "--regex" if args.regex is not None else "--json-schema"
-        reason = (
-            "the context is full"
-            if runner.session.room == 0
-            else f"after --max-new-tokens {stats.num_generated_tokens}"
-        )
+        if interruption.is_requested:
+            reason = "interrupted"
+        elif runner.session.room == 0:
+            reason = "the context is full"
+        else:
+            reason = f"after --max-new-tokens {stats.num_generated_tokens}"
         print_message("et-vm", f"the text ends before it matches {option}: {reason}", "warning")
     if args.json:
         record: dict[str, Any] = {"prompt": prompt, "text": text}
@@ -203,7 +218,11 @@ def _generate(
 
 
 def _chat(
-    runner: TextLLMRunner, config: GenerationConfig, args: argparse.Namespace, draft: Draft | None
+    runner: TextLLMRunner,
+    config: GenerationConfig,
+    args: argparse.Namespace,
+    draft: Draft | None,
+    interruption: Interruption,
 ) -> None:
     """A conversation: a line is a message, each answer ends where the model ends it."""
     from dataclasses import replace
@@ -214,7 +233,8 @@ def _chat(
     messages: list[dict[str, str]] = []
     shown = ""
     images: Sequence[str] = args.image
-    for line in _standard_input():
+    stream = _standard_input()
+    while line := interruption.read_line(stream):
         if not line.strip():
             continue
         messages.append({"role": "user", "content": line.rstrip("\n")})
@@ -224,7 +244,7 @@ def _chat(
             runner.reset()
             shown = ""
         try:
-            answer = _generate(runner, prompt.removeprefix(shown), config, args, draft, images)
+            answer = _generate(runner, prompt.removeprefix(shown), config, args, draft, interruption, images)
         except InputError as error:
             if not args.quiet:
                 print_message("et-vm", f"the conversation ends here: {error.message}", "warning")

@@ -22,6 +22,9 @@ _WEIGHTS: Final = "model.safetensors"
 _INDEX: Final = "model.safetensors.index.json"
 _FLOATS: Final = frozenset({"F64", "F32", "F16", "BF16"})
 """Element types of weights in safetensors that are not quantized."""
+_QUANTIZATION: Final = "quantization_config"
+_DEQUANTIZED: Final = frozenset({"fp8", "mxfp4"})
+"""Methods of quantization whose weights transformers makes floats of if the configuration has `dequantize`."""
 _DTYPES: Final = ("bfloat16", "float16", "float32", "float64")
 """Element types of weights that a configuration may name."""
 TOKENIZER_FILES: Final = (
@@ -42,7 +45,7 @@ class ModelFolder:
     """A folder with `config.json` and weights in safetensors, in one file or in shards with an index.
 
     Raises `LanguageModelError` for a folder that lacks one of them, or a weight of the index, and names it; also for an
-    element type in the configuration that is none.
+    element type in the configuration that is none, and for quantized weights that are not dequantized when loaded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,6 +54,7 @@ class ModelFolder:
         self.path = path
         self.config = _json(path / "config.json", "the configuration of a model")
         _check_dtypes(path / "config.json", self.config)
+        _check_quantization(path / "config.json", self.config)
         generation = path / "generation_config.json"
         if generation.is_file():
             # transformers ignores one that it cannot read, and so the ids that end texts.
@@ -179,8 +183,8 @@ class ModelFolder:
 
         transformers takes integers as they are, without the scales that a quantized model has for them.
         """
-        if "quantization_config" in self.config:
-            return
+        if any(part.get(_QUANTIZATION) is not None for part in _parts(self.config)):
+            return  # they are dequantized
         for name, _ in model.named_parameters():
             # The files of some models lack the name of the part that a head is put on.
             for one in (name, name.removeprefix(f"{model.base_model_prefix}.")):
@@ -221,19 +225,49 @@ def _json(path: Path, what: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
+def _parts(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """A configuration, and those in it of the model's parts."""
+    found: list[Any] = [config, config.get("text_config"), config.get("vision_config")]
+    return [cast("dict[str, Any]", part) for part in found if isinstance(part, dict)]
+
+
 def _check_dtypes(path: Path, config: dict[str, Any]) -> None:
     """Raise `LanguageModelError` for element types that are none: transformers ignores them."""
-    for part in (config, config.get("text_config"), config.get("vision_config")):
-        if not isinstance(part, dict):
-            continue
+    for part in _parts(config):
         for key in ("dtype", "torch_dtype"):
-            value: Any = cast("dict[str, Any]", part).get(key)
+            value: Any = part.get(key)
             # Configurations written by hand have the form that torch prints.
             if value in (None, "auto") or (
                 isinstance(value, str) and value.removeprefix("torch.") in _DTYPES
             ):
                 continue
             raise LanguageModelError(f"{path}: {key} is {value!r}, expected one of {', '.join(_DTYPES)}")
+
+
+def _check_quantization(path: Path, config: dict[str, Any]) -> None:
+    """Raise `LanguageModelError` for a method of quantization: transformers ignores one that it does not know, wants
+    packages for others, or makes tensors that cannot be exported.
+    """
+    for part in _parts(config):
+        value: Any = part.get(_QUANTIZATION)
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            raise LanguageModelError(f"{path}: {_QUANTIZATION} is {value!r}, expected an object")
+        options = cast("dict[str, Any]", value)
+        method = options.get("quant_method")
+        if method is None and (options.get("load_in_4bit") or options.get("load_in_8bit")):
+            method = "bitsandbytes"  # as older versions of transformers wrote it
+        if method in _DEQUANTIZED and options.get("dequantize") is True:
+            continue
+        told = (
+            f"quantized by the method {method!r}" if method else "quantized by a method that it does not name"
+        )
+        hint = ", or set 'dequantize' in quantization_config to true" if method in _DEQUANTIZED else ""
+        raise LanguageModelError(
+            f"{path}: the weights are {told}, which cannot be compiled: give a model in floats and --quantize; to make "
+            f"one, load the folder with transformers, call its dequantize(), and save_pretrained(){hint}"
+        )
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +17,7 @@ from et_vm.llm.constraint import Constraint
 from et_vm.llm.images import read_image
 from et_vm.llm.model import LanguageModel
 from et_vm.llm.sampling import Sampler
-from et_vm.llm.session import Session
+from et_vm.llm.session import Session, generation_is_running
 from et_vm.llm.speculation import Draft
 from et_vm.llm.stats import Stats
 from et_vm.llm.text import TextStream, Tokenizer
@@ -69,6 +71,10 @@ class TextLLMRunner:
 
     The program is a file, or its bytes; `kernels`, `allow_native` and `threads` are those of `et_vm.runtime`. Raises
     what loading a program and a tokenizer raises, and InputError for a tokenizer with more ids than the program.
+
+    While a text is generated, its callback and other threads may call `stop`. In the callback, other calls that would
+    change the text, also those of the session, raise ExecutorchError(InvalidState) and change nothing; so do
+    `prefill`, `reset` and `generate` in other threads.
     """
 
     def __init__(
@@ -89,6 +95,7 @@ class TextLLMRunner:
         check_tokenizer(self.model, self.tokenizer)
         self.session = Session(self.model)
         self._stopped = False
+        self._lock = threading.Lock()
 
     def get_vocab_size(self) -> int:
         """The number of token ids of the program."""
@@ -99,7 +106,8 @@ class TextLLMRunner:
 
         Raises InputError for one that does not fit, with nothing changed.
         """
-        self._read(self._ids(prompt, GenerationConfig()))
+        with self._alone():
+            self._read(self._ids(prompt, GenerationConfig()))
 
     def stop(self) -> None:
         """End the generation that runs, after the token that it is at: to be called from a callback, or a thread."""
@@ -107,7 +115,17 @@ class TextLLMRunner:
 
     def reset(self) -> None:
         """Forget the text."""
-        self.session.reset()
+        with self._alone():
+            self.session.reset()
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        if not self._lock.acquire(blocking=False):
+            raise generation_is_running()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def generate(
         self,
@@ -139,8 +157,30 @@ class TextLLMRunner:
             raise InputError("the model takes no audio", hint="leave it out")
         if audio is None and (config.language is not None or config.task is not None):
             raise InputError("a language and a task apply to audio only", hint="leave them out")
-        give = token_callback if token_callback is not None and not config.warming else _nothing
         stats = Stats(inference_start_ms=_now())
+        with self._alone():
+            text = self._generate(
+                prompt, config, None if config.warming else token_callback, stats, draft, images, audio
+            )
+        if stats_callback is not None:
+            stats_callback(stats)
+        return text
+
+    def _generate(
+        self,
+        prompt: str,
+        config: GenerationConfig,
+        callback: Callable[[str], object] | None,
+        stats: Stats,
+        draft: Draft | None,
+        images: Sequence[str | os.PathLike[str] | Array],
+        audio: str | os.PathLike[str] | Array | None,
+    ) -> str:
+        def give(piece: str) -> None:
+            if callback is not None:
+                with self.session.held():
+                    callback(piece)
+
         sampler = Sampler(config.temperature, config.top_p, config.top_k, config.seed)
         self._stopped = False
         if audio is None:
@@ -170,8 +210,6 @@ class TextLLMRunner:
         if pieces[-1]:
             give(pieces[-1])
         stats.inference_end_ms = _now()
-        if stats_callback is not None:
-            stats_callback(stats)
         return "".join(pieces)
 
     def _pixels(self, images: Sequence[str | os.PathLike[str] | Array]) -> list[Array]:
@@ -299,7 +337,3 @@ def check_tokenizer(model: LanguageModel, tokenizer: Tokenizer) -> None:
 
 def _now() -> float:
     return time.perf_counter() * 1e3
-
-
-def _nothing(_: str) -> None:
-    """The callback of nobody."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from et_vm.llm.model import LanguageModel, Step
 from et_vm.state.files import read_tensors, write_tensors
 from et_vm.values import Array
 
-__all__ = ["Session", "is_session"]
+__all__ = ["Session", "generation_is_running", "is_session"]
 
 _TOKENS: Final = "session.tokens"
 _PROGRAM: Final = "session.program"
@@ -28,6 +29,15 @@ def is_session(path: str | os.PathLike[str]) -> bool:
         return {_TOKENS, _PROGRAM} <= read_tensors(path).keys()
     except ExecutorchError:
         return False
+
+
+def generation_is_running() -> ExecutorchError:
+    """The refusal to change a text that is being generated."""
+    return ExecutorchError(
+        Error.InvalidState,
+        "a generation is running, whose text cannot be changed",
+        hint="call stop(), and wait until generate returns",
+    )
 
 
 class Session:
@@ -55,6 +65,7 @@ class Session:
         self._logits: Array | None = None
         self._is_lent = False
         """Whether the logits are in memory of a method, which the next call overwrites."""
+        self._is_held = False
         self._takes_ids = self._embed is None and self._encoder is None
         self._next_id, self._next_position = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
         self._place: int | None = 0
@@ -88,6 +99,19 @@ class Session:
     def room(self) -> int:
         """Number of tokens that can be added."""
         return self.model.context - len(self._tokens)
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """A context in which the text cannot change: calls that would do so raise ExecutorchError(InvalidState)."""
+        self._is_held = True
+        try:
+            yield
+        finally:
+            self._is_held = False
+
+    def _check_free(self) -> None:
+        if self._is_held:
+            raise generation_is_running()
 
     def encode(self, ids: Sequence[int]) -> None:
         """Have the encoder read the tokens of a source, and begin a new text.
@@ -136,6 +160,7 @@ class Session:
 
     def _encode(self, source: Array) -> None:
         assert self._encoder is not None
+        self._check_free()
         (hidden,) = self._encoder.execute([source])
         self.reset()
         self._source = np.array(hidden)
@@ -170,7 +195,7 @@ class Session:
 
         Raises like `feed`.
         """
-        if not (self._takes_ids and 0 <= token < self.model.vocabulary and self.room):
+        if self._is_held or not (self._takes_ids and 0 <= token < self.model.vocabulary and self.room):
             return self.feed([token])
         if self._is_lent:
             self._keep(None)
@@ -195,6 +220,7 @@ class Session:
             )
 
     def _fed(self, given: Sequence[int], images: Sequence[Array]) -> Array:
+        self._check_free()
         self._check_ids(given)
         if self._encoder is not None and self._source is None:
             raise InputError("the encoder has read nothing", hint="encode a source first")
@@ -335,6 +361,7 @@ class Session:
         Raises InputError for a length that there was not, ExecutorchError(NotSupported) for a model whose state is not
         by position, or too far a way back.
         """
+        self._check_free()
         back = len(self._tokens) - length
         if not 0 <= back <= len(self._tokens):
             raise InputError(f"length {length}: the text has {len(self._tokens)} tokens")
@@ -355,6 +382,7 @@ class Session:
 
     def reset(self) -> None:
         """Begin a new text, of the same source."""
+        self._check_free()
         for method in self._methods.values():
             method.state.reset()
         self._tokens.clear()
@@ -387,6 +415,7 @@ class Session:
         Raises InputError, with nothing changed, for a file of another program or a damaged one, and what reading it
         raises: ExecutorchError(AccessFailed), InvalidFile.
         """
+        self._check_free()
         tensors = dict(read_tensors(path))
         tokens, program = tensors.pop(_TOKENS, None), tensors.pop(_PROGRAM, None)
         if tokens is None or program is None:

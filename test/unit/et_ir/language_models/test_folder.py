@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from language_models import ATTENTION, random_model
+from language_models import ATTENTION, EXPERTS, random_model
 from safetensors.torch import load_file, save_file
 
 from et_ir.language_models import LanguageModelError, ModelFolder
@@ -169,6 +169,10 @@ def _of_another_format(path: Path) -> None:
         ),
         (_of_element_type(torch.float8_e4m3fn), r"[a-z_.]+weight has the element type F8_E4M3, expected"),
         (_of_element_type(torch.bool), r"[a-z_.]+weight has the element type BOOL, expected"),
+        (
+            _config(quantization_config="gptq"),
+            r"config.json: quantization_config is 'gptq', expected an object",
+        ),
         (_of_another_format, r"no model.safetensors and .* \(pytorch_model.bin is of another format\)"),
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
@@ -193,6 +197,7 @@ def _of_another_format(path: Path) -> None:
             "int8",
             "float8",
             "bool",
+            "quantization",
             "format",
             "config",
             "json",
@@ -209,6 +214,64 @@ def test_incomplete_folders(folder: Path, damage: Callable[[Path], None], messag
     damage(folder)
     with pytest.raises(LanguageModelError, match=message):
         ModelFolder(folder).load()
+
+
+METHODS: dict[str, tuple[dict[str, object], str]] = {
+    method: ({"quant_method": method}, method)
+    for method in (
+        *("aqlm", "auto-round", "awq", "bitnet", "bitsandbytes", "compressed-tensors", "fp8", "gptq", "hqq"),
+        *("modelopt", "mxfp4", "quanto", "torchao"),
+    )
+} | {
+    "older": ({"load_in_4bit": True}, "bitsandbytes"),
+    "other": ({"quant_method": "gptq", "dequantize": True}, "gptq"),
+    "false": ({"quant_method": "mxfp4", "dequantize": False}, "mxfp4"),
+}
+
+
+@pytest.mark.parametrize(("options", "method"), METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("part", ["", "text_config"])
+def test_methods_of_quantization(folder: Path, options: dict[str, object], method: str, part: str) -> None:
+    values: dict[str, object] = {"quantization_config": options}
+    _config(**({part: values} if part else values))(folder)
+    with pytest.raises(LanguageModelError, match=r"config.json: the weights are quantized by") as refusal:
+        ModelFolder(folder)
+    assert f"by the method '{method}', which cannot be compiled" in str(refusal.value)
+    assert "dequantize(), and save_pretrained()" in str(refusal.value)
+    assert ("'dequantize' in quantization_config" in str(refusal.value)) == (method in ("fp8", "mxfp4"))
+
+
+def test_quantization_without_a_method(folder: Path) -> None:
+    _config(quantization_config={})(folder)
+    with pytest.raises(LanguageModelError, match="quantized by a method that it does not name"):
+        ModelFolder(folder)
+    _config(quantization_config=None)(folder)
+    assert ModelFolder(folder).load()
+    _of_element_type(torch.int8)(folder)
+    with pytest.raises(LanguageModelError, match="has the element type I8, expected"):
+        ModelFolder(folder).load()
+
+
+def test_weights_that_are_dequantized(tmp_path: Path) -> None:
+    """Experts of MXFP4 as gpt-oss has them: pairs of 4-bit floats, with the exponent of a scale for each 32."""
+    model = random_model(EXPERTS["gpt_oss"]())
+    model.save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    tensors = load_file(file)
+    for name in [name for name in tensors if name.endswith(("gate_up_proj", "down_proj"))]:
+        experts, inputs, outputs = tensors.pop(name).shape
+        # 2 is 1.0, 11 is -1.5.
+        tensors[f"{name}_blocks"] = torch.full(
+            (experts, outputs, inputs // 32, 16), 11 << 4 | 2, dtype=torch.uint8
+        )
+        tensors[f"{name}_scales"] = torch.full((experts, outputs, inputs // 32), 126, dtype=torch.uint8)
+    save_file(tensors, file, metadata={"format": "pt"})
+    _config(quantization_config={"quant_method": "mxfp4", "dequantize": True})(tmp_path)
+    experts = ModelFolder(tmp_path).load().model.layers[1].mlp.experts
+    for weight in (experts.gate_up_proj, experts.down_proj):
+        assert weight.dtype == torch.float32
+        expected = torch.tensor([0.5, -0.75]).repeat(weight.shape[1] // 2)[None, :, None].expand(weight.shape)
+        torch.testing.assert_close(weight.detach(), expected, rtol=0, atol=0)
 
 
 def test_no_folder(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -86,6 +88,93 @@ def test_echo_and_stop(runner: TextLLMRunner) -> None:
     runner.reset()
     runner.generate(PROMPT, GenerationConfig(warming=True, max_new_tokens=2), silent.append)
     assert not silent
+
+
+CHANGES: dict[str, Callable[[TextLLMRunner, Path], object]] = {
+    "generate": lambda runner, _: runner.generate("a module"),
+    "prefill": lambda runner, _: runner.prefill("a module"),
+    "reset": lambda runner, _: runner.reset(),
+    "session.feed": lambda runner, _: runner.session.feed([3]),
+    "session.feed_all": lambda runner, _: runner.session.feed_all([3]),
+    "session.advance": lambda runner, _: runner.session.advance(3),
+    "session.rewind": lambda runner, _: runner.session.rewind(runner.session.length - 1),
+    "session.reset": lambda runner, _: runner.session.reset(),
+    "session.restore": lambda runner, path: runner.session.restore(path / "session"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("draft", ["", "small.pte"], ids=["plain", "draft"])
+def test_changes_from_a_callback(
+    files: Path, tmp_path: Path, change: Callable[[TextLLMRunner, Path], object], draft: str
+) -> None:
+    """Refused, also where the prompt is given back, and the text goes on; afterwards they are possible."""
+    runner = TextLLMRunner(files / "all.pte", files / "model.tokenizer")
+    proposer = Draft(LanguageModel(Runtime().load_program(files / draft))) if draft else None
+    runner.prefill("a module")
+    runner.session.save(tmp_path / "session")
+    runner.reset()
+    refusals: list[str] = []
+
+    def give(_: str) -> None:
+        with pytest.raises(ExecutorchError, match=r"generation is running.*stop\(\)") as refusal:
+            change(runner, tmp_path)
+        refusals.append(refusal.value.code.name)
+        assert runner.session.fork().tokens == runner.session.tokens
+        runner.session.save(tmp_path / "other")
+
+    text = runner.generate(PROMPT, replace(GREEDY, echo=True), give, draft=proposer)
+    assert text == eager_text(files, 24)
+    assert len(refusals) > 5
+    assert set(refusals) == {"InvalidState"}
+    assert runner.tokenizer.decode(runner.session.tokens) == PROMPT + text
+    change(runner, tmp_path)
+    runner.reset()
+    assert runner.session.tokens == ()
+
+
+def test_changes_by_a_failing_callback(runner: TextLLMRunner, files: Path) -> None:
+    """The text is that before the token of the callback, and can go on."""
+
+    def give(_: str) -> None:
+        pieces.append(_)
+        if len(pieces) == 5:
+            runner.reset()
+
+    pieces: list[str] = []
+    with pytest.raises(ExecutorchError, match="generation is running"):
+        runner.generate(PROMPT, GREEDY, give)
+    length = len(runner.tokenizer.encode(PROMPT))
+    begun = runner.tokenizer.decode(runner.session.tokens[length:])
+    assert begun == "".join(pieces[:-1])
+    rest = replace(GREEDY, max_new_tokens=24 - (runner.session.length - length))
+    assert begun + runner.generate("", rest) == eager_text(files, 24)
+
+
+def test_changes_by_another_thread(runner: TextLLMRunner, files: Path) -> None:
+    """Refused while tokens are computed as well; what gets the statistics comes afterwards."""
+    refusals: list[object] = []
+
+    def change() -> None:
+        for one in (runner.reset, lambda: runner.prefill("a module")):
+            with pytest.raises(ExecutorchError, match="generation is running"):
+                one()
+            refusals.append(one)
+
+    advance = runner.session.advance
+
+    def advanced(token: int) -> Any:
+        thread = threading.Thread(target=change)
+        thread.start()
+        thread.join()
+        return advance(token)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner.session, "advance", advanced)
+        text = runner.generate(PROMPT, GREEDY, None, lambda _: runner.reset())
+    assert text == eager_text(files, 24)
+    assert len(refusals) >= 46
+    assert runner.session.tokens == ()
 
 
 def test_full_context(runner: TextLLMRunner) -> None:
