@@ -156,6 +156,7 @@ def _encoder_decoder(
         export_encoder_decoder,
     )
     from et_ir.language_models.encoder_decoder import example_source
+    from et_ir.targets.lookup import find_target
 
     for option, is_given in (
         ("--all-logits", args.all_logits),
@@ -167,7 +168,8 @@ def _encoder_decoder(
     encoder = Encoder(model)
     with torch.no_grad():
         hidden = encoder(example_source(model))
-    decoder = CachedTextDecoder(model, hidden, sizes)
+    shares_state = find_target(args.target).vm_kernels is not None
+    decoder = CachedTextDecoder(model, hidden, sizes, shares_state=shares_state)
     check_encoder_decoder(model, encoder, decoder)
     if quantize is not None:
         quantize(model)

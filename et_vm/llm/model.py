@@ -79,7 +79,8 @@ class LanguageModel:
     or of each, `[1, T, V]`. What other programs lack in constant methods has upstream's defaults.
 
     An encoder-decoder has the methods `encoder`, from token ids `[1, S]` i64, or a spectrogram `[1, bands, frames]`
-    f32, to hidden states, and `text_decoder`, which takes them between tokens and positions.
+    f32, to hidden states, and `text_decoder`, which takes them between tokens and positions. `decode`, where there is
+    one, takes the same for one token behind others, of the source that `text_decoder` was called with last.
 
     A model of images has `vision_encoder`, from an image `[1, 3, height, width]` f32 to embeddings, `token_embedding`,
     and `text_decoder`, which takes embeddings `[1, T, width]` f32 in the place of tokens, and maybe times, rows and
@@ -97,7 +98,9 @@ class LanguageModel:
         many = "prefill" if "prefill" in names else "forward"
         one = "decode" if "decode" in names else many
         if self.encoder is not None or self.embedding is not None:
-            many = one = "text_decoder"
+            many = "text_decoder"
+            # That of an encoder-decoder reads what a call of the other method has kept of the source.
+            one = "decode" if self.encoder is not None and "decode" in names else many
         self.prefill_step = self._step(many)
         self.decode_step = self._step(one)
         vocabulary = self._constant("get_vocab_size", None)

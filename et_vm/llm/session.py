@@ -66,7 +66,6 @@ class Session:
         self._is_lent = False
         """Whether the logits are in memory of a method, which the next call overwrites."""
         self._is_held = False
-        self._takes_ids = self._embed is None and self._encoder is None
         self._next_id, self._next_position = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
         self._place: int | None = 0
         """The place of the next token in time, where images take up more than one; `None` if it is to be counted."""
@@ -195,13 +194,16 @@ class Session:
 
         Raises like `feed`.
         """
-        if self._is_held or not (self._takes_ids and 0 <= token < self.model.vocabulary and self.room):
+        is_first = self._encoder is not None and (self._source is None or not self._tokens)
+        is_fit = 0 <= token < self.model.vocabulary and self.room > 0
+        if self._is_held or self._embed is not None or is_first or not is_fit:
             return self.feed([token])
         if self._is_lent:
             self._keep(None)
         self._next_id[0, 0], self._next_position[0] = token, len(self._tokens)
         step = self.model.decode_step
-        found = self._methods[step.method].execute([self._next_id, self._next_position], clone_outputs=False)
+        given = self._given(self._next_id, self._next_position)
+        found = self._methods[step.method].execute(given, clone_outputs=False)
         self._tokens.append(token)
         logits: Array = found[0].reshape(-1, step.vocabulary)[-1]
         self._logits, self._is_lent = logits, True
@@ -287,10 +289,12 @@ class Session:
                     first += images.tokens
                     continue
                 end = next((at for at in range(first, end) if ids[at] == images.token_id), end)
-            step = model.decode_step if end - first == 1 else model.prefill_step
+            # The first call of a text computes what later ones attend to of a source.
+            is_first = self._encoder is not None and not self._tokens and not first
+            step = model.decode_step if end - first == 1 and not is_first else model.prefill_step
             # A call of a fixed size takes that many tokens, or its last ones singly.
             many = min(step.longest, model.chunk, end - first)
-            if step.is_fixed and many < step.longest:
+            if step.is_fixed and many < step.longest and not is_first:
                 step, many = model.decode_step, 1
             yield step, first, first + many
             first += many
@@ -320,13 +324,16 @@ class Session:
     def _call(self, step: Step, inputs: Array, position: int, places: Array | None) -> Array:
         count = inputs.shape[1]
         positions = np.arange(position, position + (1 if step.by_first else count), dtype=np.int64)
-        given = [inputs, positions] if self._source is None else [inputs, self._source, positions]
+        given = self._given(inputs, positions)
         if step.takes_places:
             assert places is not None
             given.append(places)
         (logits,) = self._methods[step.method].execute(given)
         found: Array = np.asarray(logits, np.float32).reshape(-1, step.vocabulary)
         return found
+
+    def _given(self, inputs: Array, positions: Array) -> list[Array]:
+        return [inputs, positions] if self._source is None else [inputs, self._source, positions]
 
     def _places(self, ids: Sequence[int]) -> tuple[Array, int]:
         """Times, rows and columns `[3, len(ids)]` i64 of new tokens, and the time of what follows them.

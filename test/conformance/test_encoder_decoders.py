@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 import torch
-from language_models import ENCODER_DECODERS, VOCABULARY, random_encoder_decoder
+from language_models import ENCODER_DECODERS, VOCABULARY, hf, random_encoder_decoder
 from speech_models import IDS, LANGUAGES, speech, speech_model, transcription
 from stock import StockRuntime
 
@@ -20,7 +21,13 @@ from et_vm.llm import GenerationConfig, LanguageModel, Session, TextLLMRunner
 from et_vm.llm.model import Audio
 from et_vm.runtime import Runtime
 
-STEPS: Final = 12
+STEPS: Final = 20
+TARGETS: Final = {
+    "stock": (),
+    "vm": ("--target", "et-vm"),
+    "native": ("--target", "et-vm", "--backend", "native"),
+}
+"""Options of et-compile: for the stock runtime, et-vm's kernels and machine code."""
 TOKENS: Final = torch.randint(3, VOCABULARY, (1, STEPS), generator=torch.Generator().manual_seed(0))
 
 
@@ -31,17 +38,20 @@ def _source(family: str, length: int) -> torch.Tensor:
     return torch.randint(3, VOCABULARY, (1, length), generator=generator)
 
 
+Compiled = Callable[[str, str], tuple[Any, Path]]
+
+
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Any, Path]]:
-    """A random model of a family, and its program by et-compile, which is made once."""
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """A random model of a family, and its program for one of `TARGETS` by et-compile, which is made once."""
 
     @cache
-    def make(family: str) -> tuple[Any, Path]:
-        folder = tmp_path_factory.mktemp(family)
+    def make(family: str, target: str) -> tuple[Any, Path]:
+        folder = tmp_path_factory.mktemp(f"{family}-{target}")
         model = random_encoder_decoder(family)
         model.save_pretrained(folder / "model")
         path = folder / "model.pte"
-        _compile(folder / "model", path, "--max-len", "16", "--max-prefill", "4")
+        _compile(folder / "model", path, "--max-len", "20", "--max-prefill", "4", *TARGETS[target])
         return model, path
 
     return make
@@ -55,16 +65,19 @@ def _compile(folder: Path, path: Path, *options: str) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("family", ENCODER_DECODERS)
-def test_texts_from_sources(
-    family: str, stock: StockRuntime, compiled: Callable[[str], tuple[Any, Path]]
-) -> None:
-    model, path = compiled(family)
-    program = Runtime().load_program(path, poison=True)
+def test_texts_from_sources(family: str, target: str, compiled: Compiled) -> None:
+    """Logits behind sources that follow one another, of which the next one must not see anything."""
+    model, path = compiled(family, target)
+    program = Runtime().load_program(path, poison=True, allow_native=target == "native")
     encoder, decoder = program.load_method("encoder"), program.load_method("text_decoder")
+    # Methods of the stock runtime share no state.
+    assert ("decode" in program.method_names) == (target != "stock")
+    step = decoder if target == "stock" else program.load_method("decode")
     (first,) = program.load_method("get_bos_id").execute([])
     assert first == model.config.decoder_start_token_id
-    for length in (5, 16):
+    for length, counts in ((20, (4, *[1] * 16)), (5, (1, 1, 3, 1, 1, 4)), (6, (4, *[1] * 16))):
         source = _source(family, length)
         with torch.no_grad():
             expected = model(
@@ -74,30 +87,50 @@ def test_texts_from_sources(
         (hidden,) = encoder.execute([source])
         torch.testing.assert_close(hidden, states, rtol=1e-4, atol=1e-5)
         at = 0
-        for count in (4, 3, 1, 1, 2, 1):
+        for count in counts:
             positions = torch.arange(at, at + count)
-            (found,) = decoder.execute([TOKENS[:, at : at + count], hidden, positions])
+            called = step if at and count == 1 else decoder
+            (found,) = called.execute([TOKENS[:, at : at + count], hidden, positions])
             torch.testing.assert_close(found, expected[:, at : at + count], rtol=1e-4, atol=1e-5)
             at += count
-    (begun,) = stock.run(path, [TOKENS[:, :4].contiguous(), states, torch.arange(4)], method="text_decoder")
-    torch.testing.assert_close(begun, expected[:, :4], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("family", ENCODER_DECODERS)
+def test_texts_on_stock(family: str, stock: StockRuntime, compiled: Compiled) -> None:
+    """Sources one after the other in one program, whose methods share no state."""
+    model, path = compiled(family, "stock")
+    for length in (20, 5):
+        source = _source(family, length)
+        with torch.no_grad():
+            expected = model(
+                **{model.main_input_name: source}, decoder_input_ids=TOKENS, use_cache=False
+            ).logits
+        (hidden,) = stock.run_on(path, [source], method="encoder")
+        at = 0
+        for count in (4, 1, 1):
+            inputs = [TOKENS[:, at : at + count].contiguous(), hidden, torch.arange(at, at + count)]
+            (found,) = stock.run_on(path, inputs, method="text_decoder")
+            torch.testing.assert_close(found, expected[:, at : at + count], rtol=1e-4, atol=1e-5)
+            at += count
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("family", [family for family in ENCODER_DECODERS if family != "whisper"])
-def test_sessions(family: str, compiled: Callable[[str], tuple[Any, Path]], tmp_path: Path) -> None:
-    """Greedy text of a source as the model's own, on two sources, forked, and restored from a file."""
-    model, path = compiled(family)
-    loaded = LanguageModel(Runtime().load_program(path, poison=True))
+def test_sessions(family: str, target: str, compiled: Compiled, tmp_path: Path) -> None:
+    """Greedy text of a source as `generate` writes it, on two sources, forked, and restored from a file."""
+    model, path = compiled(family, target)
+    is_native = target == "native"
+    loaded = LanguageModel(Runtime().load_program(path, poison=True, allow_native=is_native))
     assert loaded.encoder == "encoder"
     assert loaded.bos_id == model.config.decoder_start_token_id
     session = Session(loaded)
     with pytest.raises(InputError, match="the encoder has read nothing"):
         session.feed([1])
-    with pytest.raises(InputError, match="the encoder takes up to 16"):
-        session.encode([3] * 17)
+    with pytest.raises(InputError, match="the encoder takes up to 20"):
+        session.encode([3] * 21)
     with pytest.raises(InputError, match=f"the vocabulary has {VOCABULARY} ids"):
         session.encode([VOCABULARY])
-    for length in (5, 16):
+    for length in (20, 5):
         source = _source(family, length)
         expected = _greedy(model, source)
         session.encode(source[0].tolist())
@@ -109,43 +142,50 @@ def test_sessions(family: str, compiled: Callable[[str], tuple[Any, Path]], tmp_
             if at == 4:
                 other = session.fork()
                 session.save(tmp_path / "session.safetensors")
-            logits = session.feed([token])
-        restored = Session(loaded)
+            logits = session.advance(token)
+        # In another program, where nothing has been computed yet.
+        again = LanguageModel(Runtime().load_program(path, poison=True, allow_native=is_native))
+        restored = Session(again)
         restored.restore(tmp_path / "session.safetensors")
         assert other is not None
-        for again in (other, restored):
-            logits = again.feed([expected[4]])
+        for one in (other, restored):
+            logits = one.feed([expected[4]])
             for token in expected[5:]:
                 assert int(logits.argmax()) == token
-                logits = again.feed([token])
+                logits = one.feed([token])
 
 
 def _greedy(model: Any, source: torch.Tensor) -> list[int]:
-    tokens = [model.config.decoder_start_token_id]
-    with torch.no_grad():
-        for _ in range(8):
-            logits = model(input_ids=source, decoder_input_ids=torch.tensor([tokens]), use_cache=False).logits
-            tokens.append(int(logits[0, -1].argmax()))
-    return tokens[1:]
+    """The first 16 tokens that `generate` writes."""
+    first = model.config.decoder_start_token_id
+    # The cache that transformers would make has the number of layers of T5's encoder.
+    model.generation_config = hf.GenerationConfig(
+        decoder_start_token_id=first, bos_token_id=first, pad_token_id=0, max_new_tokens=16
+    )
+    with warnings.catch_warnings(action="ignore"):
+        found = model.generate(source, do_sample=False, num_beams=1, use_cache=False)
+    return found[0, 1:].tolist()
 
 
 SUPPRESSED: Final = {"suppress_tokens": [140, 14], "begin_suppress_tokens": [118, IDS["<|endoftext|>"]]}
 
 
-@pytest.fixture(scope="module")
-def whisper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, Path]:
-    """A small Whisper that tells languages, its folder, and its program by et-compile."""
+@pytest.fixture(scope="module", params=TARGETS)
+def whisper(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Any, Path, Path]:
+    """A small Whisper that tells languages, its folder, and its program for one of `TARGETS` by et-compile."""
     folder = tmp_path_factory.mktemp("whisper")
     forced = [[1, None], [2, IDS["<|transcribe|>"]]]
     model = speech_model(folder / "model", forced_decoder_ids=forced, **SUPPRESSED)
-    _compile(folder / "model", folder / "model.pte")
+    _compile(folder / "model", folder / "model.pte", *TARGETS[request.param])
     return model, folder / "model", folder / "model.pte"
 
 
 def test_transcriptions(whisper: tuple[Any, Path, Path], tmp_path: Path) -> None:
     """Greedy text of audio as `generate` of transformers writes it: language detected or given, behind a prompt."""
     model, folder, path = whisper
-    runner = TextLLMRunner(path, path.with_suffix(".tokenizer"))
+    runner = TextLLMRunner(path, path.with_suffix(".tokenizer"), allow_native=True)
     start = tuple(IDS[f"<|{name}|>"] for name in ("startoftranscript", "transcribe", "notimestamps"))
     assert runner.model.audio == Audio(8, 40, start, tuple(LANGUAGES.values()))
     assert runner.model.context == 60
@@ -176,7 +216,7 @@ def test_transcriptions(whisper: tuple[Any, Path, Path], tmp_path: Path) -> None
 
 def test_sessions_of_audio(whisper: tuple[Any, Path, Path], tmp_path: Path) -> None:
     model, _, path = whisper
-    loaded = LanguageModel(Runtime().load_program(path, poison=True))
+    loaded = LanguageModel(Runtime().load_program(path, poison=True, allow_native=True))
     assert loaded.audio is not None
     session = Session(loaded)
     with pytest.raises(InputError, match="reads audio, not text"):
@@ -190,7 +230,8 @@ def test_sessions_of_audio(whisper: tuple[Any, Path, Path], tmp_path: Path) -> N
     session.feed(list(loaded.audio.start_ids))
     other = session.fork()
     session.save(tmp_path / "session.safetensors")
-    restored = Session(loaded)
+    # In another program, where nothing has been computed yet.
+    restored = Session(LanguageModel(Runtime().load_program(path, poison=True, allow_native=True)))
     restored.restore(tmp_path / "session.safetensors")
     tokens = torch.tensor([[*loaded.audio.start_ids, 9, 8]])
     with torch.no_grad():
@@ -198,5 +239,6 @@ def test_sessions_of_audio(whisper: tuple[Any, Path, Path], tmp_path: Path) -> N
     for one in (session, other, restored):
         assert one.logits is not None
         torch.testing.assert_close(torch.tensor(one.logits), expected[-3], rtol=1e-4, atol=1e-5)
-        logits = one.feed([9, 8])
+        one.advance(9)
+        logits = one.advance(8)
         torch.testing.assert_close(torch.tensor(logits), expected[-1], rtol=1e-4, atol=1e-5)
