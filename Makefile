@@ -56,8 +56,9 @@ stubs: $(VENV)/.test
 lit: $(VENV)/.test
 	@time $(BIN)/lit -sv --param warm test/lit
 
-# Tests of one file run in one process, as many processes as there are cores.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# Tests of one file run in one process, as many processes as there are cores. A process that crashes ends the run with the
+# test's name: pytest-xdist 3.8 may wait forever behind one that it replaces.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --max-worker-restart 0
 PROPERTY := PYTHONPATH=test $(BIN)/python -m property
 FUZZ := PYTHONPATH=test $(BIN)/python -m fuzz
 
@@ -111,7 +112,7 @@ plans: $(VENV)/.test
 # Without the stock runtime, which is built for one torch, and without what compares our tables and samples of kernels
 # with torch's registry: operators come and go with releases (2.15 has no `aten::cholesky`, which files may call).
 NEWEST := .venv-newest
-NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile
+NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile --max-worker-restart 0
 STOCK_TESTS := passes/memory/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py delegation/test_lowering.py \
 	targets/test_registry.py
 REGISTRY_TESTS := dialects/aten/test_promotion.py dialects/edge/test_dtypes.py

@@ -7,6 +7,7 @@ Sizes and element types are compared with those of the program.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,7 @@ from et_vm.values import Tensor
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
 
-__all__ = ["OpenvinoBackend"]
+__all__ = ["OpenvinoBackend", "shared_core"]
 
 
 class _Model(NamedTuple):
@@ -40,7 +41,7 @@ class OpenvinoBackend(Backend):
         DelegateInvalidCompatibility for a blob or a device that OpenVINO does not take.
         """
         context.require_native("a model for OpenVINO, which runs outside et-vm's checks")
-        openvino = _openvino(context.method_name)
+        _require_openvino(context.method_name)
         settings = {spec.key: bytes(spec.value).decode(errors="replace") for spec in compile_specs}
         device = settings.get("device", "CPU")
         options: dict[str, str] = {}
@@ -50,7 +51,7 @@ class OpenvinoBackend(Backend):
             options["INFERENCE_PRECISION_HINT"] = "f32"
         try:
             # The header of a blob says which OpenVINO has written it, and for which processor.
-            compiled = openvino.Core().import_model(bytes(processed), device, options)
+            compiled = shared_core().import_model(bytes(processed), device, options)
             model = _Model(
                 compiled.create_infer_request(),
                 [_facts(port) for port in compiled.inputs],
@@ -85,9 +86,20 @@ class OpenvinoBackend(Backend):
         context.log("model", "OpenVINO", start, context.platform.ticks())
 
 
-def _openvino(where: str) -> Any:
+@cache
+def shared_core() -> Any:
+    """The `openvino.Core` of all models, which is never destroyed.
+
+    On processors with AMX, the CPU plugin of each Core sets an alternate stack for signal handlers, and restores the
+    one before when it is unloaded. If another Core was made in between, that one restores a stack which is no longer
+    mapped, and the next signal ends the process with SIGSEGV: Ctrl-C, too.
+    """
+    return import_module("openvino").Core()
+
+
+def _require_openvino(where: str) -> None:
     try:
-        return import_module("openvino")
+        import_module("openvino")
     except ModuleNotFoundError as error:
         raise ExecutorchError(
             Error.NotFound, "the package openvino is not installed", where=where, hint="pip install openvino"

@@ -9,9 +9,9 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
 
 RELU = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = aten.relu %x : tensor<4xf32>
@@ -281,6 +281,27 @@ class Ran(NamedTuple):
 
 
 Command = Callable[..., Ran]
+
+
+@contextmanager
+def interruptible(*line: str, **streams: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process of a command that heeds Ctrl-C, also where the tests run in the background and ignore it.
+
+    It is killed at the end if it has not ended, so that a test which fails does not wait for it.
+    """
+    name, *arguments = line
+    code = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"from et_tools.{name.replace('-', '_')} import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code, *arguments], **(piped | streams)) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def on_terminal(*line: str, **environment: str) -> str:

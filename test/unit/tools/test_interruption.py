@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import pty
 import re
 import signal
-import subprocess
 import sys
 import threading
 import warnings
@@ -19,7 +17,7 @@ from termios import FIONREAD
 from typing import Any
 
 import pytest
-from command_line import Command
+from command_line import Command, interruptible
 from language_models import hf, random_model
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm" / "llm"))
@@ -167,19 +165,9 @@ def endless() -> bytes:
         return edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
 
 
-def process(*line: str, **streams: Any) -> subprocess.Popen[bytes]:
-    """A process of a command, which heeds Ctrl-C even if the tests run in the background."""
-    _, *arguments = line
-    return subprocess.Popen(
-        [sys.executable, "-m", "et_tools.et_vm", *arguments],
-        **({"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams),
-        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (one thread)
-    )
-
-
 def test_process_that_is_interrupted(command: Command, endless: bytes) -> None:
     Path("m.pte").write_bytes(endless)
-    with process(*LINE, *SAVED) as running:
+    with interruptible(*LINE, *SAVED) as running:
         assert running.stdout is not None
         first = os.read(running.stdout.fileno(), 1)
         running.send_signal(signal.SIGINT)
@@ -199,7 +187,7 @@ def test_second_interrupt(endless: bytes) -> None:
     room = len("the import")
     capacity = fcntl(writer, F_SETPIPE_SZ, 4096)
     os.write(writer, bytes(capacity - room))
-    with process(*LINE, *SAVED, "--echo", stdout=writer) as running:
+    with interruptible(*LINE, *SAVED, "--echo", stdout=writer) as running:
         while waiting(reader) < capacity:  # until there is room for no more than the prompt
             assert running.poll() is None
             threading.Event().wait(0.01)
@@ -222,7 +210,7 @@ def waiting(pipe: int) -> int:
 def test_conversation_that_waits(command: Command) -> None:
     """On a terminal: Ctrl-C in the place of a message ends the conversation, whose session is saved."""
     control, terminal = pty.openpty()
-    with process(*CHAT, "--max-new-tokens", "3", stdin=terminal) as running:
+    with interruptible(*CHAT, "--max-new-tokens", "3", stdin=terminal) as running:
         os.write(control, b"hi\n")
         assert running.stderr is not None
         assert b"generated 3, " in running.stderr.readline()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import os
 import re
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import RELU, Command
+from command_line import RELU, Command, interruptible
 
 from et_tools.et_vm import main as et_vm
 
@@ -46,15 +45,7 @@ def test_ctrl_c(relu: Path, arguments: tuple[str, ...], outputs: list[str]) -> N
     for output in outputs:
         Path(output).write_bytes(b"before")
     there = sorted(Path.cwd().iterdir())
-    # Whoever starts the tests in the background has them ignore the signal, and what they start.
-    process = subprocess.Popen(
-        line(*arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (one thread)
-    )
-    with open(pipe, "wb"):
+    with interruptible(*arguments, text=True) as process, open(pipe, "wb"):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert process.returncode == 130
@@ -103,13 +94,7 @@ class EndlessPass(ModulePass):
 def test_ctrl_c_names_the_pattern_that_does_not_end(relu: Path, arguments: tuple[str, ...]) -> None:
     """Of xDSL's walker, which no limit stops."""
     Path("endless.py").write_text(ENDLESS)
-    with subprocess.Popen(
-        line(*arguments, "--load", "endless.py"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (one thread)
-    ) as process:
+    with interruptible(*arguments, "--load", "endless.py", text=True) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "on and on\n"
         process.send_signal(signal.SIGINT)

@@ -25,6 +25,7 @@ from et_ir.delegation.backends_by_name import parse_backend
 from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError
 from et_schema.pte import read_pte
+from et_vm.backends.openvino import shared_core
 from et_vm.program import Program
 from et_vm.runtime import Runtime
 
@@ -124,7 +125,7 @@ class TestAbsoluteValues:
             operand = nodes.parameter(shape, openvino.Type.f32)
             joined = nodes.concat([operand, operand], 0)
             outputs = [nodes.result(nodes.absolute(joined)), nodes.result(joined)]
-            compiled = openvino.Core().compile_model(openvino.Model(outputs, [operand]), "CPU")
+            compiled = shared_core().compile_model(openvino.Model(outputs, [operand]), "CPU")
             found.append(compiled([x.reshape(shape)])[1].ravel().tolist())
         assert found == [[1, 2, 1, 2], [-1, -2, -1, -2]]
 
@@ -178,12 +179,11 @@ class TestQuantized:
         """In OpenVINO's own description of what it runs."""
         torch.manual_seed(0)
         file = _quantized_file("image")
-        openvino = pytest.importorskip("openvino")
         pte = read_pte(file)
         (delegate,) = pte.program.execution_plan[0].delegates
         assert delegate.processed is not None
         data = bytes(pte.delegate_data(delegate.processed))
-        compiled = openvino.Core().import_model(data, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        compiled = shared_core().import_model(data, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
         kinds = {
             op.get_rt_info()["layerType"].astype(str): op.get_rt_info()["runtimePrecision"].astype(str)
             for op in compiled.get_runtime_model().get_ordered_ops()
@@ -295,6 +295,23 @@ class TestRunning:
             Runtime().load_program(file).load_method("forward")
         assert caught.value.code == Error.NotSupported
         assert "allow_native=True" in str(caught.value.hint)
+
+    def test_signals_after_models_are_released(self, tmp_path: Path) -> None:
+        """On processors with AMX, OpenVINO may leave an alternate stack for signal handlers that is unmapped."""
+        path = tmp_path / "relu.pte"
+        path.write_bytes(file_of(nn.ReLU(), torch.randn(2)))
+        script = (
+            "import signal\n"
+            "from et_vm.runtime import Runtime\n"
+            f"load = lambda: Runtime().load_program({str(path)!r}, allow_native=True).load_method('forward')\n"
+            "first, second = load(), load()\n"
+            "del first\n"
+            "del second\n"
+            "signal.signal(signal.SIGINT, lambda *_: print('handled'))\n"
+            "signal.raise_signal(signal.SIGINT)"
+        )
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "handled\n", "")
 
     def test_a_damaged_model(self) -> None:
         file = bytearray(file_of(nn.ReLU(), torch.randn(2)))
