@@ -57,7 +57,7 @@ BLOCK_ROWS: Final = 96
 BLOCK_INNER: Final = 256
 """Steps of the shared dimension after which sums are stored: as many rows of two panels stay in the first cache."""
 PREFETCHING_ROWS: Final = 8
-"""Rows of a tile from which on the next panels are prefetched; with fewer, memory is waited for anyway."""
+"""Rows of a tile from which on the next panels are prefetched; with fewer, what is `AHEAD` in the same ones."""
 AHEAD: Final = 4096
 """Bytes by which the panels of few rows are prefetched ahead: processors foresee a stream up to the end of a page."""
 PACKED_ROWS: Final = 32

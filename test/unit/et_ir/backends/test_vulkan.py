@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
@@ -368,6 +369,7 @@ class TestRunning:
         require_device()
         device = open_device()
         file = file_of(nn.ReLU(), torch.randn(2))
+        gc.collect()  # models of other tests, whose objects would be destroyed while these are counted
         counted = Counted(device._vk, failing)
         monkeypatch.setattr(device, "_vk", counted)
         with pytest.raises(ExecutorchError, match="out of device memory") as caught:
