@@ -28,6 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run N cases of each test, spread evenly over its parameters, and none that are marked slow",
     )
     parser.addoption(
+        "--beyond-sample",
+        type=int,
+        metavar="N",
+        help="leave out what --sample N runs of the same files",
+    )
+    parser.addoption(
         "--sample-sweeps",
         type=int,
         metavar="N",
@@ -58,6 +64,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    most: int | None = config.getoption("--beyond-sample")
+    if most is not None:
+        others = _sample(items, most)
+        _keep(config, items, lambda item: item not in others)
     share: tuple[int, int] | None = config.getoption("--share")
     if share is not None:
         which, count = share
@@ -68,7 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.get_closest_marker("sweep") is None or crc32(item.nodeid.encode()) % count == which
             ),
         )
-    most: int | None = config.getoption("--sample")
+    most = config.getoption("--sample")
     if most is not None:
         kept = _sample(items, most)
         _keep(config, items, kept.__contains__)
