@@ -4,7 +4,7 @@
 # make test   twelve minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
 # make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
 #                    files, lit with each command in a process of its own, and the documentation followed in a fresh
-#                    environment with the installed wheel; CI runs it with SHARE=K/4, a quarter of the largest sweeps
+#                    environment with the installed wheel; CI runs a quarter of the tests that `make test` does not run
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
 # make docs   tables that are built, not committed: docs/generated/
 # make bench  twenty minutes: measures every published figure; writes docs/performance.md
@@ -73,7 +73,8 @@ sample: $(VENV)/.test
 	@time { $(PYTEST) --sample 2 test/conformance && $(PROPERTY) --count 100 && $(FUZZ) --count 4000; }
 
 # SHARE=K/N: of the tests marked `sweep`, and of lit tests with each command in a process of its own, one in N cases;
-# others for another K, from 0 to N - 1. CI takes another share for each commit. TESTED=1: what `sample` runs is left out.
+# others for another K, from 0 to N - 1. CI takes another share for each commit. TESTED=1: of all conformance tests that
+# `sample` has not run.
 SHARD := $(subst /, ,$(SHARE))
 
 processes: $(VENV)/.test

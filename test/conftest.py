@@ -43,7 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--share",
         type=_share,
         metavar="K/N",
-        help="of tests that are marked sweep, run one in N cases; other K, from 0 to N - 1, take others",
+        help="of tests that are marked sweep, and with --beyond-sample of all, run one in N cases; other K, from 0 to "
+        "N - 1, take others",
     )
 
 
@@ -64,21 +65,20 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    most: int | None = config.getoption("--beyond-sample")
-    if most is not None:
-        others = _sample(items, most)
+    beyond: int | None = config.getoption("--beyond-sample")
+    if beyond is not None:
+        others = _sample(items, beyond)
         _keep(config, items, lambda item: item not in others)
     share: tuple[int, int] | None = config.getoption("--share")
     if share is not None:
         which, count = share
-        _keep(
-            config,
-            items,
-            lambda item: (
-                item.get_closest_marker("sweep") is None or crc32(item.nodeid.encode()) % count == which
-            ),
-        )
-    most = config.getoption("--sample")
+
+        def is_chosen(item: pytest.Item) -> bool:
+            is_shared = beyond is not None or item.get_closest_marker("sweep") is not None
+            return not is_shared or crc32(item.nodeid.encode()) % count == which
+
+        _keep(config, items, is_chosen)
+    most: int | None = config.getoption("--sample")
     if most is not None:
         kept = _sample(items, most)
         _keep(config, items, kept.__contains__)
