@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class OpenvinoBackend(Backend):
         DelegateInvalidCompatibility for a blob or a device that OpenVINO does not take.
         """
         context.require_native("a model for OpenVINO, which runs outside et-vm's checks")
-        _require_openvino(context.method_name)
+        core = _core_for(context.method_name)
         settings = {spec.key: bytes(spec.value).decode(errors="replace") for spec in compile_specs}
         device = settings.get("device", "CPU")
         options: dict[str, str] = {}
@@ -51,7 +52,7 @@ class OpenvinoBackend(Backend):
             options["INFERENCE_PRECISION_HINT"] = "f32"
         try:
             # The header of a blob says which OpenVINO has written it, and for which processor.
-            compiled = shared_core().import_model(bytes(processed), device, options)
+            compiled = core.import_model(bytes(processed), device, options)
             model = _Model(
                 compiled.create_infer_request(),
                 [_facts(port) for port in compiled.inputs],
@@ -86,20 +87,29 @@ class OpenvinoBackend(Backend):
         context.log("model", "OpenVINO", start, context.platform.ticks())
 
 
-@cache
+_MAKING: Final = Lock()
+"""Held while the Core is made: of two threads that load their first models, both would make one."""
+
+
 def shared_core() -> Any:
-    """The `openvino.Core` of all models, which is never destroyed.
+    """The `openvino.Core` of all models, which is never destroyed. Raises ModuleNotFoundError without the package.
 
     On processors with AMX, the CPU plugin of each Core sets an alternate stack for signal handlers, and restores the
     one before when it is unloaded. If another Core was made in between, that one restores a stack which is no longer
     mapped, and the next signal ends the process with SIGSEGV: Ctrl-C, too.
     """
+    with _MAKING:
+        return _core()
+
+
+@cache
+def _core() -> Any:
     return import_module("openvino").Core()
 
 
-def _require_openvino(where: str) -> None:
+def _core_for(where: str) -> Any:
     try:
-        import_module("openvino")
+        return shared_core()
     except ModuleNotFoundError as error:
         raise ExecutorchError(
             Error.NotFound, "the package openvino is not installed", where=where, hint="pip install openvino"
