@@ -69,8 +69,11 @@ unit: $(VENV)/.test
 cases: $(VENV)/.test
 	@time $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_programs.py
 
+# Cases of each conformance test.
+SAMPLE := 2
+
 sample: $(VENV)/.test
-	@time { $(PYTEST) --sample 2 test/conformance && $(PROPERTY) --count 100 && $(FUZZ) --count 4000; }
+	@time { $(PYTEST) --sample $(SAMPLE) test/conformance && $(PROPERTY) --count 100 && $(FUZZ) --count 4000; }
 
 # SHARE=K/N: of the tests marked `sweep`, and of lit tests with each command in a process of its own, one in N cases;
 # others for another K, from 0 to N - 1. CI takes another share for each commit. TESTED=1: of all conformance tests that
@@ -81,7 +84,7 @@ processes: $(VENV)/.test
 	@time $(BIN)/lit -sv $(if $(SHARE),--num-shards $(lastword $(SHARD)) --run-shard $$(($(firstword $(SHARD)) + 1))) test/lit
 
 suites: $(VENV)/.test
-	@time { $(PYTEST) $(if $(TESTED),--beyond-sample 2) $(if $(SHARE),--share $(SHARE)) test/conformance && $(PYTEST) -m sweep $(if $(SHARE),--share $(SHARE)) test/unit/et_ir; }
+	@time { $(PYTEST) $(if $(TESTED),--beyond-sample $(SAMPLE)) $(if $(SHARE),--share $(SHARE)) test/conformance && $(PYTEST) -m sweep $(if $(SHARE),--share $(SHARE)) test/unit/et_ir; }
 
 properties: $(VENV)/.test
 	@time $(PROPERTY) --count 500
