@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
         def is_chosen(item: pytest.Item) -> bool:
             is_shared = beyond is not None or item.get_closest_marker("sweep") is not None
-            return not is_shared or crc32(item.nodeid.encode()) % count == which
+            return not is_shared or crc32(_case(item).encode()) % count == which
 
         _keep(config, items, is_chosen)
     most: int | None = config.getoption("--sample")
@@ -93,12 +93,23 @@ def _sample(items: list[pytest.Item], most: int) -> set[pytest.Item]:
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not item.get_closest_marker("slow"):
-            cases[item.nodeid.partition("[")[0]].append(item)
+            cases[f"{item.nodeid.partition('[')[0]} {_route(item)}"].append(item)
     kept: set[pytest.Item] = set()
     for each in cases.values():
         count = min(most, len(each))
         kept.update(each[at * len(each) // count] for at in range(count))
     return kept
+
+
+def _route(item: pytest.Item) -> str:
+    """The route of the case, where a test runs each of its cases on several: each counts as a test of its own."""
+    call = getattr(item, "callspec", None)
+    return "" if call is None else str(call.params.get("route", ""))
+
+
+def _case(item: pytest.Item) -> str:
+    """The name of the case, the same on all its routes, which share what is made of it."""
+    return item.nodeid.removesuffix(f"-{_route(item)}]")
 
 
 def _keep(config: pytest.Config, items: list[pytest.Item], is_kept: Callable[[pytest.Item], bool]) -> None:

@@ -58,25 +58,27 @@ SHOWN_WIDTH = 200
 
 
 def to_edge(
-    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    programs: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Lower exported programs to the edge level; a single one becomes the method `forward`.
+    """Lower exported programs to the edge level; a single one becomes the method `forward`. A module is one of the aten
+    level, as `et_ir.frontend.import_program` or a text gives it; it stays as it is.
 
     `constant_methods` adds methods without inputs by what they return: tensors, numbers, strings, None, and tuples,
     lists and dicts of them. With `generate_etrecord`, the compiled program has `get_etrecord`.
 
     Raises `et_ir.frontend.UnsupportedProgram` where a program cannot be imported, and `PassFailedException` where
-    a level's contract cannot be met; both list every reason with its source line.
+    a level's contract cannot be met; both list every reason with its source line. Raises `ValueError` where a module is
+    given with what importing takes: constant methods, default bounds, or a record.
     """
     return _to_edge(programs, constant_methods, compile_config, None, (), generate_etrecord)
 
 
 @quiet_collector()  # imports too: a full collection walks all that torch holds
 def _to_edge(
-    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    programs: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
     constant_methods: Mapping[str, Any] | None,
     compile_config: EdgeCompileConfig | None,
     kept: KeptOperators | None,
@@ -94,6 +96,14 @@ def _to_edge(
         config = replace(config, preserve_ops=(*config.preserve_ops, *kept.names))
         refused = [DecomposeRefusedPass(kept)]
     stages = edge_stages(config, refused, transform_passes)
+    if isinstance(programs, ModuleOp):
+        if constant_methods or config.default_bounds or recorded:
+            raise ValueError(
+                "constant methods, default bounds and records need exported programs: a module is imported already"
+            )
+        module = programs.clone()
+        run_stages(module, stages, config.observer)
+        return EdgeProgramManager(module)
     _, custom = split_preserved(config.preserve_names)
     try:
         module = import_program(
@@ -118,14 +128,15 @@ def _to_edge(
 
 
 def to_edge_transform_and_lower(
-    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    programs: ExportedProgram | Mapping[str, ExportedProgram] | ModuleOp,
     transform_passes: MethodPasses | None = None,
     partitioner: Partitioners | None = None,
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
 ) -> EdgeProgramManager:
-    """Lower exported programs to the edge level, run custom passes, and delegate what partitioners choose.
+    """Lower exported programs to the edge level, run custom passes, and delegate what partitioners choose. A module is
+    one of the aten level, as for `to_edge`.
 
     `transform_passes` see the whole program; in a map, those of a method see a module with this method alone.
     `partitioner` is one, several, or a map from method to these; of several, each gets what those before it left. The

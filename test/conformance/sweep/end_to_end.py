@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from stock import StockError, StockRuntime
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import EdgeProgramManager, ExecutorchBackendConfig
 from et_ir.diagnostics import PassReport
 from et_ir.frontend import UnsupportedProgram
 from et_ir.passes.verify.link_check import MissingKernels
@@ -24,8 +23,8 @@ from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
 from sweep.exactness import no_less_exact
 from sweep.faults import explanation
+from sweep.programs import NotExported, SamplePrograms
 from sweep.reconstruct import FREE, reconstruction
-from sweep.refusals import why_not_exported
 from sweep.samples import Sample
 from sweep.torch_faults import true_results
 
@@ -55,11 +54,11 @@ class Compiled:
     lacking: dict[str, str]
 
 
-def _compiled(program: torch.export.ExportedProgram) -> Compiled:
+def _compiled(edge: EdgeProgramManager) -> Compiled:
     lacking: dict[str, str] = {}
     for target, column in TARGETS.items():
         try:
-            file = to_edge(program).to_executorch(ExecutorchBackendConfig(target=target)).buffer
+            file = edge.to_executorch(ExecutorchBackendConfig(target=target)).buffer
             return Compiled(file, lacking)
         except MissingKernels as missing:
             if column == "aten":
@@ -68,17 +67,15 @@ def _compiled(program: torch.export.ExportedProgram) -> Compiled:
     raise AssertionError("the loop ends with the widest target")
 
 
-def run_sample(sample: Sample, stock: StockRuntime | None) -> Outcome:
+def run_sample(sample: Sample, stock: StockRuntime | None, programs: SamplePrograms) -> Outcome:
     """The outcome of `sample` in each of `COLUMNS`, or under "export" or "compile" if it does not get that
     far.
     """
     with warnings.catch_warnings(action="ignore"):
         try:
-            program = torch.export.export(sample.module, sample.inputs, strict=False)
-        except Exception as problem:
-            return {"export": why_not_exported(problem)}
-        try:
-            made = _compiled(program)
+            made = _compiled(programs.edge(sample))
+        except NotExported as problem:
+            return {"export": str(problem)}
         except Exception as problem:
             return {"compile": report(problem)}
     outcome: Outcome = {f"lacking {column}": names for column, names in made.lacking.items()}

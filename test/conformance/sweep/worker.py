@@ -18,6 +18,7 @@ from stock import StockRuntime
 
 from sweep.end_to_end import run_sample
 from sweep.kernels import replay
+from sweep.programs import SamplePrograms
 from sweep.samples import DTYPES, Sample, samples
 
 PATIENCE = 60
@@ -32,7 +33,7 @@ def _alarm(number: int, frame: object) -> None:
     raise _TooLongError(f"more than {PATIENCE} s")
 
 
-def sweep(entry: str, limit: int | None, stock: StockRuntime) -> dict[str, Any]:
+def sweep(entry: str, limit: int | None, stock: StockRuntime, programs: SamplePrograms) -> dict[str, Any]:
     """All outcomes of an entry, for each element type: how often each outcome, and the first sample with it."""
     found: dict[str, Any] = {}
     for dtype in DTYPES:
@@ -46,7 +47,7 @@ def sweep(entry: str, limit: int | None, stock: StockRuntime) -> dict[str, Any]:
             try:
                 _add(
                     end_to_end,
-                    {column: [why] for column, why in run_sample(sample, stock).items()},
+                    {column: [why] for column, why in run_sample(sample, stock, programs).items()},
                     sample,
                     examples,
                 )
@@ -80,11 +81,12 @@ def main() -> None:
     signal.signal(signal.SIGALRM, _alarm)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print must not end up among the answers
+    programs = SamplePrograms()
     with StockRuntime() as stock:
         for line in sys.stdin:
             entry = line.rstrip("\n")
             started = time.monotonic()
-            found = sweep(entry, limit, stock)
+            found = sweep(entry, limit, stock, programs)
             answers.write(
                 json.dumps({"entry": entry, "seconds": time.monotonic() - started, "types": found}) + "\n"
             )

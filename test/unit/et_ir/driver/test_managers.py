@@ -27,7 +27,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.driver.observer import Observer
-from et_ir.frontend import UnsupportedProgram
+from et_ir.frontend import UnsupportedProgram, import_program
 from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory
 from et_schema.pte import read_pte
 from et_vm.runtime import Runtime
@@ -241,6 +241,29 @@ def test_observers_are_told_of_each_pass_and_level(program: ExportedProgram) -> 
     )
     assert not running
     assert levels == ["aten", "core-aten", "edge", "backend", "executorch"]
+
+
+def test_modules_of_the_aten_level(program: ExportedProgram) -> None:
+    """An imported module lowers as the program that it was imported from, and stays as it is."""
+    module = import_program(program)
+    text = str(module)
+    assert str(to_edge(module).module) == str(to_edge(program).module)
+    assert str(to_edge_transform_and_lower(module).module) == str(to_edge(program).module)
+    assert str(module) == text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"constant_methods": {"one": 1}},
+        {"generate_etrecord": True},
+        {"compile_config": EdgeCompileConfig(default_bounds={"s0": 4})},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_modules_with_options_of_importing(program: ExportedProgram, options: Any) -> None:
+    with pytest.raises(ValueError, match="a module is imported already"):
+        to_edge(import_program(program), **options)
 
 
 def test_operators_that_stay_whole(program: ExportedProgram) -> None:
