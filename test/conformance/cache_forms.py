@@ -9,6 +9,15 @@ import torch
 from torch import Tensor, nn
 
 BATCH, HEADS, PLACES, WIDTH = 1, 2, 8, 4
+WRITTEN = (3, 0, 7)
+"""Positions of the writes, one after the other."""
+
+
+def steps() -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Query, new entry and position of each write."""
+    torch.manual_seed(5)
+    shape = (BATCH, HEADS, 1, WIDTH)
+    return [(torch.randn(shape), torch.randn(shape), torch.tensor([place])) for place in WRITTEN]
 
 
 class Cache(nn.Module):

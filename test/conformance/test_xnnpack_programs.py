@@ -1,4 +1,7 @@
-"""Programs of all families of operators, compiled for XNNPACK, on the stock runtime against eager."""
+"""Dynamic sizes, shared weights, halves and reasons of XNNPACK's partitions, on the stock runtime against eager.
+
+Programs of all families of operators: test_programs.py.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 from stock import StockRuntime
 from torch.utils import _pytree as pytree
-from xnnpack_programs import PROGRAMS
 
 from et_ir import to_edge_transform_and_lower
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
@@ -40,26 +41,6 @@ def run(manager: EdgeProgramManager, inputs: Sequence[Any], stock: StockRuntime,
 def left_out(manager: EdgeProgramManager) -> list[tuple[str, str]]:
     assert manager.delegation is not None
     return [(one.subject, one.notes[0].text) for one in manager.delegation.left_out]
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_whole_and_right_on_stock(name: str, stock: StockRuntime, tmp_path: Path) -> None:
-    program, inputs = PROGRAMS[name]()
-    manager = lowered(program, inputs)
-    assert left_out(manager) == []
-    torch.testing.assert_close(
-        run(manager, inputs, stock, tmp_path), eager(program, inputs), rtol=1e-3, atol=1e-4
-    )
-
-
-@pytest.mark.parametrize("kernels", ["portable", "aten"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_right_on_our_vm(name: str, kernels: str, tmp_path: Path) -> None:
-    program, inputs = PROGRAMS[name]()
-    path = tmp_path / "program.pte"
-    lowered(program, inputs).to_executorch().save(path)
-    method = Runtime.get().load_program(path, kernels=kernels).load_method("forward")
-    torch.testing.assert_close(list(method.execute(inputs)), eager(program, inputs), rtol=1e-3, atol=1e-4)
 
 
 def test_dynamic_batch_and_sequence(stock: StockRuntime, tmp_path: Path) -> None:

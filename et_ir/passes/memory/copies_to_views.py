@@ -22,8 +22,8 @@ constant is the constant under another type. A call stays
 - if the result is written by other instructions too;
 - if the result is an output of the method and the argument an input: the caller may give the input's memory
   to something else;
-- if the argument is an input and the result starts somewhere in it, unless `inputs` says that the plan has the memory
-  of inputs;
+- if the argument is an input and the result is a part of it, unless `inputs` says that the plan has the memory of
+  inputs;
 - if a tensor is dynamic, where a `view_copy` becomes a view at run time, and everything else stays:
 
 ```mlir
@@ -126,9 +126,11 @@ class _Elision:
                 whole = copy.source == extent_of(source.result) and not copy.resizes
                 return whole and not is_output
             case InputOp() as source:
-                # Without planned inputs a view of one becomes a view at run time, which knows no start and dim order.
+                # Without planned inputs a view of one becomes a view at run time, which is of all of its elements, and
+                # knows no dim order.
                 planned = self.inputs and source.aliased is None
-                if is_output or not (planned or (not first and is_contiguous(alloc.type))):
+                whole = copy.source == extent_of(base)
+                if is_output or not (planned or (whole and is_contiguous(alloc.type))):
                     return False
             case StateOp():
                 if is_output:

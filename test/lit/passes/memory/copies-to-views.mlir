@@ -85,6 +85,23 @@ executorch.plan @sources {
 
 // -----
 
+// A leading part of an input that is the caller's memory: a view at run time would be of all elements.
+// CHECK-LABEL: executorch.plan @leading_part
+// CHECK:       executorch.kernel_call "aten::slice_copy.Tensor_out"(%x, 0, 0, 1, 1) outs(%a)
+// CHECK:       executorch.kernel_call "aten::select_copy.int_out"(%x, 0, 0) outs(%b)
+executorch.plan @leading_part {
+  %x = executorch.input : tensor<2x4xf32>
+  %a = executorch.alloc : tensor<1x4xf32>
+  executorch.kernel_call "aten::slice_copy.Tensor_out"(%x, 0, 0, 1, 1) outs(%a)
+  %b = executorch.alloc : tensor<4xf32>
+  executorch.kernel_call "aten::select_copy.int_out"(%x, 0, 0) outs(%b)
+  %sum = executorch.alloc : tensor<1x4xf32>
+  executorch.kernel_call "aten::add.out"(%a, %b, 1) outs(%sum)
+  executorch.return %sum
+}
+
+// -----
+
 // With jumps, a view stands with the other registers.
 // CHECK-LABEL: executorch.plan @jumps
 // CHECK:       %r = executorch.alloc : tensor<2x4xf32>

@@ -1,0 +1,144 @@
+"""Programs of the registry, by family: what eager computes for a sequence of inputs."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import cache_forms
+import control_flow_programs
+import sized_programs
+import torch
+import tosa_programs
+import xnnpack_programs
+from program_features import CASES as FEATURES
+from torch import nn
+from torch.utils import _pytree as pytree
+from xdsl.dialects.builtin import ModuleOp
+
+from et_ir.frontend import import_program
+
+__all__ = ["CASES", "Case", "Prepared", "prepared"]
+
+REPETITIONS: Final = 4
+"""Number of executions with the same inputs: registers keep what they held, and executions must not see it. From the
+third at the same sizes on, what these tell is not computed again.
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A module, and its inputs in the order of its executions; the first are those that it is exported with.
+
+    `bounds` are the upper bounds that a user gives for sizes. State goes on from one execution to the next.
+    """
+
+    family: str
+    make: Callable[[], tuple[nn.Module, Sequence[tuple[Any, ...]]]]
+    dynamic_shapes: Any = None
+    bounds: Mapping[str, int] = field(default_factory=dict[str, int])
+    repetitions: int = 1
+    is_group: bool = False
+    """Whether it is a group of operators, of which backends may leave some, rather than one."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case imported to the aten level, with the inputs of its executions, flat, and eager's results of each."""
+
+    module: ModuleOp
+    inputs: Sequence[list[Any]]
+    expected: Sequence[list[Any]]
+
+
+@functools.lru_cache(maxsize=2)
+def prepared(name: str) -> Prepared:
+    """The case of this name: exported, imported and run once for all of its routes."""
+    case = CASES[name]
+    torch.manual_seed(0)
+    module, runs = case.make()
+    module = module.eval()
+    kwargs = runs[0][-1] if isinstance(runs[0][-1], Keywords) else {}
+    with warnings.catch_warnings(action="ignore"):  # of torch about its own tracing
+        program = torch.export.export(
+            copy.deepcopy(module), _positional(runs[0]), dict(kwargs), dynamic_shapes=case.dynamic_shapes
+        )
+    given = [run for run in runs for _ in range(case.repetitions)]
+    given += reversed(runs) if len(runs) > 1 else []
+    eager = copy.deepcopy(module)
+    with torch.no_grad():
+        expected = [_values(eager(*_copied(_positional(run)), **_copied(dict(kwargs)))) for run in given]
+    return Prepared(
+        import_program(program, default_bounds=case.bounds),
+        [pytree.tree_leaves((_positional(run), dict(kwargs))) for run in given],
+        expected,
+    )
+
+
+class Keywords(dict[str, Any]):
+    """Arguments by name, behind the positional ones."""
+
+
+def _positional(run: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one for one in run if not isinstance(one, Keywords))
+
+
+def _copied(arguments: Any) -> Any:
+    return pytree.tree_map_only(torch.Tensor, torch.clone, arguments)
+
+
+def _values(results: Any) -> list[Any]:
+    return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in pytree.tree_leaves(results)]
+
+
+def _operators(make: Callable[[], tuple[nn.Module, Sequence[Any]]], *, is_group: bool = False) -> Case:
+    def once() -> tuple[nn.Module, Sequence[tuple[Any, ...]]]:
+        module, inputs = make()
+        return module, [tuple(inputs)]
+
+    return Case("operators", once, is_group=is_group)
+
+
+def _control_flow(program: control_flow_programs.Program) -> Case:
+    return Case(
+        "control flow",
+        lambda: (program.make(), program.inputs),
+        program.dynamic_shapes,
+        repetitions=REPETITIONS,
+    )
+
+
+def _sized(case: sized_programs.Case) -> Case:
+    return Case(
+        "sizes",
+        lambda: (sized_programs.module_of(case), [sized_programs.inputs_of(one) for one in case.fits]),
+        case.dynamic,
+        case.bounds,
+        REPETITIONS,
+    )
+
+
+def _cache(form: cache_forms.Form) -> Case:
+    return Case("caches", lambda: (cache_forms.Cache(form.write, form.shape), cache_forms.steps()))
+
+
+def _feature(make: Callable[[], Any]) -> Case:
+    def once() -> tuple[nn.Module, Sequence[tuple[Any, ...]]]:
+        feature = make()
+        return feature.module, [(*feature.args, Keywords(feature.kwargs))]
+
+    return Case("features", once)
+
+
+CASES: Final[dict[str, Case]] = {
+    **{name: _operators(make) for name, make in xnnpack_programs.PROGRAMS.items()},
+    **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
+    **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
+    **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
+    **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},
+    **{f"feature, {name}": _feature(make) for name, make in FEATURES.items()},
+}

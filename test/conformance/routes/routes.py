@@ -1,0 +1,166 @@
+"""Routes of programs: compiler options, backend and runtime, each a row of `ROUTES`.
+
+A new backend, target, optimization level or kernel library is one more row; all programs run on it that it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from stock import StockRuntime
+from vulkan_device import require_device
+
+from et_ir import (
+    EdgeCompileConfig,
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    to_edge,
+    to_edge_transform_and_lower,
+)
+from et_ir.backends.coreml import CoreMLPartitioner
+from et_ir.backends.native import NativePartitioner
+from et_ir.backends.nested import NestedPartitioner
+from et_ir.backends.openvino import OpenvinoPartitioner
+from et_ir.backends.tosa import TosaCompileSpec, TOSAPartitioner
+from et_ir.backends.vulkan import VulkanPartitioner
+from et_ir.backends.vulkan_graph import VulkanGraphPartitioner
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
+from et_ir.codegen.object_code import INSTRUCTION_SETS
+from et_ir.delegation.partitioner import Partitioner
+from et_ir.targets.lookup import DEFAULT
+from et_vm.backends.native.cpu import cpu_features
+from et_vm.runtime import Runtime
+from routes.cases import Case, Prepared
+
+__all__ = ["ROUTES", "Route"]
+
+Execute = Callable[[list[Any]], Sequence[Any]]
+
+EVERY: Final = frozenset({"operators", "control flow", "sizes", "caches", "features"})
+STATIC: Final = frozenset({"operators"})
+"""Families of programs for backends that compile graphs of tensors."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """How programs are compiled and run, and how near to eager their results are: relative and absolute tolerances of
+    floats.
+    """
+
+    families: frozenset[str] = EVERY
+    partitioner: Callable[[], Partitioner] | None = None
+    target: str = "et-vm"
+    level: str = "1"
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Of the configuration of `to_executorch`."""
+    kernels: str = "portable"
+    poison: bool = False
+    threads: int = 1
+    is_stock: bool = False
+    is_whole: bool = False
+    """Whether nothing of a program of small operators may be left by the backend."""
+    tolerance: tuple[float, float] = (1e-4, 1e-5)
+    require: Callable[[], None] = lambda: None
+
+    def edge(self, case: Case, program: Prepared) -> EdgeProgramManager:
+        """The program at the level of backends."""
+        config = EdgeCompileConfig(level=self.level)
+        if self.partitioner is None:
+            return to_edge(program.module, compile_config=config)
+        edge = to_edge_transform_and_lower(
+            program.module, partitioner=self.partitioner(), compile_config=config
+        )
+        if self.is_whole and case.family == "operators" and not case.is_group:
+            assert edge.delegation is not None
+            assert [(one.subject, one.notes) for one in edge.delegation.left_out] == []
+        return edge
+
+    def wrong(self, case: Case, program: Prepared, stock: StockRuntime, folder: Path) -> str | None:
+        """The first difference from eager's results, with its execution; None if there is none.
+
+        Raises what compilers and runtimes raise.
+        """
+        self.require()
+        config = ExecutorchBackendConfig(target=self.target, level=self.level, **self.options)
+        path = folder / "program.pte"
+        self.edge(case, program).to_executorch(config).save(path)
+        execute = self._on_stock(path, stock) if self.is_stock else self._on_vm(path)
+        for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
+            found = execute([one.clone() if isinstance(one, torch.Tensor) else one for one in inputs])
+            reason = self._difference(found, expected)
+            if reason is not None:
+                return f"execution {number}: {reason}"
+        return None
+
+    def _on_vm(self, path: Path) -> Execute:
+        program = Runtime(threads=self.threads).load_program(
+            path, kernels=self.kernels, poison=self.poison, allow_native=True
+        )
+        return program.load_method("forward").execute
+
+    def _on_stock(self, path: Path, stock: StockRuntime) -> Execute:
+        return lambda inputs: stock.run_on(path, inputs)
+
+    def _difference(self, found: Sequence[Any], expected: Sequence[Any]) -> str | None:
+        if len(found) != len(expected):
+            return f"{len(found)} results, expected {len(expected)}"
+        rtol, atol = self.tolerance
+        for number, (got, wanted) in enumerate(zip(found, expected, strict=True)):
+            if not isinstance(wanted, torch.Tensor):
+                if type(got) is not type(wanted) or got != wanted:
+                    return f"result {number}: {got!r}, expected {wanted!r}"
+                continue
+            value = torch.as_tensor(np.array(got)) if isinstance(got, np.ndarray) else torch.as_tensor(got)
+            try:
+                torch.testing.assert_close(value, wanted, rtol=rtol, atol=atol, equal_nan=True)
+            except AssertionError as error:
+                return f"result {number}: {error}"
+        return None
+
+
+SETS: Final = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
+
+
+def _native(name: str) -> Callable[[], Partitioner]:
+    return lambda: NativePartitioner(instruction_sets=[name])
+
+
+def _tosa() -> Partitioner:
+    return TOSAPartitioner(TosaCompileSpec("TOSA-1.0+FP+INT"))
+
+
+CALLERS: Final = {"alloc_graph_input": False, "alloc_graph_output": False}
+
+ROUTES: Final[dict[str, Route]] = {
+    "portable": Route(tolerance=(1e-5, 1e-6)),
+    "portable-poisoned": Route(poison=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "aten": Route(kernels="aten", target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "aten-poisoned": Route(kernels="aten", poison=True, target="et-vm-aten", tolerance=(1e-5, 1e-6)),
+    "stock": Route(is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "O0": Route(level="0", poison=True, tolerance=(1e-5, 1e-6)),
+    "O2": Route(level="2", poison=True, tolerance=(1e-5, 1e-6)),
+    "Os-stock": Route(level="s", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "callers-memory": Route(options=CALLERS, poison=True, tolerance=(1e-5, 1e-6)),
+    "callers-memory-stock": Route(options=CALLERS, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
+    **{f"native-{name}": Route(partitioner=_native(name), poison=True, threads=2) for name in SETS},
+    "xnnpack-stock": Route(
+        partitioner=XnnpackPartitioner,
+        is_stock=True,
+        target=DEFAULT,
+        is_whole=True,
+        tolerance=(1e-3, 1e-4),
+    ),
+    "xnnpack": Route(partitioner=XnnpackPartitioner, poison=True, tolerance=(1e-3, 1e-4)),
+    "xnnpack-aten": Route(partitioner=XnnpackPartitioner, kernels="aten", tolerance=(1e-3, 1e-4)),
+    "coreml": Route(STATIC, CoreMLPartitioner, poison=True),
+    "openvino": Route(STATIC, OpenvinoPartitioner, poison=True),
+    "tosa": Route(STATIC, _tosa, poison=True),
+    "vulkan": Route(partitioner=VulkanPartitioner, poison=True, require=require_device),
+    "vulkan-graph": Route(STATIC, VulkanGraphPartitioner, poison=True),
+}
