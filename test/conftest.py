@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.isolation import isolate, refuse_network
 
+pytest_plugins = ["support.repetition"]
+
 # What fails on a machine that is busy says nothing about the code, and what fails once can be seen again.
 settings.register_profile(
     "any-machine",
