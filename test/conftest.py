@@ -1,21 +1,17 @@
-"""Settings of every test: isolation, hypothesis without clocks, and runs of a sample or a share of the cases."""
+"""Settings of every test: hypothesis without clocks, and runs of a sample or a share of the cases."""
 
 from __future__ import annotations
 
 import argparse
 import gc
-import os
 from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.isolation import isolate, refuse_network
 
-pytest_plugins = ["support.repetition"]
+pytest_plugins = ["support.isolation", "support.repetition"]
 
 # What fails on a machine that is busy says nothing about the code, and what fails once can be seen again.
 settings.register_profile(
@@ -61,28 +57,6 @@ def _share(text: str) -> tuple[int, int]:
     if not (which.isdigit() and count.isdigit() and int(which) < int(count)):
         raise argparse.ArgumentTypeError(f"expected K/N with K below N, got {text}")
     return int(which), int(count)
-
-
-@pytest.hookimpl(trylast=True)  # after pytest has seen what its own output is to look like
-def pytest_configure(config: pytest.Config) -> None:
-    """Isolate the tests; workers of pytest-xdist get the environment of the process that starts them."""
-    refuse_network()
-    if hasattr(config, "workerinput"):
-        return
-    folder = TemporaryDirectory(prefix="home-")
-    config.add_cleanup(folder.cleanup)
-    home = Path(folder.name)
-    isolate(os.environ, home, _caches(config) or home)
-
-
-def _caches(config: pytest.Config) -> Path | None:
-    """The folder of pytest's cache, if there is one that can be written to."""
-    if not config.pluginmanager.has_plugin("cacheprovider"):
-        return None
-    try:
-        return config.cache.mkdir("compilers")
-    except OSError:
-        return None
 
 
 @pytest.hookimpl(trylast=True)

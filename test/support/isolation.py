@@ -7,7 +7,10 @@ import socket
 from collections.abc import MutableMapping
 from ipaddress import ip_address
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
+
+import pytest
 
 __all__ = ["isolate", "refuse_network"]
 
@@ -66,3 +69,25 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+@pytest.hookimpl(trylast=True)  # after pytest has seen what its own output is to look like
+def pytest_configure(config: pytest.Config) -> None:
+    """Isolate the tests; workers of pytest-xdist get the environment of the process that starts them."""
+    refuse_network()
+    if hasattr(config, "workerinput"):
+        return
+    folder = TemporaryDirectory(prefix="home-")
+    config.add_cleanup(folder.cleanup)
+    home = Path(folder.name)
+    isolate(os.environ, home, _caches(config) or home)
+
+
+def _caches(config: pytest.Config) -> Path | None:
+    """The folder of pytest's cache, if there is one that can be written to."""
+    if not config.pluginmanager.has_plugin("cacheprovider"):
+        return None
+    try:
+        return config.cache.mkdir("compilers")
+    except OSError:
+        return None
