@@ -25,7 +25,7 @@ def test_no_network() -> None:
 def test_the_machine_itself_may_be_reached() -> None:
     """Though nobody answers there, and it may have no interface."""
     for address in ("127.0.0.1", "localhost"):
-        with socket.socket() as connection, pytest.raises(OSError, match="refused|unreachable"):
+        with socket.socket() as connection, pytest.raises(OSError, match=r"refused|unreachable"):
             connection.connect((address, 1))
 
 
