@@ -11,10 +11,14 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What fails on a machine that is busy says nothing about the code.
+pytest_plugins = ["support.isolation", "support.repetition"]
+
+# What fails on a machine that is busy says nothing about the code, and what fails once can be seen again.
 settings.register_profile(
     "any-machine",
     deadline=None,
+    derandomize=True,
+    database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("any-machine")

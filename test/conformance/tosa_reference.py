@@ -30,7 +30,7 @@ def environment() -> Path:
 
 def _run(*command: str | Path, text: str | None = None) -> str:
     done = subprocess.run(
-        [str(part) for part in command], input=text, capture_output=True, text=True, timeout=300, check=False
+        [str(part) for part in command], input=text, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise AssertionError(f"{Path(command[0]).name}: {done.stderr[-2000:]}{done.stdout[-500:]}")

@@ -15,6 +15,8 @@ import os
 import sys
 from pathlib import Path
 
+from support.repetition import command
+
 from fuzz.workers import Run
 
 SHOWN = 20
@@ -36,13 +38,16 @@ def main() -> int:
     if args.corpus is not None:
         # Before anything that may read it, and for the processes that are started.
         os.environ["FUZZ_CORPUS"] = args.corpus
+    corpus = [] if args.corpus is None else ["--corpus", args.corpus]
     first = args.first
     if args.state is not None and args.state.exists():
         first = int(args.state.read_text())
     run = Run(first, args.first + args.count, args.state)
     run.run(args.processes, quiet=args.quiet)
+    again: list[str] = []
     for seed, text in sorted(run.violations)[:SHOWN]:
-        print(f"--- seed {seed}\n{text}")
+        again.append(command("fuzz", ["--first", str(seed), "--count", "1", *corpus]))
+        print(f"--- seed {seed}\n{text}\n{again[-1]}")
     if args.save is not None:
         from fuzz.cases import make_case
 
@@ -53,7 +58,7 @@ def main() -> int:
             (args.save / f"{case.seed}.{case.kind}").write_bytes(case.content)
     for outcome, count in sorted(run.outcomes.items()):
         print(f"{count:>9,}  {outcome}")
-    print(f"{len(run.violations):>9,}  violations")
+    print(f"{len(run.violations):>9,}  violations", *again, sep="\n")
     return 1 if run.violations else 0
 
 

@@ -7,25 +7,27 @@ import os
 import sys
 from pathlib import Path
 
-import lit.formats
-
 from et_ir.targets.lookup import DEFAULT
 
+sys.path.append(str(Path(__file__).parent))
+import runs
+
+folder = runs.start()
 config.name = "executorch-ir"  # noqa: F821  (lit provides `config`)
-config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
+config.test_format = runs.Format(folder)  # noqa: F821
 config.suffixes = [".mlir", ".test"]  # noqa: F821
 config.excludes = ["Inputs"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
+config.test_exec_root = folder  # noqa: F821
 # The commands of the environment that runs lit, whether or not it is activated.
 folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
 if "warm" in lit_config.params:  # noqa: F821
-    sys.path.append(config.test_source_root)  # noqa: F821
     import warm
 
     folders.insert(0, warm.start())
 config.environment["PATH"] = os.pathsep.join(folders)  # noqa: F821
-for name in ("HOME", "OMP_NUM_THREADS", "NO_COLOR", "PYTHONPATH"):
-    if name in os.environ:
-        config.environment[name] = os.environ[name]  # noqa: F821
+config.environment.update(HOME=folder, LC_ALL="C.UTF-8", OMP_NUM_THREADS="1")  # noqa: F821
+if "PYTHONPATH" in os.environ:
+    config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]  # noqa: F821
 # The stock runtime that is the default target, where a command must name it.
 config.substitutions.append(("%stock", DEFAULT))  # noqa: F821

@@ -18,6 +18,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.repetition import command
+
 from et_ir.planning import Buffer, Layout, layout_problems, plan_best, plan_exact
 from et_ir.planning.exact import BUDGET
 from et_ir.planning.instances import Instance, write_layout
@@ -98,7 +100,8 @@ def _run(seeds: range, state: Path | None, *, quiet: bool) -> Counter[str]:
             found["different"] += 1
             names = tuple(f"b{index}" for index in range(len(buffers)))
             table = write_layout(Instance(names, tuple(buffers)), Layout((0,) * len(buffers), 0))
-            print(f"seed {seed}: {outcome.wrong}", table, sep="\n", flush=True)
+            again = command("planning_oracle", ["--first", str(seed), "--count", "1"])
+            print(f"seed {seed}: {outcome.wrong}", table, again, sep="\n", flush=True)
         else:
             found["longer"] += outcome.budget > BUDGETS[0]
             found["unproven"] += not outcome.proven

@@ -121,6 +121,7 @@ def run(
 ) -> int:
     """Check the programs of some seeds; returns the exit code."""
     from stock import StockRuntime
+    from support.repetition import command
 
     from property.check import Failure, check
     from property.generator import generate
@@ -128,6 +129,10 @@ def run(
 
     outcomes: Counter[str] = Counter()
     failures = 0
+    again: list[str] = []
+    options = ["--native"] * native + ["--only"] * only
+    options += [] if backend is None else ["--backend", backend]
+    options += [] if freestanding is None else ["--freestanding", freestanding]
     started = shown = time.monotonic()
     with StockRuntime() as stock:
         for seed in seeds:
@@ -145,7 +150,8 @@ def run(
                 outcomes[check(program, checks)] += 1
             except Failure as failure:
                 failures += 1
-                text = report(program, checks, failure)
+                again.append(command("property", ["--first", str(seed), "--count", "1", *options]))
+                text = f"{report(program, checks, failure)}\n{again[-1]}"
                 print(f"--- seed {seed}\n{text}", flush=True)
                 if save is not None:
                     save.mkdir(parents=True, exist_ok=True)
@@ -165,7 +171,7 @@ def run(
                 )
     for outcome, count in sorted(outcomes.items()):
         print(f"{count:>9,}  {outcome}")
-    print(f"{failures:>9,}  failures")
+    print(f"{failures:>9,}  failures", *again, sep="\n")
     return 1 if failures else 0
 
 

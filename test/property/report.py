@@ -1,6 +1,6 @@
 """Failure report of a minimized random program.
 
-It shows the smallest program that fails so, as Python and as MLIR, and how to see it again.
+It shows the smallest program that fails so, as Python and as MLIR.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ def report(program: Program, checks: Checks, failure: Failure, seconds: float = 
         return False
 
     small = shrink(program, fails, seconds)
-    again = f"again: PYTHONPATH=test python -m property --first {program.seed} --count 1"
-    return f"{found[0]}\n\n{python(small)}\n{mlir(small)}\n{again}"
+    return f"{found[0]}\n\n{python(small)}\n{mlir(small)}"
 
 
 def mlir(program: Program) -> str:

@@ -23,6 +23,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from support.repetition import command
+
 from walkthrough.pages import (
     PAGES,
     ROOT,
@@ -103,6 +105,7 @@ def main() -> int:
     pages = [page.resolve() for page in args.pages] or [
         page for page in PAGES if sessions(page) or script(page)
     ]
+    packages = [] if args.packages is None else ["--packages", str(args.packages)]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="walkthrough-") as scratch:
         place = Path(scratch).resolve()
@@ -126,7 +129,8 @@ def main() -> int:
             try:
                 count = follow(page, folder, environment)
             except Failure as failure:
-                print(failure, file=sys.stderr, flush=True)
+                again = command("walkthrough", [name_of(page), *packages])
+                print(failure, again, sep="\n", file=sys.stderr, flush=True)
                 return failure
             say(f"{name_of(page)}, commands run: {count}", since)
             return None
@@ -134,6 +138,9 @@ def main() -> int:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             failures = [failure for failure in pool.map(go, pages) if failure]
     say(f"{len(failures)} of {len(pages)} pages cannot be followed" if failures else "all pages", start)
+    if failures:
+        again = [name_of(failure.page) for failure in failures]
+        print(command("walkthrough", [*again, *packages]), file=sys.stderr)
     return 1 if failures else 0
 
 

@@ -40,6 +40,7 @@ class Failure(AssertionError):
 
     def __init__(self, page: Path, line: int, message: str) -> None:
         super().__init__(f"{name_of(page)}:{line}: {message}")
+        self.page = page
 
 
 def name_of(page: Path) -> str:

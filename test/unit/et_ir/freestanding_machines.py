@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -32,6 +33,8 @@ from et_schema.scalar_type import ScalarType
 
 FLASH, DATA, STACK, RETURN = 0x0800_0000, 0x2000_0000, 0x3000_0000, 0x0F00_0000
 STACK_BYTES = 1 << 16
+EMULATION = 600
+"""Seconds of a processor after which a program that does not end is ended."""
 PAGE = 1 << 12
 PATTERN = b"\xa5"
 """What the stack is filled with, by which is seen how deep it was."""
@@ -547,7 +550,10 @@ def _run_emulated(name: str, folder: Path, made: FreestandingObject, function: s
     )
     assert done.returncode == 0, done.stderr
     ran = subprocess.run(
-        [*machine.emulator, folder / "model.elf"], capture_output=True, check=False, timeout=600
+        [*machine.emulator, folder / "model.elf"],
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (EMULATION, EMULATION)),
     )
     assert 0 <= ran.returncode < FAULT, (ran.returncode, ran.stderr)
     if ran.returncode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,18 +15,29 @@ from et_tools.compile_stages import Stages
 
 
 class Terminal(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown = threading.Semaphore(0)
+
     def isatty(self) -> bool:
         return True
+
+    def write(self, s: str, /) -> int:
+        written = super().write(s)
+        if "\rexport" in s:
+            self.shown.release()
+        return written
 
 
 def test_a_terminal_shows_the_running_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
+    before = set(threading.enumerate())
     with Stages(quiet=False, period=0.01) as stages:
+        (refreshing,) = set(threading.enumerate()) - before
         stages.start("export")
-        deadline = time.monotonic() + 10
-        while stream.getvalue().count("\rexport") < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        for _ in range(3):
+            stream.shown.acquire()
         assert stream.getvalue().count("\rexport") >= 3
         assert "ms" not in stream.getvalue()
         stages.done("export")
@@ -34,7 +45,7 @@ def test_a_terminal_shows_the_running_stage(monkeypatch: pytest.MonkeyPatch) -> 
         stages.start("import")
     assert stream.getvalue().endswith("\r\x1b[K")
     ended = stream.getvalue()
-    time.sleep(0.05)
+    refreshing.join()
     assert stream.getvalue() == ended
 
 
@@ -43,9 +54,10 @@ def test_nothing_is_shown_meanwhile(
     monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, quiet: bool
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
+    before = threading.enumerate()
     with Stages(quiet, period=0.001) as stages:
         stages.start("export")
-        time.sleep(0.02)
+        assert threading.enumerate() == before  # nobody brings a line up to date
         assert stream.getvalue() == ""
         stages.done("export", "a note")
     shown = stream.getvalue()
@@ -74,20 +86,37 @@ def screen(output: str) -> list[str]:
 
 SLOW = """
 import sys
-import time
+import threading
 from dataclasses import dataclass
+from et_tools.compile_stages import Stages
 from xdsl.passes import ModulePass
+
+refreshed = threading.Event()
+
+if sys.stderr.isatty():
+    show = Stages._show
+
+    def show_and_tell(stages):
+        show(stages)
+        refreshed.set()
+
+    Stages._show = show_and_tell
+
+def wait():
+    if sys.stderr.isatty():
+        refreshed.clear()
+        refreshed.wait()
 
 @dataclass(frozen=True)
 class SlowPass(ModulePass):
     name = "slow"
 
     def apply(self, ctx, op):
-        time.sleep(1.2)
+        wait()
         print("}", file=sys.stderr)
         for word in ("begins", " and", " ends"):
             print(word, end="", file=sys.stderr)
-            time.sleep(0.7)
+            wait()
         print(file=sys.stderr)
 """
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
-import time
+from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,8 +14,18 @@ from et_tools.progress import activity, progress
 
 
 class Terminal(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.spins = Event()
+
     def isatty(self) -> bool:
         return True
+
+    def write(self, s: str, /) -> int:
+        written = super().write(s)
+        if "comparing" in s:
+            self.spins.set()
+        return written
 
 
 def shown(monkeypatch: pytest.MonkeyPatch) -> str:
@@ -34,7 +45,10 @@ def test_files_get_no_bar(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_quick_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([10.0, 10.0, 10.3, 10.9])
+    monkeypatch.setattr(bars, "time", SimpleNamespace(monotonic=times.__next__))
     assert shown(monkeypatch) == ""
+    assert list(times) == []
 
 
 def test_what_takes_long_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,29 +64,29 @@ def test_without_rich(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch) == ""
 
 
-def spun(monkeypatch: pytest.MonkeyPatch) -> str:
+def spun(monkeypatch: pytest.MonkeyPatch, *, until_shown: bool) -> str:
     """What is written to a terminal during an activity."""
     terminal = Terminal()
     with monkeypatch.context() as within:
         within.setattr(sys, "stderr", terminal)
         within.setenv("TERM", "xterm")
         with activity("comparing"):
-            end = time.monotonic() + 10
-            while bars.PATIENCE == 0 and "comparing" not in terminal.getvalue() and time.monotonic() < end:
-                time.sleep(0.01)
+            if until_shown:
+                terminal.spins.wait()
     return terminal.getvalue()
 
 
 def test_spinner(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert spun(monkeypatch) == ""
     monkeypatch.setattr(bars, "PATIENCE", 0.0)
-    assert "comparing" in spun(monkeypatch)
+    assert "comparing" in spun(monkeypatch, until_shown=True)
+    monkeypatch.setattr(bars, "PATIENCE", 1e6)
+    assert spun(monkeypatch, until_shown=False) == ""
 
 
 def test_no_spinner_in_files(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bars, "PATIENCE", 0.0)
+    monkeypatch.setattr(bars, "Timer", None)  # not even a thread
     with activity("comparing"):
-        time.sleep(0.05)
+        pass
     assert capsys.readouterr().err == ""
 
 

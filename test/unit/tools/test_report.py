@@ -106,7 +106,7 @@ def browse(tmp_path: Path) -> Browse:
             *("--virtual-time-budget=4000", "--host-resolver-rules=MAP * ~NOTFOUND"),
             *(f"--user-data-dir={tmp_path / 'browser'}", f"{file.as_uri()}#{link}"),
         ]
-        ran = subprocess.run(line, capture_output=True, text=True, timeout=120, check=True)
+        ran = subprocess.run(line, capture_output=True, text=True, check=True)
         assert "CONSOLE" not in ran.stderr, ran.stderr
         page = Page(ran.stdout)
         assert page.ready is not None

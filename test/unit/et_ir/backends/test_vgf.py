@@ -7,7 +7,7 @@ import struct
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
+from threading import Event, Lock, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,16 +138,33 @@ def test_one_thread_at_a_time_changes_the_environment(
     monkeypatch.delenv("VK_INSTANCE_LAYERS", raising=False)
     monkeypatch.setenv("VK_LAYER_PATH", "mine")
     seen: list[str | None] = []
+    lock, waiting = Lock(), Event()
+
+    class Tried:
+        """A lock that says when somebody has to wait for it."""
+
+        def __enter__(self) -> None:
+            if not lock.acquire(blocking=False):
+                waiting.set()
+                lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            lock.release()
+
+    monkeypatch.setattr(vgf, "_ENVIRONMENT", Tried())
 
     def opens_a_device() -> None:
-        with vgf._emulation():
-            seen.append(os.environ["VK_LAYER_PATH"])
+        try:
+            with vgf._emulation():
+                seen.append(os.environ["VK_LAYER_PATH"])
+        finally:
+            waiting.set()
 
     with vgf._emulation():
         first = os.environ["VK_LAYER_PATH"]
         other = Thread(target=opens_a_device)
         other.start()
-        other.join(0.2)
+        waiting.wait()
         assert not seen
         assert os.environ["VK_LAYER_PATH"] == first
     other.join()

@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -138,9 +139,11 @@ def test_times_of_the_runtime() -> None:
         for name in ("tosa", "nested")
     ]
     assert all(programs)
+    start = perf_counter()
     good, bad, other = program_times([programs[0] or b"", b"nothing", programs[1] or b""])
-    assert 0 < float(good["seconds"]) < 10
-    assert 0 < float(other["seconds"]) < 10
+    elapsed = perf_counter() - start
+    assert 0 < float(good["seconds"]) < elapsed
+    assert 0 < float(other["seconds"]) < elapsed
     assert "error" in bad
     assert "seconds" not in bad
 

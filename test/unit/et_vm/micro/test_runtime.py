@@ -1,6 +1,5 @@
 """The runtime in C on this machine: values of et_vm, state, sizes known when it runs, limits and events."""
 
-import time
 from itertools import permutations
 from pathlib import Path
 
@@ -324,18 +323,16 @@ def test_shapes_and_orders_written_over(complete):
         assert refused(complete, build, *arrays) == Error.InvalidArgument
 
 
-def test_loading_takes_linear_time(complete):
-    """Tensors without memory, and outputs: as many pairs as a quadratic search would take half a minute for."""
+def test_many_tensors(complete):
+    """Without memory, and as many outputs; `test_instructions.py` counts what loading takes."""
     build = Build()
     one, count = build.scalar(1), 60_000
     tensors = [build.tensor(2, planned=False) for _ in range(count)]
     for tensor in tensors:
         build.move(one, tensor)
     build.outputs(*[one] * count)
-    program = complete.load(build.file())
-    start = time.process_time()
-    program.load_method("forward")
-    assert time.process_time() - start < 2
+    outputs = complete.load(build.file()).load_method("forward").execute([])
+    assert outputs == [1] * count
 
 
 @pytest.mark.parametrize("what", ["outputs of a call", "name of an operator"])

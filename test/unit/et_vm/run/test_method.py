@@ -210,7 +210,7 @@ def test_one_execution_at_a_time():
     def wait(ctx, self, out):
         def run():
             entered.set()
-            leave.wait(10)
+            leave.wait()
 
         return run, ()
 
@@ -220,10 +220,17 @@ def test_one_execution_at_a_time():
     build.call("test::wait.out", x, x, x)
     build.inputs(x)
     method = load(build, kernels=registry)
-    thread = threading.Thread(target=method.execute, args=([f32(1)],))
+
+    def execute():
+        try:
+            method.execute([f32(1)])
+        finally:
+            entered.set()  # also if it fails before
+
+    thread = threading.Thread(target=execute)
     thread.start()
     try:
-        assert entered.wait(10)
+        entered.wait()
         for act in (lambda: method.execute([f32(1)]), lambda: method.set_inputs([f32(1)]), method.step):
             with pytest.raises(ExecutorchError, match="is executing") as caught:
                 act()

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from unittest.mock import patch
 
 import numpy as np
@@ -181,11 +182,13 @@ def test_times_of_this_machine(cache: Path) -> None:
 
 def test_each_kernel_has_a_time() -> None:
     files = [compiled(_module(), (X,), SETS[0], algorithm=name) for name in ALGORITHMS]
+    start = perf_counter()
     times = kernel_times(files)
+    elapsed = perf_counter() - start
     assert len(times) == len(files)
     for one in times:
         assert sorted(one) == list(range(len(one)))
-        assert all(0 < seconds < 1 for seconds in one.values())
+        assert all(0 < seconds < elapsed for seconds in one.values())
 
 
 def test_options() -> None:

@@ -6,12 +6,26 @@ import os
 import subprocess
 import sys
 import threading
-import time
 import warnings
 import weakref
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import CFUNCTYPE, c_int, c_int64, c_void_p, cast, memset, string_at
+from ctypes import (
+    CDLL,
+    CFUNCTYPE,
+    POINTER,
+    c_int,
+    c_int64,
+    c_long,
+    c_void_p,
+    cast,
+    memset,
+    string_at,
+)
+from itertools import count
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -22,7 +36,7 @@ from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptio
 from et_vm.backends.native import threads as native_threads
 from et_vm.backends.native.backend import NativeBackend
 from et_vm.backends.native.elf import load_object, machine_of
-from et_vm.backends.native.threads import REST, Code, ThreadPool, shared_pool
+from et_vm.backends.native.threads import LINGER, REST, Code, ThreadPool, shared_pool
 from et_vm.platform import Platform
 from et_vm.runtime import Runtime
 
@@ -54,7 +68,7 @@ def test_callers_at_once() -> None:
     seeds = range(6)
     expected = [run(1, seed, 30) for seed in seeds]
     with ThreadPoolExecutor(len(seeds)) as callers:
-        found = list(callers.map(lambda seed: run(2 + seed % 3, seed, 30), seeds, timeout=60))
+        found = list(callers.map(lambda seed: run(2 + seed % 3, seed, 30), seeds))
     assert found == expected
 
 
@@ -82,13 +96,92 @@ def calls(pool: ThreadPool, threads: int, code: Code | None = None) -> list[int]
     return sorted(thread for _, _, thread, _ in CALLED)
 
 
-@pytest.mark.parametrize("pause", [0, 0.01, 2 * REST])
-def test_a_pool_calls_each_number_once(pause: float) -> None:
-    """Its threads look for the next call, sleep in the code of a program, and outside of it."""
+class Sleep(NamedTuple):
+    """A thread that begins to sleep: in the code of a program, for a time, or outside of it."""
+
+    thread: int
+    limit: tuple[int, int] | None
+    """Seconds and nanoseconds."""
+    looks: int
+    """At the clock, since the last sleep: as long as it is looking for the next call."""
+
+
+class Platforms:
+    """The functions of the system that threads of pools call: a clock that goes on by a tenth of `LINGER` each time
+    somebody looks at it, and sleep that is noted, and whose limits are over at once.
+
+    Which of the places a thread waits in when the next call comes depends on what else the machine does; here the test
+    says so.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, sleeps_end: bool = True) -> None:
+        self.slept: SimpleQueue[Sleep] = SimpleQueue()
+        self._sleeps_end = sleeps_end
+        self._looks: Counter[int] = Counter()
+        self._time = count(0, LINGER // 10)
+        self._syscall = CDLL(None).syscall
+        self._syscall.restype = c_long
+        fakes: dict[str, Any] = {
+            "clock_gettime": CFUNCTYPE(c_int, c_int, POINTER(c_int64))(self._gettime),
+            "syscall": CFUNCTYPE(c_long, c_long, c_void_p, c_long, c_long, c_void_p)(self._futex),
+        }
+        replace_functions(monkeypatch, fakes)
+
+    def _gettime(self, clock: int, time: Any) -> int:
+        del clock
+        self._looks[threading.get_ident()] += 1
+        time[0], time[1] = divmod(next(self._time), 10**9)
+        return 0
+
+    def _futex(self, number: int, word: int, operation: int, value: int, limit: int | None) -> int:
+        if operation & 1:  # FUTEX_WAKE
+            return self._syscall(c_long(number), c_void_p(word), c_long(operation), c_long(value), None)
+        times = None if limit is None else tuple(cast(limit, POINTER(c_int64))[0:2])
+        thread = threading.get_ident()
+        self.slept.put(Sleep(thread, times, self._looks.pop(thread, 0)))
+        if limit is not None and self._sleeps_end:
+            return -1
+        return self._syscall(c_long(number), c_void_p(word), c_long(operation), c_long(value), None)
+
+
+def replace_functions(monkeypatch: pytest.MonkeyPatch, fakes: dict[str, Any]) -> None:
+    """Have pools call these functions in the place of the C library's. Threads may call them for ever."""
+    known = native_threads.function_address
+    KEPT.append(fakes)
+
+    def address(name: str) -> int:
+        return cast(fakes[name], c_void_p).value or 0 if name in fakes else known(name)
+
+    monkeypatch.setattr(native_threads, "function_address", address)
+
+
+KEPT: list[dict[str, Any]] = []
+
+
+def test_a_pool_calls_each_number_once() -> None:
+    """One call after the other, while threads look for the next one as a rule."""
     pool = ThreadPool()
     for threads in (1, 3, 2, 4, 3):
         assert calls(pool, threads) == list(range(threads))
-        time.sleep(pause / 4)
+
+
+@pytest.mark.parametrize("sleeps_end", [False, True])
+def test_a_pool_that_sleeps_calls_each_number_once(sleeps_end: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads sleep in the code of a program, or outside of it, when the next call comes."""
+    platform = Platforms(monkeypatch, sleeps_end=sleeps_end)
+    pool = ThreadPool()
+    for threads in (1, 3, 2, 4, 3):
+        assert calls(pool, threads) == list(range(threads))
+        left: set[int] = set()
+        asleep = 0
+        while asleep < threads - 1:
+            sleep = platform.slept.get()
+            if sleep.limit is not None:
+                left.add(sleep.thread)
+                asleep += not sleeps_end
+            elif sleep.thread in left:
+                left.remove(sleep.thread)
+                asleep += sleeps_end
 
 
 def test_stacks_of_threads() -> None:
@@ -116,33 +209,41 @@ pool._start()
 assert found == [STACK], found
 assert threading.stack_size() == 256 << 10
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_programs_are_unloaded() -> None:
-    """A thread keeps the code that it waits in; soon after the last call nobody does."""
+    """A thread keeps the code that it waits in; after a rest of `REST` seconds nobody does."""
     pool = ThreadPool()
     kept: list[weakref.ref[Code]] = []
+    unloaded = threading.Semaphore(0)
     for _ in range(5):
         code = loaded()
-        kept.append(weakref.ref(code))
+        kept.append(weakref.ref(code, lambda _: unloaded.release()))
         assert calls(pool, 2, code) == [0, 1]
         del code
     assert sum(one() is not None for one in kept) <= 1
-    deadline = time.monotonic() + 30 * REST
-    while any(one() is not None for one in kept) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert [one() for one in kept] == [None] * 5
+    for _ in kept:
+        unloaded.acquire()
     assert calls(pool, 3) == [0, 1, 2]
 
 
-def test_threads_rest_between_calls() -> None:
-    """Threads that wait take no time of a processor."""
+def test_threads_rest_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads look for the next call for `LINGER`, sleep for `REST`, then until they are woken: they take no time of a
+    processor.
+    """
+    platform = Platforms(monkeypatch)
     assert calls(ThreadPool(), 4) == [0, 1, 2, 3]
-    time.sleep(0.05)
-    before = time.process_time()
-    time.sleep(0.3)
-    assert time.process_time() - before < 0.1
+    slept: defaultdict[int, list[Sleep]] = defaultdict(list)
+    while sum(one[-1].limit is None and len(one) > 1 for one in slept.values()) < 3:
+        sleep = platform.slept.get()
+        slept[sleep.thread].append(sleep)
+    assert len(slept) == 3
+    for each in slept.values():
+        first = each[0].limit is None  # before the call: it had not come when the thread started
+        assert [one.limit for one in each[first:]] == [(REST, 0), None]
+        assert [one.looks <= 13 for one in each] == [True] * len(each)
+    assert platform.slept.empty()
 
 
 def test_threads_leave_the_processor_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,13 +271,10 @@ def test_threads_leave_the_processor_of_the_caller(monkeypatch: pytest.MonkeyPat
         asked.append({place for place in range(8 * size) if bits >> place & 1})
         return 0
 
-    fakes = {"sched_getcpu": getcpu, "sched_getaffinity": getaffinity, "sched_setaffinity": setaffinity}
-    known = native_threads.function_address
-
-    def address(name: str) -> int:
-        return cast(fakes[name], c_void_p).value or 0 if name in fakes else known(name)
-
-    monkeypatch.setattr(native_threads, "function_address", address)
+    replace_functions(
+        monkeypatch,
+        {"sched_getcpu": getcpu, "sched_getaffinity": getaffinity, "sched_setaffinity": setaffinity},
+    )
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
     pool = ThreadPool()
     assert calls(pool, 2) == [0, 1]
@@ -242,7 +340,6 @@ def test_the_end_of_a_process() -> None:
         subprocess.run(
             [sys.executable, "-c", script],
             check=True,
-            timeout=60,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
         )
 
