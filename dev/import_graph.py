@@ -1,8 +1,8 @@
 """Imports between the project's files, read from their syntax trees.
 
 `imports` lists what one file imports. `dependencies` makes a graph of all files, tests included, which has also what no
-import statement says: modules that a table names for `import_module`, commands that a test runs, and folders and files
-that a test reads.
+import statement says: modules that a table names for `import_module`, commands, passes and backends that a test names,
+and folders and files that it reads.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -22,6 +22,7 @@ __all__ = ["Edge", "Import", "dependencies", "imports", "initializer", "modules"
 INSTALLED_AS: Final = {"et_tools": "tools"}
 """Packages with their folders, where these have another name."""
 WORD: Final = re.compile(r"[A-Za-z_][\w.]*")
+NAME: Final = re.compile(r"[\w.-]+")
 COMMAND: Final = re.compile(r"et-[a-z]+")
 PLACE: Final = re.compile(r"\w[\w./ -]{0,100}")
 
@@ -66,10 +67,12 @@ class _Found:
     statements: list[tuple[ast.Import | ast.ImportFrom, bool, bool]]
     """Each with whether it is in a function, and whether it is for type checkers."""
     texts: list[str]
+    entries: list[tuple[str, str]]
+    """Pairs of strings in tables."""
 
 
 def _read(path: Path) -> _Found:
-    found = _Found([], [])
+    found = _Found([], [], [])
     rest: list[tuple[ast.AST, bool, bool]] = [(ast.parse(path.read_bytes()), False, False)]
     while rest:
         node, is_deferred, is_for_types = rest.pop()
@@ -84,9 +87,13 @@ def _read(path: Path) -> _Found:
             rest += [(child, is_deferred, True) for child in node.body]
             rest += [(child, is_deferred, is_for_types) for child in node.orelse]
             continue
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
+                    found.entries.append((str(key.value), str(value.value)))
         is_deferred |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for field in node._fields:
-            value: object = getattr(node, field, None)
+        for each in node._fields:
+            value: object = getattr(node, each, None)
             for child in cast("list[object]", value) if isinstance(value, list) else (value,):
                 is_name = isinstance(child, ast.Name | ast.expr_context)
                 is_documentation = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
@@ -130,11 +137,13 @@ def dependencies(root: Path, packages: Iterable[str], tests: str = "test") -> di
     that a test reads is its path from the root, a folder the same with a slash.
     """
     files = modules(root, (*packages, tests))
+    found = {name: _read(path) for name, path in files.items()}
     by_stem: defaultdict[str, list[str]] = defaultdict(list)
     for name in files:
         if name.startswith(f"{tests}."):
             by_stem[name.rpartition(".")[2]].append(name)
-    reader = _Reader(root, files, tests, by_stem)
+    reader = _Reader(root, files, found, tests, by_stem)
+    reader.find_plugins()
     return {node: edges for name in files for node, edges in reader.edges(name)}
 
 
@@ -142,21 +151,31 @@ def dependencies(root: Path, packages: Iterable[str], tests: str = "test") -> di
 class _Reader:
     root: Path
     files: dict[str, Path]
+    found: dict[str, _Found]
     tests: str
     by_stem: Mapping[str, list[str]]
     """The files of the tests."""
+    plugins: dict[str, set[str]] = field(default_factory=dict)
+    """Modules by the names that tables give them: backends, passes, verbs of commands."""
+
+    def find_plugins(self) -> None:
+        """Fill `plugins` with the entries `"name": "module:attribute"` of all tables."""
+        for name, found in self.found.items():
+            for key, value in found.entries:
+                if not self._is_test(name) and ":" in value and NAME.fullmatch(key):
+                    edges = self._module(name, value.partition(":")[0], True)
+                    self.plugins.setdefault(key, set()).update(edge.module for edge in edges)
 
     def edges(self, name: str) -> Iterator[tuple[str, list[Edge]]]:
         """The nodes of a file with their edges; a package has one for its own file and one for what it loads later."""
         at_load: dict[Edge, None] = {}
         later: dict[Edge, None] = {}
-        read = _read(self.files[name])
-        for found in _imports(name, self.files, read):
+        for found in _imports(name, self.files, self.found[name]):
             target = None if found.is_for_types else self._file_of(name, found.module)
             if target:
                 edges = later if found.is_deferred else at_load
                 edges |= dict.fromkeys(self._imported(name, target, "imports"))
-        later |= dict.fromkeys(self._named(name, read))
+        later |= dict.fromkeys(self._named(name))
         own = [] if name == self.tests else [*accumulate(name.split("."), "{}.{}".format)][:-1]
         at_load |= {Edge(initializer(each), 1, "is in"): None for each in own if self._is_package(each)}
         if self._is_test(name):
@@ -202,8 +221,9 @@ class _Reader:
             if self._is_package(package):
                 yield Edge(initializer(package), 1, reason)
 
-    def _named(self, name: str, read: _Found) -> Iterator[Edge]:
+    def _named(self, name: str) -> Iterator[Edge]:
         """Modules, commands, files and folders that the strings of a file name."""
+        read = self.found[name]
         is_loader = any(
             alias.name == "import_module" for statement, *_ in read.statements for alias in statement.names
         )
@@ -214,6 +234,8 @@ class _Reader:
             if self._is_test(name):
                 if f"{text}.__main__" in self.files:
                     yield Edge(f"{text}.__main__", 1, "runs")
+                for word in NAME.findall(text):
+                    yield from (Edge(each, 1, f"names '{word}',") for each in self.plugins.get(word, ()))
                 for word in COMMAND.findall(text):
                     command = f"tools.{word.replace('-', '_')}"
                     if command in self.files:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 FILES = {
     "lib/__init__.py": """
         from importlib import import_module
-        NAMES = {"b": "parts.b:B"}
+        NAMES = {"a-part": "parts.b:B"}
         def __getattr__(name):
             import lib.lazy
     """,
@@ -46,6 +46,7 @@ FILES = {
     "test/unit/test_name.py": "CODE = 'import lib.parts.b'",
     "test/unit/test_command.py": "def test(): run('et-x', 'relu.mlir')",
     "test/unit/test_family.py": "import lib.families",
+    "test/unit/test_plugin.py": "def test(): run('-p=first,a-part')",
     "test/unit/test_data.py": "DATA = HERE / 'data'",
     "test/unit/test_lazy.py": "from lib import Lazy",
     "test/unit/test_prose.py": "'''Says nothing of `lib.parts.a`.'''",
@@ -76,14 +77,14 @@ def distances(tree: Path, *changed: str) -> dict[str, int]:
     ("changed", "expected"),
     [
         ("lib/parts/a.py", {"a": 1, "support": 1}),
-        ("lib/parts/b.py", {"command": 2, "name": 2, "lazy": 3}),
-        ("lib/parts/c.py", {"a": 2, "support": 2, "command": 3, "name": 3, "lazy": 4}),
+        ("lib/parts/b.py", {"command": 2, "name": 2, "lazy": 3, "plugin": 1}),
+        ("lib/parts/c.py", {"a": 2, "support": 2, "command": 3, "name": 3, "lazy": 4, "plugin": 2}),
         ("lib/types.py", {}),
         ("lib/family/one.py", {"family": 3}),
         ("lib/lazy.py", {"lazy": 2}),
-        ("lib/parts/__init__.py", {"a": 1, "command": 2, "name": 3, "support": 1, "lazy": 4}),
-        ("lib/parts/table.txt", {"a": 1, "command": 2, "name": 2, "support": 1, "lazy": 3}),
-        ("lib/parts/gone.py", {"a": 1, "command": 2, "name": 2, "support": 1, "lazy": 3}),
+        ("lib/parts/__init__.py", {"a": 1, "command": 2, "name": 3, "support": 1, "lazy": 4, "plugin": 2}),
+        ("lib/parts/table.txt", {"a": 1, "command": 2, "name": 2, "support": 1, "lazy": 3, "plugin": 1}),
+        ("lib/parts/gone.py", {"a": 1, "command": 2, "name": 2, "support": 1, "lazy": 3, "plugin": 1}),
         ("test/nets.py", {"support": 0}),
         ("test/unit/test_a.py", {"a": 0}),
         ("test/data/one.bin", {"data": 1}),
