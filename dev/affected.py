@@ -3,7 +3,8 @@
     python -m dev.affected                 since the commit that passed last on this machine
     python -m dev.affected --base HEAD~3   since a commit
     python -m dev.affected --json FILE     for `pytest --affected FILE`
-    python -m dev.affected --pages         only the pages of the documentation that changed
+    python -m dev.affected --pages         the pages that changed, if nothing else did
+    python -m dev.affected --near          the test files near the change
 
 The change is from the base to the working tree. The distance of a test is the number of imports to the nearest file
 that changed; `dev.import_graph` says what counts as one. Tests nearer than `FAR` are for the change, and worth running
@@ -176,6 +177,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--pages", action="store_true", help="print the pages that changed, if nothing else did"
     )
+    parser.add_argument("--near", action="store_true", help="print nothing but the paths of near test files")
     parser.add_argument("--passed", action="store_true", help="record that HEAD passed")
     options = parser.parse_args(arguments)
     if options.passed:
@@ -188,6 +190,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(*(path for path in changed if path.endswith(".md") and (ROOT / path).exists()))
         return 0
     found = affected(ROOT, changed)
+    if options.near:
+        print(*(path for path, effect in found.items() if effect.distance < FAR))
+        return 0
     print(
         f"# {len(changed)} paths differ from {base[:10] if base else 'nothing'}: {len(found)} test files affected"
     )

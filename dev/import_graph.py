@@ -87,6 +87,18 @@ def _read(path: Path) -> _Found:
             rest += [(child, is_deferred, True) for child in node.body]
             rest += [(child, is_deferred, is_for_types) for child in node.orelse]
             continue
+        if isinstance(node, ast.BinOp) and isinstance(
+            node.op, ast.Div
+        ):  # root / "docs" / "vm.md" is one path
+            parts: list[str] = []
+            first: ast.expr = node
+            while isinstance(first, ast.BinOp) and isinstance(first.right, ast.Constant):
+                parts.insert(0, str(first.right.value))
+                first = first.left
+            if parts:
+                found.texts.append("/".join(parts))
+                rest.append((first, is_deferred, is_for_types))
+                continue
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
@@ -255,7 +267,7 @@ class _Reader:
                     yield Edge(f"{package}.{word}", 2, "names")
 
     def _place(self, name: str, text: str) -> Iterator[Edge]:
-        """A file or a folder, from the root, from the tests, or from where the file is.
+        """A file or a folder, from the root, from the tests, or from where the file is; a path may go on as data says.
 
         The name of a package's folder says little, as most mean the package, and that of a folder of tests nothing.
         """

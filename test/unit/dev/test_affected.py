@@ -51,6 +51,7 @@ FILES = {
     "test/unit/test_lazy.py": "from lib import Lazy",
     "test/unit/test_prose.py": "'''Says nothing of `lib.parts.a`.'''",
     "test/unit/test_page.py": "PAGE = ROOT / 'docs' / 'page.md'",
+    "test/unit/test_pages.py": "PAGES = ROOT / 'docs'",
     "docs/page.md": "",
     "docs/other.md": "",
 }
@@ -88,7 +89,8 @@ def distances(tree: Path, *changed: str) -> dict[str, int]:
         ("test/nets.py", {"support": 0}),
         ("test/unit/test_a.py", {"a": 0}),
         ("test/data/one.bin", {"data": 1}),
-        ("docs/page.md", {"page": 1}),
+        ("docs/page.md", {"page": 1, "pages": 1}),
+        ("docs/other.md", {"pages": 1}),
     ],
 )
 def test_kinds_of_dependencies(tree: Path, changed: str, expected: dict[str, int]) -> None:
