@@ -1,10 +1,11 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make story  train a small language model, compile it, and let it continue a text; ten minutes
-# make check  two minutes: lint, types, lit, and a case of each test that needs no command and no stock runtime
-# make test   twelve minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
+# make check  90 seconds: lint, types, lit, and a case of each test that needs no command and no stock runtime
+# make test   eight minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
 # make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
-#                    files, lit with each command in a process of its own, and the documentation followed in a fresh
-#                    environment with the installed wheel; CI runs a quarter of the tests that `make test` does not run
+#                    files, commands in processes of their own, and the documentation followed in a fresh environment
+#                    with the installed wheel
+# make affected   the tests that a change can affect, and a share of the others: what CI runs of `make conformance`
 # make sweep  every sample that torch has of its operators, through everything; writes docs/ops.md
 # make docs   tables that are built, not committed: docs/generated/
 # make bench  twenty minutes: measures every published figure; writes docs/performance.md
@@ -16,15 +17,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TIMES := build/durations
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo story check test conformance lint types stubs lit unit cases sample processes suites properties fuzz-quick walkthrough \
-	sweep docs bench fuzz plans test-newest tosa-tools format regenerate clean
+.PHONY: demo story check test conformance lint types stubs lit unit cases sample commands suites affected machines \
+	properties fuzz-quick walkthrough pages sweep docs bench fuzz plans test-newest tosa-tools format regenerate clean
 
-# Each part says how long it took.
-SHELL := /bin/bash
-TIMED := lint types lit unit cases sample processes suites properties fuzz-quick walkthrough
-$(TIMED): export TIMEFORMAT = $@: %0R s
+# Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
+RUN = @$(BIN)/python -m dev.parts $@
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m examples.digits
@@ -41,59 +41,84 @@ test: $(VENV)/.test
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory sample
 
-conformance: processes suites properties fuzz-quick walkthrough
+conformance: commands suites properties fuzz-quick walkthrough
 
 lint: $(VENV)/.test
-	@time { $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-cache; }
+	$(RUN) $(BIN)/ruff check .
+	$(RUN) $(BIN)/ruff format --check .
+	$(RUN) $(BIN)/lint-imports --no-cache
 
 types: stubs
-	@time $(BIN)/basedpyright --level error
+	$(RUN) $(BIN)/basedpyright --level error
 
 # Classes of ops are made from their schemas at run time: these stubs are what editors and type checkers know of them.
 stubs: $(VENV)/.test
 	$(BIN)/python -m dev.stubs
 
-lit: $(VENV)/.test
-	@time $(BIN)/lit -sv --param warm test/lit
+LIT := $(BIN)/lit -sv test/lit -o
 
-# Tests of one file run in one process, as many processes as there are cores. A process that crashes ends the run with the
-# test's name: pytest-xdist 3.8 may wait forever behind one that it replaces.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --max-worker-restart 0
-PROPERTY := PYTHONPATH=test $(BIN)/python -m property
-FUZZ := PYTHONPATH=test $(BIN)/python -m fuzz
+lit: $(VENV)/.test | $(TIMES)
+	$(RUN) $(LIT) $(TIMES)/$@.lit.json --param warm
 
-# Of tests marked `sweep` two cases each; `suites` runs the others.
-unit: $(VENV)/.test
-	@time $(PYTEST) --sample-sweeps 2 test/unit
+# As few of the lit tests as run every command with every verb and pass, in processes of their own.
+commands: $(VENV)/.test | $(TIMES)
+	$(RUN) $(LIT) $(TIMES)/$@.lit.json --param cover
 
-cases: $(VENV)/.test
-	@time $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_programs.py
+# As many processes as there are cores; one that has no tests left takes some of another. A process that crashes ends the
+# run with the test's name: pytest-xdist 3.8 may wait forever behind one that it replaces.
+PYTEST := env OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal --max-worker-restart 0
+PROPERTY := env PYTHONPATH=test $(BIN)/python -m property
+FUZZ := env PYTHONPATH=test $(BIN)/python -m fuzz
 
-# Cases of each conformance test.
+# Cases of each conformance test, and of each unit test that is marked `sweep`; `suites` runs the others.
 SAMPLE := 2
 
+unit: $(VENV)/.test
+	$(RUN) $(PYTEST) --sample-sweeps $(SAMPLE) test/unit
+
+cases: $(VENV)/.test
+	$(RUN) $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_programs.py
+
 sample: $(VENV)/.test
-	@time { $(PYTEST) --sample $(SAMPLE) test/conformance && $(PROPERTY) --count 100 && $(FUZZ) --count 4000; }
+	$(RUN) $(PYTEST) --sample $(SAMPLE) test/conformance
+	$(RUN) $(PROPERTY) --count 100
+	$(RUN) $(FUZZ) --count 4000
 
-# SHARE=K/N: of the tests marked `sweep`, and of lit tests with each command in a process of its own, one in N cases;
-# others for another K, from 0 to N - 1. CI takes another share for each commit. TESTED=1: of all conformance tests that
-# `sample` has not run.
-SHARD := $(subst /, ,$(SHARE))
-
-processes: $(VENV)/.test
-	@time $(BIN)/lit -sv $(if $(SHARE),--num-shards $(lastword $(SHARD)) --run-shard $$(($(firstword $(SHARD)) + 1))) test/lit
+# Unit tests that have such tests.
+SWEEPS = $(shell grep -rl --include 'test_*.py' mark.sweep test/unit)
 
 suites: $(VENV)/.test
-	@time { $(PYTEST) $(if $(TESTED),--beyond-sample $(SAMPLE)) $(if $(SHARE),--share $(SHARE)) test/conformance && $(PYTEST) -m sweep $(if $(SHARE),--share $(SHARE)) test/unit/et_ir; }
+	$(RUN) $(PYTEST) test/conformance
+	$(RUN) $(PYTEST) -m sweep $(SWEEPS)
+
+# What `unit` and `sample` leave out, as much of it as SECONDS of two cores allow: whole tests near the change since BASE,
+# and a share of the others, another one for each commit (dev/affected.py, dev/shares.py).
+SECONDS := 420
+COMMIT = $(shell git rev-parse --short=6 HEAD || echo 0)
+
+affected: $(VENV)/.test
+	$(BIN)/python -m dev.affected --json build/affected.json
+	$(RUN) $(PYTEST) --beyond-sample $(SAMPLE) --affected build/affected.json --seconds $$((2 * $(SECONDS))) --turn $$((0x$(COMMIT))) test/conformance $(SWEEPS)
+
+# Numeric tests as on another machine: instructions and threads that another one would have, others for each commit.
+machines: $(VENV)/.test
+	$(RUN) $(BIN)/python -m dev.machines --turn $$((0x$(COMMIT)))
 
 properties: $(VENV)/.test
-	@time $(PROPERTY) --count 500
+	$(RUN) $(PROPERTY) --count 500
 
 fuzz-quick: $(VENV)/.test
-	@time $(FUZZ) --count 20000
+	$(RUN) $(FUZZ) --count 20000
 
 walkthrough: $(VENV)/.test
-	@time PYTHONPATH=test $(BIN)/python -m walkthrough
+	$(RUN) env PYTHONPATH=test $(BIN)/python -m walkthrough
+
+# PAGES="README.md docs/vm.md": the tests of the documentation, and these pages followed with this environment's packages.
+SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
+pages: $(VENV)/.test
+	$(RUN) $(PYTEST) $(shell $(BIN)/python -m dev.affected --near)
+	$(RUN) env PYTHONPATH=test $(BIN)/python -m walkthrough --packages $(SITE) $(PAGES)
 
 sweep: $(VENV)/.test
 	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
@@ -116,7 +141,7 @@ plans: $(VENV)/.test
 # Without the stock runtime, which is built for one torch, and without what compares our tables and samples of kernels
 # with torch's registry: operators come and go with releases (2.15 has no `aten::cholesky`, which files may call).
 NEWEST := .venv-newest
-NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist loadfile --max-worker-restart 0
+NEWEST_PYTEST := OMP_NUM_THREADS=1 $(NEWEST)/bin/python -m pytest --numprocesses auto --dist worksteal --max-worker-restart 0
 STOCK_TESTS := passes/memory/test_concatenate_in_place.py backends/xnnpack/test_damaged_file.py delegation/test_lowering.py \
 	targets/test_registry.py
 REGISTRY_TESTS := dialects/aten/test_promotion.py dialects/edge/test_dtypes.py
@@ -179,6 +204,9 @@ $(VENV)/.story: $(VENV)/.made pyproject.toml constraints.txt
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,ethos-u,openvino,vgf,scipy,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo $(VENV)/.story
+
+$(TIMES):
+	mkdir -p $@
 
 clean:
 	rm -rf $(VENV) $(NEWEST) build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,7 @@
 """Configuration of the lit tests: text in, passes, text out, checked by FileCheck.
 
-Run one with `lit -v test/lit/passes/common/cse.mlir`; `--param warm` makes many fast, see `warm.py`.
+Run one with `lit -v test/lit/passes/common/cse.mlir`; `--param warm` makes many fast, see `warm.py`;
+`--param cover` runs few that use everything, see `cover.py`.
 """
 
 import os
@@ -21,6 +22,11 @@ config.test_source_root = str(Path(__file__).parent)  # noqa: F821
 config.test_exec_root = folder  # noqa: F821
 # The commands of the environment that runs lit, whether or not it is activated.
 folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
+sys.path.append(config.test_source_root)  # noqa: F821
+if "cover" in lit_config.params:  # noqa: F821
+    import cover
+
+    config.test_format = cover.Cover(config.test_source_root, config.suffixes, config.excludes)  # noqa: F821
 if "warm" in lit_config.params:  # noqa: F821
     import warm
 

@@ -1,49 +1,22 @@
 """Imports between the project's files, read from their syntax trees: no file depends on itself."""
 
-import ast
 import textwrap
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from dev.import_graph import imports, modules
+
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm", "tools", "dev")
-
-
-def modules(root: Path, packages: tuple[str, ...]) -> dict[str, Path]:
-    """The files of packages by the names under which they are imported."""
-    found: dict[str, Path] = {}
-    for package in packages:
-        for path in (root / package).rglob("*.py"):
-            parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-def imports(name: str, files: Mapping[str, Path]) -> Iterator[str]:
-    """What a file imports anywhere: in functions and for type checkers too.
-
-    `from a import b` needs the module `a.b` if there is one, and else what is in `a`.
-    """
-    path = files[name]
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            parts = name.split(".")
-            # `.` is the package itself in its `__init__.py`, and the package around any other module.
-            up = node.level - (path.name == "__init__.py")
-            base = parts[: len(parts) - up] if node.level else []
-            base += [node.module] if node.module else []
-            for alias in node.names:
-                inner = ".".join([*base, alias.name])
-                yield inner if inner in files else ".".join(base)
 
 
 def cycles(root: Path, packages: tuple[str, ...]) -> list[str]:
     """Cycles of imports that together have all files which depend on themselves."""
     files = modules(root, packages)
-    return list(_cycles({name: set(imports(name, files)) & files.keys() for name in files}))
+    return list(
+        _cycles({name: {each.module for each in imports(name, files)} & files.keys() for name in files})
+    )
 
 
 def _cycles(graph: Mapping[str, set[str]]) -> Iterator[str]:

@@ -1,0 +1,84 @@
+"""Numeric tests under settings that make this machine compute as another one.
+
+    python -m dev.machines --list
+    python -m dev.machines --turn 5                       one setting, chosen by any number
+    python -m dev.machines --setting 'MKL_CBWR=COMPATIBLE'
+    python -m dev.machines --all                          one after the other
+
+Libraries choose instructions by the processor and split work by the number of threads, and the last bits of a result
+depend on both. A test whose bound is of one machine's bits fails under one of these settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+__all__ = ["SETTINGS", "TESTS", "main", "setting_of"]
+
+ROOT: Final = Path(__file__).parents[1]
+SETTINGS: Final = (
+    {"ATEN_CPU_CAPABILITY": "default"},
+    {"ATEN_CPU_CAPABILITY": "avx2"},
+    {"MKL_CBWR": "COMPATIBLE"},
+    {"ONEDNN_MAX_CPU_ISA": "AVX2"},  # OpenVINO obeys it, and needs AVX2 at least
+    {"OMP_NUM_THREADS": "1"},
+    {"OMP_NUM_THREADS": "2"},
+    {"OMP_NUM_THREADS": "4"},
+)
+"""Variables of the environment: torch's instructions, MKL's, oneDNN's, and the threads of all."""
+TESTS: Final = (
+    "test/unit/et_ir/backends/native",
+    "test/unit/et_ir/backends/test_openvino.py",
+    "test/unit/et_ir/codegen",
+    "test/unit/et_ir/passes/aten_to_core",
+    "test/unit/et_vm/kernels",
+)
+"""Tests that compare numbers of two implementations."""
+
+
+def setting_of(turn: int) -> dict[str, str]:
+    """The setting of a turn: as many turns in a row as there are settings have each once."""
+    return SETTINGS[turn % len(SETTINGS)]
+
+
+def name_of(setting: dict[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in setting.items())
+
+
+def run(setting: dict[str, str]) -> int:
+    """The exit code of a case of each of `TESTS` under a setting."""
+    print(f"machines: {name_of(setting)}", file=sys.stderr, flush=True)
+    line = [sys.executable, "-m", "pytest", "--numprocesses", "auto", "--dist", "worksteal"]
+    line += ["--max-worker-restart", "0", "--sample", "1", *TESTS]
+    environment = {"OMP_NUM_THREADS": "1", **setting}
+    return subprocess.run(line, check=False, cwd=ROOT, env=os.environ | environment).returncode
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m dev.machines",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    names = [name_of(setting) for setting in SETTINGS]
+    which.add_argument("--list", action="store_true", help="print the settings")
+    which.add_argument("--turn", type=int, metavar="N")
+    which.add_argument("--setting", choices=names, metavar="NAME=VALUE")
+    which.add_argument("--all", action="store_true")
+    options = parser.parse_args(arguments)
+    if options.list:
+        print(*names, sep="\n")
+        return 0
+    if options.all:
+        return max(run(setting) for setting in SETTINGS)
+    return run(SETTINGS[names.index(options.setting)] if options.setting else setting_of(options.turn))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
