@@ -20,7 +20,7 @@ BIN := $(VENV)/bin
 TIMES := build/durations
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo story check test conformance lint types stubs lit unit cases sample commands suites affected machines \
+.PHONY: demo story check test conformance lint types stubs lit tests cases random commands suites affected machines \
 	properties fuzz-quick walkthrough pages sweep docs bench fuzz plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
@@ -38,8 +38,8 @@ check: $(VENV)/.test
 
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory --jobs 2 lint types lit
-	@$(MAKE) --no-print-directory unit
-	@$(MAKE) --no-print-directory sample
+	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory random
 
 conformance: commands suites properties fuzz-quick walkthrough
 
@@ -70,35 +70,29 @@ PYTEST := env OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --di
 PROPERTY := env PYTHONPATH=test $(BIN)/python -m property
 FUZZ := env PYTHONPATH=test $(BIN)/python -m fuzz
 
-# Cases of each conformance test, and of each unit test that is marked `sweep`; `suites` runs the others.
-SAMPLE := 2
-
-unit: $(VENV)/.test
-	$(RUN) $(PYTEST) --sample-sweeps $(SAMPLE) test/unit
+# The quick cases of each test, which test/support/selection.py chooses; `suites` runs the others.
+tests: $(VENV)/.test
+	$(RUN) $(PYTEST) --quick test/unit test/conformance
 
 cases: $(VENV)/.test
-	$(RUN) $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_programs.py
+	$(RUN) $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_program_features.py
 
-sample: $(VENV)/.test
-	$(RUN) $(PYTEST) --sample $(SAMPLE) test/conformance
-	$(RUN) $(PROPERTY) --count 100
-	$(RUN) $(FUZZ) --count 4000
-
-# Unit tests that have such tests.
-SWEEPS = $(shell grep -rl --include 'test_*.py' mark.sweep test/unit)
+# Random programs and damaged files.
+random: $(VENV)/.test
+	$(RUN) $(PROPERTY) --count 60
+	$(RUN) $(FUZZ) --count 3000
 
 suites: $(VENV)/.test
-	$(RUN) $(PYTEST) test/conformance
-	$(RUN) $(PYTEST) -m sweep $(SWEEPS)
+	$(RUN) $(PYTEST) --beyond-quick test/unit test/conformance
 
-# What `unit` and `sample` leave out, as much of it as SECONDS of two cores allow: whole tests near the change since BASE,
-# and a share of the others, another one for each commit (dev/affected.py, dev/shares.py).
+# What `tests` leaves out, as much of it as SECONDS of two cores allow: whole tests near the change since BASE, and a share
+# of the others, another one for each commit (dev/affected.py, dev/shares.py).
 SECONDS := 420
 COMMIT = $(shell git rev-parse --short=6 HEAD || echo 0)
 
 affected: $(VENV)/.test
 	$(BIN)/python -m dev.affected --json build/affected.json
-	$(RUN) $(PYTEST) --beyond-sample $(SAMPLE) --affected build/affected.json --seconds $$((2 * $(SECONDS))) --turn $$((0x$(COMMIT))) test/conformance $(SWEEPS)
+	$(RUN) $(PYTEST) --beyond-quick --affected build/affected.json --seconds $$((2 * $(SECONDS))) --turn $$((0x$(COMMIT))) test/unit test/conformance
 
 # Numeric tests as on another machine: instructions and threads that another one would have, others for each commit.
 machines: $(VENV)/.test

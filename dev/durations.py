@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from dev.shares import STORE, read_durations
+from dev.shares import SHORT, STORE, read_durations
 
 __all__ = ["FOLDER", "PART", "main", "record", "recorded", "slowest", "table"]
 
@@ -56,14 +56,18 @@ def slowest(count: int, folder: Path = FOLDER) -> list[tuple[str, str, float]]:
 
 
 def table(folder: Path = FOLDER) -> dict[str, float]:
-    """Mean seconds of a test of each file of pytest's; what was not run keeps what it had."""
-    by_file: defaultdict[str, list[float]] = defaultdict(list)
+    """Mean seconds of a case of each of pytest's tests, from `SHORT` on; what was not run keeps what it had."""
+    by_test: defaultdict[str, list[float]] = defaultdict(list)
     for _, test, seconds in recorded(folder):
         if "::" in test:
-            by_file[test.partition("::")[0]].append(seconds)
+            by_test[test.partition("[")[0]].append(seconds)
     root = STORE.parents[1]
-    found = read_durations() | {name: round(mean(each), 2) for name, each in by_file.items()}
-    return {name: found[name] for name in sorted(found) if (root / name).exists()}
+    found = read_durations() | {name: round(mean(each), 2) for name, each in by_test.items()}
+    return {
+        name: found[name]
+        for name in sorted(found)
+        if found[name] >= SHORT and (root / name.partition("::")[0]).exists()
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -10,19 +10,18 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 from typing import Final
 from zlib import crc32
 
-__all__ = ["NEAR", "STORE", "Layer", "choose", "read_durations"]
+__all__ = ["NEAR", "SHORT", "STORE", "Layer", "choose", "read_durations"]
 
 STORE: Final = Path(__file__).parents[1] / "test" / "durations.json"
 NEAR: Final = 0.6
-DEFAULT: Final = 1.0
-"""Seconds of a test where no duration is known at all."""
+SHORT: Final = 0.05
+"""Seconds of a case of a test that the table does not have, as it is new or takes less."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,12 @@ class Layer:
 
 
 def read_durations(path: Path = STORE) -> dict[str, float]:
-    """Mean seconds of a test of each file; none if there is no table."""
+    """Mean seconds of a case of each test; none if there is no table."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def choose(
-    tests: Sequence[str],
+    tests: Mapping[str, str],
     distances: Mapping[str, int],
     durations: Mapping[str, float],
     seconds: float,
@@ -57,10 +56,9 @@ def choose(
     `tests` are node ids, `distances` and `durations` are by file, and `turn` is any number: where `Layer.one_in` is N,
     N turns in a row have all tests of the layer.
     """
-    usual = mean(durations.values()) if durations else DEFAULT
 
     def time(chosen: Collection[str]) -> float:
-        return sum(durations.get(_file(test), usual) for test in chosen)
+        return sum(durations.get(test.partition("[")[0], SHORT) for test in chosen)
 
     by_distance: defaultdict[int, list[str]] = defaultdict(list)
     others: list[str] = []
@@ -77,7 +75,7 @@ def choose(
         # What does not fit has the rest of this time, and its other tests their chance below.
         left = NEAR * seconds - spent
         count = math.ceil(time(near) / left) if left > 0 else 0
-        chosen = [test for test in near if count and crc32(test.encode()) % count == turn % count]
+        chosen = [test for test in near if count and crc32(tests[test].encode()) % count == turn % count]
         layers.append(Layer(f"distance {distance}", len(near), time(near), count, chosen))
         spent += time(chosen)
         others += set(near).difference(chosen)
@@ -85,7 +83,7 @@ def choose(
         break
     count = max(1, math.ceil(time(others) / max(seconds - spent, 1.0)))
     # Another digest than above, or the others would never be chosen here.
-    chosen = [test for test in others if crc32(test.encode()[::-1]) % count == turn % count]
+    chosen = [test for test in others if crc32(tests[test].encode()[::-1]) % count == turn % count]
     layers.append(Layer("others", len(others), time(others), count, chosen))
     return layers
 

@@ -1,10 +1,11 @@
-"""Plug-in that selects tests: samples of cases, and what fits into a time budget after a change."""
+"""Plug-in that selects tests: the quick ones, a sample of cases, and what fits into a time budget after a change."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +14,25 @@ import pytest
 from dev.shares import choose, read_durations
 
 UNIT = "test/unit/"
+SWEPT = 2
+"""The most cases of a test that are quick, of tests marked `sweep` and of conformance tests."""
+SECONDS = 0.5
+"""Seconds, by test/durations.json, that the quick cases of a test may take together; the first is one in any case."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help=f"run cases of each test that take {SECONDS} s together, at least one; no more than {SWEPT} of tests that "
+        "are marked sweep and of conformance tests, and none of these that are marked slow",
+    )
+    parser.addoption("--beyond-quick", action="store_true", help="leave out what --quick runs")
     parser.addoption(
         "--sample",
         type=int,
         metavar="N",
         help="run N cases of each test, spread evenly over its parameters, and none that are marked slow",
-    )
-    parser.addoption(
-        "--sample-sweeps",
-        type=int,
-        metavar="N",
-        help="the same of tests that are marked sweep; others run whole",
-    )
-    parser.addoption(
-        "--beyond-sample",
-        type=int,
-        metavar="N",
-        help="leave out what other runs have with N: --sample-sweeps of test/unit, and --sample of the rest",
     )
     parser.addoption(
         "--seconds",
@@ -49,31 +49,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    beyond: int | None = config.getoption("--beyond-sample")
-    if beyond is not None:
-        others = _sample(
-            [item for item in items if not item.nodeid.startswith(UNIT) or _is_sweep(item)], beyond
-        )
-        others.update(item for item in items if item.nodeid.startswith(UNIT) and not _is_sweep(item))
-        _keep(config, items, lambda item: item not in others)
+    if config.getoption("--quick") or config.getoption("--beyond-quick"):
+        quick = _quick(items)
+        is_wanted = config.getoption("--quick")
+        _keep(config, items, lambda item: (item in quick) == is_wanted)
     seconds: float | None = config.getoption("--seconds")
     if seconds is not None:
         affected: Path | None = config.getoption("--affected")
         distances = json.loads(affected.read_text(encoding="utf-8")) if affected else {}
-        layers = choose(
-            [item.nodeid for item in items], distances, read_durations(), seconds, config.getoption("--turn")
-        )
+        cases = {item.nodeid: _case(item) for item in items}
+        layers = choose(cases, distances, read_durations(), seconds, config.getoption("--turn"))
         chosen = {name for layer in layers for name in layer.chosen}
         _keep(config, items, lambda item: item.nodeid in chosen)
         config.stash[LAYERS] = [str(layer) for layer in layers]
     most: int | None = config.getoption("--sample")
     if most is not None:
-        kept = _sample(items, most)
+        kept = _sample(items, lambda item: most)
         _keep(config, items, kept.__contains__)
-    most = config.getoption("--sample-sweeps")
-    if most is not None:
-        kept = _sample([item for item in items if _is_sweep(item)], most)
-        _keep(config, items, lambda item: not _is_sweep(item) or item in kept)
 
 
 LAYERS = pytest.StashKey[list[str]]()
@@ -97,19 +89,34 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(layer)
 
 
-def _is_sweep(item: pytest.Item) -> bool:
-    return item.get_closest_marker("sweep") is not None
+def _quick(items: Iterable[pytest.Item]) -> set[pytest.Item]:
+    """The cases that `make test` runs."""
+    durations = read_durations()
+
+    def most(item: pytest.Item) -> int:
+        each = durations.get(item.nodeid.partition("[")[0], 0.0)
+        count = int(SECONDS / each) if each else sys.maxsize
+        return max(1, min(count, SWEPT) if _is_sampled(item) else count)
+
+    unit = [item for item in items if not _is_sampled(item)]
+    return _sample([item for item in items if _is_sampled(item)], most) | _sample(unit, most, with_slow=True)
 
 
-def _sample(items: list[pytest.Item], most: int) -> set[pytest.Item]:
-    """At most so many cases of each test, spread evenly, and none that are marked slow."""
+def _is_sampled(item: pytest.Item) -> bool:
+    return not item.nodeid.startswith(UNIT) or item.get_closest_marker("sweep") is not None
+
+
+def _sample(
+    items: Iterable[pytest.Item], most: Callable[[pytest.Item], int], *, with_slow: bool = False
+) -> set[pytest.Item]:
+    """At most so many cases of each test on each of its routes, spread evenly, and none that are marked slow."""
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not item.get_closest_marker("slow"):
+        if with_slow or not item.get_closest_marker("slow"):
             cases[f"{item.nodeid.partition('[')[0]} {_route(item)}"].append(item)
     kept: set[pytest.Item] = set()
     for each in cases.values():
-        count = min(most, len(each))
+        count = min(most(each[0]), len(each))
         kept.update(each[at * len(each) // count] for at in range(count))
     return kept
 

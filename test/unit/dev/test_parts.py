@@ -49,28 +49,28 @@ def report(folder: Path, *runs: Run) -> int:
 
 
 def test_what_takes_too_long_fails(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    half = 0.6 * BUDGETS["unit"]
+    half = 0.6 * BUDGETS["tests"]
     kept = Run("lint", 1.0, REFERENCE)
-    assert report(folder, kept, Run("unit", half, REFERENCE)) == 0
+    assert report(folder, kept, Run("tests", half, REFERENCE)) == 0
     assert "TOO LONG" not in capsys.readouterr().out
-    assert report(folder, kept, Run("unit", half, REFERENCE), Run("unit", half, REFERENCE)) == 1
+    assert report(folder, kept, Run("tests", half, REFERENCE), Run("tests", half, REFERENCE)) == 1
     [line] = [each for each in capsys.readouterr().out.splitlines() if "TOO LONG" in each]
-    assert line.startswith("unit ")
+    assert line.startswith("tests ")
 
 
 def test_slow_machines_have_more_time(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert report(folder, Run("unit", 1.9 * BUDGETS["unit"], 2 * REFERENCE)) == 0
+    assert report(folder, Run("tests", 1.9 * BUDGETS["tests"], 2 * REFERENCE)) == 0
     assert "takes 2.00 times as long" in capsys.readouterr().out
-    assert report(folder, Run("unit", 0.9 * BUDGETS["unit"], 0.5 * REFERENCE)) == 1
+    assert report(folder, Run("tests", 0.9 * BUDGETS["tests"], 0.5 * REFERENCE)) == 1
 
 
 def test_the_slowest_tests(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PART", "unit")
+    monkeypatch.setenv("PART", "tests")
     durations.record({f"a.py::test[{case}]": case for case in range(20)})
     (folder / "lit.lit.json").write_text(json.dumps({"tests": [{"name": "x :: y.mlir", "elapsed": 18.5}]}))
-    assert report(folder, Run("unit", 1.0, REFERENCE)) == 0
+    assert report(folder, Run("tests", 1.0, REFERENCE)) == 0
     lines = capsys.readouterr().out.partition("slowest tests, in seconds\n")[2].splitlines()
     assert len(lines) == 10
     assert [line.split()[0] for line in lines[:3]] == ["19.0", "18.5", "18.0"]
@@ -83,13 +83,15 @@ def test_runs_outside_of_parts_are_not_recorded(folder: Path, monkeypatch: pytes
     assert not list(folder.iterdir())
 
 
-def test_table_has_means_of_files_that_there_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PART", "unit")
+def test_table_has_means_of_tests_that_there_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PART", "tests")
     here = str(Path(__file__).relative_to(ROOT))
-    durations.record({f"{here}::test[1]": 1.0, f"{here}::test[2]": 2.0, "gone.py::test": 1.0})
+    durations.record(
+        {f"{here}::test[1]": 1.0, f"{here}::test[2]": 2.0, f"{here}::short": 0.01, "gone.py::test": 1.0}
+    )
     found = durations.table(folder)
-    assert found[here] == 1.5
-    assert "gone.py" not in found
+    assert found[f"{here}::test"] == 1.5
+    assert not {f"{here}::short", "gone.py::test"} & set(found)
 
 
 def test_budgets_are_of_the_parts_of_the_makefile() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dev.shares import Layer, choose
+from dev.shares import SHORT, Layer, choose
 
-DURATIONS = {"near.py": 1.0, "far.py": 2.0, "other.py": 4.0}
-TESTS = [f"{name}::test[{case}]" for name in DURATIONS for case in range(100)]
+DURATIONS = {"near.py::test": 1.0, "far.py::test": 2.0, "other.py::test": 4.0}
+TESTS = {f"{name}[{case}]": f"{name}[{case}]" for name in DURATIONS for case in range(100)}
 
 
 def chosen(seconds: float, turn: int = 0, distances: dict[str, int] | None = None) -> dict[str, Layer]:
@@ -51,11 +51,20 @@ def test_turns_in_a_row_are_all_tests() -> None:
 def test_the_time_is_kept(seconds: float) -> None:
     for turn in range(20):
         taken = sum(
-            DURATIONS[name.partition("::")[0]]
+            DURATIONS[name.partition("[")[0]]
             for each in chosen(seconds, turn).values()
             for name in each.chosen
         )
         assert taken < 1.6 * seconds
+
+
+def test_cases_are_chosen_on_all_their_routes() -> None:
+    routes = {f"test[{case}-{route}]": f"test[{case}" for case in range(100) for route in "abc"}
+    for turn in range(5):
+        [layer] = choose(routes, {}, {"test": 1.0}, 60.0, turn)
+        assert layer.one_in == 5
+        assert {routes[name] for name in layer.chosen} == {name[: name.index("-")] for name in layer.chosen}
+        assert len(layer.chosen) == 3 * len({routes[name] for name in layer.chosen})
 
 
 def test_what_is_far_has_its_turn() -> None:
@@ -65,7 +74,6 @@ def test_what_is_far_has_its_turn() -> None:
 
 
 def test_durations_that_are_not_known() -> None:
-    [layer] = choose(["new.py::test"], {}, {"old.py": 3.0}, 1.0, 0)
-    assert (layer.seconds, layer.one_in) == (3.0, 3)
-    [layer] = choose(["new.py::test"], {}, {}, 1.0, 0)
-    assert (layer.seconds, layer.chosen) == (1.0, ["new.py::test"])
+    new = {f"new.py::test[{case}]": str(case) for case in range(60)}
+    [layer] = choose(new, {}, {"old.py::test": 3.0}, 1.0, 0)
+    assert (layer.seconds, layer.one_in) == (pytest.approx(60 * SHORT), 3)
