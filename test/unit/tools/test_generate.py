@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-from command_line import Command
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm" / "llm"))
-
-from language_model import compiled, compiled_encoder_decoder, tokenizer
+from support.command_line import Command
+from support.language_model import compiled, compiled_encoder_decoder, tokenizer
 
 LINE = ("et-vm", "generate", "m.pte", "--prompt", "the import")
 

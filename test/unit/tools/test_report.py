@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 import et_tools.report
 from bench.report_page import additions, layers
