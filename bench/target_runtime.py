@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
-from micro_machine import run_on_cortex_m4
+from support.micro_machine import run_on_cortex_m4
 
 from bench.measure import print_table, progress
 from bench.subjects import quiet

@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm"))
-
-from guarded_memory import GuardedPlatform, guarded_bytes
+from support.guarded_memory import GuardedPlatform, guarded_bytes
 
 from et_vm.backend import BackendInitContext, BackendRegistry, Handle
 from et_vm.backends.native.backend import NativeBackend

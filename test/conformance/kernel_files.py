@@ -6,7 +6,6 @@ type cannot hold, a flag that no program sets. Such files are built register by 
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +14,10 @@ import numpy as np
 import torch
 from kernel_oracle import SCALAR_TYPES, bytes_of, dim_order
 from stock import StockError, StockRuntime
+from support.vm_programs import Build
 
 from et_schema.errors import ExecutorchError
 from et_vm.program import Program
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm"))
-
-from vm_programs import Build
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 import torch
+from support.decompose_cases import FAMILIES, random, unspecified
 from torch._ops import OpOverloadPacket
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,9 +20,6 @@ from et_ir.driver.pipelines import core_aten_passes
 from et_ir.frontend.decomposition import derive
 from et_ir.passes.aten_to_core.decompose.chain import REASONS, Reason
 from et_ops.leaves import LEAVES
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
-from decompose_cases import FAMILIES, random, unspecified
 
 LAST_RESORT = frozenset(LEAVES) | {cls.name.removeprefix("aten.") for cls in REASONS}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from example_models import build
-from random_quantized import random_program
+from support.random_quantized import random_program
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 

@@ -7,7 +7,6 @@ of its own; what became of that is part of the row, so that the table of `docs/s
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from signal import Signals
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from stock import StockError, StockRuntime
+from support.vm_programs import Build
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import (
@@ -29,10 +29,6 @@ from et_schema.program import (
 from et_schema.scalar_type import ScalarType
 from et_vm.program import Program, Verification
 from et_vm.run.validation import validate
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm"))
-
-from vm_programs import Build
 
 # Registers of the good file.
 X, Y, SUM, OUT, ALPHA, NONE, FLAG, WEIGHT, EMPTY = range(9)

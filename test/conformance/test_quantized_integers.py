@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from quantized_nets import NETS
+from support.quantized_nets import NETS
 
 from bench.double_precision import in_double_precision
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from quantized_nets import NETS, made
 from stock_xnnpack_programs import (
     IMAGES,
     MATRICES,
@@ -22,6 +21,7 @@ from stock_xnnpack_programs import (
     lowered,
     lowered_program,
 )
+from support.quantized_nets import NETS, made
 from torch import nn
 from torch.nn import functional as F
 

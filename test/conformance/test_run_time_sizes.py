@@ -7,7 +7,6 @@ patterns do (attention, matrix products). Each level is evaluated by calling tor
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,6 +17,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from stock import StockRuntime
+from support.aten_interpreter import Interpreter
 from sweep.compare import difference
 from torch import Tensor, nn
 from torch.export import Dim, export
@@ -31,9 +31,6 @@ from et_ir.frontend import import_program
 from et_ir.targets.lookup import DEFAULT
 from et_ir.verification import verify_module
 from et_vm.runtime import Runtime
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
-from aten_interpreter import Interpreter
 
 N = Dim("n", min=3, max=16)
 BATCH, ROWS, COLUMNS, WHOLE = {0: N}, {1: N}, {2: N}, None

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from quantized_nets import made
 from stock import StockRuntime
 from stock_xnnpack_programs import calibrated
+from support.quantized_nets import made
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, raise_program

@@ -13,6 +13,8 @@ from typing import Any, Final
 import pytest
 import torch
 from language_models import ATTENTION, VOCABULARY, random_model
+from support.language_model import model as random_llama
+from support.language_model import tokenizer
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.language_models import CachedDecoder, LanguageModelError, Sizes, check_decoder, export_decoder
@@ -20,11 +22,6 @@ from et_ir.language_models.custom_attention import custom_sdpa
 from et_schema.pte import read_pte
 from et_vm.llm import GenerationConfig, TextLLMRunner
 from et_vm.runtime import Runtime
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm" / "llm"))
-
-from language_model import model as random_llama
-from language_model import tokenizer
 
 RUN: Final = """
 import json, sys

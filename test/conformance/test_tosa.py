@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from example_models import Model
-from quantized_nets import made as quantized_net
+from support.quantized_nets import made as quantized_net
 from tosa_programs import CASES
 from tosa_reference import reference_results, validated
 from xdsl.context import Context

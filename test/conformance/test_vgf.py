@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 from example_models import FACTORIES, build
-from quantized_nets import made as quantized_net
-from random_quantized import random_program
+from support.quantized_nets import made as quantized_net
+from support.random_quantized import random_program
+from support.vulkan_device import require_device
 from tosa_programs import CASES
-from vulkan_device import require_device
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.tosa import TOSAPartitioner

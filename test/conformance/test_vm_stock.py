@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,14 @@ import numpy as np
 import pytest
 import torch
 from stock import StockError, StockRuntime, compile_stock
+from support.vm_programs import Build
 from torch.export import Dim, export
+from unit.et_vm.test_verify import ROWS, Good
 
 from et_schema.errors import ExecutorchError, InvalidFile
 from et_vm.kernels.prims import PRIMS
 from et_vm.program import Program
 from et_vm.runtime import Runtime
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_vm"))
-
-from test_verify import ROWS, Good
-from vm_programs import Build
 
 
 class Linear(torch.nn.Module):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from example_models import Model
-from vulkan_device import require_device
+from support.vulkan_device import require_device
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.vulkan import VulkanPartitioner

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from quantized_nets import NETS, made
-from random_quantized import Values, check, random_program
 from stock import StockRuntime
 from stock_xnnpack_programs import Perceptron, Program, calibrated, in_blocks, lowered_program
+from support.quantized_nets import NETS, made
+from support.random_quantized import Values, check, random_program
 from torch import nn
 from torch.export import ExportedProgram
 

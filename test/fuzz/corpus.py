@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-import native_blobs
 import numpy as np
-import xnnpack_graphs
-from test_verify import Good
-from vm_programs import BOUND, UNBOUND, Build, chain_of_adds, combine, kernels
+from support import native_blobs, xnnpack_graphs
+from support.vm_programs import BOUND, UNBOUND, Build, chain_of_adds, combine, kernels
+from unit.et_vm.test_verify import Good
 
 from et_schema import flat_tensor, xnnpack_graph
 from et_schema.program import CompileSpec, Frame

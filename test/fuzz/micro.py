@@ -17,10 +17,10 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import guarded_memory
 import numpy as np
-from guarded_memory import guarded_bytes
-from vm_programs import BOUND, Build, combine
+from support import guarded_memory
+from support.guarded_memory import guarded_bytes
+from support.vm_programs import BOUND, Build, combine
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.program import JumpFalseCall

@@ -4,5 +4,5 @@ import sys
 from pathlib import Path
 
 # The stock runtime is that of the conformance tests; emulators and quantized programs are those of unit tests.
-for folder in ("conformance", "unit", "unit/et_ir"):
+for folder in ("conformance", "unit/et_ir"):
     sys.path.insert(0, str(Path(__file__).parents[1] / folder))

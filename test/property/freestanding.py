@@ -8,7 +8,7 @@ from pathlib import Path
 
 import freestanding_machines as machines
 import numpy as np
-from random_quantized import Values, check, random_program
+from support.random_quantized import Values, check, random_program
 from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp
 

@@ -1,9 +1,6 @@
-"""Import path of the test-only modules of this folder."""
+"""Parsing of modules in the dialects of the compiler."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
+from __future__ import annotations
 
 import pytest
 

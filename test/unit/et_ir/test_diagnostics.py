@@ -1,7 +1,7 @@
 """Reports list every finding with place and fix."""
 
 import pytest
-from modules import parse
+from support.modules import parse
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
 from et_ir.diagnostics import Diagnostic, PassReport

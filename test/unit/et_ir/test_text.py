@@ -1,7 +1,7 @@
 """Reading modules: a type written in the same way twice is parsed once, and is the type that it says."""
 
 import pytest
-from modules import parse
+from support.modules import parse
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import ParseError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cost import lines_of
+from support.cost import lines_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.cf import Cf

@@ -29,7 +29,7 @@ def make(folder: Path, seed: str) -> dict[str, bytes]:
     """The script's present output, in a folder of its own."""
     folder.mkdir()
     code = f"import make; from pathlib import Path; make.HERE = Path({str(folder)!r}); make.main()"
-    paths = [FIXTURES, FIXTURES.parent / "unit" / "et_vm", FIXTURES.parents[1]]
+    paths = [FIXTURES, FIXTURES.parent, FIXTURES.parents[1]]
     subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path[:0] = {list(map(str, paths))!r}; {code}"],
         check=True,

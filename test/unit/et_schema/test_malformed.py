@@ -7,7 +7,7 @@ from collections.abc import Callable
 from struct import pack_into
 
 import pytest
-from cost import lines_of
+from support.cost import lines_of
 
 from et_schema import flat_tensor
 from et_schema import program as schema

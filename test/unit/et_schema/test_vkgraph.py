@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm"))
-
-from vulkan_graphs import Build, D, linear
+from support.vulkan_graphs import Build, D, linear
 
 from et_schema import vkgraph_tables as v
 from et_schema.errors import Error, InvalidFile

@@ -1,14 +1,10 @@
-"""Import path of the test-only modules of this folder."""
+"""Loops of the VM, kernels to test them with, and programs in files."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from vm_programs import Build, kernels
+from support.vm_programs import Build, kernels
 
 from et_vm.kernels.registry import KernelRegistry
 from et_vm.tracer import RecordingTracer

@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from vm_commands import add, run
-from vm_programs import Build
+from support.vm_commands import add, run
+from support.vm_programs import Build
 
 from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType
@@ -141,7 +141,7 @@ class TestRun:
         assert run(capsys, "run", file(add(2)), "--poison") == run(capsys, "run", file(add(2)))
 
     def test_methods(self, capsys, file):
-        from vm_programs import combine
+        from support.vm_programs import combine
 
         path = file(combine(add(2, name="one"), add(3, name="two")))
         assert "one:" in run(capsys, "run", path, "--method", "one")

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-import xnnpack_graphs
-from vm_programs import Build
+from support import xnnpack_graphs
+from support.vm_programs import Build
 
 from et_schema import xnnpack_graph
 from et_tools.et_vm import main

@@ -1,7 +1,7 @@
 """et-vm build: the sources and the library of a runtime."""
 
 import pytest
-from vm_commands import add, run
+from support.vm_commands import add, run
 
 from et_schema.scalar_type import ScalarType
 from et_tools.exit_codes import ExitCode

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from vm_commands import add, run
+from support.vm_commands import add, run
 
 from et_schema.scalar_type import ScalarType
 from et_tools.exit_codes import ExitCode

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vm_commands import add, run
-from vm_programs import Build
+from support.vm_commands import add, run
+from support.vm_programs import Build
 
 from et_schema.program import Frame
 from et_tools.et_vm import main

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from vm_commands import add, run
-from vm_programs import Build
+from support.vm_commands import add, run
+from support.vm_programs import Build
 
 from et_schema.program import CompileSpec, ContainerMetadata, Frame
 from et_tools.exit_codes import ExitCode

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vm_commands import add, run
-from vm_programs import BOUND, Build
+from support.vm_commands import add, run
+from support.vm_programs import BOUND, Build
 
 from et_ir.targets.lookup import DEFAULT
 from et_schema.program import CompileSpec, Frame, SubsegmentOffsets

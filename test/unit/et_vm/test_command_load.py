@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vm_commands import run
-from vm_programs import Build
+from support.vm_commands import run
+from support.vm_programs import Build
 
 from et_tools.exit_codes import ExitCode
 

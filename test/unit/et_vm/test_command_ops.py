@@ -6,7 +6,7 @@ That stock's own tool says the same is tested in test/conformance/test_selective
 import json
 
 import pytest
-from vm_commands import add, run
+from support.vm_commands import add, run
 
 from et_schema.scalar_type import ScalarType
 from et_tools.exit_codes import ExitCode

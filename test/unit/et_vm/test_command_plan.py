@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from vm_commands import run
-from vm_programs import Build
+from support.vm_commands import run
+from support.vm_programs import Build
 
 from et_schema.program import Frame
 from et_tools.et_vm import main

@@ -9,8 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from vm_commands import run
-from vm_programs import Build
+from support.vm_commands import run
+from support.vm_programs import Build
 
 from et_schema.program import Frame
 from et_schema.scalar_type import ScalarType

@@ -11,7 +11,7 @@ import pytest
 
 SCRIPT = """
 import ctypes, sys
-from guarded_memory import GuardedPlatform, guarded_bytes
+from support.guarded_memory import GuardedPlatform, guarded_bytes
 nbytes, at_end, place, by_platform = (int(one) for one in sys.argv[1:])
 make = GuardedPlatform(at_end=bool(at_end)).allocate if by_platform else lambda n: guarded_bytes(n, at_end=bool(at_end))
 memory = make(nbytes)

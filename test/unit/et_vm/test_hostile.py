@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hostile_files import (
+from support.hostile_files import (
     arena_without_end,
     argument_of_a_prim,
     argument_of_the_wrong_type,
@@ -55,9 +55,9 @@ from hostile_files import (
     with_segment,
     with_words,
 )
-from hostile_rows import INVALID, Row, bundled, data, execute, method, program
-from test_verify import PLAN, ROWS, Good
-from vm_programs import Build, f32, kernels
+from support.hostile_rows import INVALID, Row, bundled, data, execute, method, program
+from support.vm_programs import Build, f32, kernels
+from unit.et_vm.test_verify import PLAN, ROWS, Good
 
 from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile, Trap
 from et_schema.program import (

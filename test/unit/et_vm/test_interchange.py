@@ -5,7 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from vm_programs import Build, kernels
+from support.vm_programs import Build, kernels
 
 from et_schema.errors import InputError
 from et_schema.scalar_type import ScalarType

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import xnnpack_graphs
-from vm_programs import BOUND, Build, chain_of_adds, f32, kernels
+from support import xnnpack_graphs
+from support.vm_programs import BOUND, Build, chain_of_adds, f32, kernels
 
 from et_schema import xnnpack_graph as xnnpack
 from et_schema.errors import Error, ExecutorchError, OutOfMemory, Trap

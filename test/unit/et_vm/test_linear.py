@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cost import lines_of, memory_of
-from vm_programs import Build, chain_of_adds
+from support.cost import lines_of, memory_of
+from support.vm_programs import Build, chain_of_adds
 
 from et_schema.errors import ExecutorchError
 from et_schema.program import (

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from vm_programs import Build
+from support.vm_programs import Build
 
 from et_schema.program import SubsegmentOffsets
 from et_schema.pte import write_pte

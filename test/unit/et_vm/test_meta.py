@@ -1,5 +1,5 @@
 import pytest
-from vm_programs import BOUND, Build
+from support.vm_programs import BOUND, Build
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from vm_programs import Build, combine, kernels
+from support.vm_programs import Build, combine, kernels
 
 from et_schema.scalar_type import ScalarType
 from et_vm.program import Program

@@ -1,7 +1,7 @@
 import threading
 
 import pytest
-from vm_programs import Build, chain_of_adds, combine, f32, kernels
+from support.vm_programs import Build, chain_of_adds, combine, f32, kernels
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.program import Program, Verification

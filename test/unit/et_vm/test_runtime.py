@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 import torch
-from vm_programs import Build, chain_of_adds, combine, kernels
+from support.vm_programs import Build, chain_of_adds, combine, kernels
 
 from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile
 from et_vm.backend import BackendRegistry

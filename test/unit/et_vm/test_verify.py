@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from vm_programs import UNBOUND, Build, combine
+from support.vm_programs import UNBOUND, Build, combine
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.program import (

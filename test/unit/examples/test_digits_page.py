@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from support.report_browser import open_browser
 
 from dev.browser import Browser
 from et_ir import ExecutorchBackendConfig, to_edge
@@ -19,10 +19,6 @@ from et_ir.quantization import quantize
 from et_vm.program import Program
 from examples.digits.network import dataset, train
 from examples.digits_page.__main__ import arena_bytes, linked, page
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
-
-from report_browser import open_browser
 
 MOST = 100_000
 """Bytes of the page."""

@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from command_line import MODELS, RELU, Command, Ran
+from support.command_line import MODELS, RELU, Command, Ran
 
 
 @pytest.fixture(autouse=True)

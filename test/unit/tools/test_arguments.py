@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 from et_tools.vm_verbs import VERBS
 

@@ -5,33 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from command_line import Command
-
-WRONG = """
-from dataclasses import dataclass
-
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
-
-from et_ir.dialects.edge import ops as edge
-from et_ir.rewriting import rewrite
-
-
-class Drop(RewritePattern):
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.ReluOp, rewriter: PatternRewriter) -> None:
-        rewriter.replace(op, [], [op.self])
-
-
-@dataclass(frozen=True)
-class DropPass(ModulePass):
-    name = "drop"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [Drop()])
-"""
+from support.command_line import WRONG, Command
 
 
 def test_passes_that_keep_results(command: Command) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import Command
-from test_check_passes import WRONG
+from support.command_line import WRONG, Command
 
 from et_schema.diagnostics import Location
 from et_tools.comparison.matching import match_values

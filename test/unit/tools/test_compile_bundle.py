@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from command_line import Command
+from support.command_line import Command
 
 from et_vm.devtools.bundled import BundledProgram
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from command_line import Command
+from support.command_line import Command
 
 from et_ir.analysis.footprint import Footprint
 from et_ir.targets.lookup import DEFAULT

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from command_line import Command, on_terminal
+from support.command_line import Command, on_terminal
 
 from et_tools.compile_stages import Stages
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 COMMANDS = ("et-opt", "et-compile", "et-translate", "et-vm", "et-plan", "et-bisect", "et-reduce")
 

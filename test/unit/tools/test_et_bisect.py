@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from command_line import Command
-from test_check_passes import WRONG
+from support.command_line import WRONG, Command
 
 from et_tools.bisection import first_true
 

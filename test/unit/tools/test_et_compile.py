@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import MODELS, Command
+from support.command_line import MODELS, Command
 
 from et_ir.targets.lookup import DEFAULT
 from et_schema.pte import open_pte

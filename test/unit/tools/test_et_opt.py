@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import RELU, Command
+from support.command_line import RELU, Command
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp

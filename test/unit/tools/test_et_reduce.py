@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 PROGRAM = """program.parameter @w : tensor<6x6xf32>
 program.buffer mutable @state : tensor<6x6xf32>

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 PLAN = """executorch.plan @forward {arenas = array<i64: 32>} {
   %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>

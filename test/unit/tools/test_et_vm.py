@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 VERBS = ("run", "info", "validate")
 """Those of one file and a library of kernels."""

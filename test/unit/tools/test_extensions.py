@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 from et_ir.targets import lookup
 

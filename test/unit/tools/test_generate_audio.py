@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import wave
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
 from speech_models import IDS, speech, speech_model, transcription
+from support.command_line import Command
+from support.language_model import compiled, tokenizer
 
 from et_vm.llm import Tokenizer
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm" / "llm"))
-
-from language_model import compiled, tokenizer
 
 LINE = ("et-vm", "generate", "m.pte", "-q", "--max-new-tokens", "8", "--audio")
 

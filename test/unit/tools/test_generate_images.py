@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from command_line import Command
 from language_models import hf, random_vision_model
 from PIL import Image
+from support.command_line import Command
+from support.language_model import tokenizer
 
 from et_vm.llm import Tokenizer
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm" / "llm"))
-
-from language_model import tokenizer
 
 IMAGE = 280
 SIZES = ("--max-len", "40", "--max-prefill", "16", "--target", "et-vm", "-q")

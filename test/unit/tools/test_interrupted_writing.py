@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 # 300 kB of weights, and as many results: more than a file may have.
 LARGE = """

@@ -17,12 +17,9 @@ from termios import FIONREAD
 from typing import Any
 
 import pytest
-from command_line import Command, interruptible
 from language_models import hf, random_model
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm" / "llm"))
-
-from language_model import compiled, tokenizer
+from support.command_line import Command, interruptible
+from support.language_model import compiled, tokenizer
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.language_models import CachedDecoder, Sizes, export_decoder, metadata

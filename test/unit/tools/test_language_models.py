@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import Command
 from language_models import ATTENTION, RECURRENT, hf, random_model
+from support.command_line import Command
 
 from et_vm.runtime import Runtime
 

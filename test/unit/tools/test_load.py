@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from command_line import Command
+from support.command_line import Command
 
 OPERATORS = """
 import torch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from command_line import Command, on_terminal
+from support.command_line import Command, on_terminal
 
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM")
 MISTAKE = "func.func @f() {\n"

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 WITHOUT = """
 import sys

@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from command_line import Command
 from fuzz.texts import NET, TO_EDGE, TO_PLAN, garbled
+from support.command_line import Command
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 NATIVE = ("--target", "et-vm", "--backend", "native", "-q")
 X86 = ("--target", "et-vm", "--backend", "native:for=x86-64-v3", "-q")

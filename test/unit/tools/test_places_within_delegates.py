@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 NET = """
 import torch

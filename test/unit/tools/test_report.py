@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 import et_tools.report
 from bench.report_page import additions, layers
@@ -25,6 +25,8 @@ from et_tools.report.page import embedded
 from et_vm.program import Program
 
 BROWSER = "chromium"
+OWN = "source: chrome://"
+"""Ends messages of pages that are part of the browser."""
 HOSTILE = "</script><script>alert(1)</script><!-- &amp; ' \" weight"
 SUBJECT = f"""
 import torch
@@ -107,7 +109,9 @@ def browse(tmp_path: Path) -> Browse:
             *(f"--user-data-dir={tmp_path / 'browser'}", f"{file.as_uri()}#{link}"),
         ]
         ran = subprocess.run(line, capture_output=True, text=True, check=True)
-        assert "CONSOLE" not in ran.stderr, ran.stderr
+        # The browser's own pages have messages, too: "Slow network is detected", where the machine is busy.
+        messages = [line for line in ran.stderr.splitlines() if "CONSOLE" in line and OWN not in line]
+        assert not messages, ran.stderr
         page = Page(ran.stdout)
         assert page.ready is not None
         assert page.ready > 0, "the script did not end"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
-from report_browser import open_browser
+from support.command_line import Command
+from support.report_browser import open_browser
 
 from dev.browser import Browser
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Command
-from report_browser import fact_of, open_browser, shown_facts
+from support.command_line import Command
+from support.report_browser import fact_of, open_browser, shown_facts
 
 from dev.browser import Browser
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import Command
+from support.command_line import Command
 
 
 @pytest.mark.parametrize("level", ["aten", "core-aten", "edge", "backend", "executorch"])

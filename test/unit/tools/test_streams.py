@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import RELU, Command, interruptible
+from support.command_line import RELU, Command, interruptible
 
 from et_tools.et_vm import main as et_vm
 

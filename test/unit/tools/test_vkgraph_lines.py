@@ -1,15 +1,9 @@
 """`et-vm info --delegates` and `et-vm validate` of graphs of ExecuTorch's Vulkan backend."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm"))
-
-from vm_commands import run
-from vm_programs import Build as Program
-from vulkan_graphs import Build, D, linear
+from support.vm_commands import run
+from support.vm_programs import Build as Program
+from support.vulkan_graphs import Build, D, linear
 
 from et_schema import vkgraph_tables as v
 from et_schema.errors import InvalidFile

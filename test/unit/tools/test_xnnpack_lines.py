@@ -1,16 +1,10 @@
 """`et-vm info --delegates` of graphs for XNNPACK."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm"))
-
-from vm_commands import run
-from vm_programs import Build as Program
-from xnnpack_graphs import Build, D
+from support.vm_commands import run
+from support.vm_programs import Build as Program
+from support.xnnpack_graphs import Build, D
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import InvalidFile

@@ -1,6 +1,6 @@
 """Program footprint at each stage."""
 
-from modules import parse, run
+from support.modules import parse, run
 
 from et_ir.analysis.footprint import Footprint, footprint
 from et_ir.targets.lookup import DEFAULT

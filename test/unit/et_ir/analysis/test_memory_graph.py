@@ -1,6 +1,6 @@
 """Memory needs of a block's tasks: views, constants, state, kernels in place, unused values."""
 
-from modules import parse
+from support.modules import parse
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from quantized_nets import NETS, made
+from support.quantized_nets import NETS, made
 from torch import nn
 from xdsl.dialects.func import FuncOp
 

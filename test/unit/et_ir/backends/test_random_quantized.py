@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_quantized import Array, Values, check, random_program
+from support.random_quantized import Array, Values, check, random_program
 
 from et_ir.backends.native import NativePartitioner
 from et_ir.backends.openvino import OpenvinoPartitioner, blob, export_model

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import torch
+from support.vulkan_device import check_shaders, require_device
 from torch import nn
-from vulkan_device import check_shaders, require_device
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.vulkan import VulkanPartitioner

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 import torch
-from native_modules import SETS, lowered
+from support.native_modules import SETS, lowered
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from native_modules import compiled
+from support.native_modules import compiled
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp

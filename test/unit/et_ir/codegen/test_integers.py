@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from native_modules import lowered, run
+from support.native_modules import lowered, run
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower

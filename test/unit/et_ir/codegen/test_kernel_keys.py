@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from native_modules import compiled
+from support.native_modules import compiled
 from torch import nn
 
 from et_ir.codegen.kernels.host import Host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from modules import context
+from support.modules import context
 from xdsl.dialects.llvm import LLVM
 
 from et_ir.codegen.llvm_assembly import llvm_assembly

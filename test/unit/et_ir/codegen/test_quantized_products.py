@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from native_modules import compiled, lowered, run
+from support.native_modules import compiled, lowered, run
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower

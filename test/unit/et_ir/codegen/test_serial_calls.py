@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, compiled, run
+from support.native_modules import SETS, as_module, compiled, run
 
 WIDTH = 256
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, Function, lowered
+from support.native_modules import SETS, Function, lowered
 from torch import Tensor
 
 from et_ir import to_edge_transform_and_lower

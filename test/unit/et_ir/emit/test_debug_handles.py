@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from modules import parse
+from support.modules import parse
 from torch import nn
 from xdsl.dialects.builtin import UNKNOWN_LOC
 

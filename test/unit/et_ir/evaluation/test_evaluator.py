@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from modules import parse
+from support.modules import parse
 from torch import nn
 from torch.utils._pytree import tree_leaves
 

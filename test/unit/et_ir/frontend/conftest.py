@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
+from support.aten_interpreter import Interpreter
 from torch.utils._pytree import tree_leaves
 from xdsl.dialects.builtin import ModuleOp
 

@@ -181,7 +181,7 @@ TRACED = [view_of_local, base_through_view, maybe_the_input, einsum_view, maybe_
 
 def run(function: Any) -> ModuleOp:
     """Import and compare two runs, so that state is compared too."""
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
     from torch.utils._pytree import tree_leaves
 
     module = import_program(torch.export.export(Net(function).eval(), (torch.randn(2, 3),)))
@@ -251,7 +251,7 @@ def test_writes_of_any_size_are_not_traced(monkeypatch: pytest.MonkeyPatch):
     )
     monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", refuse)
     module = import_program(program)
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     interpreter = Interpreter(module)
     (total,) = interpreter.run(torch.full((2, 3), 2.0), torch.tensor([6, 1]))
@@ -263,7 +263,7 @@ def test_running_statistics_in_training_mode():
     net = nn.BatchNorm1d(3).train()
     x = torch.randn(8, 3)
     module = import_program(torch.export.export(net, (x,)))
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     interpreter = Interpreter(module)
     (y,) = interpreter.run(x)
@@ -278,7 +278,7 @@ def test_running_statistics_of_instance_norm():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         module = import_program(torch.export.export(net, (x,)))
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     interpreter = Interpreter(module)
     (y,) = interpreter.run(x)
@@ -337,7 +337,7 @@ def input_narrowed(net: Net, x: Tensor) -> Any:
 
 def run_on_inputs(function: Any, *shapes: tuple[int, ...]) -> ModuleOp:
     """Import and compare with eager what is returned and what the inputs hold in the end."""
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
     from torch.utils._pytree import tree_leaves
 
     examples = tuple(torch.randn(shape) for shape in shapes)
@@ -409,7 +409,7 @@ def test_the_same_input_given_twice():
 
 
 def test_batch_norm_with_its_statistics_as_inputs():
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     class Norm(nn.Module):
         def forward(self, x: Tensor, mean: Tensor, variance: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
+from support.aten_interpreter import Interpreter
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 from xdsl.dialects.builtin import (

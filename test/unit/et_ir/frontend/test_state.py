@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
+from support.aten_interpreter import Interpreter
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 

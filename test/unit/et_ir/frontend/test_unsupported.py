@@ -127,7 +127,7 @@ def test_strided_reads_of_other_memory():
 
     x = torch.arange(8.0)
     module = import_program(torch.export.export(Inside(), (x,)))
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     assert torch.equal(Interpreter(module).run(x)[0], Inside()(x))
     assert (
@@ -157,7 +157,7 @@ def test_dynamic_sizes_that_are_only_passed_on():
     module = import_program(program)
     module.verify()
     assert "tensor<?x4xf32, #program.sizes<s77>>" in str(module)
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     x = torch.randn(5, 4)
     assert torch.equal(Interpreter(module).run(x)[0], Net()(x))
@@ -180,7 +180,7 @@ def test_sizes_that_depend_on_data():
         def forward(self, x: Tensor) -> Any:
             return torch.nonzero(x) * 2, x[x > 0]
 
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     module = import_program(torch.export.export(Net(), (torch.randn(3, 4),)))
     module.verify()
@@ -206,7 +206,7 @@ def test_operators_that_only_decompose():
                 torch.nn.functional.huber_loss(x, y),
             )
 
-    from aten_interpreter import Interpreter
+    from support.aten_interpreter import Interpreter
 
     from et_ir.locations import module_path
 

@@ -3,7 +3,7 @@
 from itertools import takewhile
 
 import torch
-from modules import context
+from support.modules import context
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp

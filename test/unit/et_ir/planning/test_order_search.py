@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from task_problems import can_run, random_problem
+from support.task_problems import can_run, random_problem
 
 from et_ir.planning.order_search import OrderSearch
 from et_ir.planning.tasks import peak_of

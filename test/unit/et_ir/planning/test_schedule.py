@@ -6,7 +6,7 @@ from itertools import permutations
 from random import Random
 
 import pytest
-from task_problems import can_run, random_problem
+from support.task_problems import can_run, random_problem
 
 from et_ir.planning.schedule import least_peak
 from et_ir.planning.tasks import OrderProblem, Storage, peak_of

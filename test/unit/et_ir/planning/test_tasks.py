@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 import pytest
-from task_problems import random_problem
+from support.task_problems import random_problem
 
 from et_ir.planning.tasks import OrderProblem, floor_of, lives_of, needs_of, peak_of
 

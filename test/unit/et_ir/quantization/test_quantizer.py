@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from quantized_nets import NETS as ALL
-from quantized_nets import Net, made
+from support.quantized_nets import NETS as ALL
+from support.quantized_nets import Net, made
 from torch import nn
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node

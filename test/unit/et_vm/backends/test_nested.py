@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from vm_programs import Build
+from support.vm_programs import Build
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, MissingBackend, Trap
 from et_vm.program import Program

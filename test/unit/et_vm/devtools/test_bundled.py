@@ -7,8 +7,8 @@ import json
 
 import numpy as np
 import pytest
-from vm_commands import add, run
-from vm_programs import Build
+from support.vm_commands import add, run
+from support.vm_programs import Build
 
 from et_schema.bpte import read_bpte, write_bpte
 from et_schema.bundled_program import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from vm_programs import Build, combine
+from support.vm_programs import Build, combine
 
 from et_vm.devtools.certificate import Certificate, certificates
 from et_vm.program import Program

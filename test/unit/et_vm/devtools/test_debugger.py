@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vm_programs import BOUND, Build, kernels, load
+from support.vm_programs import BOUND, Build, kernels, load
 
 from et_schema.errors import ExecutorchError, InputError, Trap
 from et_schema.program import Frame

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vm_programs import chain_of_adds, kernels
+from support.vm_programs import chain_of_adds, kernels
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.etdump import read_etdump, serialize_etdump

@@ -6,7 +6,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from vm_programs import Build
+from support.vm_programs import Build
 
 from et_schema.errors import ExecutorchError
 from et_vm.devtools.certificate import certificates

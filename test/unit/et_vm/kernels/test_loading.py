@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from vm_programs import Build, f32
+from support.vm_programs import Build, f32
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm import KernelRegistry, load_kernels

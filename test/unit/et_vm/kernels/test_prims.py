@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from vm_programs import BOUND, UNBOUND
+from support.vm_programs import BOUND, UNBOUND
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from vm_programs import add_out
+from support.vm_programs import add_out
 
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.program import Frame

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 import pytest
-from vm_programs import BOUND, Build, f32, load
+from support.vm_programs import BOUND, Build, f32, load
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, MissingOperator, Trap
 from et_schema.scalar_type import ScalarType

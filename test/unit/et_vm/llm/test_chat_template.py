@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from language_model import tokenizer
+from support.language_model import tokenizer
 
 from et_schema.errors import InputError
 from et_vm.llm import Tokenizer

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from language_model import model, tokenizer
+from support.language_model import model, tokenizer
 
 from et_schema.errors import ExecutorchError, InputError
 from et_vm.llm import (

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from language_model import compiled, model
+from support.language_model import compiled, model
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_schema.errors import ExecutorchError, InputError, InvalidFile

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vm_commands import run
-from vm_programs import Build
+from support.vm_commands import run
+from support.vm_programs import Build
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import unicorn
 from freestanding_machines import MACHINES
-from micro_programs import arrays, quantized_digits
+from support.micro_programs import arrays, quantized_digits
 from unicorn import arm_const
 
 from et_ir.backends.freestanding.object_file import sections_of, symbol_addresses

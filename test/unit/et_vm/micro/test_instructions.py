@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from micro_machine import run_on_cortex_m4
-from vm_programs import Build
+from support.micro_machine import run_on_cortex_m4
+from support.vm_programs import Build
 
 from et_schema.errors import Error
 

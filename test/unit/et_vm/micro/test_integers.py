@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from micro_programs import runtime_of
-from vm_programs import Build
+from support.micro_programs import runtime_of
+from support.vm_programs import Build
 
 from et_schema.scalar_type import ScalarType
 from et_vm.micro.host import HostLibrary

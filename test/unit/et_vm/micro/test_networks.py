@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from micro_machine import run_on_cortex_m4
+from support.micro_machine import run_on_cortex_m4
 from torch import Tensor, nn
 
 from et_ir import ExecutorchBackendConfig, to_edge

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from micro_programs import arrays, digits, quantized_digits, runtime_for, runtime_of
-from vm_programs import BOUND, Build
+from support.micro_programs import arrays, digits, quantized_digits, runtime_for, runtime_of
+from support.vm_programs import BOUND, Build
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType

@@ -2,8 +2,8 @@ import gc
 
 import numpy as np
 import pytest
-import xnnpack_graphs
-from vm_programs import Build, kernels
+from support import xnnpack_graphs
+from support.vm_programs import Build, kernels
 
 from et_schema import xnnpack_graph as xnnpack
 from et_schema.errors import Error, ExecutorchError, MissingBackend, Trap

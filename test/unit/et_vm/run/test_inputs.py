@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from vm_programs import BOUND, UNBOUND, Build, f32, load
+from support.vm_programs import BOUND, UNBOUND, Build, f32, load
 
 from et_schema.errors import Error, InputError
 from et_schema.scalar_type import ScalarType

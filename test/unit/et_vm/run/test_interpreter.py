@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from vm_programs import Build, chain_of_adds, f32, load
+from support.vm_programs import Build, chain_of_adds, f32, load
 
 from et_schema.errors import Error, Trap
 from et_schema.program import Frame

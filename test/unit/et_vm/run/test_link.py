@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from vm_programs import BOUND, Build, chain_of_adds, f32, kernels, load
+from support.vm_programs import BOUND, Build, chain_of_adds, f32, kernels, load
 
 from et_schema.errors import Error, InvalidFile, MissingOperator, Trap
 from et_schema.scalar_type import ScalarType

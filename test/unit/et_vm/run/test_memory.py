@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from vm_programs import Build, chain_of_adds, f32, kernels, load
+from support.vm_programs import Build, chain_of_adds, f32, kernels, load
 
 from et_schema.errors import Error, OutOfMemory
 from et_vm.platform import LogLevel, Platform

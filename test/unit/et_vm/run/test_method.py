@@ -3,7 +3,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from vm_programs import Build, chain_of_adds, f32, kernels, load
+from support.vm_programs import Build, chain_of_adds, f32, kernels, load
 
 from et_schema.errors import Error, ExecutorchError, InputError, Trap
 from et_vm.kernels.registry import KernelRegistry

@@ -1,4 +1,4 @@
-from vm_programs import Build, chain_of_adds, f32, load
+from support.vm_programs import Build, chain_of_adds, f32, load
 
 from et_vm.tracer import EventTracer, RecordingTracer
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from vm_programs import BOUND, Build, f32, load
+from support.vm_programs import BOUND, Build, f32, load
 
 from et_schema.errors import InputError
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from vm_programs import BOUND, Build, chain_of_adds, combine, kernels
+from support.vm_programs import BOUND, Build, chain_of_adds, combine, kernels
 
 from et_schema.errors import InvalidFile
 from et_schema.scalar_type import ScalarType

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from vm_programs import Build, f32, kernels, load
+from support.vm_programs import Build, f32, kernels, load
 
 from et_schema.errors import Error, InvalidFile
 from et_schema.scalar_type import ScalarType

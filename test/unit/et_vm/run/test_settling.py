@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vm_programs import BOUND, STATIC, Build, f32, load
+from support.vm_programs import BOUND, STATIC, Build, f32, load
 
 import et_vm.kernels
 from et_schema.errors import InputError, Trap

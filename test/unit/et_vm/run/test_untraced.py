@@ -8,7 +8,7 @@ from types import FrameType
 
 import numpy as np
 import pytest
-from vm_programs import Build, chain_of_adds, load
+from support.vm_programs import Build, chain_of_adds, load
 
 from et_vm.run import interpreter
 from et_vm.tracer import RecordingTracer

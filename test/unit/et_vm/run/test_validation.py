@@ -5,8 +5,8 @@ from dataclasses import fields
 from random import Random
 
 import pytest
-from test_verify import ROWS, Good
-from vm_programs import Build
+from support.vm_programs import Build
+from unit.et_vm.test_verify import ROWS, Good
 
 from et_schema.errors import Error
 from et_schema.program import EValue, FrameList, Instruction, KernelCall, MoveCall

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from vm_programs import Build, f32, load
+from support.vm_programs import Build, f32, load
 
 from et_schema.errors import Error, InputError, Trap
 from et_schema.scalar_type import ScalarType

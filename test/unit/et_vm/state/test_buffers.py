@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
-from vm_programs import Build, kernels, load
+from support.vm_programs import Build, kernels, load
 
 from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile
 from et_schema.scalar_type import ScalarType

@@ -1,7 +1,7 @@
 import tracemalloc
 
 import pytest
-from vm_programs import UNBOUND, Build
+from support.vm_programs import UNBOUND, Build
 
 from et_schema.errors import InvalidFile
 from et_vm.load.instructions import flatten

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from vm_programs import BOUND, Build, kernels
+from support.vm_programs import BOUND, Build, kernels
 
 from et_schema.errors import Error, InputError
 from et_schema.program import NamedData

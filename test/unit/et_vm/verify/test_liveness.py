@@ -1,7 +1,7 @@
 """Byte liveness, and premature overwrites in a plan."""
 
 import pytest
-from vm_programs import Build, chain_of_adds
+from support.vm_programs import Build, chain_of_adds
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.program import Program

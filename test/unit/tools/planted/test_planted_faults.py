@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-from command_line import Command
+from support.command_line import Command
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 

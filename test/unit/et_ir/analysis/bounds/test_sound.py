@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from decompose_cases import FAMILIES
-from inference_cases import core, others
+from support.decompose_cases import FAMILIES
+from support.inference_cases import core, others
 from torch._ops import OpOverloadPacket
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue

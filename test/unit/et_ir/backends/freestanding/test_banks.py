@@ -11,7 +11,7 @@ import freestanding_machines as machines
 import numpy as np
 import pytest
 import torch
-from quantized_nets import made as quantized_net
+from support.quantized_nets import made as quantized_net
 from torch import Tensor, nn
 
 from et_ir.backends.freestanding.compiler import (

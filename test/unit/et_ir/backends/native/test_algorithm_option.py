@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, compiled, run
+from support.native_modules import SETS, compiled, run
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 import torch
-from native_modules import Function, lowered
+from support.native_modules import Function, lowered
 from torch import nn
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS
+from support.native_modules import SETS
 from torch import Tensor, nn
 
 from et_ir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower

@@ -4,7 +4,7 @@ The tests show what is fused, what is moved, and what is not.
 """
 
 import pytest
-from modules import parse
+from support.modules import parse
 
 from et_ir.backends.xnnpack.blob import XnnpackBackend, translate
 from et_schema.xnnpack import read_xnnpack

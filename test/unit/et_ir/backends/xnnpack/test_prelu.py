@@ -1,5 +1,5 @@
 import pytest
-from modules import parse
+from support.modules import parse
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from decompose_cases import FAMILIES, unchanged, unspecified
-from inference_cases import core, others
-from quantized_cases import quantized
+from support.decompose_cases import FAMILIES, unchanged, unspecified
+from support.inference_cases import core, others
+from support.quantized_cases import quantized
 from torch._ops import OpOverloadPacket
 from xdsl.dialects import test as xdsl_test
 from xdsl.dialects.builtin import TensorType, f32, i1, i64

@@ -1,7 +1,7 @@
 """The dim order of a tensor type."""
 
 import pytest
-from modules import context, parse
+from support.modules import context, parse
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
+from support.aten_interpreter import Interpreter
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i64
 from xdsl.dialects.func import FuncOp, ReturnOp

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
+from support.aten_interpreter import Interpreter
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._pytree import tree_leaves

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
-from modules import run
+from support.aten_interpreter import Interpreter
+from support.modules import run
 from torch import Tensor, nn
 
 from et_ir.data.blob import KEEP

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
-from modules import run
+from support.aten_interpreter import Interpreter
+from support.modules import run
 from torch import Tensor, nn
 
 from et_ir.frontend import import_program

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
-from modules import parse, run
+from support.aten_interpreter import Interpreter
+from support.modules import parse, run
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter, tensor_of
-from modules import NAMES, call, parse, run, with_constants
+from support.aten_interpreter import Interpreter, tensor_of
+from support.modules import NAMES, call, parse, run, with_constants
 from xdsl.dialects.builtin import ModuleOp
 
 from et_ir.data.blob import KEEP, Blob

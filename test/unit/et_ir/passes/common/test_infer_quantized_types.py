@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from random_quantized import random_program
+from support.random_quantized import random_program
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
-from modules import call, run
+from support.aten_interpreter import Interpreter
+from support.modules import call, run
 
 from et_ir.dialects.aten import OP_BY_NAME
 from et_ir.dialects.edge import OP_BY_NAME as EDGE_OPS

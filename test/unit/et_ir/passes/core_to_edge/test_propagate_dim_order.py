@@ -1,8 +1,8 @@
 """Channels-last programs compute what eager computes, and lay out their outputs as it does."""
 
 import torch
-from aten_interpreter import Interpreter
-from modules import run
+from support.aten_interpreter import Interpreter
+from support.modules import run
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import ReturnOp

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
-from modules import call, run
+from support.aten_interpreter import Interpreter
+from support.modules import call, run
 from xdsl.dialects.builtin import StringAttr
 
 from et_ir.dialects.program import ConstantOp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_quantized import Array, Values, check, random_program
+from support.random_quantized import Array, Values, check, random_program
 
 from et_ir import raise_program
 from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from quantized_cases import Q, quantized
+from support.quantized_cases import Q, quantized
 from torch._ops import OpOverloadPacket
 
 from dev.calls import RecordedCall, module_of

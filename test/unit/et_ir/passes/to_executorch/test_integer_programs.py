@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from random_quantized import Array, Values, check, random_program
+from support.random_quantized import Array, Values, check, random_program
 
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import EdgeProgramManager

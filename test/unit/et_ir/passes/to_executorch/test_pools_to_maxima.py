@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
-from modules import parse, run
+from support.aten_interpreter import Interpreter
+from support.modules import parse, run
 
 
 def _module(

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 import torch
-from aten_interpreter import Interpreter
-from modules import call, parse, run
+from support.aten_interpreter import Interpreter
+from support.modules import call, parse, run
 
 
 def text(shape: tuple[int, ...]) -> str:

@@ -7,8 +7,8 @@ from struct import pack_into
 
 import numpy as np
 import pytest
-from cost import lines_of, memory_of
-from native_blobs import ARM, HEADER, SIZED, X86, Object, blob, code, here, program, tensor
+from support.cost import lines_of, memory_of
+from support.native_blobs import ARM, HEADER, SIZED, X86, Object, blob, code, here, program, tensor
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.native import (
@@ -182,7 +182,7 @@ class TestObjects:
         count, size = 4000, 1 << 20
         header = list(HEADER.unpack_from(code(X86)))
         header[6], header[12], header[13] = size, count, 0
-        from native_blobs import SECTION
+        from support.native_blobs import SECTION
 
         section = SECTION.pack(0, 1, 6, 0, 0, size, 0, 0, 16, 0)
         raw = HEADER.pack(*header).ljust(size, b"\0") + SECTION.pack(*[0] * 10) + section * (count - 1)

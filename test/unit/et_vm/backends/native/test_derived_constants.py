@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 import torch
-from native_blobs import SETS, here
+from support.native_blobs import SETS, here
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from native_blobs import here, program, tensor
+from support.native_blobs import here, program, tensor
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 import torch
-from native_blobs import program
+from support.native_blobs import program
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower

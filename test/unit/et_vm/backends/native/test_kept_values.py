@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from native_blobs import SETS, SIZED, TEXT, blob, here, tensor
+from support.native_blobs import SETS, SIZED, TEXT, blob, here, tensor
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from native_blobs import SIZED, blob, tensor
+from support.native_blobs import SIZED, blob, tensor
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.native import NativeProgram, NativeSize, NativeWord, SizeFunction, evaluate_size, read_native

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from native_blobs import blob, here, program, tensor
+from support.native_blobs import blob, here, program, tensor
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions

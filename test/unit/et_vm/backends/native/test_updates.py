@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from native_blobs import blob, tensor
+from support.native_blobs import blob, tensor
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.native import NativeProgram, NativeUpdate, read_native, serialize_native

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from vulkan_graphs import Build, D, argument, empty, linear
+from support.vulkan_graphs import Build, D, argument, empty, linear
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_vm.backend import BackendExecuteContext, BackendInitContext

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from vulkan_graphs import Build, D, argument, empty
+from support.vulkan_graphs import Build, D, argument, empty
 
 from et_schema.errors import InvalidFile
 from et_vm.backend import BackendExecuteContext, BackendInitContext

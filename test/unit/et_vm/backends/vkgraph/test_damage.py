@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from vulkan_graphs import Build, argument, empty
+from support.vulkan_graphs import Build, argument, empty
 
 from et_ops.library import OPERATORS
 from et_schema.errors import Error, ExecutorchError

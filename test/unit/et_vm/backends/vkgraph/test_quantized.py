@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from vulkan_graphs import Build, D, argument, empty
+from support.vulkan_graphs import Build, D, argument, empty
 
 from et_schema.errors import InvalidFile
 from et_vm.backend import BackendExecuteContext, BackendInitContext

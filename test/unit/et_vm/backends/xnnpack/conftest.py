@@ -1,7 +1,7 @@
 """Runs the tests of delegates with each library of kernels."""
 
 import pytest
-import xnnpack_graphs
+from support import xnnpack_graphs
 
 from et_vm.backends.xnnpack import site
 from et_vm.kernels.libraries import load_library

@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from xnnpack_graphs import Build, D, tensor
+from support.xnnpack_graphs import Build, D, tensor
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError

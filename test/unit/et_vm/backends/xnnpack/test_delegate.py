@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from xnnpack_graphs import UNBOUND, Build, D, allocate, call, tensor
+from support.xnnpack_graphs import UNBOUND, Build, D, allocate, call, tensor
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory

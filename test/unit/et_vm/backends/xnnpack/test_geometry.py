@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from xnnpack_graphs import Build
+from support.xnnpack_graphs import Build
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, InvalidFile

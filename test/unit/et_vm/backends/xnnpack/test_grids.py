@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
-from xnnpack_graphs import Build, D
+from support.xnnpack_graphs import Build, D
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import InvalidFile

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from xnnpack_graphs import Build, D, one
+from support.xnnpack_graphs import Build, D, one
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, InvalidFile

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from vm_programs import BOUND, Build, f32, load
+from support.vm_programs import BOUND, Build, f32, load
 
 from et_schema.errors import ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from cost import memory_of
-from vm_programs import BOUND, Build
+from support.cost import memory_of
+from support.vm_programs import BOUND, Build
 
 from et_schema.errors import Error, Trap
 from et_schema.program import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from modules import parse, run
+from support.modules import parse, run
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.passes.memory import plan_memory

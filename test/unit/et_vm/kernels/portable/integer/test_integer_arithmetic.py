@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from integer_calls import integers, rounded, run
+from support.integer_calls import integers, rounded, run
 
 from et_schema.errors import Trap
 from et_vm.kernels.portable.integer import integer_arithmetic

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from integer_calls import integers, rounded, run
+from support.integer_calls import integers, rounded, run
 
 from et_vm.values import Array
 

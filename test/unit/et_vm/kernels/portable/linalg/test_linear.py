@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vm_programs import Build
+from support.vm_programs import Build
 
 from et_vm.runtime import Runtime
 

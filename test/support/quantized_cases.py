@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import torch
 import torch.ao.quantization.fx._decomposed  # defines the operators
-from decompose_cases import Case, f, i, p
+
+from support.decompose_cases import Case, f, i, p
 
 Q = torch.ops.quantized_decomposed
 

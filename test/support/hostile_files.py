@@ -7,9 +7,7 @@ from collections.abc import Callable
 from struct import pack, pack_into
 
 import numpy as np
-import xnnpack_graphs
-from test_verify import Good
-from vm_programs import Build
+from unit.et_vm.test_verify import Good
 
 from et_schema import bundled_program, flat_tensor
 from et_schema import xnnpack_graph as xnnpack
@@ -19,6 +17,8 @@ from et_schema.ptd import serialize_ptd
 from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType
 from et_schema.xnnpack_nodes import NO_VALUE
+from support import xnnpack_graphs
+from support.vm_programs import Build
 
 
 def built(fill: Callable[[Build], None]) -> Callable[[], bytes]:

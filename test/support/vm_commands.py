@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vm_programs import BOUND, Build
-
 from et_schema.scalar_type import ScalarType
 from et_tools.et_vm import main
 from et_tools.exit_codes import ExitCode
+from support.vm_programs import BOUND, Build
 
 
 def add(

@@ -12,18 +12,12 @@ import faulthandler
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
 from torch import nn
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "et_vm"))
-
-import xnnpack_graphs
-from guarded_memory import GuardedPlatform, guarded_bytes
 
 from et_ir import EdgeProgramManager, ExecutorchBackendConfig, to_edge, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
@@ -32,6 +26,8 @@ from et_schema.pte import read_pte
 from et_vm.backend import BackendExecuteContext, BackendInitContext, NativeOptions
 from et_vm.backends.native.backend import NativeBackend
 from et_vm.platform import Platform
+from support import xnnpack_graphs
+from support.guarded_memory import GuardedPlatform, guarded_bytes
 
 import_module("torch.ao.quantization.fx._decomposed")  # registers the operators
 QUANTIZED: Any = torch.ops.quantized_decomposed

@@ -7,7 +7,6 @@ from functools import cache
 from struct import Struct
 
 import numpy as np
-import xnnpack_graphs
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
@@ -20,6 +19,7 @@ from et_schema.native import NativeProgram, read_native
 from et_vm.backends.native.cpu import machine
 from et_vm.backends.native.elf import MACHINES
 from et_vm.values import Tensor
+from support import xnnpack_graphs
 
 X86, ARM = 62, 183
 SETS = {X86: "x86-64-v3", ARM: "aarch64"}

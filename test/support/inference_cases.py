@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from decompose_cases import A, Case, f, i, m, p
+
+from support.decompose_cases import A, Case, f, i, m, p
 
 index = torch.tensor([[0, 1], [2, 0]])
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from aten_interpreter import DTYPES
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import Func, FuncOp, ReturnOp
@@ -20,6 +19,7 @@ from et_ir.driver.pipelines import parse_passes
 from et_ir.text import parse_module
 from et_ir.universe import dialect_factories
 from et_ir.verification import verify_module
+from support.aten_interpreter import DTYPES
 
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 

@@ -1,7 +1,0 @@
-"""Import path of the test-only modules of this folder."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "et_ir"))
