@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from aten_interpreter import Interpreter
 from sweep.compare import same_elements
 from torch.testing._internal.common_methods_invocations import op_db
 from xdsl.context import Context
@@ -19,9 +18,6 @@ from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.inference import infer
 from et_ir.passes.aten_to_core.decompose import DecomposePass
 from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
-from aten_interpreter import Interpreter
 
 SAMPLES = {torch.float32: 2, torch.int64: 1, torch.bfloat16: 1}
 """Samples of each operator by element type, beside one of another type that depends on the operator."""

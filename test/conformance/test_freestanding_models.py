@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+import freestanding_machines as machines
 import numpy as np
 import pytest
 import torch
 from example_models import FACTORIES
 from torch import Tensor
 from torch.utils import _pytree as pytree
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "et_ir"))
-
-import freestanding_machines as machines
 
 from et_ir.backends.freestanding.compiler import compile_program
 from examples.models.cached_llama import cached_llama

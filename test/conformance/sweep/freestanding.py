@@ -5,16 +5,12 @@ Each runs between guard pages, and its use of the stack is measured.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from zlib import crc32
 
+import freestanding_machines as machines
 import numpy as np
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "unit" / "et_ir"))
-
-import freestanding_machines as machines
 
 from et_ir.backends.freestanding.compiler import FreestandingObject, compile_program
 from et_ir.backends.freestanding.whole_program import UnsupportedProgram
