@@ -10,6 +10,7 @@
 # make docs   tables that are built, not committed: docs/generated/
 # make bench  twenty minutes: measures every published figure; writes docs/performance.md
 # make fuzz   1,000,000 damaged files and 100,000 random programs; it goes on where it was stopped
+# make mutants   200 random faults in the sources: which are found by `make test`, and which by all tests; hours
 # make plans  10,000 memory plans against a solver; it goes on where it was stopped, too
 # make test-newest   what a user has who pins nothing: the newest torch and xDSL, in an environment of its own
 # The environment is .venv; PYTHON chooses the interpreter it is made from.
@@ -21,7 +22,7 @@ TIMES := build/durations
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo story check test conformance lint types stubs lit tests cases random commands suites affected machines \
-	properties fuzz-quick walkthrough pages sweep docs bench fuzz plans test-newest tosa-tools format regenerate clean
+	properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
 RUN = @$(BIN)/python -m dev.parts $@
@@ -127,6 +128,19 @@ fuzz: $(VENV)/.test
 	mkdir -p build
 	$(PROPERTY) --count 100000 --state build/property.state --save build/property
 	$(FUZZ) --count 1000000 --state build/fuzz.state --save build/fuzz
+
+COUNT ?= 200
+SEED ?= 0
+MUTANTS ?=
+
+mutants: $(VENV)/.test
+	$(BIN)/python -m dev.mutants --count $(COUNT) --seed $(SEED) \
+	  --quick '--quick test/unit test/conformance' --quick-lit test/lit \
+	  --quick-command 'PYTHONPATH=test python -m property --count 60' \
+	  --quick-command 'PYTHONPATH=test python -m fuzz --count 3000' \
+	  --full '--beyond-quick test/unit test/conformance' \
+	  --full-command 'PYTHONPATH=test python -m property --first 60 --count 440' \
+	  --full-command 'PYTHONPATH=test python -m fuzz --first 3000 --count 17000' $(MUTANTS)
 
 plans: $(VENV)/.test
 	mkdir -p build

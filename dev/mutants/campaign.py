@@ -137,7 +137,7 @@ class Campaign:
             path: instrument(
                 path,
                 texts[path],
-                [(number, found[number].span, found[number].after) for number in by_file.get(path, [])],
+                [(number, found[number]) for number in by_file.get(path, [])],
                 entered.get(path, []),
             )
             for path in sorted({*by_file, *entered})

@@ -9,32 +9,34 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from dev.mutants.operators import Span
+from dev.mutants.operators import Fault, Span
 
 __all__ = ["MODULE", "instrument"]
 
 MODULE: Final = "_mutant_switch"
 """The name of the switch's copy in each package."""
 _CALL: Final = "_mutant_active"
+_OUTSIDE: Final = "_mutant_chosen"
 
 
 def instrument(
     path: str,
     text: str,
-    replacements: Iterable[tuple[int, Span, str]],
+    replacements: Iterable[tuple[int, Fault]],
     probes: Iterable[tuple[int, str]] = (),
 ) -> str:
     """The text of the file with this path, with expressions behind switches.
 
     Args:
         path: relative to the checkout; its first folder is the package that has the switch.
-        replacements: number, place and new text of each expression; places may be nested.
+        replacements: faults with their numbers. Those outside functions are not recorded: each import would reach them.
         probes: numbers, and the qualified names of functions that record them when they are entered.
     """
     raw = text.encode()
     inserted: list[tuple[Span, str, str]] = []
-    for number, span, after in replacements:
-        inserted.append((span, f"({after} if {_CALL}({number}) else (", "))"))
+    for number, fault in replacements:
+        call = _OUTSIDE if fault.outside else _CALL
+        inserted.append((fault.span, f"({fault.after} if {call}({number}) else (", "))"))
     tree = ast.parse(text)
     lines = _Lines(raw)
     wanted: dict[str, list[int]] = {}
@@ -81,7 +83,7 @@ def _spliced(raw: bytes, inserted: Sequence[tuple[Span, str, str]]) -> bytes:
 
 def _import(tree: ast.Module, lines: _Lines, depth: int) -> tuple[Span, str, str]:
     """The import of the switch, on the line of the docstring or of the last import from `__future__`."""
-    text = f"from {'.' * depth}{MODULE} import active as {_CALL}"
+    text = f"from {'.' * depth}{MODULE} import active as {_CALL}, chosen as {_OUTSIDE}"
     last: ast.stmt | None = None
     for at, statement in enumerate(tree.body):
         is_docstring = (

@@ -102,9 +102,18 @@ class Recording:
         elif server is not None:
             server.start()
             self.at_import[name], self.problems[name] = server.reached, server.errors
+            # What another suite runs as well is of that one.
+            known = {
+                test
+                for other, recorded in self.tests.items()
+                if other != name
+                for tests in recorded.values()
+                for test in tests
+            }
             by_file: defaultdict[str, list[str]] = defaultdict(list)
             for test in server.tests:
-                by_file[file_of(test)].append(test)
+                if test not in known:
+                    by_file[file_of(test)].append(test)
             self._run_files(server, files, by_file, processes)
         self.save()
 

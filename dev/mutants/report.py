@@ -1,4 +1,4 @@
-"""Shares of faults that were caught, those that escaped, and the comparison of two runs."""
+"""Shares of caught faults, escaped faults, and comparison of two runs."""
 
 from __future__ import annotations
 

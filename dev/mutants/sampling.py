@@ -1,4 +1,4 @@
-"""A random sample of faults, spread over the areas of the sources, and its file.
+"""A random sample of faults, spread over areas of the sources.
 
 Each area has a share of the sample, and each kind of fault the same number in an area, as far as there are any.
 """

@@ -95,8 +95,6 @@ class _Server:
                 connection.close()
                 continue
             request = json.loads(line)
-            if "stop" in request:
-                return True
             with warnings.catch_warnings(action="ignore"):  # of threads, from Python 3.12 on
                 child = os.fork()
             if child == 0:

@@ -62,6 +62,12 @@ class Switch:
                     file.write(f"{self._test}\t{number}\n")
         return number == self._number
 
+    def chosen(self, number: int) -> bool:
+        """Whether a fault is on."""
+        if not self._is_known:
+            self._follow()
+        return number == self._number
+
 
 def _shared() -> Switch:
     found: Switch | None = getattr(sys, _SHARED, None)
@@ -73,3 +79,4 @@ def _shared() -> Switch:
 
 SWITCH: Final = _shared()
 active: Final = SWITCH.active
+chosen: Final = SWITCH.chosen
