@@ -104,9 +104,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget",
         type=float,
-        default=300.0,
+        default=120.0,
         metavar="SECONDS",
-        help="of tests that may depend on a fault without reaching it, for each fault (default: 300)",
+        help="of tests that may depend on a fault without reaching it, for each fault (default: 120)",
     )
     parser.add_argument(
         "--environment",

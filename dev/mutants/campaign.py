@@ -40,7 +40,7 @@ class Campaign:
     seed: int = 0
     mutants: Path | None = None
     processes: int = 2
-    budget: float = 300.0
+    budget: float = 120.0
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     areas: Sequence[Area] = AREAS
     only: Sequence[int] = ()
@@ -50,7 +50,7 @@ class Campaign:
         """Run it; returns a row for each fault, as in results.json."""
         texts = sources(self.root, self.areas)
         found = self._sample(texts)
-        checkout, digest, early = self._copy(texts, found)
+        checkout, digest, early, anywhere = self._copy(texts, found)
         workspace = Workspace(checkout.folder, self.work / "logs", self.environment, self._packages(texts))
         recording = Recording(self.work / "recording.json", digest, self.suites)
         servers = {
@@ -72,7 +72,14 @@ class Campaign:
                     reached = {
                         number for suite in suites for number in recording.at_import.get(key(suite), ())
                     }
-                    trials = Trials(workspace, recording, servers, early | reached, self.budget)
+                    trials = Trials(
+                        workspace,
+                        recording,
+                        servers,
+                        early | reached,
+                        anywhere | (reached - early),
+                        self.budget,
+                    )
                     self._try(trials, suites, selection, waiting, rows, digest)
         finally:
             for each in servers.values():
@@ -99,8 +106,12 @@ class Campaign:
             print(f"not in these sources: {fault.path}: {fault.function}: {fault.kind}: {fault.before}")
         return found
 
-    def _copy(self, texts: Mapping[str, str], found: Sequence[Fault]) -> tuple[Checkout, str, set[int]]:
-        """Write the copy; also returns its digest, and the faults that take effect when all modules are imported."""
+    def _copy(
+        self, texts: Mapping[str, str], found: Sequence[Fault]
+    ) -> tuple[Checkout, str, set[int], set[int]]:
+        """Write the copy; also returns its digest, the faults that take effect when all modules are imported, and those
+        of them whose users are not known: of functions, and of attributes of classes.
+        """
         checkout = Checkout(self.work / "checkout", self.root, self.tests, INSTALLED)
         folders = self._folders(texts)
         digest = checkout.write(self._changed(texts, found, {}), folders)
@@ -121,7 +132,15 @@ class Campaign:
             number: usage.functions(found[number].path, found[number].line) for number in sorted(early)
         }
         # The digest is of the copy with probes, which tests run; the other one says whether these are current.
-        return checkout, checkout.write(self._changed(texts, found, probes), folders), early
+        digest = checkout.write(self._changed(texts, found, probes), folders)
+        # Of a class: others may read the attribute, by way of an instance.
+        anywhere = {
+            number
+            for number in early
+            if not (probes[number] and found[number].outside)
+            or found[number].function.lstrip("_")[:1].isupper()
+        }
+        return checkout, digest, early, anywhere
 
     def _changed(
         self, texts: Mapping[str, str], found: Sequence[Fault], probes: Mapping[int, Sequence[Function]]

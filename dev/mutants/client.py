@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +67,6 @@ class Workspace:
             "OPENBLAS_NUM_THREADS": "1",
             "TMPDIR": folder,
             "XDG_CACHE_HOME": folder,
-            "HYPOTHESIS_STORAGE_DIRECTORY": f"{folder}/hypothesis",
             server.PACKAGES: " ".join(self.packages),
             **{name: value.replace("{fresh}", folder) for name, value in self.environment.items()},
             **more,
@@ -189,11 +189,15 @@ class PytestServer:
         self.errors: list[str] = []
         self._folder = ""
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Start and collect."""
-        if self._process is not None:
-            return
+        """Start and collect, if that has not been done."""
+        with self._lock:
+            if self._process is None:
+                self._start()
+
+    def _start(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="mut-")
         more = {server.SOCKET: self._socket}
         if self.fault >= 0:

@@ -56,6 +56,9 @@ class Recording:
     problems: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By suite: files that cannot be collected."""
 
+    complete: list[str] = field(default_factory=list[str])
+    """Suites of which all has run."""
+
     def __post_init__(self) -> None:
         """Read the file."""
         if not self.path.exists():
@@ -63,6 +66,7 @@ class Recording:
         saved: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
         if saved["digest"] == self.digest:
             self.at_import, self.problems = saved["at_import"], saved["problems"]
+            self.complete = saved["complete"]
             self.tests = {
                 suite: {
                     file: {name: Outcome(**outcome) for name, outcome in tests.items()}
@@ -86,6 +90,7 @@ class Recording:
                 "digest": self.digest,
                 "at_import": self.at_import,
                 "problems": self.problems,
+                "complete": self.complete,
                 "tests": rows,
             },
         )
@@ -93,6 +98,8 @@ class Recording:
     def run(self, workspace: Workspace, suite: Suite, server: PytestServer | None, processes: int) -> None:
         """Run the tests of a suite that have no outcome yet; pytest needs a server of the suite."""
         name = key(suite)
+        if name in self.complete:
+            return
         files = self.tests.setdefault(name, {})
         if suite.kind == "lit" and not files:
             files["lit"] = workspace.lit(suite.arguments, 7200.0, record=True)
@@ -115,6 +122,7 @@ class Recording:
                 if test not in known:
                     by_file[file_of(test)].append(test)
             self._run_files(server, files, by_file, processes)
+        self.complete.append(name)
         self.save()
 
     def _run_files(

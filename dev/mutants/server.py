@@ -53,6 +53,15 @@ class _Server:
         self._errors: list[str] = []
         self._fixtures: dict[int, set[int]] = {}
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Make property tests try the same in each run, and forget what failed with another fault."""
+        if "hypothesis" in sys.modules:
+            from hypothesis import settings
+
+            settings.register_profile("mutants", derandomize=True)
+            settings.load_profile("mutants")
+
     @pytest.hookimpl
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -83,12 +92,21 @@ class _Server:
         path = Path(os.environ.pop(SOCKET))
         listener.bind(f"{path}.draft")
         listener.listen(16)
+        # It ends with the process that started it.
+        listener.settimeout(10)
+        parent = os.getppid()
         Path(f"{path}.draft").rename(path)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         gc.collect()
         gc.freeze()
         while True:
-            connection, _ = listener.accept()
+            try:
+                connection, _ = listener.accept()
+            except TimeoutError:
+                if os.getppid() != parent:
+                    return True
+                continue
+            connection.settimeout(None)
             line = connection.makefile("r", encoding="utf-8").readline()
             if not line.strip():
                 _send(connection, tests=list(items), reached=reached, errors=self._errors)

@@ -2,8 +2,8 @@
 
 Tests that reach the fault come first, files and commands in the order of their time. If these pass, others that may
 depend on it follow, for a limited time: later tests of the same files, which may use what an earlier one has computed,
-and for a fault that takes effect while modules are imported, all tests. A test that fails is run again without the
-fault; one that fails then, too, does not count.
+and all tests for a fault that takes effect while modules are imported, if it is not known which functions depend on
+it. A test that fails is run again without the fault; one that fails then, too, does not count.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Trials:
         recording: the run without faults.
         servers: of the suites of pytest, by `key`.
         at_import: faults that take effect while modules are imported.
+        anywhere: those of them whose users are not known, so that any test may depend on them.
         budget: seconds of tests that do not reach a fault, for each.
     """
 
@@ -65,12 +66,14 @@ class Trials:
         recording: Recording,
         servers: Mapping[str, PytestServer],
         at_import: Iterable[int],
+        anywhere: Iterable[int],
         budget: float,
     ) -> None:
         self._workspace = workspace
         self._recording = recording
         self._servers = servers
         self._at_import = frozenset(at_import)
+        self._anywhere = frozenset(anywhere)
         self._budget = budget
 
     def run(self, number: int, suites: Sequence[Suite]) -> Result:
@@ -106,7 +109,7 @@ class Trials:
         for suite in suites:
             for file, tests in self._recording.of(suite):
                 first = reached.get((suite, file), ())
-                if number in self._at_import:
+                if number in self._anywhere:
                     others = {name: outcome for name, outcome in tests.items() if name not in first}
                 elif first and suite.kind == "pytest":
                     names = list(tests)
