@@ -44,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         areas=areas,
         only=options.only,
         preload=not options.no_preload,
+        kept=options.keep_cache or ("stock", "xnnpack"),
     )
     rows = campaign.run()
     print("\n".join(summary(rows, equivalents(options.equivalent) if options.equivalent else {})))
@@ -114,6 +115,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=VALUE",
         help="of all tests; {fresh} is a folder of the run's own: caches that outlive a run must not hold faults",
+    )
+    parser.add_argument(
+        "--keep-cache",
+        action="append",
+        metavar="NAME",
+        help="folder of pytest's cache that runs share, as it does not depend on the sources (default: stock, xnnpack)",
     )
     parser.add_argument(
         "--no-preload", action="store_true", help="import in forks what tests do not import at once"

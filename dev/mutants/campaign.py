@@ -45,13 +45,16 @@ class Campaign:
     areas: Sequence[Area] = AREAS
     only: Sequence[int] = ()
     preload: bool = True
+    kept: Sequence[str] = ()
 
     def run(self) -> list[dict[str, Any]]:
         """Run it; returns a row for each fault, as in results.json."""
         texts = sources(self.root, self.areas)
         found = self._sample(texts)
         checkout, digest, early, anywhere = self._copy(texts, found)
-        workspace = Workspace(checkout.folder, self.work / "logs", self.environment, self._packages(texts))
+        workspace = Workspace(
+            checkout.folder, self.work / "logs", self.environment, self._packages(texts), self.kept
+        )
         recording = Recording(self.work / "recording.json", digest, self.suites)
         servers = {
             key(suite): PytestServer(workspace, suite.arguments)

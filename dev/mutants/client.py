@@ -54,6 +54,8 @@ class Workspace:
     environment: Mapping[str, str]
     """Added to that of this process; `{fresh}` in a value is a folder of the run's own."""
     packages: Sequence[str]
+    kept: Sequence[str] = ()
+    """Folders of pytest's cache that no fault can change."""
 
     def variables(self, folder: str, **more: str) -> dict[str, str]:
         """The environment of a process whose temporary files go to a folder."""
@@ -68,6 +70,7 @@ class Workspace:
             "TMPDIR": folder,
             "XDG_CACHE_HOME": folder,
             server.PACKAGES: " ".join(self.packages),
+            server.KEPT: " ".join(self.kept),
             **{name: value.replace("{fresh}", folder) for name, value in self.environment.items()},
             **more,
         }

@@ -30,12 +30,14 @@ import pytest
 
 from dev.mutants.switch import SWITCH
 
-__all__ = ["MEMORY", "PACKAGES", "SOCKET"]
+__all__ = ["KEPT", "MEMORY", "PACKAGES", "SOCKET"]
 
 SOCKET: Final = "MUTANT_SERVER"
 """The path of the socket."""
 PACKAGES: Final = "MUTANT_PACKAGES"
 """Packages to be imported as a whole before the first fork, as forks would import them again and again."""
+KEPT: Final = "MUTANT_KEPT"
+"""Folders of pytest's cache that runs share. What else tests keep there may be made by sources with a fault."""
 MEMORY: Final = 10 << 30
 """Bytes that a run may allocate: a fault may ask for more than the machine has."""
 
@@ -142,6 +144,7 @@ class _Server:
             os.environ[name] = folder
         tempfile.tempdir = None
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        self._separate_cache(Path(folder, "cache"))
         # Output that forks capture must not go to one file.
         capture: Any = self._config.pluginmanager.getplugin("capturemanager")
         if capture is not None and capture.is_globally_capturing():
@@ -182,6 +185,17 @@ class _Server:
                         uses[item.nodeid] |= self._fixtures.get(id(definition), set())
             _send(connection, reached={name: sorted(numbers) for name, numbers in uses.items()})
         _send(connection, end=True)
+
+    def _separate_cache(self, folder: Path) -> None:
+        cache: Any = getattr(self._config, "cache", None)
+        if cache is None:
+            return
+        shared = {name: cache.mkdir(name) for name in os.environ.get(KEPT, "").split()}
+        cache._cachedir = folder
+        for name, path in shared.items():
+            link = cache.mkdir(name)
+            link.rmdir()
+            link.symlink_to(path)
 
 
 def _fixture_definitions(item: pytest.Item) -> Iterable[Iterable[pytest.FixtureDef[Any]]]:

@@ -75,8 +75,14 @@ def clipped():
     return core.clip(9)
 
 
-def test_clip(clipped):
+def test_clip(clipped, pytestconfig):
     assert clipped == 7
+    # What a run keeps is not seen by the next, but for the folders that are meant to be.
+    new, kept = (pytestconfig.cache.mkdir(name) / "file" for name in ("new", "kept"))
+    assert not new.exists()
+    new.write_text("")
+    with kept.open("a") as file:
+        file.write("a run\\n")
 
 
 def test_clip_again(clipped):
@@ -251,7 +257,7 @@ def test_samples(tmp_path: Path) -> None:
 
 def campaign(root: Path, work: Path, **settings: Any) -> Campaign:
     suites = [Suite("pytest", ("test",), quick=True)]
-    return Campaign(root, root, work, suites, areas=AREAS, count=100, processes=2, **settings)
+    return Campaign(root, root, work, suites, areas=AREAS, processes=2, kept=["kept"], **settings)
 
 
 def by_change(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
@@ -273,6 +279,7 @@ def test_a_campaign(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     rows = campaign(root, work).run()
     assert "test_core.py::test_wrong: failed" in capsys.readouterr().out
     assert [row["fault"]["before"] for row in rows] == [fault.before for fault in wanted]
+    assert len((work / "checkout/.pytest_cache/d/kept/file").read_text().splitlines()) > 1
     found = by_change(rows)
 
     def caught_by(*change: str) -> str:
