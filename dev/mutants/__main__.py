@@ -20,7 +20,7 @@ _ROOT = Path(__file__).parents[2]
 
 def main(arguments: Sequence[str]) -> int:
     """Run a campaign; returns the exit code: 1 if a fault is not caught that the run of `--compare` has caught."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     suites = [
         Suite(kind, tuple(shlex.split(line)), quick)
         for quick, prefix in ((True, "quick"), (False, "full"))
@@ -56,28 +56,29 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if lost else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m dev.mutants", description=__doc__)
-    parser.add_argument("--count", type=int, default=200, help="size of the sample (default: 200)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
-    parser.add_argument("--mutants", type=Path, metavar="FILE", help="take the sample from this mutants.json")
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(prog="python -m dev.mutants", description=__doc__)
+    made.add_argument("--count", type=int, default=200, help="size of the sample (default: 200)")
+    made.add_argument("--seed", type=int, default=0, help="of the sample (default: 0)")
+    made.add_argument("--mutants", type=Path, metavar="FILE", help="take the sample from this mutants.json")
+    made.add_argument(
         "--only", type=int, nargs="+", default=[], metavar="NUMBER", help="only these of the sample"
     )
-    parser.add_argument(
+    made.add_argument(
         "--area", action="append", choices=[area.name for area in AREAS], help="sample only these"
     )
-    parser.add_argument(
+    made.add_argument(
         "--package", action="append", metavar="FOLDER", help="sample these folders instead of areas"
     )
-    parser.add_argument("--sources", type=Path, default=_ROOT, metavar="CHECKOUT", help="default: this one")
-    parser.add_argument(
+    made.add_argument("--sources", type=Path, default=_ROOT, metavar="CHECKOUT", help="default: this one")
+    made.add_argument(
         "--tests",
         type=Path,
         metavar="CHECKOUT",
         help="take test/ and pyproject.toml from here (default: --sources)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--work",
         type=Path,
         default=Path("build/mutants"),
@@ -90,42 +91,42 @@ def _parser() -> argparse.ArgumentParser:
             ("-lit", "paths for lit"),
             ("-command", "command"),
         ):
-            parser.add_argument(
+            made.add_argument(
                 f"--{prefix}{option}",
                 action="append",
                 default=[],
                 metavar="WORDS",
                 help=f"{meaning}: tests {which}",
             )
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="results.json of another run")
-    parser.add_argument(
+    made.add_argument("--compare", type=Path, metavar="FILE", help="results.json of another run")
+    made.add_argument(
         "--equivalent", type=Path, metavar="FILE", help="faults that change nothing, with reasons"
     )
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument(
+    made.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    made.add_argument(
         "--budget",
         type=float,
         default=120.0,
         metavar="SECONDS",
         help="of tests that may depend on a fault without reaching it, for each fault (default: 120)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--environment",
         action="append",
         default=[],
         metavar="NAME=VALUE",
         help="of all tests; {fresh} is a folder of the run's own: caches that outlive a run must not hold faults",
     )
-    parser.add_argument(
+    made.add_argument(
         "--keep-cache",
         action="append",
         metavar="NAME",
         help="folder of pytest's cache that runs share, as it does not depend on the sources (default: stock, xnnpack)",
     )
-    parser.add_argument(
+    made.add_argument(
         "--no-preload", action="store_true", help="import in forks what tests do not import at once"
     )
-    return parser
+    return made
 
 
 if __name__ == "__main__":

@@ -96,13 +96,19 @@ class Recording:
         )
 
     def run(self, workspace: Workspace, suite: Suite, server: PytestServer | None, processes: int) -> None:
-        """Run the tests of a suite that have no outcome yet; pytest needs a server of the suite."""
+        """Run the tests of a suite that have no outcome yet; pytest needs a server of the suite.
+
+        Raises:
+            RuntimeError: if pytest cannot collect, or lit has no results.
+        """
         name = key(suite)
         if name in self.complete:
             return
         files = self.tests.setdefault(name, {})
         if suite.kind == "lit" and not files:
             files["lit"] = workspace.lit(suite.arguments, 7200.0, record=True)
+            if "" in files["lit"]:
+                raise RuntimeError(f"lit {' '.join(suite.arguments)}: no results: see {workspace.logs}")
         elif suite.kind == "command" and not files:
             line = " ".join(suite.arguments)
             files[line] = {line: workspace.command(line, 7200.0, record=True)}

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from walkthrough.pages import LINK
 
+from dev.mutants import __main__ as mutants
+
 ROOT = Path(__file__).parents[3]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = sorted(
@@ -91,6 +93,7 @@ ELSEWHERE = {
     "--processes": "python -m bench.compile",
     "--rows": "python -m bench.quantized",
     "--sample": "pytest, by test/conftest.py",
+    "--sample-sweeps": "pytest, by test/conftest.py",
     "--samples": "python -m bench.target_costs",
     "--rewrite": "python -m walkthrough",
     "--stock": "python -m bench.memory",
@@ -108,6 +111,7 @@ def test_options_exist() -> None:
             [folder / command[0], *command[1:], "--help"], check=True, capture_output=True, text=True
         )
         known.update(re.findall(r"--[a-z][a-z-]+", done.stdout))
+    known.update(re.findall(r"--[a-z][a-z-]+", mutants.parser().format_help()))
     named = {
         option: page.name
         for page in PAGES
