@@ -76,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
         "--tests",
         type=Path,
         metavar="CHECKOUT",
-        help="take test/ and pyproject.toml from here (default: --sources)",
+        help="take test, dev and pyproject.toml from here (default: --sources)",
     )
     made.add_argument(
         "--work",

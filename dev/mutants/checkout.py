@@ -17,7 +17,7 @@ __all__ = ["EXTRA", "Checkout"]
 
 EXTRA: Final = ".mutants"
 """A folder of the copy on Python's path: links for packages that are installed under another name."""
-_OF_TESTS: Final = ("test", "pyproject.toml", "Makefile")
+_OF_TESTS: Final = ("test", "dev", "pyproject.toml", "Makefile")
 _TOOL: Final = Path("dev/mutants")
 
 

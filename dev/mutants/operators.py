@@ -108,10 +108,12 @@ class _Finder(ast.NodeVisitor):
         for line in text.encode().splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
 
-    def _add(self, node: ast.expr, kind: str, mutated: ast.expr | None) -> None:
+    def _add(
+        self, node: ast.expr, kind: str, mutated: ast.expr | None, shown: ast.expr | None = None
+    ) -> None:
         if mutated is None:
             return
-        before, after = ast.unparse(node), ast.unparse(mutated)
+        before, after = ast.unparse(shown or node), ast.unparse(mutated)
         function = ".".join(self._functions)
         counted = function, kind, before, after
         assert node.end_lineno is not None
@@ -207,8 +209,9 @@ class _Finder(ast.NodeVisitor):
         self._add(node, "constant", _constant(node.value))
         if isinstance(node.value, str) and not self._depth and _WORDS.fullmatch(node.value.strip()):
             words = node.value.split()
+            shown = ast.Constant(" ".join(words))
             del words[_dropped(words)]
-            self._add(node, "row", ast.Constant(" ".join(words)))
+            self._add(node, "row", ast.Constant(" ".join(words)), shown)
 
     def visit_Compare(self, node: ast.Compare) -> None:
         for at, operator in enumerate(node.ops):

@@ -93,7 +93,6 @@ ELSEWHERE = {
     "--processes": "python -m bench.compile",
     "--rows": "python -m bench.quantized",
     "--sample": "pytest, by test/conftest.py",
-    "--sample-sweeps": "pytest, by test/conftest.py",
     "--samples": "python -m bench.target_costs",
     "--rewrite": "python -m walkthrough",
     "--stock": "python -m bench.memory",
