@@ -98,11 +98,12 @@ affected: $(VENV)/.test
 machines: $(VENV)/.test
 	$(RUN) $(BIN)/python -m dev.machines --turn $$((0x$(COMMIT)))
 
+# TESTED=1: what `sample` has not run.
 properties: $(VENV)/.test
-	$(RUN) $(PROPERTY) --count 500
+	$(RUN) $(PROPERTY) $(if $(TESTED),--first 100 --count 400,--count 500)
 
 fuzz-quick: $(VENV)/.test
-	$(RUN) $(FUZZ) --count 20000
+	$(RUN) $(FUZZ) $(if $(TESTED),--first 4000 --count 16000,--count 20000)
 
 walkthrough: $(VENV)/.test
 	$(RUN) env PYTHONPATH=test $(BIN)/python -m walkthrough
