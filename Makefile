@@ -112,7 +112,7 @@ walkthrough: $(VENV)/.test
 SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 pages: $(VENV)/.test
-	$(RUN) $(PYTEST) $(shell $(BIN)/python -m dev.affected --near)
+	$(RUN) $(PYTEST) test/unit/docs $(shell $(BIN)/python -m dev.affected --near)
 	$(RUN) env PYTHONPATH=test $(BIN)/python -m walkthrough --packages $(SITE) $(PAGES)
 
 sweep: $(VENV)/.test
