@@ -79,9 +79,12 @@ cases: $(VENV)/.test
 	$(RUN) $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_program_features.py
 
 # Random programs and damaged files.
+PROGRAMS := 60
+FILES := 3000
+
 random: $(VENV)/.test
-	$(RUN) $(PROPERTY) --count 60
-	$(RUN) $(FUZZ) --count 3000
+	$(RUN) $(PROPERTY) --count $(PROGRAMS)
+	$(RUN) $(FUZZ) --count $(FILES)
 
 suites: $(VENV)/.test
 	$(RUN) $(PYTEST) --beyond-quick test/unit test/conformance
@@ -99,11 +102,12 @@ affected: $(VENV)/.test
 machines: $(VENV)/.test
 	$(RUN) $(BIN)/python -m dev.machines --turn $$((0x$(COMMIT)))
 
+# TESTED=1: what `random` has not run.
 properties: $(VENV)/.test
-	$(RUN) $(PROPERTY) --count 500
+	$(RUN) $(PROPERTY) $(if $(TESTED),--first $(PROGRAMS) --count $$((500 - $(PROGRAMS))),--count 500)
 
 fuzz-quick: $(VENV)/.test
-	$(RUN) $(FUZZ) --count 20000
+	$(RUN) $(FUZZ) $(if $(TESTED),--first $(FILES) --count $$((20000 - $(FILES))),--count 20000)
 
 walkthrough: $(VENV)/.test
 	$(RUN) env PYTHONPATH=test $(BIN)/python -m walkthrough
@@ -112,7 +116,7 @@ walkthrough: $(VENV)/.test
 SITE = $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
 pages: $(VENV)/.test
-	$(RUN) $(PYTEST) $(shell $(BIN)/python -m dev.affected --near)
+	$(RUN) $(PYTEST) test/unit/docs $(shell $(BIN)/python -m dev.affected --near)
 	$(RUN) env PYTHONPATH=test $(BIN)/python -m walkthrough --packages $(SITE) $(PAGES)
 
 sweep: $(VENV)/.test

@@ -59,6 +59,8 @@ class Measurement:
     paths: tuple[str, ...]
     """Files and folders, from the repository's root: a figure is stale when one has changed since."""
     arguments: tuple[str, ...] = ()
+    is_on_request: bool = False
+    """Whether it is measured only when it is named."""
 
     @property
     def command(self) -> str:
@@ -216,6 +218,19 @@ MEASUREMENTS: Final = (
         (Column(3, "ratio", "a delegated file to an undelegated one on et-vm", 1.0),),
         BOTH,
         ("mobilenet_v2", "resnet18", "bert", "llama"),
+    ),
+    Measurement(
+        "checks",
+        (
+            Column(
+                1,
+                "minutes",
+                "minutes of the checks of a change",
+                goals={"make check": 1.5, "make test": 8.0, ".ci/run": 30.0},
+            ),
+        ),
+        ("Makefile", ".ci", "dev/affected.py", "dev/parts.py", "dev/shares.py", "test"),
+        is_on_request=True,
     ),
 )
 """All that is published, in the order of the page."""

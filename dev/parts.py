@@ -116,6 +116,9 @@ def main(arguments: list[str]) -> int:
         print(text, flush=True)
         return 0 if is_kept else 1
     part, *command = arguments
+    if part in {"-h", "--help"}:
+        print(f"usage: python -m dev.parts [PART COMMAND ...]\n\n{__doc__}")
+        return 0
     if part not in BUDGETS or not command:
         print(f"usage: python -m dev.parts PART COMMAND ..., a part of {', '.join(BUDGETS)}", file=sys.stderr)
         return 2

@@ -25,7 +25,9 @@ folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
 sys.path.append(config.test_source_root)  # noqa: F821
 if "cover" in lit_config.params:  # noqa: F821
     import cover
+    import warm
 
+    folders.insert(0, warm.start(warm.TOOLS))
     config.test_format = cover.Cover(config.test_source_root, config.suffixes, config.excludes)  # noqa: F821
 if "warm" in lit_config.params:  # noqa: F821
     import warm

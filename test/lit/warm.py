@@ -2,7 +2,7 @@
 
 `lit --param warm` puts clients of this server before the installed commands. Each asks for a fork, which takes over
 the client's arguments, environment, folder, and standard streams, and runs the command's entry point. Without the
-parameter, commands are started as a user starts them.
+parameter, commands are started as a user starts them; with `--param cover`, all but the tools of others are.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, Final
 
+TOOLS: Final = ("filecheck", "xdsl-opt")
+"""What is installed by others."""
 COMMANDS: Final = (
     *("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce"),
-    *("filecheck", "xdsl-opt"),
+    *TOOLS,
 )
 PACKAGES: Final = ("et_ir", "et_schema", "et_vm", "et_tools")
 SOCKET: Final = "socket"
@@ -47,15 +49,15 @@ sys.exit(code[0] if code else "the process that ran the command died")
 """
 
 
-def start() -> str:
-    """Start a server that ends with this process; returns the folder of its clients, for `PATH`."""
+def start(commands: Sequence[str] = COMMANDS) -> str:
+    """Start a server of some commands that ends with this process; returns the folder of its clients, for `PATH`."""
     folder = tempfile.mkdtemp(prefix="lit-warm-")
     path = str(Path(folder, SOCKET))
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
     listener.listen(64)
     server = subprocess.Popen(
-        [sys.executable, __file__, str(listener.fileno())],
+        [sys.executable, __file__, str(listener.fileno()), *commands],
         pass_fds=[listener.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -71,21 +73,21 @@ def start() -> str:
             shutil.rmtree(folder)
 
     atexit.register(stop)
-    for name in COMMANDS:
+    for name in commands:
         client = Path(folder, name)
         client.write_text(CLIENT.format(python=sys.executable, path=path))
         client.chmod(0o755)
     return folder
 
 
-def serve(listener: socket.socket) -> None:
+def serve(listener: socket.socket, commands: Collection[str]) -> None:
     """Run commands in forks, as they are asked for."""
     mains: dict[str, Callable[[], Any]] = {
         script.name: script.load()
         for script in entry_points(group="console_scripts")
-        if script.name in COMMANDS
+        if script.name in commands
     }
-    for name in PACKAGES:
+    for name in () if set(commands) <= set(TOOLS) else PACKAGES:
         for module in walk_packages(import_module(name).__path__, f"{name}."):
             if not module.name.endswith("__main__"):
                 import_module(module.name)
@@ -140,4 +142,4 @@ def run(connection: socket.socket, mains: dict[str, Callable[[], Any]]) -> None:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])

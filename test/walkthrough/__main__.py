@@ -94,7 +94,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m walkthrough", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all")
+    parser.add_argument("pages", nargs="*", type=Path, metavar="PAGE", help="default: all that have steps")
     parser.add_argument(
         "--packages", type=Path, metavar="FOLDER", help="folder with the third-party packages"
     )
@@ -102,9 +102,14 @@ def main() -> int:
         "--rewrite", action="store_true", help="write the outputs that there are now into the pages"
     )
     args = parser.parse_args()
-    pages = [page.resolve() for page in args.pages] or [
-        page for page in PAGES if sessions(page) or script(page)
-    ]
+    pages = [page for page in PAGES if sessions(page) or script(page)]
+    if args.pages:
+        named = {page.resolve() for page in args.pages}
+        for page in sorted(named.difference(pages)):
+            print(f"walkthrough: {name_of(page)} has no steps", file=sys.stderr)
+        pages = [page for page in pages if page in named]
+        if not pages:
+            return 0
     packages = [] if args.packages is None else ["--packages", str(args.packages)]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="walkthrough-") as scratch:

@@ -10,8 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 CONFORMANCE = ROOT / "test" / "conformance"
+RUN = 'if __name__ == "__main__":'
 GENERATORS = [
-    *(f"dev.{path.stem}" for path in sorted((ROOT / "dev").glob("*.py")) if "__main__" in path.read_text()),
+    *(f"dev.{path.stem}" for path in sorted((ROOT / "dev").glob("*.py")) if RUN in path.read_text()),
     "stock_probe",
 ]
 ASKED = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dev import durations, parts
-from dev.machines import SETTINGS, setting_of
+from dev.machines import LEFT_OUT, SETTINGS, TESTS, setting_of
 from dev.parts import BUDGETS, REFERENCE, Run
 
 ROOT = Path(__file__).parents[3]
@@ -108,3 +108,7 @@ def test_budgets_are_of_the_parts_of_the_makefile() -> None:
 def test_turns_have_each_machine_once() -> None:
     assert [setting_of(turn) for turn in range(len(SETTINGS))] == list(SETTINGS)
     assert setting_of(len(SETTINGS)) == SETTINGS[0]
+
+
+def test_tests_of_machines_exist() -> None:
+    assert [path for path in (*TESTS, *LEFT_OUT) if not (ROOT / path).exists()] == []

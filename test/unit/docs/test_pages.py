@@ -79,6 +79,7 @@ COMMANDS = (
     ),
 )
 ELSEWHERE = {
+    "--base": "python -m dev.affected",
     "--check": "python -m bench",
     "--control": "python -m bench.quantized",
     "--corpus": "python -m fuzz",
@@ -92,11 +93,12 @@ ELSEWHERE = {
     "--param": "lit",
     "--processes": "python -m bench.compile",
     "--rows": "python -m bench.quantized",
-    "--sample": "pytest, by test/conftest.py",
+    "--sample": "pytest, by test/support/selection.py",
     "--samples": "python -m bench.target_costs",
     "--rewrite": "python -m walkthrough",
     "--stock": "python -m bench.memory",
     "--times": "python -m bench.quantized",
+    "--write": "python -m dev.durations",
 }
 """Options of other programs that pages name."""
 
