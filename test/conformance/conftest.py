@@ -77,6 +77,13 @@ def stock() -> Iterator[StockRuntime]:
         yield runtime
 
 
+@pytest.fixture(scope="module")
+def quantized_stock() -> Iterator[StockRuntime]:
+    """The stock runtime with its library of quantized kernels."""
+    with StockRuntime(quantized=True) as runtime:
+        yield runtime
+
+
 @pytest.fixture(scope="session")
 def command() -> Callable[..., str]:
     """Runs one of our installed commands; returns its standard output, fails with its standard error."""

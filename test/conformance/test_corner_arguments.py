@@ -7,21 +7,11 @@ from typing import Any, Final
 
 import pytest
 import torch
-from torch import Tensor, nn
+from support.programs import Calls
+from torch import Tensor
 
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_vm.runtime import Runtime
-
-
-class Calls(nn.Module):
-    """A module that calls a function."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Any:
-        return self.function(*inputs)
 
 
 def check(library: str, function: Callable[..., Any], *inputs: Tensor) -> None:

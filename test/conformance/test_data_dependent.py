@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from stock import StockRuntime
-from torch import Tensor, nn
+from support.programs import Calls
+from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from et_ir import ExecutorchBackendConfig, to_edge
@@ -24,17 +25,6 @@ from et_schema import program as schema
 from et_schema.pte import read_pte
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
-
-
-class Calls(nn.Module):
-    """A module that calls a function."""
-
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Tensor) -> Any:
-        return self.function(*args)
 
 
 class Case(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from example_models import build
+from support.programs import Calls
 from support.random_quantized import random_program
 from torch import nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -73,15 +74,6 @@ def test_random_programs(seed: int, target: str) -> None:
     made = edge.to_backend(EthosUPartitioner(EthosUCompileSpec(target)))
     config = ExecutorchBackendConfig(target="et-vm", extra_backends=["EthosUBackend"])
     assert not list(blob_problems(memoryview(made.to_executorch(config).buffer), None))
-
-
-class Calls(nn.Module):
-    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self.function(*inputs)
 
 
 UNARY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

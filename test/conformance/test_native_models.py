@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,11 @@ def test_no_access_outside_of_memory(model: Model, native_file: bytes, tmp_path:
     torch.save(model.expected, tmp_path / "expected.pt")
     script = Path(__file__).with_name("guarded_native_model.py")
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], check=False, capture_output=True, text=True
+        [sys.executable, str(script), str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "guard pages behind\nguard pages before\n"

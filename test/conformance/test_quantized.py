@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,6 @@ from et_ops import operator_of_kernel
 from et_vm.runtime import Runtime
 
 PREFIX = "quantized_decomposed::"
-
-
-@pytest.fixture(scope="module")
-def quantized_stock() -> Iterator[StockRuntime]:
-    """The stock runtime with its library of quantised kernels."""
-    with StockRuntime(quantized=True) as runtime:
-        yield runtime
 
 
 def same(actual: Any, expected: tuple[torch.Tensor, ...]) -> None:

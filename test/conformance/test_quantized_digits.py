@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -32,13 +32,6 @@ LEAST: Final = {
 """Accuracy that each mode reaches at least."""
 SHARE: Final = 0.4
 """Of the float file, the largest file of weights in integers."""
-
-
-@pytest.fixture(scope="module")
-def quantized_stock() -> Iterator[StockRuntime]:
-    """The stock runtime with its library of quantized kernels."""
-    with StockRuntime(quantized=True) as runtime:
-        yield runtime
 
 
 @pytest.fixture(scope="module")

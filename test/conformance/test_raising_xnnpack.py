@@ -21,6 +21,7 @@ from stock_xnnpack_programs import (
     lowered,
     lowered_program,
 )
+from support.programs import Calls
 from support.quantized_nets import NETS, made
 from torch import nn
 from torch.nn import functional as F
@@ -174,21 +175,12 @@ SIZED: dict[str, Sized] = {
     ),
     "block": (Block, lambda n: (torch.randn(1, n, 16),), ({1: rows(8)},)),
     "sum": (
-        lambda: _Function(lambda x, y: torch.cat([x + y, x * 2], 1)),
+        lambda: Calls(lambda x, y: torch.cat([x + y, x * 2], 1)),
         lambda n: (torch.randn(n, 3), torch.randn(n, 3)),
         ({0: rows(8)}, {0: rows(8)}),
     ),
 }
 """Modules, their inputs for a size, and which dimensions have it."""
-
-
-class _Function(nn.Module):
-    def __init__(self, function: Callable[..., torch.Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self.function(*inputs)
 
 
 @pytest.mark.sweep

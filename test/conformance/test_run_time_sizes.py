@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from stock import StockRuntime
 from support.aten_interpreter import Interpreter
+from support.programs import Calls
 from sweep.compare import difference
 from torch import Tensor, nn
 from torch.export import Dim, export
@@ -59,15 +60,6 @@ class Case(NamedTuple):
     dynamic: tuple[Any, ...]
 
 
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
-
-
 def r(*shape: int) -> Tensor:
     return torch.randn(shape)
 
@@ -78,7 +70,7 @@ def ids(*shape: int, high: int = 5) -> Tensor:
 
 def of(function: Callable[..., Any], inputs: Callable[[int], tuple[Any, ...]], *dynamic: Any) -> Case:
     """A case that calls a function."""
-    return Case(Function(function), inputs, (dynamic,))
+    return Case(Calls(function), inputs, (dynamic,))
 
 
 def layer(module: nn.Module, inputs: Callable[[int], tuple[Any, ...]], *dynamic: Any) -> Case:
@@ -448,7 +440,7 @@ def test_no_rows(name: str, tmp_path: Path, stock: StockRuntime) -> None:
     """A size that may be zero: no view leaves another one to be found by a division."""
     function = EMPTY[name]
     program = export(
-        Function(function), (r(4, 3),), dynamic_shapes=(({0: Dim("n", min=0, max=8)},),), strict=False
+        Calls(function), (r(4, 3),), dynamic_shapes=(({0: Dim("n", min=0, max=8)},),), strict=False
     )
     path = tmp_path / "model.pte"
     path.write_bytes(to_edge(program).to_executorch(ExecutorchBackendConfig(target=DEFAULT)).buffer)

@@ -42,13 +42,6 @@ def spoilt() -> Iterator[StockRuntime]:
         yield runtime
 
 
-@pytest.fixture(scope="module")
-def quantized_stock() -> Iterator[StockRuntime]:
-    """The stock runtime with its library of quantized kernels."""
-    with StockRuntime(quantized=True) as runtime:
-        yield runtime
-
-
 def recorded(call: Call) -> RecordedCall:
     overload, args, kwargs = call
     return RecordedCall(overload, args, kwargs, results_of(overload(*args, **kwargs)))

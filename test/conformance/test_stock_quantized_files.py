@@ -43,13 +43,6 @@ def _quiet() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
     logging.disable(logging.NOTSET)
 
 
-@pytest.fixture(scope="module")
-def quantized_stock() -> Iterator[StockRuntime]:
-    """The stock runtime with its library of quantized kernels."""
-    with StockRuntime(quantized=True) as runtime:
-        yield runtime
-
-
 def table(dtype: torch.dtype, group: int | None) -> nn.Module:
     from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.quant_api import IntxWeightOnlyConfig, quantize_

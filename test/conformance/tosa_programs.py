@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from support.programs import Calls
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -14,17 +15,6 @@ Case = Callable[[], tuple[nn.Module, tuple[Tensor, ...]]]
 
 def _x(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-class Wrapped(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Any:
-        return self.function(*inputs)
 
 
 def pointwise(x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
@@ -87,7 +77,7 @@ def products(x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, ...]:
 
 
 def _function(function: Callable[..., Any], *inputs: Tensor) -> Case:
-    return lambda: (Wrapped(function), inputs)
+    return lambda: (Calls(function), inputs)
 
 
 def _layer(build: Callable[[], nn.Module], *shape: int, channels_last: bool = False) -> Case:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -30,7 +30,7 @@ def run(nbytes: int, *, at_end: bool, place: int, by_platform: bool) -> subproce
         check=False,
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": f"{Path(__file__).parent}:{Path.cwd()}"},
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from support.programs import Calls, exported, operators, run
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
@@ -18,7 +17,6 @@ from et_ir.delegation.errors import BackendError
 from et_schema.coreml import read_coreml
 from et_schema.errors import ExecutorchError
 from et_schema.pte import read_pte
-from et_vm.program import Program
 from et_vm.runtime import Runtime
 
 CONFIG = ExecutorchBackendConfig(target="et-vm")
@@ -44,32 +42,10 @@ class Net(nn.Module):
         return torch.softmax(self.head(rows), -1), torch.sort(y)[0].argmax(1)
 
 
-def exported(module: nn.Module, *inputs: Any, **options: Any) -> torch.export.ExportedProgram:
-    with warnings.catch_warnings(action="ignore"):
-        return torch.export.export(module.eval(), inputs, **options)
-
-
 def file_of(module: nn.Module, *inputs: Any, **options: Any) -> bytes:
     partitioner = CoreMLPartitioner(**options)
     made = to_edge_transform_and_lower(exported(module, *inputs), partitioner=partitioner)
     return made.to_executorch(CONFIG).buffer
-
-
-def run(file: bytes, *inputs: Any) -> list[Any]:
-    method = Runtime().load_program(file, poison=True).load_method("forward")
-    return method.execute([value.clone() for value in inputs])
-
-
-def operators(file: bytes) -> list[str]:
-    return [one.name for one in Program.load(file).instructions(0)]
-
-
-def model(function: Callable[..., Any]) -> nn.Module:
-    class Module(nn.Module):
-        def forward(self, *inputs: torch.Tensor) -> Any:
-            return function(*inputs)
-
-    return Module()
 
 
 def test_a_network() -> None:
@@ -122,9 +98,9 @@ def test_scalars_booleans_and_integers_go_in_and_out() -> None:
         torch.tensor(1.5),
         torch.tensor([3, -4]),
     )
-    file = file_of(model(select), *inputs)
+    file = file_of(Calls(select), *inputs)
     assert set(operators(file)) == {"CoreMLBackend"}
-    for found, expected in zip(run(file, *inputs), model(select)(*inputs), strict=True):
+    for found, expected in zip(run(file, *inputs), Calls(select)(*inputs), strict=True):
         assert torch.equal(found, expected)
     with pytest.raises(ExecutorchError, match="has integers that int32 does not hold"):
         run(file, *inputs[:3], torch.tensor([3, 1 << 40]))
@@ -156,7 +132,7 @@ def test_scalars_booleans_and_integers_go_in_and_out() -> None:
     ],
 )
 def test_refusals(function: Any, inputs: tuple[torch.Tensor, ...], reason: str) -> None:
-    program = exported(model(function), *inputs)
+    program = exported(Calls(function), *inputs)
     made = to_edge_transform_and_lower(program, partitioner=CoreMLPartitioner())
     report = made.delegation
     assert report is not None

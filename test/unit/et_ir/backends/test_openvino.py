@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.programs import exported, operators, run
 from support.quantized_nets import NETS, made
 from torch import nn
 from xdsl.dialects.func import FuncOp
@@ -26,7 +26,6 @@ from et_ir.quantization import quantize
 from et_schema.errors import Error, ExecutorchError
 from et_schema.pte import read_pte
 from et_vm.backends.openvino import shared_core
-from et_vm.program import Program
 from et_vm.runtime import Runtime
 
 
@@ -50,11 +49,6 @@ class Net(nn.Module):
         return torch.softmax(self.head(rows), -1), y.argmax(1)
 
 
-def exported(module: nn.Module, *inputs: Any, **options: Any) -> torch.export.ExportedProgram:
-    with warnings.catch_warnings(action="ignore"):
-        return torch.export.export(module.eval(), inputs, **options)
-
-
 def file_of(module: nn.Module, *inputs: Any, **options: Any) -> bytes:
     program = exported(module, *inputs)
     return (
@@ -64,22 +58,13 @@ def file_of(module: nn.Module, *inputs: Any, **options: Any) -> bytes:
     )
 
 
-def run(file: bytes, *inputs: Any) -> list[Any]:
-    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
-    return method.execute([value.clone() for value in inputs])
-
-
-def operators(file: bytes) -> list[str]:
-    return [one.name for one in Program.load(file).instructions(0)]
-
-
 def test_a_network() -> None:
     torch.manual_seed(0)
     net, x = Net(), torch.randn(2, 3, 16, 16)
     file = file_of(net, x)
     assert operators(file) == ["OpenvinoBackend", "aten::argmax.out"]
     expected = net(x)
-    found = run(file, x)
+    found = run(file, x, allow_native=True)
     torch.testing.assert_close(found[0], expected[0], rtol=1e-5, atol=1e-6)
     assert torch.equal(found[1], expected[1])
 
@@ -108,7 +93,7 @@ def test_scalars_and_booleans_go_in_and_out() -> None:
     inputs = torch.tensor([True, False]), torch.tensor([1.0, 2.0]), torch.tensor(1.5)
     file = file_of(Select(), *inputs)
     assert operators(file) == ["OpenvinoBackend"]
-    for found, expected in zip(run(file, *inputs), Select()(*inputs), strict=True):
+    for found, expected in zip(run(file, *inputs, allow_native=True), Select()(*inputs), strict=True):
         assert torch.equal(found, expected)
 
 
@@ -139,7 +124,7 @@ class TestAbsoluteValues:
         inputs = torch.full(shape, -1.0), torch.full(shape, 2.0)
         file = file_of(Both(), *inputs)
         assert operators(file) == ["OpenvinoBackend"]
-        for found, expected in zip(run(file, *inputs), Both()(*inputs), strict=True):
+        for found, expected in zip(run(file, *inputs, allow_native=True), Both()(*inputs), strict=True):
             torch.testing.assert_close(found, expected)
 
 
@@ -157,7 +142,7 @@ def test_conversions_of_64_bit_inputs() -> None:
     inputs = ANY_INTEGERS, torch.randn(len(ANY_INTEGERS))
     file = file_of(Masks(), *inputs)
     assert operators(file) == ["OpenvinoBackend"]
-    for found, expected in zip(run(file, *inputs), Masks()(*inputs), strict=True):
+    for found, expected in zip(run(file, *inputs, allow_native=True), Masks()(*inputs), strict=True):
         assert torch.equal(found, expected)
 
 
@@ -198,7 +183,7 @@ class TestQuantized:
         program, inputs = _quantized(name)
         with torch.no_grad():
             expected = program.module()(*inputs)
-        assert (run(file, *inputs)[0] - expected).abs().max() <= 0.05 * expected.std()
+        assert (run(file, *inputs, allow_native=True)[0] - expected).abs().max() <= 0.05 * expected.std()
 
     def test_concatenations_are_left(self) -> None:
         """OpenVINO computes them wrong between convolutions in 8 bits."""
@@ -213,7 +198,7 @@ class TestQuantized:
         x = torch.tensor([0.0, 1.0, -1e38])
         file = file_of(Steps(), x)
         assert "OpenvinoBackend" not in operators(file)
-        assert torch.equal(run(file, x)[0], Steps()(x))
+        assert torch.equal(run(file, x, allow_native=True)[0], Steps()(x))
 
     def test_integers_in_and_out(self) -> None:
         class Ends(nn.Module):
@@ -225,7 +210,7 @@ class TestQuantized:
         q = torch.arange(-128, 128, dtype=torch.int8)
         file = file_of(Ends(), q)
         assert operators(file) == ["OpenvinoBackend"]
-        assert torch.equal(run(file, q)[0], Ends()(q))
+        assert torch.equal(run(file, q, allow_native=True)[0], Ends()(q))
 
 
 def _quantized(name: str) -> tuple[torch.export.ExportedProgram, tuple[Any, ...]]:

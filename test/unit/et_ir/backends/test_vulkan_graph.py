@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.programs import Calls, operators, run
 from torch import nn
 from torch.ao.quantization.fx import _decomposed  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers)
 
@@ -22,7 +23,6 @@ from et_ir.delegation.errors import BackendError
 from et_schema.pte import read_pte
 from et_schema.vkgraph import read_vkgraph
 from et_schema.vkgraph_tables import Double, ValueList, VkDataType, VkGraph, VkStorageType, VkTensor
-from et_vm.program import Program
 from et_vm.runtime import Runtime
 
 CONFIG = ExecutorchBackendConfig(target="et-vm")
@@ -63,26 +63,6 @@ def graph_of(file: bytes) -> VkGraph:
     return read_vkgraph(pte.delegate_data(delegate.processed)).graph
 
 
-def run(file: bytes, *inputs: Any) -> list[Any]:
-    method = Runtime().load_program(file, poison=True).load_method("forward")
-    return method.execute([value.clone() for value in inputs])
-
-
-def operators(file: bytes) -> list[str]:
-    return [one.name for one in Program.load(file).instructions(0)]
-
-
-class Apply(nn.Module):
-    """A function as a layer."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        return self.function(*inputs)
-
-
 def test_a_network() -> None:
     torch.manual_seed(0)
     net, x = Net(), torch.randn(1, 3, 16, 16)
@@ -114,7 +94,7 @@ def test_halves() -> None:
 def test_constants_beyond_halves() -> None:
     """They become the largest half, as ExecuTorch's compiler has it for masks of attention."""
     mask = torch.tensor([1e6, -torch.inf, 2.0])
-    made = run(file_of(Apply(lambda x: x + mask), torch.zeros(3), storage="f16"), torch.zeros(3))
+    made = run(file_of(Calls(lambda x: x + mask), torch.zeros(3), storage="f16"), torch.zeros(3))
     assert np.asarray(made[0]).tolist() == [65504.0, -65504.0, 2.0]
 
 
@@ -141,7 +121,7 @@ def test_storage() -> None:
 
 
 def test_memory_objects_are_shared_by_tensors_that_do_not_meet() -> None:
-    graph = graph_of(file_of(Apply(lambda x: x.exp().sin().cos().tanh().sqrt()), torch.rand(8)))
+    graph = graph_of(file_of(Calls(lambda x: x.exp().sin().cos().tanh().sqrt()), torch.rand(8)))
     tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
     assert [one.mem_obj_id for one in tensors] == [-1, 0, 1, 0, 1, -1]
 
@@ -164,7 +144,7 @@ def test_constants_are_there_once() -> None:
 
 def test_numbers_are_tensors_of_arithmetic() -> None:
     x = torch.randn(3)
-    file = file_of(Apply(lambda x: (x * 2 + 1, x > 0.5)), x)
+    file = file_of(Calls(lambda x: (x * 2 + 1, x > 0.5)), x)
     names = [call.name for call in graph_of(file).chain if not call.name.startswith("et_vk")]
     assert names == ["aten.mul.Tensor", "aten.add.Tensor", "aten.gt.Scalar"]
     made = run(file, x)
@@ -180,7 +160,7 @@ def test_places_of_64_bits() -> None:
 
 
 def test_lists_of_results() -> None:
-    graph = graph_of(file_of(Apply(lambda x: [y + 1 for y in x.split([1, 2])]), torch.randn(3, 2)))
+    graph = graph_of(file_of(Calls(lambda x: [y + 1 for y in x.split([1, 2])]), torch.randn(3, 2)))
     (call,) = [call for call in graph.chain if call.name.startswith("aten.split")]
     assert isinstance(graph.values[call.args[-1]].value, ValueList)
 
@@ -200,7 +180,7 @@ def test_lists_of_results() -> None:
     ],
 )
 def test_what_is_left(function: Callable[..., Any], inputs: tuple[Any, ...], left: str) -> None:
-    file = file_of(Apply(function), *inputs)
+    file = file_of(Calls(function), *inputs)
     assert left in operators(file)
     torch.testing.assert_close(run(file, *inputs)[0], function(*inputs))
 
@@ -217,7 +197,7 @@ def test_options() -> None:
     assert made.min_ops == 2
     with pytest.raises(BackendError, match="precision"):
         make_partitioner("vulkan-graph:precision=f16")
-    file = file_of(Apply(lambda x: (x + 1) * x), torch.randn(3), without=["mul"])
+    file = file_of(Calls(lambda x: (x + 1) * x), torch.randn(3), without=["mul"])
     assert operators(file) == ["VulkanBackend", "aten::mul.out"]
 
 
@@ -239,7 +219,7 @@ def test_limits_of_storage(storage: Any, sizes: list[int], fits: bool) -> None:
 
 
 def test_large_tensors_are_buffers() -> None:
-    graph = graph_of(file_of(Apply(lambda x: x + 1), torch.randn(70_000)))
+    graph = graph_of(file_of(Calls(lambda x: x + 1), torch.randn(70_000)))
     tensors = [one.value for one in graph.values if isinstance(one.value, VkTensor)]
     assert {one.storage_type for one in tensors if one.constant_id < 0} == {VkStorageType.BUFFER}
 
@@ -287,7 +267,7 @@ def test_filters_larger_than_a_texture() -> None:
 
 def test_choice_by_a_condition() -> None:
     x = torch.randn(3, 4)
-    file = file_of(Apply(lambda x: torch.where(x > 0, x, x * 0.1)), x)
+    file = file_of(Calls(lambda x: torch.where(x > 0, x, x * 0.1)), x)
     assert operators(file) == ["VulkanBackend"]
     assert "aten.where.self" in [call.name for call in graph_of(file).chain]
     torch.testing.assert_close(run(file, x)[0], torch.where(x > 0, x, x * 0.1))
@@ -304,7 +284,7 @@ def test_choice_by_a_condition() -> None:
 def test_bounded_convolutions_are_one_call(activation: Any, bounds: tuple[float, float]) -> None:
     torch.manual_seed(0)
     layer, x = nn.Conv2d(2, 3, 3), torch.randn(1, 2, 6, 6)
-    net = nn.Sequential(layer, Apply(activation))
+    net = nn.Sequential(layer, Calls(activation))
     file = file_of(net, x)
     graph = graph_of(file)
     names = [call.name for call in graph.chain if call.name != "aten.clone.default"]
@@ -321,7 +301,7 @@ def test_bounded_convolutions_are_one_call(activation: Any, bounds: tuple[float,
 )
 def test_convolutions_that_others_read_are_not_bounded(function: Any) -> None:
     torch.manual_seed(0)
-    net, x = nn.Sequential(nn.Conv2d(2, 3, 3), Apply(function)), torch.randn(1, 2, 6, 6)
+    net, x = nn.Sequential(nn.Conv2d(2, 3, 3), Calls(function)), torch.randn(1, 2, 6, 6)
     file = file_of(net, x)
     assert "aten.convolution.default" in [call.name for call in graph_of(file).chain]
     for found, expected in zip(run(file, x), net(x), strict=True):
@@ -421,7 +401,7 @@ class TestSizesKnownAtRunTime:
 
     def test_operators_that_name_sizes_are_left(self) -> None:
         sizes = (({0: torch.export.Dim("rows", max=8)},),)
-        net, x = Apply(lambda x: (x + 1).view(-1, 2, 2).exp()), torch.randn(3, 4)
+        net, x = Calls(lambda x: (x + 1).view(-1, 2, 2).exp()), torch.randn(3, 4)
         file = file_of(net, x, dynamic_shapes=sizes)
         assert "VulkanBackend" in operators(file)
         for rows in (8, 1):

@@ -5,20 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from support.programs import Calls
+from torch import Tensor
 
 from et_ir.frontend import UnsupportedProgram, import_program
-
-
-class Calls(nn.Module):
-    """A module that calls a function."""
-
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Tensor) -> Any:
-        return self.function(*args)
 
 
 def imported(function: Callable[..., Any], *args: Tensor) -> str:

@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import pytest
 import torch
-from torch import Tensor, nn
+from support.programs import Calls
+from torch import Tensor
 from torch.export import Dim
 from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType
@@ -17,17 +18,6 @@ from et_ir.dialects.program import RangeOp
 from et_ir.dialects.schema.tensors import sizes_of
 from et_ir.frontend import import_program
 from et_ir.passes.verify.verify_aten import VerifyAtenPass
-
-
-class Calls(nn.Module):
-    """A module that calls a function."""
-
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Tensor) -> Any:
-        return self.function(*args)
 
 
 def ranges(function: Callable[..., Any], *args: Tensor, **options: Any) -> list[str]:

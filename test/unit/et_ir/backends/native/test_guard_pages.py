@@ -5,10 +5,10 @@ Each case gives the same bits on one, two and three threads, wherever its memory
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,9 +19,12 @@ SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuper
 
 
 def run(*line: str) -> subprocess.CompletedProcess[str]:
-    script = Path(__file__).parents[2] / "native_guarded_runs.py"
     return subprocess.run(
-        [sys.executable, str(script), *line], check=False, capture_output=True, text=True, cwd=Path.cwd()
+        [sys.executable, "-m", "support.native_guarded_runs", *line],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from support.aten_interpreter import Interpreter
+from support.programs import Calls
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._pytree import tree_leaves
@@ -24,15 +25,6 @@ from et_ir.frontend import decomposition, import_program
 from et_ir.locations import module_path, source_line
 from et_ir.passes.aten_to_core.decompose_traced import DecomposeTracedPass
 from et_ir.passes.verify.verify_core_aten import VerifyCoreAtenPass
-
-
-class Net(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args: Any) -> Any:
-        return self.function(*args)
 
 
 def r(*shape: int) -> Tensor:
@@ -102,7 +94,7 @@ COMPOSITES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", COMPOSITES)
 def test_composites(name: str):
     function, args = COMPOSITES[name]
-    module = import_program(torch.export.export(Net(function), args))
+    module = import_program(torch.export.export(Calls(function), args))
     assert any(isinstance(op, SchemaOp) and not op.operator.is_core for op in module.walk())
     DecomposeTracedPass().apply(Context(), module)
     module.verify()
@@ -156,7 +148,7 @@ def test_preserved_ops_stay():
 
 
 def test_preserved_ops_stay_inside_of_others():
-    module = import_program(torch.export.export(Net(functional.normalize), (r(2, 3),)))
+    module = import_program(torch.export.export(Calls(functional.normalize), (r(2, 3),)))
     assert "aten.linalg_vector_norm" in names(module)
     module, _ = calls("cosine_similarity", r(2, 3), r(2, 3))
     DecomposeTracedPass(preserve=("linalg_vector_norm",)).apply(Context(), module)
@@ -174,14 +166,14 @@ def test_ops_that_nothing_decomposes_stay():
 
 
 def test_leaves_stay_inside_of_others():
-    module = import_program(torch.export.export(Net(lambda x: torch.fft.fft2(x).abs()), (r(2, 3),)))
+    module = import_program(torch.export.export(Calls(lambda x: torch.fft.fft2(x).abs()), (r(2, 3),)))
     DecomposeTracedPass().apply(Context(), module)
     assert names(module) == ["aten._to_copy", "aten._fft_c2c", "aten.abs"]
     VerifyCoreAtenPass().apply(Context(), module)
 
 
 def test_leaves_that_torch_would_decompose_by_themselves_stay_inside_of_others():
-    module = import_program(torch.export.export(Net(lambda x: torch.mvlgamma(x + 3, 2)), (r(5),)))
+    module = import_program(torch.export.export(Calls(lambda x: torch.mvlgamma(x + 3, 2)), (r(5),)))
     DecomposeTracedPass().apply(Context(), module)
     assert "aten.lgamma" in names(module)
     VerifyCoreAtenPass().apply(Context(), module)
@@ -197,7 +189,7 @@ def test_leaves_that_torch_would_decompose_by_themselves_stay_inside_of_others()
     ],
 )
 def test_checks_of_results_are_left_to_kernels(function: Callable[..., Any], leaves: set[str]):
-    module = import_program(torch.export.export(Net(function), (torch.eye(3) * 2,)))
+    module = import_program(torch.export.export(Calls(function), (torch.eye(3) * 2,)))
     DecomposeTracedPass().apply(Context(), module)
     assert leaves <= set(names(module))
     VerifyCoreAtenPass().apply(Context(), module)
@@ -205,7 +197,7 @@ def test_checks_of_results_are_left_to_kernels(function: Callable[..., Any], lea
 
 def test_halves_are_converted_without_writing():
     module = import_program(
-        torch.export.export(Net(lambda x: torch.renorm(x, 2.0, 0, 1.0)), (r(3, 4).half(),))
+        torch.export.export(Calls(lambda x: torch.renorm(x, 2.0, 0, 1.0)), (r(3, 4).half(),))
     )
     DecomposeTracedPass().apply(Context(), module)
     assert "aten._to_copy" in names(module)
@@ -213,7 +205,7 @@ def test_halves_are_converted_without_writing():
 
 
 def test_windows_that_torch_computes_in_place_are_constants():
-    module = import_program(torch.export.export(Net(lambda x: torch.kaiser_window(5) * x), (r(5),)))
+    module = import_program(torch.export.export(Calls(lambda x: torch.kaiser_window(5) * x), (r(5),)))
     x = r(5)
     assert names(module) == ["aten.mul.Tensor"]
     assert torch.equal(Interpreter(module).run(x)[0], torch.kaiser_window(5) * x)
@@ -225,7 +217,7 @@ Dim = torch.export.Dim
 def exported(
     function: Callable[..., Any], args: tuple[Tensor, ...], *dynamic: dict[int, Any] | None
 ) -> ModuleOp:
-    return import_program(torch.export.export(Net(function), args, dynamic_shapes=(dynamic,), strict=False))
+    return import_program(torch.export.export(Calls(function), args, dynamic_shapes=(dynamic,), strict=False))
 
 
 def test_sizes_known_at_run_time_only_are_those_of_operands():
