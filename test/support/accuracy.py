@@ -1,29 +1,30 @@
 """Accuracy of floating-point results: an error model, and true values in double precision.
 
-The reference is the same computation in f64, never torch's f32 result: that one changes with the instruction set, the
-library and the number of threads, since they decide the order of each sum.
+The reference is the same computation in f64, never torch's f32 result: that one changes with the instruction
+set, the library and the number of threads, since they decide the order of each sum.
 
-A sum of `n` terms in a type of unit roundoff `u` has `n` roundings of partial sums, each of relative size at most `u`, and
-rms at most `u / sqrt(3)`. If they are independent of mean zero (Higham and Mary, "A new approach to probabilistic
-rounding error analysis", 2019) and the order of the terms is random, the partial sum of `k` terms has a mean square of
-at most `(k / n)² s² + (k / n)(1 - k / n) q`, where `s` is the sum of the terms and `q` that of their squares. So the rms
-error is at most
+A sum of `n` terms in a type of unit roundoff `u` has `n` roundings of partial sums, each of relative size at
+most `u`, and rms at most `u / sqrt(3)`. If they are independent of mean zero (Higham and Mary, "A new approach
+to probabilistic rounding error analysis", 2019) and the order of the terms is random, the partial sum of `k`
+terms has a mean square of at most `(k / n)² s² + (k / n)(1 - k / n) q`, where `s` is the sum of the terms and
+`q` that of their squares. So the rms error is at most
 
     sqrt(n / 3) u sqrt(s² / 3 + q / 6) = sqrt(n) u S / 3    with S² = s² + q / 2
 
-and the bound, `2 sqrt(n) u S`, is six standard deviations, which one error in 10^8 exceeds. Other orders, by blocks or by
-vectors, have smaller partial sums. `S` is taken to be the largest true value of a result. A test of a result with few
-elements, whose terms may cancel in all of them, passes a scale. Roundings of a chain of operations are counted together.
+and the bound, `2 sqrt(n) u S`, is six standard deviations, which one error in 10^8 exceeds. Other orders, by
+blocks or by vectors, have smaller partial sums. `S` is taken to be the largest true value of a result. A test
+of a result with few elements, whose terms may cancel in all of them, passes a scale. Roundings of a chain of
+operations are counted together.
 
-A result computed in f16 is off by about `2^-11 S / 4`, and one that lacks a term by `S / (4 sqrt(n))`: both exceed the
-bound of f32 unless sums have some 10^5 terms.
+A result computed in f16 is off by about `2^-11 S / 4`, and one that lacks a term by `S / (4 sqrt(n))`: both
+exceed the bound of f32 unless sums have some 10^5 terms.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -93,6 +94,12 @@ def assert_accurate(
         assert fault is None, f"{what or 'result'} {at}: {fault}"
 
 
+def largest(values: torch.Tensor) -> float:
+    """The largest absolute value of those that are finite, 0 of none."""
+    finite = values[values.isfinite()]
+    return float(finite.abs().max()) if finite.numel() else 0.0
+
+
 def _sequence(values: Any) -> list[Any]:
     return list(values) if isinstance(values, list | tuple) else [values]
 
@@ -118,7 +125,7 @@ def _fault(
     rounded = true.to(found.dtype).double()
     is_finite = rounded.isfinite()
     if scale is None:
-        scale = float(true[is_finite].abs().max()) if is_finite.any() else 0.0
+        scale = largest(torch.where(is_finite, true, 0))
     bound = error_bound(terms, found.dtype if dtype is None else dtype, scale)
     close = (found.double() - true).abs() <= bound
     same = (found.double() == rounded) | (found.isnan() & rounded.isnan())
@@ -155,10 +162,14 @@ def in_double(function: Callable[..., Any], *inputs: Any, **named: Any) -> Truth
     )
 
 
-def with_special_values(truth: Truth, eager: Iterable[torch.Tensor]) -> Truth:
-    """The truth, with the NaN and infinities of eager results of the narrower type, whose range intermediate values
-    may exceed.
-    """
+def truth_of(function: Callable[..., Any], *inputs: Any, **named: Any) -> Truth:
+    """As `in_double`, with NaN and infinities where the call with its own types has them, whose range is smaller."""
+    truth = in_double(function, *inputs, **named)
+    if isinstance(function, nn.Module):
+        function = copy.deepcopy(function)
+    arguments, keywords = pytree.tree_map_only(torch.Tensor, torch.clone, (inputs, named))
+    with torch.no_grad():
+        eager = pytree.tree_leaves(function(*arguments, **keywords))
     values = [
         torch.where(one.isfinite(), true, one.to(true.dtype)) if isinstance(true, torch.Tensor) else true
         for true, one in zip(truth.values, eager, strict=True)
