@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
@@ -90,7 +91,7 @@ def assert_accurate(
     ours, true = _sequence(found), _sequence(truth)
     assert len(ours) == len(true), f"{what}: {len(ours)} results, expected {len(true)}"
     for at, (one, other) in enumerate(zip(ours, true, strict=True)):
-        fault = _fault(torch.as_tensor(one), torch.as_tensor(other), terms, dtype, scale)
+        fault = _fault(_tensor(one), _tensor(other), terms, dtype, scale)
         assert fault is None, f"{what or 'result'} {at}: {fault}"
 
 
@@ -98,6 +99,11 @@ def largest(values: torch.Tensor) -> float:
     """The largest absolute value of those that are finite, 0 of none."""
     finite = values[values.isfinite()]
     return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def _tensor(value: Any) -> torch.Tensor:
+    # Torch warns of arrays that it cannot write to.
+    return torch.as_tensor(np.array(value) if isinstance(value, np.ndarray) else value)
 
 
 def _sequence(values: Any) -> list[Any]:
