@@ -36,11 +36,11 @@ def kernels(function: _Function, *arguments: torch.Tensor) -> list[str]:
 
 
 def fused(function: _Function, *arguments: torch.Tensor) -> None:
-    """One kernel, and what torch computes."""
+    """One kernel, and what torch computes. An error of a score, of rms size 1, is one of its exponential, too."""
     names = kernels(function, *arguments)
     assert names[0] == "native.kernel"
     assert len(names) == 4
-    check(function, *arguments)
+    check(function, *arguments, growth=2.0)
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
