@@ -120,7 +120,7 @@ pages: $(VENV)/.test
 	$(RUN) env PYTHONPATH=test $(BIN)/python -m walkthrough --packages $(SITE) $(PAGES)
 
 sweep: $(VENV)/.test
-	PYTHONPATH=test/conformance $(BIN)/python -W ignore -m sweep
+	PYTHONPATH=test:test/conformance $(BIN)/python -W ignore -m sweep
 
 docs: $(VENV)/.test
 	$(BIN)/python -m dev.document_operators

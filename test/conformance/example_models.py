@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
+from support.accuracy import Truth, in_double
 from torch.utils import _pytree as pytree
 
 from examples.artefacts import digest
@@ -38,6 +40,12 @@ class Model:
     program: torch.export.ExportedProgram
     inputs: list[Any]
     expected: list[torch.Tensor]
+
+    @cached_property
+    def truth(self) -> Truth:
+        """The outputs in double precision."""
+        args, kwargs = pytree.tree_unflatten(self.inputs, self.program.call_spec.in_spec)
+        return in_double(self.module, *args, **kwargs)
 
     def content(self) -> str:
         """Changes with the model's code and with any of its weights."""

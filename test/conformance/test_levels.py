@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from example_models import Model
 from stock import StockRuntime
+from support.accuracy import assert_accurate
 
 from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 from et_ir.driver.presets import DEFAULT, PRESETS
@@ -35,8 +35,8 @@ def at_level(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Callable
 def test_results(model: Model, at_level: Callable[[str], Path], level: str, stock: StockRuntime) -> None:
     path = at_level(level)
     method = Runtime.get().load_program(path, poison=True).load_method("forward")
-    torch.testing.assert_close(list(method.execute(model.inputs)), model.expected, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(list(stock.run(path, model.inputs)), model.expected, rtol=1e-4, atol=1e-4)
+    assert_accurate(list(method.execute(model.inputs)), model.truth)
+    assert_accurate(list(stock.run(path, model.inputs)), model.truth)
 
 
 def test_arenas(at_level: Callable[[str], Path]) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from example_models import Model
 from stock import StockRuntime
+from support.accuracy import assert_accurate
 
 from et_vm.runtime import Runtime
 
@@ -17,7 +18,7 @@ Command = Callable[..., str]
 
 
 def check(actual: Sequence[Any], model: Model) -> None:
-    torch.testing.assert_close(list(actual), model.expected, rtol=1e-4, atol=1e-5)
+    assert_accurate(list(actual), model.truth)
 
 
 def run_vm(path: Path, model: Model, *, kernels: str, poison: bool = False) -> Sequence[Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from example_models import Model
+from support.accuracy import assert_accurate
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
@@ -18,8 +19,6 @@ from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 
 SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
-ACCURACY = 1e-4
-"""Of an output, its largest error to its standard deviation."""
 
 
 @pytest.fixture(scope="module", params=SETS)
@@ -37,8 +36,7 @@ def test_accuracy(model: Model, native_file: bytes) -> None:
         method = program.load_method("forward")
         method.execute(model.inputs)
         found = [torch.as_tensor(one) for one in method.execute(model.inputs)]
-        for got, wanted in zip(found, model.expected, strict=True):
-            assert (got - wanted).abs().max() <= ACCURACY * wanted.std()
+        assert_accurate(found, model.truth)
         results.append(b"".join(one.numpy().tobytes() for one in found))
     assert len(set(results)) == 1
 

@@ -14,8 +14,17 @@ from et_ir.backends.native import NativePartitioner
 from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
+from support.accuracy import assert_accurate, largest, truth_of
 
 SETS = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
+
+WINOGRAD_GROWTH = {"winograd_2": 1.7, "winograd_4": 10.8}
+"""The rms size of the terms of a result beside that of a convolution's, with independent random filters and pixels.
+
+It is `sum(A² (G² 1) * (B² 1)) / 3` on average over the rows of `A`, where `A`, `G` and `B` transform products, filters
+and pixels (Lavin and Gray, "Fast algorithms for convolutional neural networks", 2016), squared element by element: the
+mean square in one dimension, and its root in two.
+"""
 
 
 class Function(nn.Module):
@@ -57,19 +66,28 @@ def run(file: bytes, arguments: tuple[torch.Tensor, ...], threads: int = 1) -> n
 def check(
     function: Callable[..., torch.Tensor],
     *arguments: torch.Tensor,
-    tolerance: float = 2e-6,
+    exact: bool = False,
+    terms: int | None = None,
+    growth: float = 1.0,
     **options: Any,
 ) -> None:
-    """What torch computes, within a tolerance relative to the largest number; NaN and infinities in their places."""
+    """What the module computes in f64, within the error of f32, or if `exact`, each bit of what torch computes.
+
+    NaN and infinities are in torch's places. `terms` is less than a sum has where it is computed in blocks, and
+    `growth` the rms size of the terms that an algorithm adds beside that of the definition's.
+    """
     module = as_module(function)
+    truth = None if exact else truth_of(module, *arguments)
+    scale = None if truth is None else growth * largest(truth.values[0])
     with torch.no_grad():
-        expected = module(*arguments).numpy()
-    finite = np.abs(expected[np.isfinite(expected)])
-    margin = tolerance * max(float(finite.max(initial=0.0)), 1e-6)
+        expected = module(*arguments)
     program = torch.export.export(module, arguments)
     for name in SETS:
         file = lowered(program, name, **options)
         for threads in (1, 2):
             found = run(file, arguments, threads)
             assert found.shape == expected.shape
-            np.testing.assert_allclose(found, expected, rtol=0, atol=margin, err_msg=f"{name}, {threads}")
+            if truth is None:
+                np.testing.assert_array_equal(found, expected.numpy(), err_msg=f"{name}, {threads}")
+            else:
+                assert_accurate(found, truth, terms, scale=scale, what=f"{name}, {threads}")

@@ -1,6 +1,6 @@
 """Sweep of torch's operator samples: kernels alone, end to end, and on the stock runtime.
 
-    PYTHONPATH=test/conformance python -m sweep [--only TEXT] [--limit N] [--processes N] [--results FOLDER]
+    PYTHONPATH=test:test/conformance python -m sweep [--only TEXT] [--limit N] [--processes N] [--results FOLDER]
 
 Outcomes are kept by entry under `build/sweep` until the sources change, so that a sweep that was interrupted
 goes on where it was. A sweep of all entries, with `--document` if it is limited, writes `docs/ops.md`,
@@ -53,7 +53,11 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ORACLES}:{ROOT}"},
+                env={
+                    **os.environ,
+                    "OMP_NUM_THREADS": "1",
+                    "PYTHONPATH": f"{ORACLES}:{ORACLES.parent}:{ROOT}",
+                },
                 text=True,
             )
         assert self._process.stdin is not None

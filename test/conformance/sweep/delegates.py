@@ -19,6 +19,7 @@ from et_schema.errors import ExecutorchError
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
+from sweep.exactness import is_accurate
 from sweep.programs import NotExported, SamplePrograms
 from sweep.reconstruct import FREE
 from sweep.samples import Sample, samples
@@ -122,12 +123,13 @@ def differs(found: Sequence[Any], wanted: Sequence[Any], sample: Sample) -> str 
             for got, want in zip(results, expected, strict=True)
         ]
     pairs = [_without_nan(got, want) for got, want in zip(results, expected, strict=True)]
-    return difference(
+    reason = difference(
         [got for got, _ in pairs],
         [want for _, want in pairs],
         random=sample.random or sample.entry in FREE,
         entry=sample.entry,
     )
+    return None if reason is not None and is_accurate(sample, results) else reason
 
 
 def _without_nan(got: Any, want: Any) -> tuple[Any, Any]:

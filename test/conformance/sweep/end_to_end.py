@@ -21,7 +21,7 @@ from et_ir.targets.lookup import DEFAULT
 from et_vm.interchange import to_torch
 from et_vm.runtime import Runtime
 from sweep.compare import TIES, difference, same_elements
-from sweep.exactness import no_less_exact
+from sweep.exactness import is_accurate, no_less_exact
 from sweep.faults import explanation
 from sweep.programs import NotExported, SamplePrograms
 from sweep.reconstruct import FREE, reconstruction
@@ -120,7 +120,7 @@ def _outcome(sample: Sample, run: Callable[[], list[Any]]) -> str:
     wrong = difference(results, sample.results, random=sample.random, entry=sample.entry)
     if sample.entry in FREE and (wrong is not None or sample.random):
         wrong = reconstruction(sample, results)
-    if wrong is not None and no_less_exact(sample, results):
+    if wrong is not None and (no_less_exact(sample, results) or is_accurate(sample, results)):
         wrong = None
     return "" if wrong is None else f"wrong: {wrong}"
 

@@ -16,6 +16,7 @@ from et_ir.backends.freestanding.compiler import FreestandingObject, compile_pro
 from et_ir.backends.freestanding.whole_program import UnsupportedProgram
 from et_ir.frontend import UnsupportedProgram as NotImported
 from sweep.compare import TIES, difference, same_elements
+from sweep.exactness import is_accurate
 from sweep.programs import NotExported, SamplePrograms
 from sweep.reconstruct import FREE
 from sweep.samples import Sample, samples
@@ -79,4 +80,6 @@ def _reason(sample: Sample, made: FreestandingObject, target: str, folder: Path)
     if sample.entry.partition("-")[0] in TIES:
         pairs = zip(results, expected, strict=True)
         results = [want if same_elements(sample.inputs[0], got, want) else got for got, want in pairs]
-    return difference(results, expected, random=sample.random or sample.entry in FREE, entry=sample.entry)
+    random = sample.random or sample.entry in FREE
+    reason = difference(results, expected, random=random, entry=sample.entry)
+    return None if reason is not None and is_accurate(sample, results) else reason

@@ -58,7 +58,7 @@ LAYERS = {
 def test_convolution(name: str) -> None:
     make, shape = LAYERS[name]
     torch.manual_seed(0)
-    check(make().eval(), torch.randn(shape), tolerance=1e-5)
+    check(make().eval(), torch.randn(shape))
 
 
 COMPUTED: dict[str, tuple[Callable[..., torch.Tensor], list[tuple[int, ...]]]] = {
@@ -94,7 +94,7 @@ COMPUTED: dict[str, tuple[Callable[..., torch.Tensor], list[tuple[int, ...]]]] =
 def test_filters_that_are_computed(name: str) -> None:
     function, shapes = COMPUTED[name]
     torch.manual_seed(0)
-    check(function, *(torch.randn(shape) for shape in shapes), tolerance=1e-5)
+    check(function, *(torch.randn(shape) for shape in shapes))
 
 
 class Upsampled(nn.Module):
@@ -116,7 +116,7 @@ class Upsampled(nn.Module):
 @pytest.mark.parametrize("groups", [1, 2, 18])
 def test_upsampling_with_its_sum(groups: int) -> None:
     torch.manual_seed(0)
-    check(Upsampled(groups).eval(), torch.randn(2, 3, 10, 8), tolerance=1e-5)
+    check(Upsampled(groups).eval(), torch.randn(2, 3, 10, 8))
 
 
 @pytest.mark.parametrize("groups", [1, 2])
@@ -124,8 +124,8 @@ def test_groups_and_phases_of_nan_and_infinity(groups: int) -> None:
     torch.manual_seed(0)
     x = torch.randn(1, 4, 5, 6)
     x[0, 1, 2, 3], x[0, 3, 0, 0] = float("nan"), float("inf")
-    check(nn.Conv2d(4, 6, 3, padding=1, groups=groups), x, tolerance=1e-5)
-    check(nn.ConvTranspose2d(4, 6, 3, 2, groups=groups), x, tolerance=1e-5)
+    check(nn.Conv2d(4, 6, 3, padding=1, groups=groups), x)
+    check(nn.ConvTranspose2d(4, 6, 3, 2, groups=groups), x)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
@@ -138,13 +138,12 @@ def test_transposed_filters_of_nan_and_infinity(groups: int, constant: bool) -> 
         layer.weight[0, 0, 2, 2], layer.weight[3, 0, 0, 1] = float("nan"), float("inf")
     x = torch.randn(1, 4, 3, 4)
     if constant:
-        check(layer.eval(), x, tolerance=1e-5)
+        check(layer.eval(), x)
     else:
         check(
             lambda x, w: F.conv_transpose2d(x, w, None, 2, 1, 1, groups),
             x,
             layer.weight.detach(),
-            tolerance=1e-5,
         )
 
 

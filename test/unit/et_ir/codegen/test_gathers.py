@@ -90,7 +90,7 @@ SCATTERS = [
 
 @pytest.mark.parametrize(("function", "arguments"), GATHERS)
 def test_gathers(function: _Function, arguments: tuple[torch.Tensor, ...]) -> None:
-    check(function, *arguments, tolerance=0)
+    check(function, *arguments, exact=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.int16], ids=str)
@@ -108,7 +108,7 @@ def test_scatters(
     if function(torch.zeros(shape), places, torch.ones(values)).max() == 1 and len(of) == 2:
         # Which of the values at one place stays, torch does not say.
         places = torch.stack([torch.randperm(size)[: of[1]] for _ in range(of[0])])
-    check(function, made[0], places, made[1], tolerance=2e-6 if dtype.is_floating_point else 0)
+    check(function, made[0], places, made[1], exact=not dtype.is_floating_point)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.int64], ids=str)
@@ -117,11 +117,11 @@ def test_scatters_of_places_that_are_known(dtype: torch.dtype) -> None:
         row = torch.select_scatter(x, y[:, 0], 1, -2)
         return torch.slice_scatter(row, y, 1, 1, 6, 2)
 
-    check(function, (torch.randn(4, 7, 9) * 3).to(dtype), (torch.randn(4, 3, 9) * 3).to(dtype), tolerance=0)
+    check(function, (torch.randn(4, 7, 9) * 3).to(dtype), (torch.randn(4, 3, 9) * 3).to(dtype), exact=True)
 
 
 def test_scatter_of_a_number() -> None:
-    check(lambda x, i: x.scatter(0, i, 2.5), torch.randn(7, 5), indices(7, 1, 5), tolerance=0)
+    check(lambda x, i: x.scatter(0, i, 2.5), torch.randn(7, 5), indices(7, 1, 5), exact=True)
 
 
 OUT_OF_RANGE: dict[str, tuple[_Function, int, int]] = {

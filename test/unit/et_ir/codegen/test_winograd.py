@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from native_modules import SETS, check
+from native_modules import SETS, WINOGRAD_GROWTH, check
 from torch import nn
 
 from et_ir import to_edge_transform_and_lower
@@ -31,7 +31,7 @@ SHAPES = [
 """Channels before and after, height, width, images, border. Of the last three, filters may be transformed in calls."""
 
 
-@pytest.fixture(params=["winograd_2", "winograd_4"])
+@pytest.fixture(params=WINOGRAD_GROWTH)
 def forced(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each of the algorithms, where it can be used at all."""
     costs = choose_algorithms.costs
@@ -52,7 +52,7 @@ def test_convolutions(shape: tuple[int, ...], forced: str) -> None:
     with patch.object(
         ChooseAlgorithmsPass, "apply", autospec=True, side_effect=ChooseAlgorithmsPass.apply
     ) as apply:
-        check(layer, torch.randn(images, channels, height, width), tolerance=2e-5)
+        check(layer, torch.randn(images, channels, height, width), growth=WINOGRAD_GROWTH[forced])
     forms = [
         op.form.data for call in apply.mock_calls for op in call.args[2].walk() if isinstance(op, KernelOp)
     ]
@@ -70,7 +70,7 @@ def test_a_residual_sum_is_computed_with_it(forced: str) -> None:
             return torch.relu(self.second(torch.relu(self.first(x))) + x)
 
     torch.manual_seed(0)
-    check(Block(), torch.randn(1, 24, 11, 6), tolerance=2e-5)
+    check(Block(), torch.randn(1, 24, 11, 6), growth=WINOGRAD_GROWTH[forced])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_choice(channels: int, pixels: int, form: str) -> None:
 
 
 def test_steps_of_two_have_no_other_algorithm() -> None:
-    check(nn.Conv2d(32, 32, 3, stride=2, padding=1), torch.randn(1, 32, 9, 9), tolerance=1e-5)
+    check(nn.Conv2d(32, 32, 3, stride=2, padding=1), torch.randn(1, 32, 9, 9))
 
 
 class TwoShapes(nn.Module):
@@ -113,4 +113,9 @@ class TwoShapes(nn.Module):
 
 def test_filters_of_the_same_bytes() -> None:
     torch.manual_seed(0)
-    check(TwoShapes().eval(), torch.randn(1, 32, 24, 24), algorithm="winograd_2", tolerance=1e-5)
+    check(
+        TwoShapes().eval(),
+        torch.randn(1, 32, 24, 24),
+        algorithm="winograd_2",
+        growth=WINOGRAD_GROWTH["winograd_2"],
+    )

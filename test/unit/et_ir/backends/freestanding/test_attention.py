@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import freestanding_machines as machines
-import numpy as np
 import pytest
 import torch
+from support.accuracy import assert_accurate, truth_of
 from torch import Tensor, nn
 
 from et_ir.backends.freestanding.compiler import compile_program
@@ -38,5 +38,4 @@ def test_bytes_and_positions(target: str, queries: int, tmp_path: Path):
         given = at + first
         found = machines.run(target, tmp_path, made, [*(one.numpy() for one in arguments), given.numpy()])
         assert found.status == 0
-        expected = module(*arguments, given).numpy()
-        np.testing.assert_allclose(found.outputs[0], expected, rtol=1e-5, atol=1e-5)
+        assert_accurate(found.outputs[0], truth_of(module, *arguments, given))

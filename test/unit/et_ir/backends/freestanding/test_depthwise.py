@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import freestanding_machines as machines
-import numpy as np
 import pytest
 import torch
+from support.accuracy import assert_accurate, truth_of
 from torch import nn
 
 from et_ir.backends.freestanding.compiler import compile_program
@@ -25,5 +25,4 @@ def test_windows(target: str, size: int, apart: int, stride: int, tmp_path: Path
     x = torch.rand(1, 4, 16, 16)
     made = compile_program(torch.export.export(module, (x,)), target, "net")
     found = machines.run(target, tmp_path, made, [x.numpy()])
-    with torch.no_grad():
-        np.testing.assert_allclose(found.outputs[0], module(x).numpy(), rtol=0, atol=1e-5)
+    assert_accurate(found.outputs[0], truth_of(module, x))

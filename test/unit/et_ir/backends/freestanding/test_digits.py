@@ -18,14 +18,13 @@ import pytest
 import torch
 import wasmtime
 from freestanding_machines import MACHINES, linked
+from support.accuracy import Truth, assert_accurate, in_double
 from torch import Tensor
 
 from et_ir.backends.freestanding.compiler import FreestandingObject, compile_freestanding
 from et_ir.backends.freestanding.object_file import exported_symbols
 from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
-from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.managers import EdgeProgramManager, to_edge
-from et_vm.runtime import Runtime
 from examples.digits.network import DigitsNet
 
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
@@ -55,10 +54,8 @@ def compiled(target: str) -> FreestandingObject:
 
 
 @cache
-def expected() -> np.ndarray:
-    """What et-vm computes."""
-    file = edge().to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
-    return np.array(Runtime().load_program(file).load_method("forward").execute([image().numpy()])[0])
+def truth() -> Truth:
+    return in_double(network(), image())
 
 
 @pytest.mark.parametrize(
@@ -70,7 +67,7 @@ def test_emulated(target: str, tmp_path: Path):
     found = machines.run(target, tmp_path, compiled(target), [image().numpy()])
     assert found.status == 0
     assert 0 < found.stack <= compiled(target).stack_bytes
-    np.testing.assert_allclose(found.outputs[0], expected(), rtol=0, atol=1e-5)
+    assert_accurate(found.outputs[0], truth())
 
 
 @pytest.mark.parametrize("target", machines.EMULATED)
@@ -78,7 +75,7 @@ def test_vectors(target: str, tmp_path: Path):
     """Helium and RISC-V's vectors."""
     found = machines.run(target, tmp_path, compiled(target), [image().numpy()])
     assert 0 < found.stack <= compiled(target).stack_bytes
-    np.testing.assert_allclose(found.outputs[0], expected(), rtol=0, atol=1e-5)
+    assert_accurate(found.outputs[0], truth())
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the object is for x86-64")
@@ -91,7 +88,7 @@ def test_in_this_process(tmp_path: Path):
     place = -(-arena.ctypes.data // 16) * 16
     inputs, outputs = (ctypes.c_void_p * 1)(x.ctypes.data), (ctypes.c_void_p * 1)(y.ctypes.data)
     assert ctypes.CDLL(library).digits_forward(inputs, outputs, ctypes.c_void_p(place)) == 0
-    np.testing.assert_allclose(y, expected(), rtol=0, atol=1e-5)
+    assert_accurate(y, truth())
 
 
 def test_web_assembly(tmp_path: Path):
@@ -120,7 +117,7 @@ def test_web_assembly(tmp_path: Path):
     memory.write(store, struct.pack("<II", image_at, logits_at), structures)
     assert exports["digits_forward"](store, structures, structures + 4, arena) == 0
     found = np.frombuffer(bytes(memory.read(store, logits_at, logits_at + count)), np.float32)
-    np.testing.assert_allclose(found, expected()[0], rtol=0, atol=1e-5)
+    assert_accurate(found[None], truth())
 
 
 DRIVER = """
@@ -155,7 +152,7 @@ def test_linked_from_c(tmp_path: Path):
     done = subprocess.run(
         [EMULATOR, tmp_path / "main"], input=image().numpy().tobytes(), capture_output=True, check=True
     )
-    np.testing.assert_allclose(np.frombuffer(done.stdout, np.float32), expected()[0], rtol=0, atol=1e-5)
+    assert_accurate(np.frombuffer(done.stdout, np.float32)[None], truth())
 
 
 @pytest.mark.parametrize("language", ["c", "c++"])

@@ -9,6 +9,7 @@ import freestanding_machines as machines
 import numpy as np
 import pytest
 import torch
+from support.accuracy import assert_accurate, truth_of
 from torch import Tensor, nn
 from torch._higher_order_ops.map import map as torch_map
 from torch._higher_order_ops.scan import scan
@@ -242,7 +243,7 @@ def test_position_independence(target: str, tmp_path: Path):
     module, x = Branch(), torch.rand(2, 4)
     made = compile_program(torch.export.export(module.eval(), (x,)), target, "net", pic=True)
     found = machines.run(target, tmp_path, made, [x.numpy()], moved=0x3_0000)
-    np.testing.assert_allclose(found.outputs[1], module.linear(x).numpy(), rtol=1e-6, atol=1e-6)
+    assert_accurate(found.outputs[1], truth_of(module.linear, x))
 
 
 @pytest.mark.parametrize("names", [["inputs"], ["state"], ["a", "a_outputs"]])

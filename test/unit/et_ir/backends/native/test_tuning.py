@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from native_modules import SETS, compiled, run
+from support.accuracy import assert_accurate, truth_of
 from torch import nn
 
 from et_ir.analysis.choices import Choice, ExplainingContext, explained
@@ -176,7 +177,7 @@ def test_times_of_this_machine(cache: Path) -> None:
     assert [choice.measured for choice in choices] == [True, True]
     assert all(one.seconds is not None and one.seconds > 0 for choice in choices for one in choice.candidates)
     with torch.no_grad():
-        np.testing.assert_allclose(run(file, (X,)), module(X).numpy(), rtol=0, atol=1e-4)
+        assert_accurate(run(file, (X,)), truth_of(module, X))
     assert len(json.loads(cache.read_text())) == 2
 
 

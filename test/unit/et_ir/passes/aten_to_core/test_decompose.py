@@ -13,6 +13,7 @@ import pytest
 import torch
 from aten_interpreter import Interpreter
 from decompose_cases import FAMILIES, Case, random, unchanged, unspecified
+from support.linspace import integers_between
 from torch._ops import OpOverloadPacket
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -39,15 +40,19 @@ from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS
 from et_ir.passes.aten_to_core.decompose_traced import DecomposeTracedPass
 from et_ir.passes.verify.verify_core_aten import is_leaf
 
+A = torch.ops.aten
+
 
 def call_of(case: Case) -> RecordedCall:
-    """The call of a case, with what torch says are its results."""
+    """The call of a case, with what torch says are its results, and of `linspace` of integers what they are exactly."""
     target, *args = case
     kwargs: dict[str, Any] = args.pop() if args and isinstance(args[-1], dict) else {}
     overload = target.default if isinstance(target, OpOverloadPacket) else target
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         found = overload(*args, **kwargs)
+    if overload is A.linspace.default and not found.is_floating_point():
+        found = integers_between(*args, **kwargs)
     return RecordedCall(
         overload, tuple(args), kwargs, tuple(found) if isinstance(found, list | tuple) else (found,)
     )

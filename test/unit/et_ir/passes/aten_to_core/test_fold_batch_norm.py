@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from support.accuracy import assert_accurate, truth_of
 from support.aten_interpreter import Interpreter
 from support.modules import run
 from torch import Tensor, nn
@@ -25,15 +26,14 @@ def randomised(module: nn.Module) -> nn.Module:
     return module.eval()
 
 
-def check(module: nn.Module, *inputs: Tensor, folded: bool = True, tolerance: float = 1e-5) -> None:
+def check(module: nn.Module, *inputs: Tensor, folded: bool = True) -> None:
     randomised(module)
-    expected = module(*inputs)
     imported = import_program(torch.export.export(module, inputs))
     run(imported, PIPELINE)
     names = [op.name for op in imported.walk()]
     assert ("aten._native_batch_norm_legit_no_training" not in names) == folded
     (found,) = Interpreter(imported).run(*inputs)
-    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+    assert_accurate(found, truth_of(module, *inputs))
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -69,12 +69,12 @@ def test_linear_before_decomposition() -> None:
     x = torch.rand(3, 5)
     module = run(import_program(torch.export.export(net, (x,))), "fold-batch-norm,dce")
     assert [op.name for op in module.walk() if op.name.startswith("aten")] == ["aten.linear"]
-    torch.testing.assert_close(Interpreter(module).run(x)[0], net(x), rtol=1e-5, atol=1e-5)
+    assert_accurate(Interpreter(module).run(x)[0], truth_of(net, x))
 
 
 def test_half_precision() -> None:
     net = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4)).half()
-    check(net, torch.rand(1, 3, 4, 4).half(), tolerance=1e-2)
+    check(net, torch.rand(1, 3, 4, 4).half())
 
 
 class Shared(nn.Module):
@@ -138,4 +138,4 @@ def test_norms_that_are_written_out(bias: bool, transposed: bool) -> None:
     run(imported, PIPELINE.replace("cse,dce", "fold-scales,cse,dce"))
     assert [op.name for op in imported.walk() if op.name.startswith("aten.")] == ["aten.convolution"]
     (found,) = Interpreter(imported).run(x)
-    torch.testing.assert_close(found, net(x), rtol=1e-5, atol=1e-5)
+    assert_accurate(found, truth_of(net, x))
