@@ -62,7 +62,7 @@ def prepared(name: str) -> Prepared:
     torch.manual_seed(0)
     module, runs = case.make()
     module = module.eval()
-    kwargs = runs[0][-1] if isinstance(runs[0][-1], Keywords) else {}
+    kwargs = next((one for one in runs[0] if isinstance(one, Keywords)), {})
     with warnings.catch_warnings(action="ignore"):  # of torch about its own tracing
         program = torch.export.export(
             copy.deepcopy(module), _positional(runs[0]), dict(kwargs), dynamic_shapes=case.dynamic_shapes
