@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.repetition import TITLE, command
+from support.repetition import SETTINGS, TITLE, command
 
 pytest_plugins = ["pytester"]
 
@@ -34,10 +34,15 @@ def test_setup(broken):
 """
 
 
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever this run was set to is no part of the commands here."""
+    for name in SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    monkeypatch.delenv("CI", raising=False)
-    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "test"))
     return pytester
 
