@@ -15,10 +15,10 @@ __all__ = ["Format", "configure"]
 class Format(lit.formats.ShTest):  # type: ignore[misc]
     """Shell tests whose commands know the name of their test."""
 
-    def execute(self, test: Any, lit_config: Any) -> Any:
+    def execute(self, test: Any, litConfig: Any) -> Any:
         """Run a test; its name is its path, relative to the folder of the tests."""
         test.config.environment = {**test.config.environment, switch.TEST: "/".join(test.path_in_suite)}
-        return cast(Any, super()).execute(test, lit_config)
+        return cast(Any, super()).execute(test, litConfig)
 
 
 def configure(config: Any) -> None:
