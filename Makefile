@@ -71,15 +71,18 @@ PYTEST := env OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --di
 PROPERTY := env PYTHONPATH=test $(BIN)/python -m property
 FUZZ := env PYTHONPATH=test $(BIN)/python -m fuzz
 
+# Chooses among equals: cases, instruction sets, settings of machines.
+COMMIT = $(shell git rev-parse --short=6 HEAD || echo 0)
+
 # The quick cases of each test, which test/support/selection.py chooses; `suites` runs the others.
 tests: $(VENV)/.test
-	$(RUN) $(PYTEST) --quick test/unit test/conformance
+	$(RUN) $(PYTEST) --quick --turn $$((0x$(COMMIT))) test/unit test/conformance
 
 cases: $(VENV)/.test
 	$(RUN) $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_program_features.py
 
 # Random programs and damaged files.
-PROGRAMS := 60
+PROGRAMS := 40
 FILES := 3000
 
 random: $(VENV)/.test
@@ -88,11 +91,11 @@ random: $(VENV)/.test
 
 suites: $(VENV)/.test
 	$(RUN) $(PYTEST) --beyond-quick test/unit test/conformance
+	$(RUN) $(PYTEST) test/unit/et_ir/codegen test/unit/et_ir/backends/native
 
 # What `tests` leaves out, as much of it as SECONDS of two cores allow: whole tests near the change since BASE, and a share
 # of the others, another one for each commit (dev/affected.py, dev/shares.py).
 SECONDS := 420
-COMMIT = $(shell git rev-parse --short=6 HEAD || echo 0)
 
 affected: $(VENV)/.test
 	$(BIN)/python -m dev.affected --json build/affected.json

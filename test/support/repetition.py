@@ -24,6 +24,7 @@ SETTINGS: Final = (
     "OMP_NUM_THREADS",
     "PYTHONHASHSEED",
     "CI",
+    "QUICK_TURN",
 )
 """Variables that change what a test computes, or whether it may be skipped."""
 UNLESS: Final = {"OMP_NUM_THREADS": "1"}

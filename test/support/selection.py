@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -14,10 +15,14 @@ import pytest
 from dev.shares import choose, read_durations
 
 UNIT = "test/unit/"
-SWEPT = 2
-"""The most cases of a test that are quick, of tests marked `sweep` and of conformance tests."""
-SECONDS = 0.5
+SWEPT = 1
+"""The most cases of a test that are quick, of tests marked `sweep` and of conformance tests, on each of its routes."""
+SECONDS = 0.3
 """Seconds, by test/durations.json, that the quick cases of a test may take together; the first is one in any case."""
+LONGEST = {True: 4.0, False: 1.5}
+"""Seconds of a case of a unit test, and of a conformance test, from which on no case of it is quick."""
+TURN = "QUICK_TURN"
+"""Variable of the environment of quick tests: which one of several equal ways to run a test is taken."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,7 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--quick",
         action="store_true",
         help=f"run cases of each test that take {SECONDS} s together, at least one; no more than {SWEPT} of tests that "
-        "are marked sweep and of conformance tests, and none of these that are marked slow",
+        "are marked sweep and of conformance tests; none of tests that take longer, and one of several instruction "
+        "sets, which --turn chooses",
     )
     parser.addoption("--beyond-quick", action="store_true", help="leave out what --quick runs")
     parser.addoption(
@@ -45,6 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--affected", type=Path, metavar="FILE", help="distances of test files to a change, by dev.affected"
     )
     parser.addoption("--turn", type=int, default=0, metavar="N", help="which share of the tests, any number")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        os.environ[TURN] = str(config.getoption("--turn"))
 
 
 @pytest.hookimpl(trylast=True)
@@ -95,6 +106,8 @@ def _quick(items: Iterable[pytest.Item]) -> set[pytest.Item]:
 
     def most(item: pytest.Item) -> int:
         each = durations.get(item.nodeid.partition("[")[0], 0.0)
+        if each > LONGEST[item.nodeid.startswith(UNIT)]:
+            return 0
         count = int(SECONDS / each) if each else sys.maxsize
         return max(1, min(count, SWEPT) if _is_sampled(item) else count)
 

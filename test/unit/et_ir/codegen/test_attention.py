@@ -7,7 +7,7 @@ from math import inf, nan
 
 import pytest
 import torch
-from native_modules import SETS, as_module, check, compiled, lowered, run
+from native_modules import SETS, as_module, check, compiled, lowered, run, sets
 from support.accuracy import assert_accurate, truth_of
 from torch import nn
 from torch.nn import functional as F
@@ -183,7 +183,7 @@ def test_keys_that_a_mask_leaves(keys: int) -> None:
     masks.append(masks[-1].clone())
     masks[-1][..., -1] = nan
     program = torch.export.export(module, (q, k, v, masks[0]))
-    for instruction_set in SETS:
+    for instruction_set in sets():
         file = lowered(program, instruction_set)
         for mask in masks:
             assert_accurate(run(file, (q, k, v, mask)), truth_of(module, q, k, v, mask))
@@ -223,7 +223,7 @@ def test_number_of_queries(groups: int, keys: int) -> None:
     FuseAttentionPass().apply(Context(), edge)
     (softmax,) = (op for op in edge.walk() if op.name == "edge._softmax")
     assert isinstance(softmax.parent_op(), KernelOp)
-    for instruction_set in SETS:
+    for instruction_set in sets():
         file = lowered(program, instruction_set)
         for queries, first in ((1, 0), (2, 7), (13, 0), (14, 0), (15, 4), (29, 5), (33, 0), (33, keys - 33)):
             inputs = arguments(queries, first)
@@ -439,7 +439,7 @@ def test_computed_masks(mask: _Function, groups: int, keys: int) -> None:
     starts = [(1, 0), (1, 64), (6, 3), (14, 50), (43, 0), (70, keys - 70)]
     if mask in (_causal_or_all, _before, _window):
         starts.append((9, -4))
-    for instruction_set in SETS:
+    for instruction_set in sets():
         file = lowered(program, instruction_set)
         for queries, first in starts:
             inputs = (
@@ -458,7 +458,7 @@ def test_no_queries(groups: int, heads: int) -> None:
     """A number of queries that is known at run time only may be 0."""
     _, program = _program(90, groups, heads, _causal)
     k, v = torch.zeros(2, 1, groups, 90, 16)
-    for instruction_set in SETS:
+    for instruction_set in sets():
         file = lowered(program, instruction_set)
         for threads in (1, 3):
             none = torch.zeros(1, heads, 0, 16), k, v, torch.arange(0)
@@ -484,7 +484,7 @@ def test_keys_behind_a_bound() -> None:
     k, v = torch.randn(2, 1, 2, 700, 16)
     k[:, :, 64:], v[:, :, 64:] = nan, nan
     clean = k.nan_to_num(), v.nan_to_num()
-    for instruction_set in SETS:
+    for instruction_set in sets():
         file = lowered(program, instruction_set)
         for queries, first in ((1, 63), (40, 20)):
             q, at = torch.randn(1, 4, queries, 16), torch.arange(first, first + queries)

@@ -9,7 +9,7 @@ from operator import add, and_, eq, ge, gt, le, lt, mul, ne, or_, sub, xor
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, compiled
+from native_modules import SETS, as_module, check, compiled, sets
 
 from et_schema.errors import Error, ExecutorchError
 from et_vm.runtime import Runtime
@@ -68,7 +68,7 @@ def test_conversion_of_floats_out_of_range():
     """Some number, and no fault."""
     x = torch.tensor([float("nan"), float("inf"), -float("inf"), 1e30, -1e30])
     module = as_module(lambda x: x.to(torch.int64))
-    for name in SETS:
+    for name in sets():
         program = Runtime().load_program(compiled(module, (x,), name), allow_native=True)
         found = np.array(program.load_method("forward").execute([x.numpy()])[0])
         assert found.dtype == np.int64

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module, check, compiled, lowered
+from native_modules import SETS, as_module, check, compiled, lowered, sets
 from torch.nn import functional as F
 
 from et_schema.errors import Error, ExecutorchError
@@ -141,7 +141,7 @@ def test_indices_out_of_range(operator: str, threads: int) -> None:
     good = torch.tensor([1, 9, 0, 3, 2])
     expected = function(good).numpy()
     program = torch.export.export(as_module(function), (good,))
-    for name in SETS:
+    for name in sets():
         file = lowered(program, name)
         method = Runtime(threads=threads).load_program(file, allow_native=True).load_method("forward")
         for wrong in (below, above, 2**62, -(2**62)):

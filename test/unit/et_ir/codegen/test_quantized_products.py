@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from support.native_modules import compiled, lowered, run
+from support.native_modules import compiled, lowered, run, sets
 from torch import nn
 
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
@@ -141,7 +141,7 @@ CASES = [
 def check(module: nn.Module, arguments: tuple[torch.Tensor, ...], expected: np.ndarray, scale: float) -> None:
     """All instruction sets and numbers of threads within rounding of sums of f32."""
     program = torch.export.export(module, arguments)
-    for instruction_set in SETS:
+    for instruction_set in sets():
         file = lowered(program, instruction_set)
         for threads in (1, 2):
             np.testing.assert_allclose(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from native_modules import SETS, as_module
+from native_modules import SETS, as_module, sets
 from support.accuracy import assert_accurate, largest, truth_of
 from torch import nn
 from torch.nn import functional
@@ -316,7 +316,7 @@ def methods_of(case: Case | Lookup) -> list[tuple[str, Method]]:
     """
     program = case.exported()
     made: list[tuple[str, Method]] = []
-    for name in SETS:
+    for name in sets():
         edge = to_edge_transform_and_lower(program, partitioner=NativePartitioner(instruction_sets=[name]))
         left = [
             op.name for op in edge.module.walk() if op.name == "backend.call" or op.name.startswith("edge.")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from support.native_modules import SETS, Function, lowered
+from support.native_modules import SETS, Function, lowered, sets
 from torch import Tensor
 
 from et_ir import to_edge_transform_and_lower
@@ -50,7 +50,7 @@ def check(x: Tensor, count: int, dim: int, *, descending: bool, function: _Funct
     expected = [one.narrow(dim, 0, count).numpy() if one.dim() else one.numpy() for one in (values, places)]
     given = function or (lambda x: torch.topk(x, count, dim, descending))
     program = torch.export.export(Function(given), (x,))
-    for name in SETS:
+    for name in sets():
         file = lowered(program, name)
         for threads in (1, 2):
             found = outputs(file, x, threads)
@@ -111,7 +111,7 @@ def test_one_result(result: int) -> None:
     x = numbers(torch.float32, 9, 12)
     expected = torch.sort(x, stable=True, dim=1, descending=True)[result][:, :3].numpy()
     program = torch.export.export(Function(lambda x: torch.topk(x, 3)[result]), (x,))
-    for name in SETS:
+    for name in sets():
         np.testing.assert_array_equal(outputs(lowered(program, name), x, 2)[0], expected)
 
 
@@ -125,7 +125,7 @@ def test_within_a_partition() -> None:
     x = torch.randn(6, 32, generator=torch.Generator().manual_seed(0))
     expected = function(x)
     program = torch.export.export(Function(function), (x,))
-    for name in SETS:
+    for name in sets():
         found = outputs(lowered(program, name), x)
         np.testing.assert_allclose(found[0], expected[0].numpy(), rtol=1e-5)
         np.testing.assert_array_equal(found[1], expected[1].numpy())

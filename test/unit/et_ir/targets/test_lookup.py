@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,13 +47,14 @@ func.func @forward(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 
 @pytest.fixture
-def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     # Of another test: its module, and where that is found.
     monkeypatch.delitem(sys.modules, "acme", raising=False)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if not Path(p, "acme.py").exists()])
     path = tmp_path / "acme.py"
     path.write_text(ACME)
-    return f"{path}:TARGET"
+    yield f"{path}:TARGET"
+    sys.modules.pop("acme", None)
 
 
 def parsed(text: str) -> tuple[Context, Any]:
