@@ -1,6 +1,6 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make story  train a small language model, compile it, and let it continue a text; ten minutes
-# make check  90 seconds: lint, types, lit, and a case of each test that needs no command and no stock runtime
+# make check  90 seconds: lint, lit, types of what changed, and the unit tests near the change
 # make test   eight minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
 # make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
 #                    files, commands in processes of their own, and the documentation followed in a fresh environment
@@ -21,7 +21,7 @@ BIN := $(VENV)/bin
 TIMES := build/durations
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo story check test conformance lint types stubs lit tests cases random commands suites affected machines \
+.PHONY: demo story check test conformance lint types types-near stubs lit tests cases random commands suites affected machines \
 	properties fuzz-quick walkthrough pages sweep docs bench fuzz mutants plans test-newest tosa-tools format regenerate clean
 
 # Each part says how long it took, and records it: `python -m dev.parts` compares that with what it may take.
@@ -34,7 +34,7 @@ story: $(VENV)/.story
 	$(BIN)/python -m examples.story
 
 check: $(VENV)/.test
-	@$(MAKE) --no-print-directory --jobs 2 lint types lit
+	@$(MAKE) --no-print-directory --jobs 2 lint types-near lit
 	@$(MAKE) --no-print-directory cases
 
 test: $(VENV)/.test
@@ -51,6 +51,10 @@ lint: $(VENV)/.test
 
 types: stubs
 	$(RUN) $(BIN)/basedpyright --level error
+
+# Types of the files that changed since BASE, and of those that import them.
+types-near: stubs
+	$(RUN) sh -c 'files=$$($(BIN)/python -m dev.affected --sources) && { [ -z "$$files" ] || $(BIN)/basedpyright --level error $$files; }'
 
 # Classes of ops are made from their schemas at run time: these stubs are what editors and type checkers know of them.
 stubs: $(VENV)/.test
@@ -78,8 +82,13 @@ COMMIT = $(shell git rev-parse --short=6 HEAD || echo 0)
 tests: $(VENV)/.test
 	$(RUN) $(PYTEST) --quick --turn $$((0x$(COMMIT))) test/unit test/conformance
 
+# Of the unit tests near the change since BASE, quick ones that take SOON seconds of two cores.
+SOON := 20
+
 cases: $(VENV)/.test
-	$(RUN) $(PYTEST) --sample 1 $(addprefix test/unit/,et_ops et_schema et_ir et_vm) test/conformance/test_program_features.py
+	$(BIN)/python -m dev.affected --json build/affected.json >/dev/null
+	$(RUN) sh -c 'files=$$($(BIN)/python -m dev.affected --near | tr " " "\n" | grep ^test/unit/) || exit 0; \
+	  $(PYTEST) --quick --affected build/affected.json --seconds $$((2 * $(SOON))) --turn $$((0x$(COMMIT))) $$files'
 
 # Random programs and damaged files.
 PROGRAMS := 40

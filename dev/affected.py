@@ -5,6 +5,7 @@
     python -m dev.affected --json FILE     for `pytest --affected FILE`
     python -m dev.affected --pages         the pages that changed, if nothing else did
     python -m dev.affected --near          the test files near the change
+    python -m dev.affected --sources       the typed files that changed, and those that import them
 
 The change is from the base to the working tree. The distance of a test is the number of imports to the nearest file
 that changed; `dev.import_graph` says what counts as one. Tests nearer than `FAR` are for the change, and worth running
@@ -37,10 +38,12 @@ __all__ = [
     "is_documentation",
     "main",
     "record_passed",
+    "typed_sources",
 ]
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGES: Final = ("et_ops", "et_schema", "et_ir", "et_vm", "tools", "dev", "bench", "examples")
+TYPED: Final = ("dev", "et_ops", "et_schema", "et_ir", "et_vm")
 TESTS: Final = ("test/unit/", "test/conformance/")
 FAR: Final = 3
 """The least distance of a test that is affected, but not near the change."""
@@ -93,6 +96,27 @@ def affected(root: Path, changed: Iterable[str], packages: Iterable[str] = PACKA
     return dict(sorted(found.items(), key=lambda item: (item[1].distance, item[0])))
 
 
+def typed_sources(root: Path, changed: Iterable[str], packages: Iterable[str] = TYPED) -> list[str]:
+    """The files with checked types that changed, and those that import one of them."""
+    packages = tuple(packages)
+    graph = dependencies(root, packages)
+    files = {path: name for path in changed if path.endswith(".py") and (name := _module(path)) in graph}
+    names = set(files.values())
+    users = {name for name, edges in graph.items() if any(edge.module in names for edge in edges)}
+    paths = {_path(name) for name in names | users}
+    return sorted(path for path in paths if path.startswith(tuple(f"{each}/" for each in packages)))
+
+
+def _module(path: str) -> str:
+    place = PurePosixPath(path)
+    name = ".".join(place.with_suffix("").parts)
+    return initializer(name.removesuffix(".__init__")) if place.stem == "__init__" else name
+
+
+def _path(name: str) -> str:
+    return f"{name.replace('.', '/')}.py"
+
+
 def _nodes(path: str, graph: Mapping[str, object], needed_by: Mapping[str, object]) -> Iterator[str]:
     """What has changed with a path: the file, the folders around it, and its module.
 
@@ -103,8 +127,7 @@ def _nodes(path: str, graph: Mapping[str, object], needed_by: Mapping[str, objec
     read = {each for each in (path, *(f"{folder}/" for folder in folders)) if each in needed_by}
     if not (place.suffix == ".py" and path.startswith("test/")):
         yield from read
-    name = ".".join(place.with_suffix("").parts)
-    module = initializer(name.removesuffix(".__init__")) if place.stem == "__init__" else name
+    module = _module(path)
     if place.suffix == ".py" and module in graph:
         yield module
     elif not is_documentation(path) and all(
@@ -118,7 +141,7 @@ def _nodes(path: str, graph: Mapping[str, object], needed_by: Mapping[str, objec
 
 
 def _test_of(name: str) -> str | None:
-    path = f"{name.replace('.', '/')}.py"
+    path = _path(name)
     return path if path.startswith(TESTS) and PurePosixPath(path).name.startswith("test_") else None
 
 
@@ -178,6 +201,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--pages", action="store_true", help="print the pages that changed, if nothing else did"
     )
     parser.add_argument("--near", action="store_true", help="print nothing but the paths of near test files")
+    parser.add_argument(
+        "--sources", action="store_true", help="print the typed files that changed, and their users"
+    )
     parser.add_argument("--passed", action="store_true", help="record that HEAD passed")
     options = parser.parse_args(arguments)
     if options.passed:
@@ -188,6 +214,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.pages:
         if changed and all(map(is_documentation, changed)):
             print(*(path for path in changed if path.endswith(".md") and (ROOT / path).exists()))
+        return 0
+    if options.sources:
+        print(*(TYPED if base is None else typed_sources(ROOT, changed)))
         return 0
     found = affected(ROOT, changed)
     if options.near:

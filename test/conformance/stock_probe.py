@@ -1,7 +1,7 @@
 """Make `<target>-types.txt` of the stock runtime: the element types that its kernels refuse.
 
-PYTHONPATH=test/conformance python -m stock_probe             # rewrite the list, which takes two minutes
-PYTHONPATH=test/conformance python -m stock_probe add.Tensor  # print the rows of some edge operators
+PYTHONPATH=test:test/conformance python -m stock_probe             # rewrite the list, which takes two minutes
+PYTHONPATH=test:test/conformance python -m stock_probe add.Tensor  # print the rows of some edge operators
 
 The list is of the kernels as they are, before `legalize` avoids what they refuse. That pass asks it which kernels
 leave complex tensors to real ones, so it must not depend on what the pass does; and `kernel-limits`, which runs after
@@ -41,7 +41,7 @@ from et_ir.targets.lookup import DEFAULT, find_target
 from et_ops.dtypes import DType
 
 TARGET = DEFAULT
-COMMAND = "PYTHONPATH=test/conformance python -m stock_probe"
+COMMAND = "PYTHONPATH=test:test/conformance python -m stock_probe"
 LIST = Path(__file__).parents[2] / "et_ir" / "targets" / f"{TARGET}-types.txt"
 PIPELINE = [
     one

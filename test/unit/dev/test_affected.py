@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dev import affected as selection
-from dev.affected import FAR, PACKAGES, affected
+from dev.affected import FAR, PACKAGES, affected, typed_sources
 from dev.import_graph import dependencies, modules
 
 ROOT = Path(__file__).parents[3]
@@ -195,3 +195,12 @@ def test_pages_only(history: list[str], capsys: pytest.CaptureFixture[str]) -> N
     (selection.ROOT / "a.py").write_text("")
     assert selection.main(["--pages", "--base", "HEAD"]) == 0
     assert capsys.readouterr().out == "docs/page.md\n"
+
+
+def test_typed_sources_are_what_changed_and_its_users(tree: Path) -> None:
+    assert typed_sources(tree, ["lib/parts/c.py", "docs/page.md", "lib/gone.py"], ["lib"]) == [
+        "lib/parts/a.py",
+        "lib/parts/b.py",
+        "lib/parts/c.py",
+    ]
+    assert typed_sources(tree, ["test/unit/test_a.py"], ["lib"]) == []

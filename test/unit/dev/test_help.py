@@ -17,8 +17,8 @@ GENERATORS = [
 ]
 ASKED = """
 import pathlib, runpy, sys
-name, folder = sys.argv[1:]
-sys.path.append(folder)
+name, *folders = sys.argv[1:]
+sys.path += folders
 sys.argv = [name, "--help"]
 pathlib.Path.write_text = pathlib.Path.write_bytes = None
 runpy.run_module(name, run_name="__main__", alter_sys=True)
@@ -27,7 +27,15 @@ runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_help(generator: str) -> None:
-    command = [sys.executable, "-W", "ignore", "-c", ASKED, generator, str(CONFORMANCE)]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-c",
+        ASKED,
+        generator,
+        *map(str, (CONFORMANCE.parent, CONFORMANCE)),
+    ]
     done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage:")
