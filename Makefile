@@ -72,7 +72,7 @@ commands: $(VENV)/.test | $(TIMES)
 # As many processes as there are cores; one that has no tests left takes some of another. A process that crashes ends the
 # run with the test's name: pytest-xdist 3.8 may wait forever behind one that it replaces.
 PYTEST := env OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal --max-worker-restart 0
-PROPERTY := env PYTHONPATH=test $(BIN)/python -m property
+PROPERTY := env PYTHONPATH=test $(BIN)/python -m property --processes 2
 FUZZ := env PYTHONPATH=test $(BIN)/python -m fuzz
 
 # Chooses among equals: cases, instruction sets, settings of machines.
@@ -142,7 +142,7 @@ bench: $(VENV)/.test
 
 fuzz: $(VENV)/.test
 	mkdir -p build
-	$(PROPERTY) --count 100000 --state build/property.state --save build/property
+	PYTHONPATH=test $(BIN)/python -m property --count 100000 --state build/property.state --save build/property
 	$(FUZZ) --count 1000000 --state build/fuzz.state --save build/fuzz
 
 COUNT ?= 200

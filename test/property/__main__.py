@@ -21,9 +21,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -175,6 +177,17 @@ def run(
     return 1 if failures else 0
 
 
+def in_processes(count: int, seeds: range, arguments: list[str]) -> int:
+    """Check equal parts of the seeds in processes of their own; returns the largest exit code."""
+    ends = [seeds.start + len(seeds) * part // count for part in range(count + 1)]
+    parts = [
+        ["--first", str(start), "--count", str(end - start), "--processes", "1"]
+        for start, end in pairwise(ends)
+    ]
+    started = [subprocess.Popen([sys.executable, "-m", "property", *arguments, *part]) for part in parts]
+    return max(process.wait() for process in started)
+
+
 def main() -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(
@@ -198,11 +211,16 @@ def main() -> int:
         action="store_true",
         help="leave out what --native, --backend and --freestanding do not ask for",
     )
+    parser.add_argument(
+        "--processes", type=int, default=1, metavar="N", help="check equal parts of the seeds in N processes"
+    )
     parser.add_argument("--print", action="store_true", help="print the programs instead")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     args = parser.parse_args()
     if args.only and not (args.native or args.backend or args.freestanding):
         parser.error("--only needs --native, --backend or --freestanding")
+    if args.processes > 1 and (args.state is not None or args.print):
+        parser.error("--processes goes with neither --state nor --print")
     # For torch, which has not been imported yet: programs are small.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     first = args.first
@@ -213,6 +231,8 @@ def main() -> int:
         for seed in seeds:
             show(seed)
         return 0
+    if args.processes > 1 and len(seeds) >= args.processes:
+        return in_processes(args.processes, seeds, sys.argv[1:])
     return run(
         seeds,
         state=args.state,
