@@ -152,11 +152,11 @@ MUTANTS ?=
 mutants: $(VENV)/.test
 	$(BIN)/python -m dev.mutants --count $(COUNT) --seed $(SEED) \
 	  --quick '--quick test/unit test/conformance' --quick-lit test/lit \
-	  --quick-command 'PYTHONPATH=test python -m property --count 60' \
-	  --quick-command 'PYTHONPATH=test python -m fuzz --count 3000' \
+	  --quick-command 'PYTHONPATH=test python -m property --count $(PROGRAMS)' \
+	  --quick-command 'PYTHONPATH=test python -m fuzz --count $(FILES)' \
 	  --full '--beyond-quick test/unit test/conformance' \
-	  --full-command 'PYTHONPATH=test python -m property --first 60 --count 440' \
-	  --full-command 'PYTHONPATH=test python -m fuzz --first 3000 --count 17000' $(MUTANTS)
+	  --full-command 'PYTHONPATH=test python -m property --first $(PROGRAMS) --count $$((500 - $(PROGRAMS)))' \
+	  --full-command 'PYTHONPATH=test python -m fuzz --first $(FILES) --count $$((20000 - $(FILES)))' $(MUTANTS)
 
 plans: $(VENV)/.test
 	mkdir -p build
