@@ -10,6 +10,7 @@ output.
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import subprocess
@@ -37,7 +38,8 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
     with warnings.catch_warnings(action="ignore"):  # about its own use of deprecated functions
         from executorch.exir import to_edge
 
-        return to_edge(program).to_executorch().buffer
+        # Stock's passes change the program that they are given.
+        return to_edge(copy.deepcopy(program)).to_executorch().buffer
 
 
 class StockRuntime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -201,7 +202,9 @@ def lowered_program(program: torch.export.ExportedProgram) -> bytes:
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
     from executorch.exir import to_edge_transform_and_lower
 
-    return to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()]).to_executorch().buffer
+    # Stock's passes change the program that they are given.
+    edge = to_edge_transform_and_lower(copy.deepcopy(program), partitioner=[XnnpackPartitioner()])
+    return edge.to_executorch().buffer
 
 
 def calibrated(

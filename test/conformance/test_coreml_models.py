@@ -7,6 +7,7 @@ converter, and our programs by coremltools' reader, which infers the types of al
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import logging
 import warnings
@@ -94,7 +95,7 @@ def test_beside_stock(name: str) -> None:
     model = build(name)
     specs = CoreMLBackend.generate_compile_specs(compute_precision=coremltools.precision.FLOAT32)
     with contextlib.redirect_stdout(io.StringIO()):
-        edge = stock_lower(model.program, partitioner=[StockPartitioner(compile_specs=specs)])
+        edge = stock_lower(copy.deepcopy(model.program), partitioner=[StockPartitioner(compile_specs=specs)])
         file = edge.to_executorch().buffer
     left: list[Any] = [
         node.target

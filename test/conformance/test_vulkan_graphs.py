@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
@@ -370,7 +371,7 @@ def test_models_of_stock(model: Model, pytestconfig: pytest.Config) -> None:
     path = pytestconfig.cache.mkdir("vulkan_graphs") / f"{model.name}.pte"
 
     def draft(place: Path) -> dict[str, Any]:
-        place.write_bytes(compiled(model.program))
+        place.write_bytes(compiled(copy.deepcopy(model.program)))
         return {}
 
     keep(path, digest(model.content(), version("executorch"), version("torch")), draft)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -29,7 +30,7 @@ def compile_stock(program: torch.export.ExportedProgram) -> bytes:
         )
         from executorch.exir import to_edge_transform_and_lower as lower
 
-        return lower(program, partitioner=[StockPartitioner()]).to_executorch().buffer
+        return lower(copy.deepcopy(program), partitioner=[StockPartitioner()]).to_executorch().buffer
 
 
 @pytest.fixture(scope="session")
