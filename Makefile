@@ -104,7 +104,7 @@ suites: $(VENV)/.test
 
 # What `tests` leaves out, as much of it as SECONDS of two cores allow: whole tests near the change since BASE, and a share
 # of the others, another one for each commit (dev/affected.py, dev/shares.py).
-SECONDS := 420
+SECONDS := 300
 
 affected: $(VENV)/.test
 	$(BIN)/python -m dev.affected --json build/affected.json
