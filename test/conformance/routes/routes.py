@@ -148,7 +148,10 @@ ROUTES: Final[dict[str, Route]] = {
     "callers-memory": Route(options=CALLERS, poison=True, tolerance=(1e-5, 1e-6)),
     "callers-memory-stock": Route(options=CALLERS, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
-    **{f"native-{name}": Route(partitioner=_native(name), poison=True, threads=2) for name in SETS},
+    **{
+        f"native-{name}": Route(partitioner=_native(name), poison=True, threads=2 - number % 2)
+        for number, name in enumerate(SETS)
+    },
     "xnnpack-stock": Route(
         partitioner=XnnpackPartitioner,
         is_stock=True,
