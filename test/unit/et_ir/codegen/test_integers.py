@@ -157,7 +157,7 @@ def test_formula(name: str) -> None:
     eager = module(x).numpy().astype(np.int32)
     assert np.abs(eager - expected).max() <= 1
     program = torch.export.export(module, (x,))
-    for instruction_set in sets():
+    for instruction_set in sets(SETS):
         file = lowered(program, instruction_set)
         for threads in (1, 2):
             np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
@@ -194,7 +194,7 @@ def test_biases_are_not_rounded(
     ties = np.abs(np.abs(steps - np.rint(steps)) - 0.5) < 1e-4
     assert ties.mean() < 0.1
     program = torch.export.export(module, (x,))
-    for instruction_set in sets():
+    for instruction_set in sets(SETS):
         got = run(lowered(program, instruction_set), (x,), 1)
         np.testing.assert_array_equal(np.where(ties, expected, got), expected, instruction_set)
 
@@ -257,7 +257,7 @@ def test_dynamic(name: str, shift: float) -> None:
     expected = module.formula(x)
     np.testing.assert_allclose(expected, module(x).numpy(), rtol=1e-4, atol=1e-3 * inner**0.5)
     program = torch.export.export(module, (x,))
-    for instruction_set in sets():
+    for instruction_set in sets(SETS):
         file = lowered(program, instruction_set)
         for threads in (1, 2):
             np.testing.assert_array_equal(run(file, (x,), threads), expected, f"{instruction_set}, {threads}")
@@ -282,7 +282,7 @@ def test_stored_bytes(zero_point: int) -> None:
     x = torch.arange(-128, 128).to(torch.int8).view(4, 64)
     real = _OPS.dequantize_per_tensor(x, module.scale, zero_point, *_LIMITS)
     program = torch.export.export(module, (x,))
-    for instruction_set in sets():
+    for instruction_set in sets(SETS):
         file = lowered(program, instruction_set)
         np.testing.assert_array_equal(run(file, (x,)), module.formula(real))
 

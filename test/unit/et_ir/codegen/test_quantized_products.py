@@ -141,7 +141,7 @@ CASES = [
 def check(module: nn.Module, arguments: tuple[torch.Tensor, ...], expected: np.ndarray, scale: float) -> None:
     """All instruction sets and numbers of threads within rounding of sums of f32."""
     program = torch.export.export(module, arguments)
-    for instruction_set in sets():
+    for instruction_set in sets(SETS):
         file = lowered(program, instruction_set)
         for threads in (1, 2):
             np.testing.assert_allclose(
