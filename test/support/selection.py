@@ -19,7 +19,7 @@ SWEPT = 1
 """The most cases of a test that are quick, of tests marked `sweep` and of conformance tests, on each of its routes."""
 SECONDS = 0.3
 """Seconds, by test/durations.json, that the quick cases of a test may take together; the first is one in any case."""
-LONGEST = {True: 4.0, False: 1.5}
+LONGEST = {True: 2.0, False: 1.0}
 """Seconds of a case of a unit test, and of a conformance test, from which on no case of it is quick."""
 TURN = "QUICK_TURN"
 """Variable of the environment of quick tests: which one of several equal ways to run a test is taken."""

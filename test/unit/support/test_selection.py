@@ -31,7 +31,7 @@ def test_slow(): pass
 
 def test_long(): pass
 """
-DURATIONS = {"test_cheap": 0.01, "test_dear": 0.14, "test_dearest": 1.2, "test_long": 7.0}
+DURATIONS = {"test_cheap": 0.01, "test_dear": 0.14, "test_dearest": 0.9, "test_long": 7.0}
 
 
 @pytest.fixture
