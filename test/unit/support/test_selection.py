@@ -38,6 +38,7 @@ DURATIONS = {"test_cheap": 0.01, "test_dear": 0.14, "test_dearest": 0.9, "test_l
 def collected(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> dict[str, set[str]]:
     """Names of the tests, by folder and option."""
     found: dict[str, set[str]] = {}
+    pytester.makeini("[pytest]\nmarkers =\n    sweep\n    slow\n")
     for folder in ("test/unit", "test/conformance"):
         place = pytester.path / folder
         place.mkdir(parents=True)
