@@ -1,6 +1,6 @@
 # make demo   train, compile and run a small network, on a machine that has Python and nothing else
 # make story  train a small language model, compile it, and let it continue a text; ten minutes
-# make check  90 seconds: lint, lit, types of what changed, and the unit tests near the change
+# make check  100 seconds: lint, lit, types of what changed, and the unit tests near the change
 # make test   eight minutes: lint, types, lit, unit tests, and a sample of what `make conformance` runs
 # make conformance   everything else: all cases against torch and the stock runtime, 500 random programs, 20,000 damaged
 #                    files, commands in processes of their own, and the documentation followed in a fresh environment
@@ -83,7 +83,7 @@ tests: $(VENV)/.test
 	$(RUN) $(PYTEST) --quick --turn $$((0x$(COMMIT))) test/unit test/conformance
 
 # Of the unit tests near the change since BASE, quick ones that take SOON seconds of two cores.
-SOON := 20
+SOON := 8
 
 cases: $(VENV)/.test
 	$(BIN)/python -m dev.affected --json build/affected.json >/dev/null
