@@ -26,9 +26,9 @@ __all__ = ["BUDGETS", "CORES", "REFERENCE", "Run", "main", "over", "report"]
 
 BUDGETS: Final = {
     "lint": 20,
-    "types": 180,
+    "types": 300,
     "types-near": 90,
-    "lit": 180,
+    "lit": 240,
     "cases": 90,
     "tests": 480,
     "random": 60,
