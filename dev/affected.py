@@ -48,7 +48,7 @@ TESTS: Final = ("test/unit/", "test/conformance/")
 FAR: Final = 3
 """The least distance of a test that is affected, but not near the change."""
 SETTINGS: Final = (".ci/", "Makefile", "constraints.txt", "pyproject.toml", "setup.py")
-"""What decides how everything runs."""
+"""Files that configure all runs."""
 AGE: Final = 12 * 3600
 """Seconds of work that a change has, where nothing says when it began."""
 

@@ -53,8 +53,9 @@ def choose(
 ) -> list[Layer]:
     """The tests to run in some seconds of processor time, in layers.
 
-    `tests` are node ids, `distances` and `durations` are by file, and `turn` is any number: where `Layer.one_in` is N,
-    N turns in a row have all tests of the layer.
+    `tests` are node ids, each with the name of its case: those of one name are chosen together. `distances` are by
+    file, `durations` by test, and `turn` is any number: where `Layer.one_in` is N, N turns in a row have all tests of
+    the layer.
     """
 
     def time(chosen: Collection[str]) -> float:
@@ -79,7 +80,7 @@ def choose(
         layers.append(Layer(f"distance {distance}", len(near), time(near), count, chosen))
         spent += time(chosen)
         others += set(near).difference(chosen)
-        others += [test for further, tests in by_distance.items() if further > distance for test in tests]
+        others += [test for further, rest in by_distance.items() if further > distance for test in rest]
         break
     count = max(1, math.ceil(time(others) / max(seconds - spent, 1.0)))
     # Another digest than above, or the others would never be chosen here.

@@ -26,7 +26,7 @@ from pkgutil import walk_packages
 from typing import Any, Final
 
 TOOLS: Final = ("filecheck", "xdsl-opt")
-"""What is installed by others."""
+"""Commands of other packages."""
 COMMANDS: Final = (
     *("et-opt", "et-translate", "et-compile", "et-vm", "et-plan", "et-bisect", "et-reduce"),
     *TOOLS,

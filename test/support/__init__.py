@@ -1,1 +1,1 @@
-"""What tests of several folders share."""
+"""Fixtures, checkers and plug-ins that tests of several folders share."""

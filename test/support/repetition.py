@@ -28,7 +28,7 @@ SETTINGS: Final = (
 )
 """Variables that change what a test computes, or whether it may be skipped."""
 UNLESS: Final = {"OMP_NUM_THREADS": "1"}
-"""What tests have anyway: see `support.isolation`."""
+"""Values that tests have by default: see `support.isolation`."""
 
 
 def command(module: str, arguments: Sequence[str], root: Path = ROOT) -> str:

@@ -50,7 +50,7 @@ class Route(Protocol):
 # -- shaders
 
 OTHERS = 4
-"""Of how many entries one has samples of integers and of bools too: what shaders convert is the same for all."""
+"""One in so many entries has samples of integers and of bools too: shaders convert all entries' in the same way."""
 
 
 def _shader_limits(entry: str) -> dict[str, int]:
