@@ -160,7 +160,7 @@ class RegisterOp(IRDLOperation, ABC):
         if parser.parse_optional_punctuation("{") is not None:
             while True:
                 position = parser.pos
-                key = parser.parse_identifier("expected the place of a register")
+                key = parser.parse_identifier(context_msg="expected the place of a register")
                 if (
                     key not in ("memory_id", "offset", "device")
                     or key not in cls.get_irdl_definition().properties

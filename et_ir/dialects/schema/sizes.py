@@ -125,7 +125,7 @@ class RangesAttr(Data[tuple[tuple[str, Interval], ...]]):
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> _Stated:
         def one() -> tuple[str, Interval]:
-            name = parser.parse_identifier(" of a symbol")
+            name = parser.parse_identifier(context_msg=" of a symbol")
             ends = [
                 parser.parse_integer() if parser.parse_optional_keyword(word) is not None else None
                 for word in ("from", "to")
@@ -273,7 +273,7 @@ def _factor(parser: AttrParser) -> Expression:
     number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
     if number is not None:
         return Expression.of(number)
-    name = parser.parse_identifier(" of a symbol in a size")
+    name = parser.parse_identifier(context_msg=" of a symbol in a size")
     if name not in ("max", "min"):
         return Expression.of(name)
     parser.parse_punctuation("(")

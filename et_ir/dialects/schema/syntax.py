@@ -247,7 +247,7 @@ def parse_op(cls: type[SchemaOp], parser: Parser) -> SchemaOp:
     if parser.parse_optional_punctuation("{") is not None and parser.parse_optional_punctuation("}") is None:
         while True:
             position = parser.pos
-            name = parser.parse_identifier("expected the name of a literal argument")
+            name = parser.parse_identifier(context_msg="expected the name of a literal argument")
             arg = info.schema.by_name.get(name)
             if arg is None or arg.type.is_tensor or name in literals:
                 problem = (
