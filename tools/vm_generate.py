@@ -229,7 +229,7 @@ def _chat(
 
     from et_schema.errors import InputError
 
-    config = replace(config, echo=False)
+    config = replace(config, echo=False, add_special_tokens=False)
     messages: list[dict[str, str]] = []
     shown = ""
     images: Sequence[str] = args.image

@@ -46,6 +46,8 @@ class GenerationConfig:
     """Number of BOS tokens to put before the prompt, if the tokenizer adds none."""
     num_eos: int = 0
     """Number of EOS tokens to put after the prompt."""
+    add_special_tokens: bool = True
+    """Whether a new text gets the tokens that the tokenizer puts around one; a chat template has written its own."""
     top_p: float = 1.0
     """Tokens are the likeliest that together have this probability."""
     top_k: int = 0
@@ -196,7 +198,7 @@ class TextLLMRunner:
         if config.echo:
             give(prompt)
         left = config.resolve_max_new_tokens(self.model.context, len(self.session.tokens))
-        stream, pieces = TextStream(self.tokenizer), list[str]()
+        stream, pieces = TextStream(self.tokenizer, self.session.tokens), list[str]()
         tokens = self._tokens(logits, left, sampler, config.constraint, draft, stats, is_begun=not read)
         for token in tokens:
             if not stats.num_generated_tokens:
@@ -307,7 +309,8 @@ class TextLLMRunner:
             return []
         if self.model.encoder is not None:
             return self.tokenizer.encode(prompt) if prompt or self.session.logits is None else []
-        ids = self.tokenizer.encode(prompt) if not self.session.tokens else self.tokenizer.encode_rest(prompt)
+        is_new = not self.session.tokens and config.add_special_tokens
+        ids = self.tokenizer.encode(prompt) if is_new else self.tokenizer.encode_rest(prompt)
         model = self.model
         if images and model.images is not None and model.images.token_id not in ids:
             behind = 1 if ids[:1] == [model.bos_id] else 0

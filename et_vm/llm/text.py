@@ -6,16 +6,15 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from et_schema.errors import Error, ExecutorchError, InputError
 from et_vm.llm.chat_template import render_chat
+from et_vm.llm.tokenizer_folder import AddedToken, TokenizerFolder
 
 __all__ = ["TextStream", "Tokenizer"]
 
 _FILE: Final = "tokenizer.json"
-_CONFIG: Final = "tokenizer_config.json"
-_TEMPLATE: Final = "chat_template.jinja"
 _INCOMPLETE: Final = "\ufffd"
 _INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
 
@@ -23,8 +22,11 @@ _INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
 class Tokenizer:
     """A `tokenizer.json`, or the folder that it is in, by the library `tokenizers`.
 
+    Texts have the ids that transformers gives them: with the tokens that the files beside it add, whole, and without
+    padding, whatever `tokenizer.json` says of lengths.
+
     Raises ExecutorchError: NotSupported if that is not installed, AccessFailed for a path without one,
-    InvalidExternalData for a file that is no tokenizer.
+    InvalidExternalData for a file that is no tokenizer; InputError for malformed files beside it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -47,11 +49,22 @@ class Tokenizer:
             raise ExecutorchError(
                 Error.InvalidExternalData, f"not a tokenizer: {error}", where=str(self.file)
             ) from None
-
-    @property
-    def size(self) -> int:
-        """The number of ids, from 0 to the largest."""
-        return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+        self._folder = TokenizerFolder(self.file.parent)
+        self.size = int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+        """The number of ids of `tokenizer.json`, from 0 to the largest; files beside it may add others."""
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._add(self._folder.added_tokens)
+        decoder = self._tokenizer.decoder
+        self._decoders = [] if decoder is None else _steps(json.loads(decoder.__getstate__()))
+        added: dict[int, Any] = self._tokenizer.get_added_tokens_decoder()
+        # Some files mark the bytes of characters without a token as special: without them, these would be lost.
+        has_bytes = any(one.get("type") == "ByteFallback" for one in self._decoders)
+        self._special = frozenset(
+            token
+            for token, one in added.items()
+            if one.special and not (has_bytes and _BYTE.fullmatch(one.content))
+        )
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, with those that the tokenizer puts around one. Raises InputError for lone surrogates."""
@@ -74,7 +87,8 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """The text of ids; that of `special` tokens, which mark beginnings and ends, if asked for."""
-        return str(self._tokenizer.decode(list(ids), skip_special_tokens=not special))
+        given = list(ids) if special else [one for one in ids if one not in self._special]
+        return str(self._tokenizer.decode(given, skip_special_tokens=False))
 
     def id_of(self, token: str) -> int | None:
         """The id of a token."""
@@ -87,79 +101,64 @@ class Tokenizer:
         Raises InputError for a tokenizer that says neither with byte-level tokens nor with others how its tokens are
         written.
         """
-        made = json.loads(self._tokenizer.to_str())
-        special = {one["id"] for one in made.get("added_tokens", ()) if one.get("special")}
-        decoders = _decoders(made.get("decoder"))
-        kinds = {str(one.get("type")) for one in decoders}
-        vocabulary: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
-        if "ByteLevel" in kinds:
-            table = {sign: byte for byte, sign in _byte_signs().items()}
-            return {
-                token: b""
-                if token in special
-                else b"".join(bytes([table[sign]]) if sign in table else sign.encode() for sign in text)
-                for text, token in vocabulary.items()
-            }
-        if not kinds & {"Metaspace", "ByteFallback", "Replace"}:
+        kinds = {str(one.get("type")) for one in self._decoders}
+        if not kinds & {"ByteLevel", "Metaspace", "ByteFallback", "Replace"}:
             raise InputError(
                 f"the decoder of the tokenizer, {', '.join(sorted(kinds)) or 'none'}, is not supported by constraints",
                 where=str(self.file),
             )
-        sign = next((str(one["replacement"]) for one in decoders if "replacement" in one), "\u2581")
-        found: dict[int, bytes] = {}
-        for text, token in vocabulary.items():
-            byte = re.fullmatch(r"<0x([0-9A-F]{2})>", text)
-            plain = text.replace(sign, " ").encode() if byte is None else bytes([int(byte[1], 16)])
-            found[token] = b"" if token in special else plain
-        return found
+        vocabulary: dict[str, int] = self._tokenizer.get_vocab(with_added_tokens=True)
+        return {
+            token: b"" if token in self._special else self._bytes(text) for text, token in vocabulary.items()
+        }
+
+    def _bytes(self, text: str) -> bytes:
+        """The bytes that a token stands for."""
+        for one in self._decoders:
+            match one:
+                case {"type": "ByteLevel"} if all(sign in _BYTES for sign in text):
+                    return bytes(_BYTES[sign] for sign in text)
+                case {"type": "ByteFallback"} if found := _BYTE.fullmatch(text):
+                    return bytes([int(found[1], 16)])
+                case {"type": "Metaspace", "replacement": str(sign)}:
+                    text = text.replace(sign, " ")
+                case {"type": "Replace", "pattern": {"String": str(sign)}, "content": str(content)}:
+                    text = text.replace(sign, content)
+                case _:
+                    pass
+        return text.encode()
 
     def chat(self, messages: Sequence[dict[str, str]]) -> str:
         """The prompt of a conversation, by the template beside the tokenizer: messages of a `role` and its `content`.
 
-        Raises InputError if there is no template, it fails, or it refuses the messages;
-        ExecutorchError(NotSupported) if jinja2 is not installed.
+        It has all special tokens: `encode_rest` gives its ids. Raises InputError if there is no template, it fails, or
+        it refuses the messages; ExecutorchError(NotSupported) if jinja2 is not installed.
         """
-        folder = self.file.parent
-        config: dict[str, Any] = {}
-        if (folder / _CONFIG).is_file():
-            config = _config(folder / _CONFIG)
-        template: Any = config.get("chat_template")
-        if isinstance(template, list):  # one for each use, as of tools
-            named = [
-                cast("dict[str, Any]", one) for one in cast("list[Any]", template) if isinstance(one, dict)
+        folder = self._folder
+        return render_chat(
+            folder.chat_template, messages, folder.named_tokens, where=str(folder.path), install=_INSTALL
+        )
+
+    def _add(self, tokens: Sequence[AddedToken]) -> None:
+        """Add those that the vocabulary lacks, and mark those as special that are not yet, as transformers does."""
+        from tokenizers import AddedToken as Added
+
+        library: Any = Added
+        known: dict[int, Any] = self._tokenizer.get_added_tokens_decoder()
+        special = {one.content: bool(one.special) for one in known.values()}
+        self._tokenizer.add_tokens(
+            [
+                library(one.content, special=one.special, **one.flags)
+                for one in tokens
+                if one.special > special.get(one.content, -1)
             ]
-            template = next((one.get("template") for one in named if one.get("name") == "default"), None)
-        if (folder / _TEMPLATE).is_file():
-            try:
-                template = (folder / _TEMPLATE).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"not a chat template: {error}", where=str(folder / _TEMPLATE)) from None
-        if not isinstance(template, str):
-            raise InputError("the tokenizer has no chat template", where=str(folder))
-        names = {
-            key: value if isinstance(value, str) else str(cast("dict[str, Any]", value).get("content", ""))
-            for key, value in config.items()
-            if key.endswith("_token") and isinstance(value, str | dict)
-        }
-        return render_chat(template, messages, names, where=str(folder), install=_INSTALL)
+        )
 
 
-def _config(path: Path) -> dict[str, Any]:
-    try:
-        found: Any = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"not a configuration of a tokenizer: {error}", where=str(path)) from None
-    if not isinstance(found, dict):
-        raise InputError("not a configuration of a tokenizer: expected an object", where=str(path))
-    return cast("dict[str, Any]", found)
-
-
-def _decoders(made: Any) -> list[dict[str, Any]]:
-    """The steps that a tokenizer decodes by."""
-    if not isinstance(made, dict):
-        return []
-    one = cast("dict[str, Any]", made)
-    return [each for part in one["decoders"] for each in _decoders(part)] if "decoders" in one else [one]
+def _steps(decoder: dict[str, Any]) -> list[dict[str, Any]]:
+    """The steps that a tokenizer decodes by, each with its `type`."""
+    parts: list[dict[str, Any]] | None = decoder.get("decoders")
+    return [decoder] if parts is None else [step for part in parts for step in _steps(part)]
 
 
 def _byte_signs() -> dict[int, str]:
@@ -174,15 +173,23 @@ def _byte_signs() -> dict[int, str]:
     }
 
 
-class TextStream:
-    """Pieces of text as tokens come: a character of several tokens is given when it is complete."""
+_BYTES: Final = {sign: byte for byte, sign in _byte_signs().items()}
+_BYTE: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+"""A token that stands for a byte of a character that has no token."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+
+class TextStream:
+    """Pieces of text as tokens come: a character of several tokens is given when it is complete.
+
+    `context` are the ids before: what a token means may depend on them, as whether a space is before it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, context: Sequence[int] = ()) -> None:
         self._tokenizer = tokenizer
-        self._ids: list[int] = []
+        self._ids: list[int] = list(context)
         self._start = 0
-        """Decoding begins here: what a token means may depend on the ones before it."""
-        self._given = 0
+        """Decoding begins here."""
+        self._given = len(self._ids)
         """Tokens whose text has been given."""
 
     def put(self, token: int) -> str:

@@ -134,6 +134,19 @@ def test_conversation(command: Command) -> None:
     assert "the conversation ends here" in ran.err
 
 
+def test_conversation_has_the_ids_of_the_template_alone(command: Command) -> None:
+    from transformers import AutoTokenizer
+
+    template = "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}</s>{% endfor %}bot:"
+    settings = {"bos_token": "<s>", "eos_token": "</s>", "chat_template": template}
+    Path("m.tokenizer/tokenizer_config.json").write_text(json.dumps(settings))
+    reference = AutoTokenizer.from_pretrained("m.tokenizer")
+    ids = reference.apply_chat_template([{"role": "user", "content": "hi"}], return_dict=False)
+    ran = command("et-vm", "generate", "m.pte", "--chat", "--max-new-tokens", "2", "--json", stdin=b"hi\n")
+    assert json.loads(ran.out)["num_prompt_tokens"] == len(ids)
+    assert reference("hi").input_ids.count(0) == ids.count(0) == 1, "texts begin with <s> as well"
+
+
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [

@@ -386,6 +386,7 @@ def test_chat_templates(files: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no chat template"):
         coder.chat(messages)
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": CHAT, "bos_token": "<s>"}))
+    coder = Tokenizer(folder)
     assert coder.chat(messages) == "user: hi\nbot:"
     (folder / "chat_template.jinja").write_text("{{ bos_token }}{{ raise_exception('roles') }}")
     with pytest.raises(InputError, match="refuses the messages: roles"):
@@ -393,4 +394,4 @@ def test_chat_templates(files: Path, tmp_path: Path) -> None:
     for damaged in ("{", "[]", "[" * 100_000):
         (folder / "tokenizer_config.json").write_text(damaged)
         with pytest.raises(InputError, match="not a configuration of a tokenizer"):
-            coder.chat(messages)
+            Tokenizer(folder)
