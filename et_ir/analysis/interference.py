@@ -23,7 +23,7 @@ from et_ir.dialects.executorch.arguments import ListValue
 from et_ir.dialects.executorch.signatures import schema_of
 from et_ops.conventions import ET_VIEW
 
-__all__ = ["Interference", "Write", "may_write_over"]
+__all__ = ["NOTHING", "Interference", "Write", "may_write_over"]
 
 
 def may_write_over(op: KernelCallOp, argument: SSAValue, over: Mapping[str, frozenset[str]]) -> bool:
@@ -59,6 +59,7 @@ class _Member:
 
 
 NOTHING: Final[Mapping[Operation, Sequence[ByteCopy]]] = {}
+"""No calls that are replaced."""
 
 
 class Interference:

@@ -5,14 +5,16 @@ What may become one is for `Interference` to say; passes choose what is worth it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import cast
 
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.analysis.aliasing import extent_of, has_exact_size, root_of
-from et_ir.analysis.byte_copies import copies_of, is_copy
-from et_ir.analysis.interference import Interference, may_write_over
-from et_ir.dialects.executorch import AllocOp, KernelCallOp, PlanOp, RegisterOp, ViewOp
+from et_ir.analysis.aliasing import Extent, extent_of, has_exact_size, root_of, size_of
+from et_ir.analysis.byte_copies import ByteCopy, copies_of, is_copy
+from et_ir.analysis.interference import NOTHING, Interference, may_write_over
+from et_ir.dialects.executorch import AllocOp, InputOp, KernelCallOp, PlanOp, RegisterOp, ViewOp
+from et_ir.dialects.executorch.layout import Tensor, is_contiguous
 from et_ir.passes.memory.read_views import read_through_views
 
 __all__ = ["Coalescing"]
@@ -21,11 +23,41 @@ __all__ = ["Coalescing"]
 class Coalescing(Interference):
     """The interference of a plan's registers, kept up to date while some of them become one."""
 
-    def __init__(self, plan: PlanOp, over: Mapping[str, frozenset[str]]):
+    def __init__(self, plan: PlanOp, over: Mapping[str, frozenset[str]], *, planned_inputs: bool = False):
         super().__init__(plan, over)
         self.plan = plan
+        self.planned_inputs = planned_inputs
+        """Whether the plan has the memory of inputs that it does not write."""
         self.position: dict[Operation, int] = {op: at for at, op in enumerate(self.liveness.registers)}
         """Declarations in order."""
+
+    def may_unite(
+        self,
+        one: SSAValue,
+        other: SSAValue,
+        first: int = 0,
+        *,
+        in_place: Collection[Operation] = (),
+        replaced: Mapping[Operation, Sequence[ByteCopy]] = NOTHING,
+    ) -> bool:
+        return self._can_show(one, other, first) and super().may_unite(
+            one, other, first, in_place=in_place, replaced=replaced
+        )
+
+    def _can_show(self, one: SSAValue, other: SSAValue, first: int) -> bool:
+        """Whether a register and its views can be views of another from byte `first` on.
+
+        A view of an input in the caller's memory is made at run time, of all of its elements and in their order.
+        """
+        owner = other.owner
+        if not isinstance(owner, InputOp) or (self.planned_inputs and owner.aliased is None):
+            return True
+        size = size_of(other)
+        return first == 0 and all(
+            (shown.first, shown.end) == (0, size)
+            and (register.type == other.type or is_contiguous(cast(Tensor, register.type)))
+            for register, shown in _views(one)
+        )
 
     def coalesce(
         self, register: SSAValue, root: SSAValue, first: int = 0, place: SSAValue | None = None
@@ -107,6 +139,14 @@ def erase(*ops: Operation) -> None:
     for op in ops:
         op.detach()
         op.erase()
+
+
+def _views(register: SSAValue) -> Iterator[tuple[SSAValue, Extent]]:
+    """A register, and the views of it, with the bytes that each shows."""
+    yield register, extent_of(register)
+    for use in register.uses:
+        if isinstance(use.operation, ViewOp):
+            yield from _views(use.operation.result)
 
 
 def _owner(register: SSAValue) -> Operation:

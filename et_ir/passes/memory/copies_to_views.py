@@ -45,7 +45,6 @@ from xdsl.passes import ModulePass
 from et_ir.analysis.aliasing import extent_of
 from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
 from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
-from et_ir.dialects.executorch.layout import is_contiguous
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
@@ -85,8 +84,7 @@ class _Elision:
     """The views of one plan."""
 
     def __init__(self, plan: PlanOp, inputs: bool):
-        self.memory = Coalescing(plan, {})
-        self.inputs = inputs
+        self.memory = Coalescing(plan, {}, planned_inputs=inputs)
 
     def elide(self, op: KernelCallOp) -> None:
         """Make the results of a call views of its argument if it copies bytes only."""
@@ -125,14 +123,7 @@ class _Elision:
                 # A constant has one type; it cannot be resized, and there is no view of a part.
                 whole = copy.source == extent_of(source.result) and not copy.resizes
                 return whole and not is_output
-            case InputOp() as source:
-                # Without planned inputs a view of one becomes a view at run time, which is of all of its elements, and
-                # knows no dim order.
-                planned = self.inputs and source.aliased is None
-                whole = copy.source == extent_of(base)
-                if is_output or not (planned or (whole and is_contiguous(alloc.type))):
-                    return False
-            case StateOp():
+            case InputOp() | StateOp():
                 if is_output:
                     return False
             case AllocOp() as source:

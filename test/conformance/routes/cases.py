@@ -14,6 +14,7 @@ import control_flow_programs
 import sized_programs
 import torch
 import tosa_programs
+import written_inputs
 import xnnpack_programs
 from program_features import CASES as FEATURES
 from torch import nn
@@ -48,7 +49,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case imported to the aten level, with the inputs of its executions, flat, and eager's results of each."""
+    """A case imported to the aten level, with the inputs of its executions, flat, and for each what eager returns,
+    followed by what it leaves in the inputs.
+    """
 
     module: ModuleOp
     inputs: Sequence[list[Any]]
@@ -70,8 +73,12 @@ def prepared(name: str) -> Prepared:
     given = [run for run in runs for _ in range(case.repetitions)]
     given += reversed(runs) if len(runs) > 1 else []
     eager = copy.deepcopy(module)
-    with torch.no_grad():
-        expected = [_values(eager(*_copied(_positional(run)), **_copied(dict(kwargs)))) for run in given]
+    expected: list[list[Any]] = []
+    for run in given:
+        arguments = _copied((_positional(run), dict(kwargs)))
+        with torch.no_grad():
+            results = _values(eager(*arguments[0], **arguments[1]))
+        expected.append(results + _values(arguments))
     return Prepared(
         import_program(program, default_bounds=case.bounds),
         [pytree.tree_leaves((_positional(run), dict(kwargs))) for run in given],
@@ -126,6 +133,10 @@ def _cache(form: cache_forms.Form) -> Case:
     return Case("caches", lambda: (cache_forms.Cache(form.write, form.shape), cache_forms.steps()))
 
 
+def _written(name: str) -> Case:
+    return Case("written inputs", lambda: written_inputs.program(name), repetitions=2)
+
+
 def _feature(make: Callable[[], Any]) -> Case:
     def once() -> tuple[nn.Module, Sequence[tuple[Any, ...]]]:
         feature = make()
@@ -141,4 +152,5 @@ CASES: Final[dict[str, Case]] = {
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},
     **{f"feature, {name}": _feature(make) for name, make in FEATURES.items()},
+    **{f"written inputs, {name}": _written(name) for name in written_inputs.PROGRAMS},
 }

@@ -16,7 +16,7 @@ class Limit(NamedTuple):
 
 STRINGS: Final = Limit("Unsupported python type <class 'str'>", "stock's Python API takes no strings")
 OWN_OUTPUTS: Final = Limit(
-    "result 0: Tensor-likes are not close",
+    "value 0: Tensor-likes are not close",
     "stock's Python API gives unplanned outputs memory of its own, also those that are an input or state",
 )
 

@@ -39,9 +39,10 @@ from routes.cases import Case, Prepared
 
 __all__ = ["ROUTES", "Route"]
 
-Execute = Callable[[list[Any]], Sequence[Any]]
+Execute = Callable[[list[Any]], tuple[Sequence[Any], Sequence[Any]]]
+"""Executes with inputs: the results, and what the inputs hold afterwards."""
 
-EVERY: Final = frozenset({"operators", "control flow", "sizes", "caches", "features"})
+EVERY: Final = frozenset({"operators", "control flow", "sizes", "caches", "features", "written inputs"})
 STATIC: Final = frozenset({"operators"})
 """Families of programs for backends that compile graphs of tensors."""
 
@@ -81,7 +82,7 @@ class Route:
         return edge
 
     def wrong(self, case: Case, program: Prepared, stock: StockRuntime, folder: Path) -> str | None:
-        """The first difference from eager's results, with its execution; None if there is none.
+        """The first difference from what eager returns and leaves in inputs, with its execution; None if there is none.
 
         Raises what compilers and runtimes raise.
         """
@@ -91,8 +92,8 @@ class Route:
         self.edge(case, program).to_executorch(config).save(path)
         execute = self._on_stock(path, stock) if self.is_stock else self._on_vm(path)
         for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
-            found = execute([one.clone() if isinstance(one, torch.Tensor) else one for one in inputs])
-            reason = self._difference(found, expected)
+            results, left = execute([one.clone() if isinstance(one, torch.Tensor) else one for one in inputs])
+            reason = self._difference([*results, *left], expected)
             if reason is not None:
                 return f"execution {number}: {reason}"
         return None
@@ -101,25 +102,26 @@ class Route:
         program = Runtime(threads=self.threads).load_program(
             path, kernels=self.kernels, poison=self.poison, allow_native=True
         )
-        return program.load_method("forward").execute
+        method = program.load_method("forward")
+        return lambda inputs: (method.execute(inputs), inputs)
 
     def _on_stock(self, path: Path, stock: StockRuntime) -> Execute:
-        return lambda inputs: stock.run_on(path, inputs)
+        return lambda inputs: stock.run_in_place(path, inputs, go_on=True)
 
     def _difference(self, found: Sequence[Any], expected: Sequence[Any]) -> str | None:
         if len(found) != len(expected):
-            return f"{len(found)} results, expected {len(expected)}"
+            return f"{len(found)} values, expected {len(expected)}"
         rtol, atol = self.tolerance
         for number, (got, wanted) in enumerate(zip(found, expected, strict=True)):
             if not isinstance(wanted, torch.Tensor):
                 if type(got) is not type(wanted) or got != wanted:
-                    return f"result {number}: {got!r}, expected {wanted!r}"
+                    return f"value {number}: {got!r}, expected {wanted!r}"
                 continue
             value = torch.as_tensor(np.array(got)) if isinstance(got, np.ndarray) else torch.as_tensor(got)
             try:
                 torch.testing.assert_close(value, wanted, rtol=rtol, atol=atol, equal_nan=True)
             except AssertionError as error:
-                return f"result {number}: {error}"
+                return f"value {number}: {error}"
         return None
 
 

@@ -38,7 +38,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from et_ir.analysis.aliasing import root_of
+from et_ir.analysis.aliasing import extent_of, root_of
 from et_ir.analysis.liveness import Liveness
 from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.executorch import (
@@ -335,13 +335,13 @@ def _is_viewed(register: SSAValue) -> bool:
 
 def _view_at_run_time(plan: PlanOp, unplanned: set[MemoryRegisterOp]) -> None:
     """Views of inputs that the caller gives memory for can only be made when it is there."""
-    for op in plan.registers:
-        if not isinstance(op, ViewOp):
-            continue
-        source = root_of(op.result).owner
+    # A view of a view is found before what it is a view of becomes a reference.
+    views = [(op, extent_of(op.result)) for op in plan.registers if isinstance(op, ViewOp)]
+    for op, place in views:
+        source = place.root.owner
         if not isinstance(source, InputOp) or source not in unplanned:
             continue
-        if op.first_byte:
+        if place.first:
             raise PassFailedException("plan-memory: a view into an input needs planned inputs")
         reference = ReferenceOp(op.type, dynamism=op.dynamism)
         reference.result.name_hint = op.result.name_hint

@@ -31,3 +31,19 @@ executorch.plan @two {
   executorch.kernel_call "aten::relu.out"(%x) outs(%a)
   executorch.return %a
 }
+
+// A view of a view of an input in the caller's memory is made at run time as well, of the input.
+// CHECK-LABEL: executorch.plan @views
+// CHECK:       %flat = executorch.reference : tensor<4xf32>
+// CHECK-NEXT:  executorch.kernel_call "executorch_prim::et_view.default"(%x, [4]) returns(%flat)
+// CHECK-NEXT:  %square = executorch.reference : tensor<2x2xf32>
+// CHECK-NEXT:  executorch.kernel_call "executorch_prim::et_view.default"(%x, [2, 2]) returns(%square)
+executorch.plan @views {
+  %x = executorch.input aliased : tensor<1x4xf32>
+  %flat = executorch.view %x : tensor<4xf32>
+  %square = executorch.view %flat : tensor<2x2xf32>
+  %a = executorch.alloc : tensor<2x2xf32>
+  executorch.kernel_call "aten::relu.out"(%square) outs(%a)
+  executorch.kernel_call "aten::neg_"(%flat) returns(%flat)
+  executorch.return %a
+}

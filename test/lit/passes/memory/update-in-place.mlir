@@ -477,3 +477,36 @@ executorch.plan @other_input {
   executorch.kernel_call "aten::copy_"(%k, %r, false) returns(%k)
   executorch.return %o
 }
+
+// -----
+
+// An input in the caller's memory has views of all of it only: another one is made of a part of the result, which
+// stays in memory of its own.
+// CHECK-LABEL: executorch.plan @part_of_an_input
+// CHECK:       executorch.kernel_call "aten::select_scatter.out"(%x, %row, 0, 0) outs(%r)
+// CHECK:       executorch.kernel_call "aten::copy_"(%x, %r, false) returns(%x)
+// CHECK-LABEL: executorch.plan @all_of_an_input
+// CHECK:       executorch.kernel_call "aten::index_put_"(%x, optional [%{{.*}}], %{{.*}}, false) returns(%x)
+// CHECK-NOT:   "aten::copy_"
+executorch.plan @part_of_an_input {
+  %x = executorch.input aliased : tensor<2x4xf32>
+  %row = executorch.input : tensor<4xf32>
+  %r = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::select_scatter.out"(%x, %row, 0, 0) outs(%r)
+  %second = executorch.view %r from 16 : tensor<4xf32>
+  %o = executorch.alloc : tensor<4xf32>
+  executorch.kernel_call "aten::neg.out"(%second) outs(%o)
+  executorch.kernel_call "aten::copy_"(%x, %r, false) returns(%x)
+  executorch.return %o
+}
+executorch.plan @all_of_an_input {
+  %x = executorch.input aliased : tensor<2x4xf32>
+  %row = executorch.input : tensor<4xf32>
+  %r = executorch.alloc : tensor<2x4xf32>
+  executorch.kernel_call "aten::select_scatter.out"(%x, %row, 0, 0) outs(%r)
+  %flat = executorch.view %r : tensor<8xf32>
+  %o = executorch.alloc : tensor<8xf32>
+  executorch.kernel_call "aten::neg.out"(%flat) outs(%o)
+  executorch.kernel_call "aten::copy_"(%x, %r, false) returns(%x)
+  executorch.return %o
+}
