@@ -10,10 +10,10 @@
     python -m property --freestanding cortex-m4          each as an object, in an emulator, and a quantized program
     python -m property --freestanding wasm32 --only      nothing else of each
 
-Each program is compiled and run by the VM; by their seeds some are also compiled again, run with torch's kernels and by
-the stock runtime, compiled with random parts delegated or to machine code, exported by torch, or verified after each
-pass. A failure is
-printed as the smallest program that fails in the same way, with its seed, and written to the folder of `--save`.
+Each program is compiled and run by the VM; by their seeds some are also compiled again, compiled with inputs, outputs
+and state in the caller's memory, run with torch's kernels and by the stock runtime, compiled with random parts
+delegated or to machine code, exported by torch, or verified after each pass. A failure is printed as the smallest
+program that fails in the same way, with its seed, and written to the folder of `--save`.
 The exit code is 1 when there were any.
 """
 
@@ -34,6 +34,7 @@ EVERY: Final = {
     "delegated": 2,
     "every_pass": 5,
     "aten": 4,
+    "callers": 3,
     "stock": 10,
     "native": 4,
     "backend": 10,
@@ -89,6 +90,7 @@ def checks_of(
         again=wanted["again"],
         every_pass=wanted["every_pass"],
         aten=wanted["aten"],
+        callers=wanted["callers"],
         delegated=seed if wanted["delegated"] else None,
         stock=stock if wanted["stock"] else None,
         native=sets[seed // EVERY["native"] % len(sets)] if wanted["native"] else None,

@@ -34,6 +34,7 @@ from et_ir.dialects.program import (
     GuardsAttr,
     LiteralOp,
     LoadOp,
+    OverwriteOp,
     RangeOp,
     StoreOp,
 )
@@ -57,14 +58,20 @@ from property.programs import (
     While,
 )
 
-__all__ = ["build"]
+__all__ = ["build", "caller_buffers", "initial"]
 
 NUMPY = {"f32": np.float32, "i64": np.int64, "i1": np.bool_}
 
 
-def build(program: Program) -> ModuleOp:
-    """The module of a program."""
-    return _Builder(program).module()
+def build(program: Program, *, callers_state: bool = False) -> ModuleOp:
+    """The module of a program; with `callers_state`, its `caller_buffers` are inputs, which it writes."""
+    return _Builder(program, callers_state=callers_state).module()
+
+
+def caller_buffers(program: Program) -> list[Buffer]:
+    """The buffers that a program writes, in the order in which it declares them."""
+    stored = {node.buffer for node in program.body.nodes if isinstance(node, Update)}
+    return [buffer for buffer in program.buffers if buffer in stored]
 
 
 def _type(type: Type) -> TensorType[Attribute]:
@@ -72,42 +79,54 @@ def _type(type: Type) -> TensorType[Attribute]:
     return TensorType(ELEMENT_TYPES[type.element], sizes)
 
 
+def initial(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """What a buffer holds before the first execution; zeros unless the program says otherwise."""
+    array = np.zeros(buffer.type.sizes(0), NUMPY[buffer.type.element])
+    if buffer.initial is not None:
+        array.flat[:] = buffer.initial
+    return array
+
+
 def _declaration(buffer: Buffer, *, mutable: bool) -> BufferOp:
     properties: dict[str, Attribute] = {"sym_name": StringAttr(buffer.name), "type": _type(buffer.type)}
     if mutable:
         properties["mutable"] = UnitAttr()
     if buffer.initial is not None or not mutable:  # what is never written has data
-        array = np.zeros(buffer.type.sizes(0), NUMPY[buffer.type.element])
-        if buffer.initial is not None:
-            array.flat[:] = buffer.initial
-        blob = Blob.of(buffer.name, array.tobytes())
+        blob = Blob.of(buffer.name, initial(buffer).tobytes())
         properties["value"] = DataAttr.of(ELEMENT_TYPES[buffer.type.element], blob)
     return BufferOp.create(properties=properties)
 
 
 class _Builder:
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, *, callers_state: bool):
         self.program = program
+        self.callers = caller_buffers(program) if callers_state else []
         self.values: dict[Var, SSAValue] = {}
         self.ops: list[Operation] = []
         self.contents: dict[Buffer, SSAValue] = {}
         self.written: dict[Buffer, None] = {}
-        self.stored = {node.buffer for node in program.body.nodes if isinstance(node, Update)}
+        self.stored = set(caller_buffers(program))
         self.size: SSAValue | None = None
 
     def module(self) -> ModuleOp:
         program = self.program
-        block = Block(arg_types=[_type(each.var.type) for each in program.inputs])
-        for each, argument in zip(program.inputs, block.args, strict=True):
-            argument.name_hint = each.var.name
-            self.values[each.var] = argument
+        types = [each.var.type for each in program.inputs] + [buffer.type for buffer in self.callers]
+        block = Block(arg_types=[_type(one) for one in types])
+        inputs = [each.var.name for each in program.inputs] + [buffer.name for buffer in self.callers]
+        for name, argument in zip(inputs, block.args, strict=True):
+            argument.name_hint = name
+        self.values.update(zip([each.var for each in program.inputs], block.args, strict=False))
+        state = dict(zip(self.callers, block.args[len(program.inputs) :], strict=True))
+        self.contents.update(state)
         self._known_sizes()
         self._nodes(program.body.nodes)
         outputs = [self.values[var] for var in program.body.outputs]
         for buffer in self.written:
-            self.ops.append(StoreOp(buffer.name, self.contents[buffer]))
+            content = self.contents[buffer]
+            given = state.get(buffer)
+            self.ops.append(StoreOp(buffer.name, content) if given is None else OverwriteOp(given, content))
         block.add_ops([*self.ops, ReturnOp(*outputs)])
-        names = [DictionaryAttr({"program.name": StringAttr(each.var.name)}) for each in program.inputs]
+        names = [DictionaryAttr({"program.name": StringAttr(name)}) for name in inputs]
         function = FuncOp(
             "forward",
             ([argument.type for argument in block.args], [output.type for output in outputs]),
@@ -115,7 +134,11 @@ class _Builder:
             arg_attrs=ArrayAttr(names),
         )
         self._guards(function)
-        declared = [_declaration(buffer, mutable=buffer in self.stored) for buffer in program.buffers]
+        declared = [
+            _declaration(buffer, mutable=buffer in self.stored)
+            for buffer in program.buffers
+            if buffer not in state
+        ]
         return ModuleOp([*declared, function])
 
     # -- sizes
@@ -144,7 +167,7 @@ class _Builder:
         low, high = self.program.sizes
         size = f"{first.name}.shape[{dim}]"
         conditions = [f"{low} <= {size} <= {high}", *(f"{v.name}.shape[{d}] == {size}" for v, d in rest)]
-        names = tuple(each.var.name for each in self.program.inputs)
+        names = tuple(argument.name_hint or "" for argument in function.body.block.args)
         function.attributes["program.guards"] = GuardsAttr(Guards(names, tuple(conditions)))
 
     def _literal(self, value: Any) -> SSAValue:

@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.export import Dim, export
@@ -45,7 +46,7 @@ from et_tools.reading import compiler_context
 from et_tools.vm_blobs import blob_problems
 from et_vm.backend import BACKENDS
 from et_vm.runtime import Runtime
-from property.build import build
+from property.build import build, caller_buffers, initial
 from property.delegated import compile_delegated, compile_for, compile_native
 from property.eager import Run, Unsteady, draw_inputs, eager_runs, model
 from property.programs import Extent, Program
@@ -60,6 +61,7 @@ TOLERANCE: Final = 1e-4
 """Of results, in absolute terms and of the larger number. That in 64 bits they differ less has been checked."""
 
 PLANNED: Final = ExecutorchBackendConfig(check_plan=True)
+CALLERS: Final = replace(PLANNED, alloc_graph_input=False, alloc_graph_output=False)
 
 
 class Failure(Exception):
@@ -82,6 +84,8 @@ class Checks:
     """Whether the module is verified after each pass, not only at each level."""
     aten: bool = False
     """Whether it is run with torch's kernels."""
+    callers: bool = False
+    """Whether it is compiled with inputs and outputs in the caller's memory, its buffers among the inputs."""
     stock: Any = None
     """The stock runtime, if it is run there."""
     delegated: int | None = None
@@ -117,6 +121,10 @@ def check(program: Program, checks: Checks) -> str:
                 raise Failure("compiled again, from text", "the file is another")
         _translate(module, data)
         _run_all(program, runs, data, checks, "")
+    if checks.callers:
+        data = _compile(build(program, callers_state=True), Checks(), CALLERS)
+        with _stage("in the caller's memory, run poisoned"):
+            _run_callers(program, runs, data)
     if checks.delegated is not None:
         with _stage("delegated"):
             data = compile_delegated(build(program), Random(checks.delegated))
@@ -176,14 +184,14 @@ def _same_text(found: str, wanted: str) -> None:
         raise ValueError("the text becomes another")
 
 
-def _compile(module: ModuleOp, checks: Checks) -> bytes:
+def _compile(module: ModuleOp, checks: Checks, config: ExecutorchBackendConfig = PLANNED) -> bytes:
     """Lower a module in place, and the file of it."""
     for level, passes in (
         ("verify aten", aten_passes()),
         ("core-aten", core_aten_passes()),
         ("edge", edge_passes()),
         ("backend", backend_passes()),
-        ("executorch", executorch_passes(PLANNED)),
+        ("executorch", executorch_passes(config)),
     ):
         with _stage(level):
             run_passes(module, passes, _Verifier() if checks.every_pass else None)
@@ -281,6 +289,19 @@ def _run(
             _must_refuse(program, method, n)
 
 
+def _run_callers(program: Program, runs: Sequence[Run], data: bytes) -> None:
+    """Run with state that the caller keeps: each execution leaves in it what the next one needs."""
+    loaded = Runtime().load_program(data, poison=True, instruction_limit=20_000)
+    method = loaded.load_method("forward")
+    buffers = caller_buffers(program)
+    state = [torch.from_numpy(initial(buffer)) for buffer in buffers]
+    for at, run in enumerate(runs):
+        outputs = method.execute([*(each.clone() for each in run.inputs), *state])
+        _compare(outputs, run.outputs, f"run {at}, n = {run.n}")
+        wanted = dict(zip(program.buffers, run.state, strict=True))
+        _compare(state, [wanted[buffer] for buffer in buffers], f"run {at}, state of the caller afterwards")
+
+
 def _has_runtimes(data: bytes) -> bool:
     """Whether et-vm runs all delegates of a file."""
     plans = read_pte(data).program.execution_plan
@@ -301,7 +322,8 @@ def _compare(
     if len(found) != len(wanted):
         raise ValueError(f"{where}: {len(found)} results, not {len(wanted)}")
     for at, (each, right) in enumerate(zip(found, wanted, strict=True)):
-        value = torch.as_tensor(each)
+        # A copy, as torch warns of arrays that are not writable: results that are constants.
+        value = torch.as_tensor(each.copy() if isinstance(each, np.ndarray) else each)
         if value.dtype != right.dtype or value.shape != right.shape:
             raise ValueError(
                 f"{where}: result {at} is {value.dtype} {list(value.shape)}, not {right.dtype} {list(right.shape)}"
