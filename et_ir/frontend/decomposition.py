@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 import torch
@@ -33,14 +34,14 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.sizes import ranges_of
-from et_ir.dialects.schema.tensors import same_type
+from et_ir.dialects.schema.tensors import same_type, sizes_of
 from et_ir.frontend.complex_numbers import lift_complex_numbers
 from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
 from et_ir.frontend.library_formulas import formula_of, kept_by
 from et_ir.frontend.mutation import plan_mutations
 from et_ir.frontend.nodes import NodeConverter
-from et_ir.frontend.run_time_sizes import Like, Numbering, UnknownNumber, numberings, symbolic_tensors
+from et_ir.frontend.run_time_sizes import Like, Numbering, SymbolicSizes, UnknownNumber, numberings
 from et_ir.frontend.torch_registry import (
     COMPOSITE,
     Operator,
@@ -53,6 +54,7 @@ from et_ir.frontend.torch_registry import (
 )
 from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
+from et_ops.sizes import Expression, Ranges
 
 __all__ = ["decompose_call", "derive", "trace_decomposition"]
 
@@ -141,18 +143,25 @@ def trace_decomposition(
     kwargs: Mapping[str, Any],
     preserve: frozenset[str] = frozenset(),
     last_resort: frozenset[str] = frozenset(),
+    ranges: Ranges = MappingProxyType({}),
 ) -> GraphModule | None:
     """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`,
     in order. A tensor is a `Like`.
 
     Operators in `preserve` (`linear`, `add.Tensor`) stay, and those in `last_resort` where torch cannot decompose
-    them. Sizes known at run time only are traced as symbols. Which of them are the same is not known: they differ,
-    unless torch refuses that. Returns `None` where torch has no decomposition into these, or one for some sizes only.
+    them. Sizes known at run time only are traced as symbols. Which of them are the same does not matter at first: they
+    differ, unless torch refuses that. Where this is too general, they are the expressions that a `Like` has, whose
+    symbols have `ranges`. Returns `None` where torch has no decomposition into these, or one for some sizes only.
     """
-    tensors = [leaf for leaf in pytree.tree_leaves((list(args), dict(kwargs))) if isinstance(leaf, Like)]
+    given = (list(args), dict(kwargs))
+    tensors = [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, Like)]
     kept = last_resort - {name_of(target)}
-    for sizes in numberings(tensors):
-        call = _TracedCall(target, args, kwargs, preserve, last_resort, sizes)
+    general: Any = pytree.tree_map_only(Like, Like.without_expressions, given)
+    trials = [(general, sizes) for sizes in numberings(tensors)]
+    if any(isinstance(size, Expression) for like in tensors for size in like.shape):
+        trials.append((given, trials[0][1]))
+    for (positional, named), sizes in trials:
+        call = _TracedCall(target, positional, named, preserve, last_resort, sizes, ranges)
         module = call.traced(_table(preserve))
         if module is None and last_resort:
             # Torch's reference of an operator may call the operator; that of others then goes on for ever.
@@ -174,6 +183,7 @@ class _TracedCall:
     preserve: frozenset[str]
     last_resort: frozenset[str]
     sizes: Numbering
+    ranges: Ranges
 
     def _function(self) -> tuple[Callable[..., Any], list[Like]]:
         """The call as a function of its tensors, and these."""
@@ -197,7 +207,7 @@ class _TracedCall:
         kept = {overload(name) for name in self.preserve & OP_BY_NAME.keys()}
         function = call
         while True:
-            module = _trace(function, tensors, table, self.sizes)
+            module = _trace(function, tensors, table, self.sizes, self.ranges)
             if module is None:
                 return None
             calls = [node for node in module.graph.nodes if node.op == "call_function"]
@@ -281,14 +291,15 @@ def _without_torch_log() -> Generator[None]:
 
 
 def _trace(
-    function: Callable[..., Any], tensors: list[Like], table: Table, sizes: Numbering
+    function: Callable[..., Any], tensors: list[Like], table: Table, numbering: Numbering, ranges: Ranges
 ) -> GraphModule | None:
     env = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
     # Kernels that torch has in Python take symbols, where those in C++ of the same operators take numbers.
     in_python = nullcontext() if all(like.is_static for like in tensors) else enable_python_dispatcher()
     with mode, torch.no_grad(), _without_onednn(), _without_torch_log(), in_python:
-        fakes = symbolic_tensors(env, tensors, sizes)
+        sizes = SymbolicSizes(env, numbering, ranges)
+        fakes = sizes.tensors(tensors)
         try:
             module = make_fx(function, decomposition_table=table, tracing_mode="real")(*fakes)
         except Exception:
@@ -296,7 +307,7 @@ def _trace(
             # a dimension that is not there, AssertionError; others for data-dependent operators, and for overloads
             # whose name is no name in Python (`from`). The op stays, and the level's verifier reports it.
             return None
-    if env.guards:
+    if not sizes.are_general():
         return None  # what was traced is right for some sizes only
     module.graph.eliminate_dead_code()
     return module
@@ -368,10 +379,12 @@ def derive(
     operands = [*map(_operand, tensors), *map(_number, op.symbols)]
     if any(operand is None for operand in operands):
         return None
-    key = (type(op), frozenset(op.properties.items()), tuple(operands), preserve, last_resort)
+    ranges = ranges_of(op)
+    known = frozenset((name, ranges[name]) for name in _symbols(tensors) if name in ranges)
+    key = (type(op), frozenset(op.properties.items()), tuple(operands), known, preserve, last_resort)
     if key not in _derived:
         args, kwargs = _call_of(op)
-        _derived[key] = trace_decomposition(overload(op.name), args, kwargs, preserve, last_resort)
+        _derived[key] = trace_decomposition(overload(op.name), args, kwargs, preserve, last_resort, ranges)
     module = _derived[key]
     if module is None:
         return None
@@ -386,6 +399,15 @@ def _operand(value: SSAValue) -> Attribute | None:
         return None
     type = cast("TensorType[Attribute]", value.type)
     return type if type.element_type in _DTYPES else None
+
+
+def _symbols(values: Sequence[SSAValue]) -> set[str]:
+    """The names in the sizes of tensors."""
+    types = [
+        cast("TensorType[Attribute]", value.type) for value in values if isinstance(value.type, TensorType)
+    ]
+    sizes = [size for type in types for size in sizes_of(type)]
+    return {name for size in sizes if isinstance(size, Expression) for name in size.symbols}
 
 
 def _number(value: SSAValue) -> Attribute | None:
@@ -407,7 +429,8 @@ def _call_of(op: AtenOp) -> tuple[list[Any], dict[str, Any]]:
                 if not isinstance(given.type, TensorType):
                     return UnknownNumber.number(is_float=given.type == f64)
                 type = cast("TensorType[Attribute]", given.type)
-                return Like(type.get_shape(), _DTYPES[type.element_type])
+                sizes = tuple(-1 if size is None else size for size in sizes_of(type))
+                return Like(sizes, _DTYPES[type.element_type])
             case tuple():
                 return [python(item) for item in cast("tuple[Any, ...]", value)]
             case Attribute():

@@ -6,23 +6,32 @@ left for the view to make out: so shapes need no arithmetic while the program ru
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Any, Final, cast
 
+import sympy
 import torch
 from torch._dynamo.source import ConstantSource
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StrictMinMaxConstraint
+from torch.utils._sympy import numbers
+from torch.utils._sympy.value_ranges import ValueRanges
 from xdsl.ir import SSAValue
+
+from et_ops.intervals import ANY
+from et_ops.sizes import Expression, Ranges
 
 __all__ = [
     "Like",
     "Numbering",
     "SizedTensors",
+    "SymbolicSizes",
     "UnknownNumber",
     "expression",
     "numberings",
-    "symbolic_tensors",
 ]
 
 
@@ -58,17 +67,26 @@ class SizedTensors:
 # -- tracing
 
 
+def is_dynamic(size: int | Expression) -> bool:
+    """Whether a size is known at run time only."""
+    return isinstance(size, Expression) or size < 0
+
+
 @dataclass(frozen=True)
 class Like:
-    """A tensor to trace with: its shape, in which -1 is a size known at run time only, and its dtype."""
+    """A tensor to trace with: its shape and dtype. A size known at run time only is an expression, or -1."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int | Expression, ...]
     dtype: torch.dtype
 
     @property
     def is_static(self) -> bool:
         """Whether all sizes are known."""
-        return min(self.shape, default=0) >= 0
+        return not any(is_dynamic(size) for size in self.shape)
+
+    def without_expressions(self) -> Like:
+        """One whose sizes known at run time only may be any."""
+        return replace(self, shape=tuple(-1 if is_dynamic(size) else size for size in self.shape))
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> Like:
@@ -105,7 +123,7 @@ def numberings(tensors: Sequence[Like]) -> Iterator[Numbering]:
         (i, dim, len(like.shape))
         for i, like in enumerate(tensors)
         for dim, n in enumerate(like.shape)
-        if n < 0
+        if is_dynamic(n)
     ]
     seen: set[tuple[int, ...]] = set()
     for numbering in _NUMBERINGS:
@@ -119,26 +137,104 @@ def numberings(tensors: Sequence[Like]) -> Iterator[Numbering]:
 _SMALLEST: Final = 1013
 """The example of the first symbol. Large, so that no comparison with a size that programs have says that it is less."""
 
+_MOST_NUMBERS: Final = 1 << 16
+"""The most combinations of sizes for which a condition is evaluated."""
 
-def symbolic_tensors(env: ShapeEnv, tensors: Sequence[Like], numbering: Numbering) -> list[torch.Tensor]:
-    """Tensors in whose shapes sizes known at run time only are symbols, for a trace in the fake mode of `env`.
 
-    As in `torch.export`, a symbol is neither 0 nor 1.
+class SymbolicSizes:
+    """The symbols of one trace, in the fake mode of `env`: those of expressions, which have `ranges`, and one for each
+    number of a `numbering`, which as in `torch.export` is neither 0 nor 1.
     """
-    symbols: dict[int, Any] = {}
 
-    def size(tensor: int, dim: int, rank: int) -> Any:
-        number = numbering(tensor, dim, rank)
-        if number not in symbols:
-            source = ConstantSource(f"s{number}")
-            hint = _SMALLEST + 2 * len(symbols)
-            symbol = env.create_symbol(hint, source, dynamic_dim=DimDynamic.DYNAMIC, constraint_dim=None)
-            symbols[number] = env.create_symintnode(symbol, hint=hint, source=source)
-        return symbols[number]
+    def __init__(self, env: ShapeEnv, numbering: Numbering, ranges: Ranges) -> None:
+        self._env = env
+        self._numbering = numbering
+        self._ranges = ranges
+        self._numbered: dict[int, torch.SymInt] = {}
+        self._named: dict[str, torch.SymInt] = {}
 
-    made: list[torch.Tensor] = []
-    for i, like in enumerate(tensors):
-        rank = len(like.shape)
-        sizes = [n if n >= 0 else size(i, dim, rank) for dim, n in enumerate(like.shape)]
-        made.append(torch.empty(sizes, dtype=like.dtype))
-    return made
+    def tensors(self, likes: Sequence[Like]) -> list[torch.Tensor]:
+        """Tensors without data."""
+        return [
+            torch.empty(
+                [self._size(size, i, dim, len(like.shape)) for dim, size in enumerate(like.shape)],
+                dtype=like.dtype,
+            )
+            for i, like in enumerate(likes)
+        ]
+
+    def _size(self, size: int | Expression, tensor: int, dim: int, rank: int) -> Any:
+        if isinstance(size, Expression):
+            return size.folded(self._symbol, int, _computed)
+        if size >= 0:
+            return size
+        number = self._numbering(tensor, dim, rank)
+        if number not in self._numbered:
+            hint = _SMALLEST + 2 * len(self._numbered)
+            self._numbered[number] = self._made(f"s{number}", hint)
+        return self._numbered[number]
+
+    def _symbol(self, name: str) -> torch.SymInt:
+        if name not in self._named:
+            range = self._ranges.get(name, ANY)
+            least = max(range.least or 0, 0)
+            hint = _SMALLEST + 2 * len(self._named)
+            if range.most is not None:
+                hint = max(least, min(hint, range.most - len(self._named)))
+            most: Any = cast(Any, numbers).int_oo if range.most is None else range.most
+            self._named[name] = self._made(name, max(hint, least), (least, most))
+        return self._named[name]
+
+    def _made(self, name: str, hint: int, range: tuple[int, Any] | None = None) -> torch.SymInt:
+        source = ConstantSource(name)
+        symbol = self._env.create_symbol(
+            hint,
+            source,
+            dynamic_dim=DimDynamic.DYNAMIC,
+            constraint_dim=None
+            if range is None
+            else StrictMinMaxConstraint(vr=ValueRanges(*range), warn_only=False),
+            do_not_specialize_zero_one=range is not None,
+        )
+        return cast(torch.SymInt, self._env.create_symintnode(symbol, hint=hint, source=source))
+
+    def are_general(self) -> bool:
+        """Whether all that a trace has assumed of sizes is so for each of them in its range."""
+        return all(self._always(guard.expr) for guard in self._env.guards)
+
+    def _always(self, condition: Any) -> bool:
+        names: dict[Any, str] = {expression(one): name for name, one in self._named.items()}
+        symbols = sorted(condition.free_symbols, key=str)
+        found = [self._ranges.get(names[symbol], ANY) if symbol in names else ANY for symbol in symbols]
+        ranges = [range(max(each.least or 0, 0), each.most + 1) for each in found if each.most is not None]
+        if len(ranges) < len(symbols) or prod(map(len, ranges)) > _MOST_NUMBERS:
+            return False
+        # As Python's functions of numbers, which is faster than replacing symbols in an expression each time.
+        function: Any = cast(Any, sympy).lambdify(symbols, condition, modules=[_FUNCTIONS, "math"])
+        return all(function(*numbers) for numbers in product(*ranges))
+
+
+def _computed(function: str, *sizes: Any) -> Any:
+    """A function of sizes in a trace."""
+    return _SYMBOLIC[function](*sizes)
+
+
+_SYMBOLIC: Final[dict[str, Callable[..., Any]]] = {
+    "add": operator.add,
+    "mul": operator.mul,
+    "floordiv": cast(Any, operator).floordiv,
+    "mod": operator.mod,
+    "max": cast(Any, torch).sym_max,
+    "min": cast(Any, torch).sym_min,
+}
+"""The functions of expressions, for symbols of a trace."""
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "FloorDiv": int.__floordiv__,
+    "CleanDiv": int.__floordiv__,
+    "Mod": operator.mod,
+    "PythonMod": operator.mod,
+    "Max": max,
+    "Min": min,
+}
+"""Of torch's expressions, those that are not functions of Python."""

@@ -131,6 +131,30 @@ CASES: dict[str, Case] = {
     "default bound": Case(
         lambda x: x.flip(0), ({0: DYNAMIC},), one(5, 2, 9), [(((10, 4),), "its upper bound is 9")], {"x.0": 9}
     ),
+    # Decompositions of torch that are right in these ranges only.
+    "halves": Case(lambda x: x.chunk(2)[1] * 2, ({0: 2 * N},), one(6, 4, 24), [(((7, 4),), "% 2 == 0")]),
+    "sections": Case(
+        lambda x: x.tensor_split(2)[0] * 2, ({0: 2 * N},), one(6, 4, 24), [(((7, 4),), "% 2 == 0")]
+    ),
+    "differences": Case(
+        lambda x: torch.diff(x, n=2, dim=0), ({0: Dim("n", min=4, max=12)},), one(5, 4, 12), []
+    ),
+    "distances": Case(
+        lambda x, y: torch.cdist(x, y),
+        ({0: N}, {0: M}),
+        two((5, 4), (2, 3), (12, 9)),
+        [(((13, 4), (3, 4)), "its upper bound is 12")],
+    ),
+    "distances of pairs": Case(lambda x: F.pdist(x), ({0: Dim("n", min=4, max=12)},), one(5, 4, 12), []),
+    "areas": Case(
+        lambda x: torch.cumulative_trapezoid(x, dim=0), ({0: Dim("n", min=4, max=12)},), one(5, 4, 12), []
+    ),
+    "windows": Case(
+        lambda x: F.unfold(x[None, None], 3, stride=2, padding=1),
+        ({0: Dim("n", min=4, max=12)},),
+        one(5, 4, 12),
+        [],
+    ),
     "checked": Case(
         checked,
         ({0: DYNAMIC(max=12)},),

@@ -25,6 +25,8 @@ from et_ir.frontend import decomposition, import_program
 from et_ir.locations import module_path, source_line
 from et_ir.passes.aten_to_core.decompose_traced import DecomposeTracedPass
 from et_ir.passes.verify.verify_core_aten import VerifyCoreAtenPass
+from et_ir.text import parse_module
+from et_tools.reading import compiler_context
 
 
 def r(*shape: int) -> Tensor:
@@ -255,6 +257,26 @@ def test_what_is_right_for_some_sizes_only_is_not_taken():
     module = ModuleOp([FuncOp("forward", (block.arg_types, op.result_types), Region(block))])
     DecomposeTracedPass().apply(Context(), module)
     assert names(module) == ["aten.pixel_unshuffle"]
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "is_taken"), [(3, 24, True), (1, 24, False), (3, 26, False), (26, 90, True)]
+)
+def test_what_is_right_for_all_sizes_in_the_range_is_taken(least: int, most: int, is_taken: bool):
+    """Distances of up to 25 rows are computed in another way than those of more."""
+    rows, result = (f"tensor<?x{n}xf32, #program.sizes<s0>>" for n in (3, 7))
+    text = f"""
+      func.func @forward(%x: {rows}, %y: tensor<7x3xf32>) -> {result}
+          attributes {{program.ranges = #program.ranges<s0 from {least} to {most}>}} {{
+        %0 = aten.cdist %x, %y : ({rows}, tensor<7x3xf32>) -> {result}
+        func.return %0 : {result}
+      }}"""
+    module = parse_module(compiler_context(), text)
+    DecomposeTracedPass().apply(Context(), module)
+    assert ("aten.cdist" not in names(module)) == is_taken
+    for n in (least, most) if is_taken else ():
+        x, y = r(n, 3), r(7, 3)
+        torch.testing.assert_close(Interpreter(module).run(x, y)[0], torch.cdist(x, y))
 
 
 def test_locations_are_those_of_the_op():
