@@ -55,6 +55,7 @@ STOCK_1_4: Final = Target(
         "pools",
         "normalizations",
         "powers",
+        "shifts",
         "arguments",
         "types",
         "quotients",

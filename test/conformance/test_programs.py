@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
+from typing import Final
 
 import pytest
+from _pytest.mark import ParameterSet
 from routes.cases import CASES, prepared
 from routes.expected import EXPECTED
 from routes.routes import ROUTES
@@ -21,17 +23,42 @@ def _openvino_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blob, "export_apart", export_model.export)
 
 
-@pytest.mark.sweep
-@pytest.mark.parametrize(
-    ("case", "route"),
-    [
+OWN: Final = frozenset({"fused", "numbers"})
+"""Families of generated programs, which have tests, and so quick cases, of their own."""
+
+
+def _cases(*families: str) -> list[ParameterSet]:
+    """The programs of some families on the routes that take them."""
+    return [
         pytest.param(name, route, id=f"{name}-{route}")
         for name, case in CASES.items()
         for route, way in ROUTES.items()
-        if case.family in way.families
-    ],
-)
+        if case.family in families and case.family in way.families
+    ]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases(*{case.family for case in CASES.values()} - OWN))
 def test_results(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+    check(case, route, stock, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases("fused"))
+def test_fused_operands(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """Operands of kernels by every shape that is broadcast to theirs."""
+    check(case, route, stock, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases("numbers"))
+def test_numbers(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """Numbers at the ends of their types."""
+    check(case, route, stock, tmp_path)
+
+
+def check(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """Compare a program on a route with eager, or its failure with the expected one."""
     program = prepared(case)
     expected = EXPECTED.get((case, route))
     try:

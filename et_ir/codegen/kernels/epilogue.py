@@ -23,7 +23,7 @@ from et_ir.dialects.native.types import memref_type, vector_type
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 
-__all__ = ["Epilogue", "Tail", "convolution_epilogue"]
+__all__ = ["Epilogue", "Tail", "convolution_epilogue", "fits_tiles"]
 
 LOOPED_ROWS: Final = 4
 """Rows of a tile from which on they may be finished in a loop."""
@@ -90,10 +90,14 @@ class Epilogue:
         for value in self._values:
             count = count_of(value)
             buffer = host.buffer(outside[value])
-            if count == product((self.rows, self.columns)) and count != self.columns:
+            if count == self.columns:
+                found.append(Operand(buffer, [self.columns]))
+            elif count == product((self.rows, self.columns)):
                 found.append(Operand(buffer, [*(self.row_sizes or [self.rows]), self.columns]))
+            elif count == 1:
+                found.append(Operand(buffer, []))
             else:
-                found.append(Operand(buffer, [self.columns] if count == self.columns else []))
+                raise AssertionError(f"tiles read no operand of type {value.type}: see fits_tiles")
         return found
 
     def bind(self, buffers: Sequence[SSAValue]) -> None:
@@ -174,6 +178,18 @@ class Epilogue:
                 return b.load(buffer, at, type)
             case _:
                 return b.load_row(buffer, at, mask, width, type.element_type)
+
+
+def fits_tiles(value: SSAValue, result: SSAValue, columns: int) -> bool:
+    """Whether a tensor has an element for each place of a result, for each of its columns, or one element.
+
+    `columns` is the dimension of the result that columns are: the last, or the channels of images.
+    """
+    shape, given = shape_of(result), shape_of(value)
+    if given == shape or product(given) == 1:
+        return True
+    padded = (1,) * (len(shape) - len(given)) + given
+    return padded[columns] == product(given) == shape[columns]
 
 
 def convolution_epilogue(kernel: KernelOp, anchor: SchemaOp) -> Epilogue:

@@ -13,7 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from et_ir.codegen.elements import in_registers, is_float, width_of
+from et_ir.codegen.elements import element_of, in_registers, is_float, is_integer, width_of
 from et_ir.codegen.loop_builder import LoopBuilder
 from et_ir.dialects.native import CompareOp, SelectOp
 from et_ir.dialects.native.types import vector_type
@@ -29,8 +29,8 @@ _Combine: TypeAlias = Callable[[LoopBuilder, SSAValue, SSAValue], SSAValue]
 def converted(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
     """A vector of one element type as one of another, as torch converts.
 
-    Floats lose their fraction. An integer that is out of range wraps around; for a float that is, torch does not say
-    what it becomes, and here it is the nearest integer there is.
+    Floats lose their fraction. An integer that is out of range wraps around. A float that is, or a NaN, becomes the
+    least integer, of 32 bits for narrower ones, which wraps around then: as processors of x86 convert, and torch there.
     """
     if source == target:
         return value
@@ -43,8 +43,11 @@ def converted(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attrib
     bits = width_of(target)
     if is_float(source):
         # Narrow ones through i32, so that they wrap around as torch's do.
-        wide = b.convert("fptosi", value, IntegerType(max(bits, 32)))
-        return wide if bits >= 32 else b.convert("trunc", wide, in_registers(target))
+        wide = max(bits, 32)
+        made = b.convert("fptosi", value, IntegerType(wide))
+        below = b.value(CompareOp("olt", value, b.number(2.0 ** (wide - 1), value.type)))
+        made = b.value(SelectOp(below, made, b.number(-(1 << wide - 1), made.type)))
+        return made if bits >= 32 else b.convert("trunc", made, in_registers(target))
     have = width_of(source)
     if have == bits:
         return value
@@ -84,7 +87,17 @@ _and, _or, _xor = map(_binary_op, (arith.AndIOp, arith.OrIOp, arith.XOrIOp))
 
 def _other(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     """The second operand: a tensor, or a number."""
-    return x[1] if len(x) == 2 else b.number(op.arg("other"), x[0].type)
+    return x[1] if len(x) == 2 else _number(b, op, op.arg("other"), x[0])
+
+
+def _number(b: LoopBuilder, op: SchemaOp, number: int, x: SSAValue) -> SSAValue:
+    """A number to combine with `x`, the tensor of an op: as an integer of its type, it wraps around."""
+    element = element_of(op.operands[0])
+    if not is_integer(element):
+        element = vector_type(x).element_type
+    bits, signed = width_of(element), element != ui8
+    wrapped = (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) if signed else number % (1 << bits)
+    return b.number(wrapped, x.type)
 
 
 def _binary(combine: _Combine) -> _Rule:
@@ -96,14 +109,14 @@ def _scaled(combine: _Combine) -> _Rule:
 
     def rule(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
         other, alpha = _other(b, op, x), int(op.arg("alpha"))
-        return combine(b, x[0], other if alpha == 1 else _mul(b, other, b.number(alpha, other.type)))
+        return combine(b, x[0], other if alpha == 1 else _mul(b, other, _number(b, op, alpha, other)))
 
     return rule
 
 
 def _reversed_difference(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
-    scaled = _mul(b, x[0], b.number(int(op.arg("alpha")), x[0].type))
-    return _sub(b, b.number(int(op.arg("other")), x[0].type), scaled)
+    scaled = _mul(b, x[0], _number(b, op, int(op.arg("alpha")), x[0]))
+    return _sub(b, _number(b, op, int(op.arg("other")), x[0]), scaled)
 
 
 def _negated(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
@@ -123,7 +136,7 @@ def _clamp(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     (value,) = x
     for name, bound in (("min", _largest), ("max", _smallest)):
         if op.arg(name) is not None:
-            value = bound(b, value, b.number(int(op.arg(name)), value.type))
+            value = bound(b, value, _number(b, op, int(op.arg(name)), value))
     return value
 
 

@@ -165,7 +165,9 @@ def choose(b: LoopBuilder, predicate: str, x: SSAValue, y: SSAValue, yes: SSAVal
 
 
 def clamp(b: LoopBuilder, x: SSAValue, low: float | None, high: float | None) -> SSAValue:
-    """Between bounds; a NaN stays one, and above the upper bound wins."""
+    """Between bounds; a NaN stays one, and makes one of all as a bound, and above the upper bound wins."""
+    if any(bound is not None and numbers.isnan(bound) for bound in (low, high)):
+        return b.number(numbers.nan, x.type)
     if low is not None:
         bound = b.number(low, x.type)
         x = choose(b, "ogt", bound, x, bound, x)
@@ -290,8 +292,8 @@ def _elu(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     above = value if scale == 1 else mul(b, value, b.number(scale, value.type))
     inside = value if inner == 1 else mul(b, value, b.number(inner, value.type))
     below = mul(b, b.value(math.ExpM1Op(inside)), b.number(alpha * scale, value.type))
-    # A NaN is in both.
-    return choose(b, "ogt", value, b.number(0.0, value.type), above, below)
+    # A NaN is in both. At 0 what is below would be a NaN where a factor is infinite.
+    return choose(b, "olt", value, b.number(0.0, value.type), below, above)
 
 
 def _sign(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:

@@ -121,13 +121,15 @@ class _Anchor:
         return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most, fine=host.fine)
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
-        """The product and its bias, scaled."""
+        """The product and its bias, scaled; a bias that is scaled by 0 is not read, whatever it is."""
         if self.bias is None:
             return total
         bias = values[self.bias]
         if self.name == "addmm":
             alpha, beta = float(self.op.arg("alpha")), float(self.op.arg("beta"))
             total = total if alpha == 1 else mul(b, total, b.number(alpha, total.type))
+            if beta == 0:
+                return total
             bias = bias if beta == 1 else mul(b, bias, b.number(beta, bias.type))
         return add(b, total, bias)
 

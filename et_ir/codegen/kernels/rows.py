@@ -85,14 +85,18 @@ class _Anchor:
         self.normalizes = is_normalization(op)
         self.shape: tuple[Size, ...] = shape_of(op.operands[0])
         rank = len(self.shape)
+        self.parameters: list[SSAValue] = []
+        """Operands of the anchor beside the one that it normalizes: the weight and the bias."""
+        if self.normalizes and "weight" in op.schema().by_name:
+            self.parameters = [one for one in (op.arg("weight"), op.arg("bias")) if one is not None]
+        self.groups: int | None = None
+        """The groups of the channels, which are a dimension of their own."""
         if name == "native_layer_norm":
             dims: Sequence[int] = range(rank - len(op.arg("normalized_shape")), rank)
         elif name == "native_group_norm":
-            # Its groups are a dimension of their own.
-            groups = int(op.arg("group"))
-            channels = normal(self.shape[1] // groups)
-            self.shape = (self.shape[0], groups, channels, product(self.shape[2:]))
-            dims = (2, 3)
+            self.groups = int(op.arg("group"))
+            self.shape = self._grouped(self.shape)
+            dims = range(2, len(self.shape))
         elif self.normalizes:
             dims = [int(op.arg("dim"))]
         else:
@@ -101,18 +105,29 @@ class _Anchor:
             dims = [given] if isinstance(given, int) else given or range(rank)
         self.dims = frozenset(int(dim) % max(len(self.shape), 1) for dim in dims)
 
-    def operand_shape(self, value: SSAValue) -> list[Size]:
+    def operand_shape(self, value: SSAValue) -> Sequence[Size]:
         """The shape of an operand of the loops over the rows, with a size of 1 where it is broadcast."""
         shape = shape_of(value)
-        if self.name == "native_group_norm":
-            if len(shape) == 1 and any(
-                value is one for one in (self.op.arg("weight"), self.op.arg("bias")) if one is not None
-            ):
-                return [1, *self.shape[1:3], 1]
-            return list(self.shape) if product(shape) != 1 else [1] * 4
-        return [1] * (len(self.shape) - len(shape)) + list(shape)
+        rank = tensor_type(self.op.operands[0]).get_num_dims()
+        return self._grouped((*[1] * (rank - len(shape)), *shape))
 
-    def result_shape(self, value: SSAValue) -> list[Size]:
+    def parameter_shape(self, value: SSAValue) -> Sequence[Size]:
+        """The same of the weight or the bias, which group norms have an element of for each channel."""
+        if self.groups is None:
+            return self.operand_shape(value)
+        rank = tensor_type(self.op.operands[0]).get_num_dims()
+        return self._grouped((1, *shape_of(value), *[1] * (rank - 2)))
+
+    def _grouped(self, shape: Sequence[Size]) -> tuple[Size, ...]:
+        """A shape with a dimension for the groups, if there are any, and one for the channels of each."""
+        if self.groups is None:
+            return tuple(shape)
+        batch, channels, *places = shape
+        if channels == 1:
+            return (batch, 1, 1, *places)
+        return (batch, self.groups, normal(channels // self.groups), *places)
+
+    def result_shape(self, value: SSAValue) -> Sequence[Size]:
         """The shape of an operand of what follows a reduction, with a size of 1 for what is reduced."""
         if self.normalizes:
             return self.operand_shape(value)
@@ -145,6 +160,7 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
     inputs = fused.inputs
     what = fused.anchor
     shapes = [what.operand_shape(value) for value in inputs]
+    shapes += [what.parameter_shape(value) for value in what.parameters]
     shapes += [what.result_shape(value) for value in fused.beside]
     shapes.append(what.operand_shape(yielded) if fused.spread else what.result_shape(yielded))
     order = _order(what, [outside[value] for value in inputs])
@@ -156,7 +172,7 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
     if not runs:
         runs = [_Run(1, True, (False,) * len(shapes))]
     # Sizes that the loops over one row and its vectors depend on are in the types: tails are known.
-    values = [*(outside[value] for value in (*inputs, *fused.beside)), kernel.outputs[0]]
+    values = [*(outside[value] for value in (*inputs, *what.parameters, *fused.beside)), kernel.outputs[0]]
     operands: list[Operand] = []
     for number, value in enumerate(values):
         moved = [run for run in runs if run.steps[number]]
@@ -173,9 +189,9 @@ def rows_kernel(host: Host, kernel: KernelOp) -> None:
 
 
 def _order(anchor: _Anchor, inputs: Sequence[SSAValue]) -> Order:
-    """The order in memory of what is reduced."""
-    shape = shape_of(anchor.op.operands[0])
-    orders = [dim_order_of(tensor_type(value)) for value in inputs if shape_of(value) == shape]
+    """The order in memory of what is reduced, which operands of its rank are in, also those that are broadcast."""
+    types = map(tensor_type, inputs)
+    orders = [dim_order_of(type) for type in types if type.get_num_dims() == len(anchor.shape)]
     return straight(len(anchor.shape)) if anchor.normalizes or not orders else orders[0]
 
 
@@ -226,8 +242,10 @@ class _Fused:
             found = dict.fromkeys(operand for op in ops for operand in op.operands if is_tensor(operand.type))
             return [value for value in found if value not in made]
 
-        self.inputs = read([*before, anchor.op, *self.spread])
-        """Operands with elements for those of a row."""
+        elements = read([*before, *self.spread])
+        source = anchor.op.operands[0]
+        self.inputs = elements if source in made or source in elements else [*elements, source]
+        """Operands with elements for those of a row, but for the anchor's parameters."""
         self.beside = read(self.after)
         """Operands with elements for those of the result."""
 
@@ -251,11 +269,13 @@ class _Rows:
         self, b: LoopBuilder, lanes: int, runs: Sequence[_Run], buffers: Sequence[SSAValue], fused: _Fused
     ):
         self.b, self.runs, self.fused, self.lanes = b, runs, fused, lanes
-        count = len(fused.inputs)
-        self._inputs = dict(zip(fused.inputs, range(count), strict=True))
-        self._beside = dict(zip(fused.beside, range(count, count + len(fused.beside)), strict=True))
+        places = iter(range(len(buffers)))
+        self._inputs = {value: next(places) for value in fused.inputs}
+        self._parameters = {value: next(places) for value in fused.anchor.parameters}
+        self._beside = {value: next(places) for value in fused.beside}
         self._result = len(buffers) - 1
-        self._elements = [in_registers(element_of(value)) for value in (*fused.inputs, *fused.beside)]
+        read = (*fused.inputs, *fused.anchor.parameters, *fused.beside)
+        self._elements = [in_registers(element_of(value)) for value in read]
         self._buffers = buffers
         self.along = runs[-1].reduced
         """Whether vectors go along the row."""
@@ -404,8 +424,8 @@ class _Rows:
         return converted(self.b, found, element_of(source), self.element)
 
     def operand(self, value: SSAValue | None, tile: _Tile) -> SSAValue | None:
-        """The elements of another operand of the anchor."""
-        return None if value is None else self._load(self._inputs[value], tile)
+        """The elements of a parameter of the anchor."""
+        return None if value is None else self._load(self._parameters[value], tile)
 
     # -- what anchors are made of
 

@@ -17,11 +17,13 @@ from xdsl.passes import ModulePass
 
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.codegen.forms import INTEGER_FORMS, SPATIAL, factors_of, form_of
+from et_ir.codegen.kernels.epilogue import fits_tiles
 from et_ir.codegen.kernels.images import channel_dim
 from et_ir.codegen.kernels.integer_rules import is_checked
 from et_ir.codegen.passes.copy_factors import copy_factors
 from et_ir.codegen.passes.expand_norms import expand_norms
-from et_ir.codegen.sizes import product, shape_of
+from et_ir.codegen.passes.expand_products import expand_products
+from et_ir.codegen.sizes import shape_of
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -62,6 +64,7 @@ class FormKernelsPass(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
                 expand_norms(function.body.block)
+                expand_products(function.body.block)
                 copy_factors(function.body.block)
                 for group in _groups(function.body.block):
                     _outline(group)
@@ -205,18 +208,10 @@ def _fits(op: SchemaOp, anchor: SchemaOp) -> bool:
 
     Columns are the last dimension, or the channels of images.
     """
-    shape = shape_of(op.results[0])
-    columns = channel_dim(anchor) if form_of(anchor) in SPATIAL else len(shape) - 1
-    for operand in op.operands:
-        if not is_tensor(operand.type):
-            continue
-        other = shape_of(operand)
-        if other == shape or product(other) == 1:
-            continue
-        padded = (1,) * (len(shape) - len(other)) + tuple(other)
-        if padded[columns] != shape[columns] or product(other) != shape[columns]:
-            return False
-    return True
+    last = tensor_type(op.results[0]).get_num_dims() - 1
+    columns = channel_dim(anchor) if form_of(anchor) in SPATIAL else last
+    tensors = [operand for operand in op.operands if is_tensor(operand.type)]
+    return all(fits_tiles(operand, op.results[0], columns) for operand in tensors)
 
 
 def _outline(group: _Group) -> None:

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import cache_forms
 import control_flow_programs
+import fused_programs
+import number_programs
 import sized_programs
 import torch
 import tosa_programs
@@ -102,12 +104,17 @@ def _values(results: Any) -> list[Any]:
     return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in pytree.tree_leaves(results)]
 
 
-def _operators(make: Callable[[], tuple[nn.Module, Sequence[Any]]], *, is_group: bool = False) -> Case:
+def _operators(
+    make: Callable[[], tuple[nn.Module, Sequence[Any]]],
+    family: str = "operators",
+    *,
+    is_group: bool = False,
+) -> Case:
     def once() -> tuple[nn.Module, Sequence[tuple[Any, ...]]]:
         module, inputs = make()
         return module, [tuple(inputs)]
 
-    return Case("operators", once, is_group=is_group)
+    return Case(family, once, is_group=is_group)
 
 
 def _control_flow(program: control_flow_programs.Program) -> Case:
@@ -148,6 +155,8 @@ def _feature(make: Callable[[], Any]) -> Case:
 CASES: Final[dict[str, Case]] = {
     **{name: _operators(make) for name, make in xnnpack_programs.PROGRAMS.items()},
     **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
+    **{f"numbers, {name}": _operators(make, "numbers") for name, make in number_programs.PROGRAMS.items()},
+    **{f"fused, {name}": _operators(make, "fused") for name, make in fused_programs.PROGRAMS.items()},
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import freestanding_machines as machines
 import numpy as np
 import torch
 from stock import StockRuntime
@@ -23,6 +24,7 @@ from et_ir import (
     to_edge_transform_and_lower,
 )
 from et_ir.backends.coreml import CoreMLPartitioner
+from et_ir.backends.freestanding.compiler import compile_program
 from et_ir.backends.native import NativePartitioner
 from et_ir.backends.nested import NestedPartitioner
 from et_ir.backends.openvino import OpenvinoPartitioner
@@ -42,9 +44,13 @@ __all__ = ["ROUTES", "Route"]
 Execute = Callable[[list[Any]], tuple[Sequence[Any], Sequence[Any]]]
 """Executes with inputs: the results, and what the inputs hold afterwards."""
 
-EVERY: Final = frozenset({"operators", "control flow", "sizes", "caches", "features", "written inputs"})
+EVERY: Final = frozenset(
+    {"operators", "numbers", "control flow", "sizes", "caches", "features", "written inputs"}
+)
 STATIC: Final = frozenset({"operators"})
 """Families of programs for backends that compile graphs of tensors."""
+FUSED: Final = frozenset({"fused"})
+"""The family of programs for what generates code."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,33 @@ class Route:
         return None
 
 
+PROCESSORS: Final = ("cortex-m4", "riscv64gc")
+"""Of objects, in emulators."""
+
+
+@dataclass(frozen=True)
+class Freestanding(Route):
+    """Programs as objects without a runtime, whose buffers are between guard pages."""
+
+    processor: str = PROCESSORS[0]
+
+    def wrong(self, case: Case, program: Prepared, stock: StockRuntime, folder: Path) -> str | None:
+        del case, stock
+        made = compile_program(program.module.clone(), self.processor, "op")
+        for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
+            given = [
+                np.ascontiguousarray(one.numpy().transpose(tensor.dim_order))
+                for one, tensor in zip(inputs, made.interface.inputs, strict=True)
+            ]
+            found = machines.run(self.processor, folder, made, given)
+            if found.status:
+                return f"execution {number}: {made.interface.messages[found.status - 1]}"
+            reason = self._difference(found.outputs, expected)
+            if reason is not None:
+                return f"execution {number}: {reason}"
+        return None
+
+
 SETS: Final = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
 
 
@@ -139,7 +172,7 @@ def _tosa() -> Partitioner:
 CALLERS: Final = {"alloc_graph_input": False, "alloc_graph_output": False}
 
 ROUTES: Final[dict[str, Route]] = {
-    "portable": Route(tolerance=(1e-5, 1e-6)),
+    "portable": Route(EVERY | FUSED, tolerance=(1e-5, 1e-6)),
     "portable-poisoned": Route(poison=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten": Route(kernels="aten", target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten-poisoned": Route(kernels="aten", poison=True, target="et-vm-aten", tolerance=(1e-5, 1e-6)),
@@ -151,9 +184,10 @@ ROUTES: Final[dict[str, Route]] = {
     "callers-memory-stock": Route(options=CALLERS, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
     **{
-        f"native-{name}": Route(partitioner=_native(name), poison=True, threads=2 - number % 2)
+        f"native-{name}": Route(EVERY | FUSED, _native(name), poison=True, threads=2 - number % 2)
         for number, name in enumerate(SETS)
     },
+    **{f"freestanding-{name}": Freestanding(FUSED, processor=name) for name in PROCESSORS},
     "xnnpack-stock": Route(
         partitioner=XnnpackPartitioner,
         is_stock=True,
@@ -166,6 +200,6 @@ ROUTES: Final[dict[str, Route]] = {
     "coreml": Route(STATIC, CoreMLPartitioner, poison=True),
     "openvino": Route(STATIC, OpenvinoPartitioner, poison=True),
     "tosa": Route(STATIC, _tosa, poison=True),
-    "vulkan": Route(partitioner=VulkanPartitioner, poison=True, require=require_device),
+    "vulkan": Route(EVERY | FUSED, VulkanPartitioner, poison=True, require=require_device),
     "vulkan-graph": Route(STATIC, VulkanGraphPartitioner, poison=True),
 }

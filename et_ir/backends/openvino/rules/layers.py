@@ -44,6 +44,8 @@ def _added_product(t: Translation, op: SchemaOp) -> Node:
     first, second = ("batch1", "batch2") if op.name == "edge.baddbmm" else ("mat1", "mat2")
     product = t.nodes.matmul(t.read(op, first), t.read(op, second), False, False)
     product = _times(t, product, op, "alpha")
+    if float(op.arg("beta")) == 0:
+        return product
     if float(op.arg("beta")) == 1:
         return _biased(t, product, op.arg("self"), op)
     return t.nodes.add(product, _times(t, t.read(op, "self"), op, "beta"))

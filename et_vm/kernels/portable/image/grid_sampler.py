@@ -23,6 +23,8 @@ from et_vm.values import Array, Tensor
 
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)
+PLANES = 4
+"""Dimensions of images."""
 
 
 def _prepared(input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool, out: Tensor) -> Step:
@@ -75,9 +77,23 @@ def _positions(image: Array, grid: Array, align_corners: bool) -> list[Array]:
         unit: Array = grid[..., -at]
         if grid.dtype.kind in "iu":
             found.append(_whole_position(unit.astype(np.int64), size, align_corners))
-            continue
-        found.append((unit + 1) / 2 * (size - 1) if align_corners else ((unit + 1) * size - 1) / 2)
+        elif align_corners:
+            found.append((unit + 1) / 2 * (size - 1))
+        elif _is_fused(image, grid):
+            found.append(_multiplied(unit + 1, size / 2, -0.5))
+        else:
+            found.append(((unit + 1) * size - 1) / 2)
     return found
+
+
+def _is_fused(image: Array, grid: Array) -> bool:
+    """Whether torch computes positions in vectors, by instructions that round a product and a sum once."""
+    return image.ndim == PLANES and grid.dtype == np.float32
+
+
+def _multiplied(x: Any, factor: float, plus: Any) -> Array:
+    """x * factor + plus, of float32, rounded once: the product is exact in float64."""
+    return (np.float64(factor) * x + plus).astype(np.float32)
 
 
 def _whole_position(unit: Array, size: int, align_corners: bool) -> Array:
@@ -87,13 +103,22 @@ def _whole_position(unit: Array, size: int, align_corners: bool) -> Array:
     return halved * (size - 1) if align_corners else halved
 
 
-def _reflect(position: Any, low: float, high: float) -> Array:
-    """`position` folded back and forth between `low` and `high`."""
+def _reflect(position: Any, low: float, high: float, *, fused: bool) -> Array:
+    """`position` folded back and forth between `low` and `high`.
+
+    Far outside, where floats are wider apart than the image, it is anywhere: where vectors of torch's have it, if
+    `fused`.
+    """
     if low == high:
         return np.zeros_like(position)
     # Numbers of the type: a Python float would make a float32 of a bfloat16.
     least, span = position.dtype.type(low), position.dtype.type(high - low)
     inside: Any = np.abs(position - least)
+    if fused:
+        both = span + span
+        rest = _multiplied(np.trunc(inside / both), -float(both), inside)
+        nearer: Array = np.minimum(rest, both - rest)
+        return nearer + least
     extra: Any = np.fmod(inside, span)
     even: Any = np.floor(inside / span) % 2 == 0
     folded: Array = span - extra
@@ -101,13 +126,13 @@ def _reflect(position: Any, low: float, high: float) -> Array:
     return folded + least
 
 
-def _placed(position: Array, size: int, padding: int, align_corners: bool) -> Array:
+def _placed(position: Array, size: int, padding: int, align_corners: bool, *, fused: bool) -> Array:
     """Positions outside of the image brought where `padding` says."""
     if padding == ZEROS:
         return position
     if padding == REFLECTION:
         low, high = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
-        position = _reflect(position, low, high)
+        position = _reflect(position, low, high, fused=fused)
     # A NaN goes to the first element, as in torch.
     kind = position.dtype.type
     return np.fmin(np.fmax(position, kind(0)), kind(size - 1))
@@ -133,14 +158,15 @@ def _fetch(image: Array, indices: Sequence[Array]) -> Array:
 def _nearest(image: Array, grid: Array, padding: int, align_corners: bool, out: Array) -> None:
     indices: list[Array] = []
     for position, size in zip(_positions(image, grid, align_corners), image.shape[2:], strict=True):
-        indices.append(_at(np.rint(_placed(position, size, padding, align_corners)), size))
+        placed = _placed(position, size, padding, align_corners, fused=_is_fused(image, grid))
+        indices.append(_at(np.rint(placed), size))
     np.copyto(out, _fetch(image, indices))
 
 
 def _linear(image: Array, grid: Array, padding: int, align_corners: bool, out: Array) -> None:
     sides: list[list[tuple[Array, Array]]] = []
     for position, size in zip(_positions(image, grid, align_corners), image.shape[2:], strict=True):
-        placed = _placed(position, size, padding, align_corners)
+        placed = _placed(position, size, padding, align_corners, fused=_is_fused(image, grid))
         low = np.floor(placed)
         first = _at(low, size)
         # The next element of a wide image may be no number of a 16-bit type.
@@ -160,7 +186,7 @@ def _cubic(image: Array, grid: Array, padding: int, align_corners: bool, out: Ar
     down, across = _cubic_weights(y - top), _cubic_weights(x - left)
 
     def index(position: Array, size: int) -> Array:
-        return _at(_placed(position, size, padding, align_corners), size)
+        return _at(_placed(position, size, padding, align_corners, fused=_is_fused(image, grid)), size)
 
     columns = [index(left + offset, width) for offset in range(-1, 3)]
     rows: list[Array] = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,39 @@ def _float_step(ctx: PrepareContext, self: Tensor, out: Tensor, body: Body, temp
         promoted=self.scalar_type,
         temporaries=temporaries,
         exact=True,
+    )
+
+
+def _chosen(
+    ctx: PrepareContext,
+    self: Tensor,
+    out: Tensor,
+    is_above: np.ufunc,
+    below: Callable[[Array, np.dtype[Any]], list[Step]],
+    scale: Scalar = 1,
+) -> Step:
+    """scale * x where a comparison of x with 0 holds, or x is a NaN, and else what `below` makes of a copy of x.
+
+    Scratch: two blocks.
+    """
+    check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
+    compute = arithmetic(self.scalar_type)
+    dtype = numpy_dtype(compute)
+
+    def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
+        x, (other, mask) = inputs[0], temporaries
+        return [
+            call(is_above, x, filled(dtype, 0), mask),
+            call(np.logical_not, mask, mask),
+            call(np.multiply, x, filled(dtype, 1), other),
+            *below(other, dtype),
+            call(np.multiply, x, filled(dtype, scale), result),
+            (np.copyto, (result, other, "unsafe", mask)),
+        ]
+
+    temporaries = (dtype, np.dtype(np.bool_))
+    return elementwise(
+        ctx, (self,), out, body, compute=compute, promoted=self.scalar_type, temporaries=temporaries, exact=True
     )
 
 
@@ -137,6 +171,9 @@ def leaky_relu_out(ctx: PrepareContext, self: Tensor, negative_slope: Scalar, ou
     check_kinds(ctx, self.scalar_type, (FLOAT,), arg="self")
     slope = float(negative_slope)
     checked_constant(ctx, slope, arithmetic(self.scalar_type), arg="negative_slope")
+    if not math.isfinite(slope):
+        # 0 times such a slope is a NaN, which belongs to 0 alone.
+        return _chosen(ctx, self, out, np.greater, lambda x, dtype: [call(np.multiply, x, filled(dtype, slope), x)])
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
         x, (below,) = inputs[0], temporaries
@@ -156,6 +193,16 @@ def elu_out(
     ctx: PrepareContext, self: Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar, out: Tensor
 ) -> Step:
     """scale * x above zero, scale * alpha * (exp(input_scale * x) - 1) below. Scratch: one block."""
+    if not all(map(math.isfinite, (alpha, scale, input_scale))):
+
+        def below_zero(x: Array, dtype: np.dtype[Any]) -> list[Step]:
+            return [
+                call(np.multiply, x, filled(dtype, input_scale), x),
+                call(np.expm1, x, x),
+                call(np.multiply, x, filled(dtype, alpha * scale), x),
+            ]
+
+        return _chosen(ctx, self, out, np.greater_equal, below_zero, scale)
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
         x, (below,), dtype = inputs[0], temporaries, result.dtype
