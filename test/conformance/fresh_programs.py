@@ -1,4 +1,4 @@
-"""Networks as they are initialized, and programs that use a parameter twice: constants of equal bytes in several roles."""
+"""Networks as they are initialized, and parameters in several roles: constants of equal bytes."""
 
 from __future__ import annotations
 

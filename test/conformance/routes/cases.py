@@ -15,6 +15,7 @@ import fresh_programs
 import sized_programs
 import torch
 import tosa_programs
+import window_programs
 import xnnpack_programs
 from program_features import CASES as FEATURES
 from torch import nn
@@ -139,6 +140,7 @@ CASES: Final[dict[str, Case]] = {
     **{name: _operators(make) for name, make in xnnpack_programs.PROGRAMS.items()},
     **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
     **{f"fresh, {name}": _operators(make, is_group=True) for name, make in fresh_programs.CASES.items()},
+    **{f"windows, {name}": _operators(make, is_group=True) for name, make in window_programs.CASES.items()},
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},

@@ -122,6 +122,10 @@ def _refuse(op: SchemaOp) -> Diagnostic | None:
         return Diagnostic("an argument is known only at run time")
     if min(numbers(op.arg("padding"), 1)) < 0:
         return Diagnostic("negative padding", str(op.arg("padding")))
+    if op.arg("transposed"):
+        added, stride = _square(op, "output_padding", 0), _square(op, "stride", 1)
+        if any(more >= step for more, step in zip(added, stride, strict=True)):
+            return Diagnostic("output_padding is not less than the stride", f"{added}, {stride}")
     return None
 
 
