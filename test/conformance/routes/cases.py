@@ -12,6 +12,7 @@ from typing import Any, Final
 import cache_forms
 import control_flow_programs
 import fresh_programs
+import quantized_graphs
 import sized_programs
 import torch
 import tosa_programs
@@ -46,6 +47,8 @@ class Case:
     repetitions: int = 1
     is_group: bool = False
     """Whether it is a group of operators, of which backends may leave some, rather than one."""
+    step: float = 0.0
+    """The largest scale of quantized results, by which they may be off: integers round at other places than floats."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,14 @@ def _values(results: Any) -> list[Any]:
     return [leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in pytree.tree_leaves(results)]
 
 
-def _operators(make: Callable[[], tuple[nn.Module, Sequence[Any]]], *, is_group: bool = False) -> Case:
+def _operators(
+    make: Callable[[], tuple[nn.Module, Sequence[Any]]], *, is_group: bool = False, step: float = 0.0
+) -> Case:
     def once() -> tuple[nn.Module, Sequence[tuple[Any, ...]]]:
         module, inputs = make()
         return module, [tuple(inputs)]
 
-    return Case("operators", once, is_group=is_group)
+    return Case("operators", once, is_group=is_group, step=step)
 
 
 def _control_flow(program: control_flow_programs.Program) -> Case:
@@ -141,6 +146,10 @@ CASES: Final[dict[str, Case]] = {
     **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
     **{f"fresh, {name}": _operators(make, is_group=True) for name, make in fresh_programs.CASES.items()},
     **{f"windows, {name}": _operators(make, is_group=True) for name, make in window_programs.CASES.items()},
+    **{
+        f"quantized, {name}": _operators(make, is_group=True, step=quantized_graphs.STEP)
+        for name, make in quantized_graphs.CASES.items()
+    },
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},

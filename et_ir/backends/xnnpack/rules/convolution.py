@@ -44,7 +44,7 @@ def _convolution(t: Translation, op: SchemaOp) -> None:
     # Weights of half precision would lose in packing what sums need: XNNPACK takes them as float.
     packed, inputs, outputs, kind = _packed(filters, groups, transposed)
     filter_id = t.constant(packed, weight, XNNDatatype.fp32)
-    bias_id = NO_VALUE if bias is None else t.bias(bias, x, weight, XNNDatatype.fp32)
+    bias_id = NO_VALUE if bias is None else t.bias(op, bias, weight, XNNDatatype.fp32)
     if flat:
         sizes = t.sizes(value)
         made = t.temporary(value, [sizes[0], 1, sizes[2], sizes[1]])
