@@ -196,6 +196,30 @@ def _check_nodes(graph: XNNGraph, values: dict[int, XNNTensorValue]) -> None:
                 message = f"{kind_name(node)} writes value {written}, which is already written"
                 raise InvalidFile(message, where=f"{where}.{name}")
             ready.add(written)
+    _check_packed(graph, values)
     for index, id_out in enumerate(graph.output_ids):
         if id_out not in ready:
             raise InvalidFile(f"value {id_out} is never written", where=f"output_ids[{index}]")
+
+
+def _check_packed(graph: XNNGraph, values: dict[int, XNNTensorValue]) -> None:
+    """Constants that nodes pack are read by no others: XNNPACK drops their elements once they are packed."""
+    packed: dict[int, str] = {}
+    for item in graph.xnodes:
+        node = item.xnode_union
+        assert node is not None
+        for name in roles_of(node).packed:
+            packed[getattr(node, name)] = f"{name.removesuffix('_id')} of {kind_name(node)}"
+    for index, item in enumerate(graph.xnodes):
+        node = item.xnode_union
+        assert node is not None
+        roles = roles_of(node)
+        for name in roles.operands:
+            used = getattr(node, name)
+            if name in roles.packed or used not in packed or not values[used].constant_buffer_idx:
+                continue
+            raise InvalidFile(
+                f"{kind_name(node)} reads constant {used}, which is the {packed[used]} and gone once that is packed",
+                where=f"xnodes[{index}].xnode_union.{name}",
+                hint="give the nodes a value each; both may have the same data",
+            )

@@ -25,6 +25,7 @@ EXTERNAL_OUTPUT = 2
 MAX_RANK = 6
 
 _OPTIONAL = frozenset({"bias_id", "mask_id"})
+_PACKED = frozenset({"bias_id", "filter_id"})
 _CAT_INPUTS: dict[type, int] = {XNNConcatenate2: 2, XNNConcatenate3: 3, XNNConcatenate4: 4}
 
 
@@ -34,6 +35,10 @@ class NodeRoles(NamedTuple):
     operands: tuple[str, ...]
     optional: frozenset[str]
     """Those of `operands` that may be NO_VALUE."""
+    packed: frozenset[str]
+    """Those of `operands` that XNNPACK copies to a layout of its own when it builds a graph. Their elements are not
+    there any more when the graph runs: another node that reads them ends the process.
+    """
     results: tuple[str, ...]
 
 
@@ -48,7 +53,9 @@ def roles_of(node: XNodeUnion) -> NodeRoles:
         ids = [field.name for field in fields(kind) if field.name.endswith("_id")]
         results = tuple(name for name in ids if name.startswith("output"))
         operands = tuple(name for name in ids if name not in results)[: _CAT_INPUTS.get(kind)]
-        roles = _roles[kind] = NodeRoles(operands, _OPTIONAL.intersection(operands), results)
+        roles = _roles[kind] = NodeRoles(
+            operands, _OPTIONAL.intersection(operands), _PACKED.intersection(operands), results
+        )
     return roles
 
 

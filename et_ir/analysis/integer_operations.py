@@ -13,13 +13,15 @@ from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.quantization import QUANTIZE, Granularity, Quantization, dequantized
-from et_ir.dialects.program import GetOp
+from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.evaluation.arrays import Array, array_of
 from et_ops.dtypes import I8
 
 __all__ = [
     "Quantizations",
+    "integer_bias",
     "integer_operations",
     "is_one_scale",
     "is_quantized_constant",
@@ -51,6 +53,9 @@ _MOVES: Final = frozenset(
 _OTHERS: Final = frozenset({"mean.dim"})
 
 _LEAST_SCALE: Final = float(np.finfo(np.float32).tiny)
+_MOST_PRODUCT: Final = 255 * 128
+"""Of an activation less its zero point, and a weight."""
+_SUMS: Final = np.iinfo(np.int32)
 
 Quantizations = Callable[[SchemaOp], Quantization]
 """The quantization of an operation of `QUANTIZE` or `DEQUANTIZE`."""
@@ -74,6 +79,23 @@ def restored_constant(integers: np.ndarray, how: Quantization) -> np.ndarray:
     if how.scales.ndim:
         shape[how.axis] = -1
     return ((integers - how.zero_points.reshape(shape)) * how.scales.reshape(shape)).astype(np.float32)
+
+
+def integer_bias(bias: Array, scales: Array, weights: int, result: Quantization) -> Array | None:
+    """A bias, f64 in steps of the sums that it is added to, as i32; `None` if 32 bits do not hold all sums.
+
+    `scales` are those of the sums, for each filter or one, and `weights` the number of weights of a filter. What takes
+    every sum beyond the range of the result becomes the least number that does.
+    """
+    products = _MOST_PRODUCT * weights
+    # One step of the result more, as halves are rounded.
+    least = (result.quant_min - result.zero_point - 1) * result.scale
+    most = (result.quant_max - result.zero_point + 1) * result.scale
+    with np.errstate(all="ignore"):
+        steps = scales.astype(np.float64)
+        fitting = np.clip(np.rint(bias), least / steps - products, most / steps + products)
+        holds = bool((np.abs(fitting) + products <= _SUMS.max).all())  # not for NaN, either
+    return np.rint(fitting).astype(np.int32) if holds else None
 
 
 def last_of(op: SchemaOp) -> SSAValue:
@@ -112,7 +134,7 @@ def _is_weight(value: SSAValue, quantizations: Quantizations) -> bool:
 
 
 def integer_operations(
-    ops: Iterable[Operation], quantizations: Quantizations
+    ops: Iterable[Operation], quantizations: Quantizations, symbols: Globals
 ) -> Mapping[Operation, Quantization]:
     """The operations that are computed in integers, with the quantization of their results."""
     found: dict[Operation, Quantization] = {}
@@ -121,7 +143,13 @@ def integer_operations(
         if not isinstance(op, SchemaOp) or name not in (_LAYERS.keys() | _BOUNDED | _MOVES | _OTHERS):
             continue
         how = _result_of(op, quantizations)
-        if how is not None and _takes(op, name, how, quantizations):
+        if how is None:
+            continue
+        if name in _LAYERS:
+            takes = _takes_layer(op, quantizations) and _holds_sums(op, how, quantizations, symbols)
+        else:
+            takes = _takes(op, name, how, quantizations)
+        if takes:
             found[op] = how
     return found
 
@@ -141,8 +169,6 @@ def _result_of(op: SchemaOp, quantizations: Quantizations) -> Quantization | Non
 
 
 def _takes(op: SchemaOp, name: str, result: Quantization, quantizations: Quantizations) -> bool:
-    if name in _LAYERS:
-        return _takes_layer(op, result, quantizations)
     operands = [value for value in op.operands if is_tensor(value.type)]
     for value in operands:
         made = dequantized(value)
@@ -154,7 +180,7 @@ def _takes(op: SchemaOp, name: str, result: Quantization, quantizations: Quantiz
     return bool(operands) and not all(map(is_quantized_constant, operands))
 
 
-def _takes_layer(op: SchemaOp, result: Quantization, quantizations: Quantizations) -> bool:
+def _takes_layer(op: SchemaOp, quantizations: Quantizations) -> bool:
     x, weight, bias = op.arg("input"), op.arg("weight"), op.arg("bias")
     made = dequantized(x)
     if made is None or is_quantized_constant(x) or not is_one_scale(quantizations(made)):
@@ -169,3 +195,21 @@ def _takes_layer(op: SchemaOp, result: Quantization, quantizations: Quantization
     if op.name.removeprefix("edge.") == "linear" or not op.arg("transposed"):
         return how.axis == 0
     return how.axis == 1 and op.arg("groups") == 1
+
+
+def _holds_sums(op: SchemaOp, result: Quantization, quantizations: Quantizations, symbols: Globals) -> bool:
+    """Whether 32 bits hold the sums of a layer, as far as the elements of its bias are known."""
+    bias = op.arg("bias")
+    symbol = None if bias is None else symbols.constant_of(bias)
+    if symbol is None or symbol.value is None or not symbol.value.blob.is_resolved:
+        return True
+    x, weight = dequantized(op.arg("input")), dequantized(op.arg("weight"))
+    assert x is not None
+    assert weight is not None
+    scales = quantizations(weight).scales
+    assert scales is not None
+    numbers = array_of(symbol.type, symbol.value.blob).astype(np.float64).reshape(-1)
+    sums = scales.reshape(-1) * quantizations(x).scale
+    weights = tensor_type(op.arg("weight")).element_count() // numbers.size
+    with np.errstate(all="ignore"):
+        return integer_bias(numbers / sums, sums, weights, result) is not None

@@ -111,7 +111,9 @@ def _with_bytes(function: Callable[[Tensor, Tensor], Tensor], shape_of: Callable
     def make(shape: Shape) -> nn.Module:
         weight = torch.randint(-127, 128, shape_of(shape), dtype=torch.int8)
         scales = torch.rand(len(weight)) * 0.01 + 0.001
-        return Function(lambda x, weight, scales: function(x, _weight_of_bytes(weight, scales)), weight, scales)
+        return Function(
+            lambda x, weight, scales: function(x, _weight_of_bytes(weight, scales)), weight, scales
+        )
 
     return make
 

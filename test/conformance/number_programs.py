@@ -87,7 +87,9 @@ def _shifted(dtype: torch.dtype) -> _Made:
 
 
 def _shifted_by_tensors(dtype: torch.dtype) -> _Made:
-    counts = torch.tensor([count for count in SHIFTS if torch.iinfo(dtype).min <= count <= torch.iinfo(dtype).max])
+    counts = torch.tensor(
+        [count for count in SHIFTS if torch.iinfo(dtype).min <= count <= torch.iinfo(dtype).max]
+    )
     return Program(lambda x, by: (x[:, None] << by, x[:, None] >> by)), (_integers(dtype), counts.to(dtype))
 
 
@@ -118,7 +120,14 @@ def _programs() -> Iterator[tuple[str, Callable[[], _Made]]]:
                 yield f"clamp from {low} to {high}", partial(_clamped, low, high)
     yield "clamp by tensors", _clamped_by_tensors
     yield "clamp of activations", _bounded
-    for alpha, scale, input_scale in ((inf, 1.0, 1.0), (1.0, inf, 1.0), (1.0, 1.0, inf), (nan, 1.0, 1.0), (0.0, 1.0, -1.0), (2.0, 0.0, inf)):
+    for alpha, scale, input_scale in (
+        (inf, 1.0, 1.0),
+        (1.0, inf, 1.0),
+        (1.0, 1.0, inf),
+        (nan, 1.0, 1.0),
+        (0.0, 1.0, -1.0),
+        (2.0, 0.0, inf),
+    ):
         yield f"elu of {alpha}, {scale}, {input_scale}", partial(_elu, alpha, scale, input_scale)
     for mode in ("bilinear", "nearest", "bicubic"):
         for padding in ("zeros", "border", "reflection"):

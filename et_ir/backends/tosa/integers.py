@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.activation_bounds import activation_bounds
-from et_ir.analysis.integer_operations import integer_operations, last_of
+from et_ir.analysis.integer_operations import integer_bias, integer_operations, last_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, dequantized, quantization_of
 from et_ir.backends.tosa.legalizer import CannotLegalize, Legalizer
 from et_ir.backends.tosa.rules import RULES
@@ -99,7 +99,9 @@ class Integers:
     @staticmethod
     def of(method: FuncOp, symbols: Globals) -> Integers:
         """The ops of a method that are computed in integers."""
-        operations = integer_operations(method.body.block.ops, lambda op: quantization_of(op, symbols))
+        operations = integer_operations(
+            method.body.block.ops, lambda op: quantization_of(op, symbols), symbols
+        )
         results = {last_of(op) for op in operations if isinstance(op, SchemaOp)}
         ends = {value.owner for value in results if isinstance(value.owner, Operation)}
         return Integers(symbols, operations, fused=ends - set(operations), results=results)
@@ -173,8 +175,13 @@ def _layer(
         numbers = t.constant(bias)
         if numbers is None:
             raise CannotLegalize("the bias is not a constant")
-        whole = np.clip(np.rint(numbers.astype(np.float64) / sums), -(2**31), 2**31 - 1)
-        added = t.const(whole.astype(np.int32), DType.INT32, "bias")
+        numbers = numbers.astype(np.float64).reshape(-1)
+        weights = int(np.prod(t.shape_of(weight), dtype=np.int64)) // numbers.size
+        with np.errstate(all="ignore"):
+            whole = integer_bias(numbers / sums, sums, weights, how)
+        if whole is None:
+            raise CannotLegalize("the sums exceed 32 bits")
+        added = t.const(whole, DType.INT32, "bias")
     return x, x_how.zero_point, weight, added, sums / how.scale
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 from et_ir.data import Blob
@@ -109,6 +111,7 @@ class GraphBuilder:
     def finish(self) -> XNNGraph:
         """The graph, with its outputs in the order of their arguments, and without nodes that nothing reads."""
         self._drop_unread()
+        self._separate_packed()
         outputs: list[tuple[int, int]] = []
         for one in self._graph.xvalues:
             tensor = tensor_of(one)
@@ -133,6 +136,34 @@ class GraphBuilder:
         self._graph.xvalues = [
             value for value, number in zip(self._graph.xvalues, tensors, strict=True) if number in read
         ]
+
+    def _separate_packed(self) -> None:
+        """Give nodes that pack a constant a value of their own where others read it: see `NodeRoles.packed`."""
+        packed: dict[int, list[tuple[XNodeUnion, str]]] = {}
+        read: set[int] = set()
+        for one in self._graph.xnodes:
+            node = one.xnode_union
+            assert node is not None
+            roles = roles_of(node)
+            for name in roles.operands:
+                if name in roles.packed:
+                    packed.setdefault(getattr(node, name), []).append((node, name))
+                else:
+                    read.add(getattr(node, name))
+        tensors = [tensor for one in self._graph.xvalues if (tensor := tensor_of(one))]
+        free = itertools.count(1 + max((tensor.id_out for tensor in tensors), default=0))
+        for value in list(self._graph.xvalues):
+            tensor = tensor_of(value)
+            assert tensor is not None
+            if not tensor.constant_buffer_idx or tensor.id_out not in read or tensor.id_out not in packed:
+                continue
+            copied = deepcopy(value)
+            made = tensor_of(copied)
+            assert made is not None
+            made.id_out = next(free)
+            self._graph.xvalues.append(copied)
+            for node, name in packed[tensor.id_out]:
+                setattr(node, name, made.id_out)
 
     def _value(
         self,

@@ -46,7 +46,7 @@ class XnnpackSupport(OperatorSupport):
             return quantization_of(op, symbols)
 
         self._quantization = quantization
-        self._integers = integer_operations(method.body.block.ops, self._quantization)
+        self._integers = integer_operations(method.body.block.ops, self._quantization, symbols)
         self.dynamic = dynamic_layers(method.body.block.ops, self._quantization, self._takes_layer)
         """The layers whose activations are quantized while they run."""
 

@@ -20,6 +20,7 @@ from et_ir.analysis.activation_bounds import activation_bounds
 from et_ir.analysis.bounds import SizeBounds
 from et_ir.analysis.dim_orders import Order, in_order, step, straight
 from et_ir.analysis.integer_operations import (
+    integer_bias,
     integer_operations,
     is_quantized_constant,
     last_of,
@@ -77,7 +78,7 @@ class Translation:
         self.computes_integers = False
         """Whether the op whose nodes are made is one of integers."""
         self._bounds = SizeBounds(method.body.block)
-        self.integers = integer_operations(method.body.block.ops, self._quantization)
+        self.integers = integer_operations(method.body.block.ops, self._quantization, self.symbols)
         """The ops that are computed in integers, with the quantization of their results."""
         self._dynamic = dynamic_layers(method.body.block.ops, self._quantization, lambda _: True)
         self.fused.update(self._dynamic.chains)
@@ -285,7 +286,9 @@ class Translation:
     def _channel_scales(self, scales: Array, axis: int) -> PerChannelQuant:
         return self.graph.channel_scales(array_blob("scale", scales.astype(np.float32)), axis)
 
-    def bias(self, bias: SSAValue, x: SSAValue, weight: SSAValue, datatype: XNNDatatype | None = None) -> int:
+    def bias(
+        self, op: SchemaOp, bias: SSAValue, weight: SSAValue, datatype: XNNDatatype | None = None
+    ) -> int:
         """The bias of a layer: of a type of floats, or integers with the scale of the products that it is added to."""
         array = self.array(bias).reshape(-1)
         if not self.computes_integers:
@@ -294,11 +297,13 @@ class Translation:
         assert restored is not None
         how = self._quantization(restored)
         assert how.scales is not None
-        scales = np.float32(self._quantized[x].scale) * how.scales.astype(np.float32)
-        limits = np.iinfo(np.int32)
+        scales = np.float32(self._quantized[op.arg("input")].scale) * how.scales.astype(np.float32)
         # In f32, with the inverse, as `quantize_per_channel` computes.
-        rounded = np.rint(array * (np.float32(1) / scales)).astype(np.float64)
-        integers = np.clip(rounded, limits.min, limits.max).astype(np.int32)
+        with np.errstate(over="ignore"):
+            steps = (array * (np.float32(1) / scales)).astype(np.float64)
+        integers = integer_bias(steps, scales, self.array(weight).size // array.size, self.integers[op])
+        if integers is None:
+            raise ValueError(f"the sums of {op.name} exceed 32 bits")
         if scales.ndim:
             type = ValueType(XNNDatatype.qcint32, self._channel_scales(scales, 0))
         else:

@@ -11,11 +11,14 @@ from typing import Any, Final
 
 import cache_forms
 import control_flow_programs
+import fresh_programs
 import fused_programs
 import number_programs
+import quantized_graphs
 import sized_programs
 import torch
 import tosa_programs
+import window_programs
 import written_inputs
 import xnnpack_programs
 from program_features import CASES as FEATURES
@@ -47,6 +50,8 @@ class Case:
     repetitions: int = 1
     is_group: bool = False
     """Whether it is a group of operators, of which backends may leave some, rather than one."""
+    step: float = 0.0
+    """The largest scale of quantized results, by which they may be off: integers round at other places than floats."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +114,13 @@ def _operators(
     family: str = "operators",
     *,
     is_group: bool = False,
+    step: float = 0.0,
 ) -> Case:
     def once() -> tuple[nn.Module, Sequence[tuple[Any, ...]]]:
         module, inputs = make()
         return module, [tuple(inputs)]
 
-    return Case(family, once, is_group=is_group)
+    return Case(family, once, is_group=is_group, step=step)
 
 
 def _control_flow(program: control_flow_programs.Program) -> Case:
@@ -157,6 +163,12 @@ CASES: Final[dict[str, Case]] = {
     **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
     **{f"numbers, {name}": _operators(make, "numbers") for name, make in number_programs.PROGRAMS.items()},
     **{f"fused, {name}": _operators(make, "fused") for name, make in fused_programs.PROGRAMS.items()},
+    **{f"fresh, {name}": _operators(make, is_group=True) for name, make in fresh_programs.CASES.items()},
+    **{f"windows, {name}": _operators(make, is_group=True) for name, make in window_programs.CASES.items()},
+    **{
+        f"quantized, {name}": _operators(make, is_group=True, step=quantized_graphs.STEP)
+        for name, make in quantized_graphs.CASES.items()
+    },
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},

@@ -99,7 +99,7 @@ class Route:
         execute = self._on_stock(path, stock) if self.is_stock else self._on_vm(path)
         for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
             results, left = execute([one.clone() if isinstance(one, torch.Tensor) else one for one in inputs])
-            reason = self._difference([*results, *left], expected)
+            reason = self._difference([*results, *left], expected, case.step)
             if reason is not None:
                 return f"execution {number}: {reason}"
         return None
@@ -114,10 +114,11 @@ class Route:
     def _on_stock(self, path: Path, stock: StockRuntime) -> Execute:
         return lambda inputs: stock.run_in_place(path, inputs, go_on=True)
 
-    def _difference(self, found: Sequence[Any], expected: Sequence[Any]) -> str | None:
+    def _difference(self, found: Sequence[Any], expected: Sequence[Any], step: float) -> str | None:
         if len(found) != len(expected):
             return f"{len(found)} values, expected {len(expected)}"
         rtol, atol = self.tolerance
+        atol = max(atol, 1.001 * step)
         for number, (got, wanted) in enumerate(zip(found, expected, strict=True)):
             if not isinstance(wanted, torch.Tensor):
                 if type(got) is not type(wanted) or got != wanted:

@@ -239,6 +239,10 @@ def parameters(graph: XNNGraph, **edits: object) -> None:
             lambda g: setattr(g.xnodes[1], "xnode_union", XNNSigmoid(3, 2)),
             "writes value 2, which is already written",
         ),
+        (
+            lambda g: setattr(g.xnodes[1], "xnode_union", XNNAdd(3, 2, 4)),
+            r"Add reads constant 2, which is the bias of FullyConnected .* at xnodes\[1\].*\.input2_id",
+        ),
         (lambda g: g.xnodes.append(g.xnodes[1]), "writes value 4, which is already written"),
         (lambda g: g.xnodes.pop(), r"value 4 is never written at output_ids\[0\]"),
         (lambda g: g.input_ids.append(9), r"unknown value 9 at input_ids\[1\]"),

@@ -44,7 +44,7 @@ def _convolution(t: Translation, op: SchemaOp) -> None:
     # Weights of half precision would lose in packing what sums need: XNNPACK takes them as float.
     packed, inputs, outputs, kind = _packed(filters, groups, transposed)
     filter_id = t.constant(packed, weight, XNNDatatype.fp32)
-    bias_id = NO_VALUE if bias is None else t.bias(bias, x, weight, XNNDatatype.fp32)
+    bias_id = NO_VALUE if bias is None else t.bias(op, bias, weight, XNNDatatype.fp32)
     if flat:
         sizes = t.sizes(value)
         made = t.temporary(value, [sizes[0], 1, sizes[2], sizes[1]])
@@ -122,6 +122,10 @@ def _refuse(op: SchemaOp) -> Diagnostic | None:
         return Diagnostic("an argument is known only at run time")
     if min(numbers(op.arg("padding"), 1)) < 0:
         return Diagnostic("negative padding", str(op.arg("padding")))
+    if op.arg("transposed"):
+        added, stride = _square(op, "output_padding", 0), _square(op, "stride", 1)
+        if any(more >= step for more, step in zip(added, stride, strict=True)):
+            return Diagnostic("output_padding is not less than the stride", f"{added}, {stride}")
     return None
 
 

@@ -82,8 +82,8 @@ def _average_pool(t: Translation, op: SchemaOp) -> None:
     kernel, stride, padding = _window(op)
     x = op.operands[0]
     source = t.read(x, NHWC)
-    if any(padding) and op.arg("count_include_pad"):
-        # XNNPACK does not count what it pads itself.
+    if any(padding) and (op.arg("count_include_pad") or op.arg("divisor_override") is not None):
+        # XNNPACK divides by the number of elements that it has not padded itself.
         around = [0, *padding, 0]
         batch, height, width, channels = in_order(t.sizes(x), NHWC)
         padded = t.temporary(x, [batch, height + 2 * padding[0], width + 2 * padding[1], channels])

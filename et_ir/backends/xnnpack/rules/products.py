@@ -48,7 +48,7 @@ def _connect(
     order = rows_with_last(t, x, len(shape_of(x)) - 1)
     source = t.read(x, order)
     filter_id = t.constant(weight, like)
-    bias_id = NO_VALUE if bias is None else t.bias(bias, x, like)
+    bias_id = NO_VALUE if bias is None else t.bias(op, bias, like)
     made = t.write(value, order)
     node = XNNFullyConnected(input1_id=source, filter_id=filter_id, bias_id=bias_id, output_id=made)
     t.node(node, op, clamp=clamp)

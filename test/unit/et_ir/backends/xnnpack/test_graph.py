@@ -1,12 +1,14 @@
 from et_ir.backends.xnnpack.graph import GraphBuilder, ValueType
 from et_ir.data import Blob
 from et_schema.xnnpack import read_xnnpack, serialize_xnnpack
+from et_schema.xnnpack_check import check_graph
 from et_schema.xnnpack_graph import (
     OutputMinMax,
     PerTensorQuant,
     XNNAbs,
     XNNAdd,
     XNNDatatype,
+    XNNFullyConnected,
     XNNQuantizedTensorValue,
     XNNStaticReshape,
 )
@@ -35,6 +37,25 @@ def test_equal_constants_are_one_value_and_equal_bytes_one_name():
     assert len(made.constant_data) == 2
     output = graph.data.get_named_data_store_output()
     assert [made.constant_data[1].named_key] == list(output.pte_data)
+
+
+def test_constants_that_nodes_pack_and_others_read_are_two_values():
+    graph = GraphBuilder()
+    x, b = graph.input(F32, [2, 2]), graph.constant(F32, [2], Blob.of("b", b"12345678"))
+    w = graph.constant(F32, [2, 2], Blob.of("w", bytes(16)))
+    values = [graph.value(F32, [2, 2]), graph.value(F32, [2, 2]), graph.output(F32, [2, 2], 1)]
+    for source, result in zip((x, *values), values[:2], strict=False):
+        graph.node(XNNFullyConnected(input1_id=source, filter_id=w, bias_id=b, output_id=result))
+    graph.node(XNNAdd(input1_id=values[1], input2_id=b, output_id=values[2]))
+    made = graph.finish()
+    check_graph(made, 0)
+    first, second, add = (node.xnode_union for node in made.xnodes)
+    assert isinstance(first, XNNFullyConnected)
+    assert isinstance(second, XNNFullyConnected)
+    assert isinstance(add, XNNAdd)
+    assert (first.filter_id, first.bias_id) == (second.filter_id, second.bias_id)
+    assert add.input2_id != first.bias_id
+    assert len(made.constant_data) == 3  # the data is there once
 
 
 def test_outputs_are_in_the_order_of_their_arguments():
