@@ -15,6 +15,7 @@ from et_ops.sizes import Expression, Undecided
 
 __all__ = [
     "Size",
+    "has_equal_sizes",
     "is_static",
     "is_tensor",
     "layout_of",
@@ -103,6 +104,14 @@ def same_type(a: Attribute, b: Attribute) -> bool:
             for mine, theirs in zip(sizes_of(a), sizes_of(b), strict=True)
         )
     )
+
+
+def has_equal_sizes(a: Attribute, b: Attribute) -> bool:
+    """Whether tensors of two types are known to have the same sizes: a `?` without an expression equals no other."""
+    if not is_tensor(a) or not is_tensor(b):
+        return False
+    sizes = sizes_of(a)
+    return None not in sizes and sizes == sizes_of(b)
 
 
 def may_be_equal(a: Size, b: Size) -> bool:
