@@ -290,7 +290,8 @@ def _plain(value: Any) -> Any:
         array = np.ascontiguousarray(cast("np.ndarray[Any, Any]", value))
         if array.dtype.isbuiltin == 2:  # of ml_dtypes
             carrier = np.int16 if array.dtype.itemsize == 2 else np.int8
-            return _shared(array.view(carrier).copy()).view(getattr(torch, array.dtype.name))
+            bits = array.view(carrier).reshape(cast("Any", value).shape)
+            return _shared(bits.copy()).view(getattr(torch, array.dtype.name))
         return _shared(array.reshape(cast("Any", value).shape).copy())
     return value
 

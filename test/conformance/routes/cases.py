@@ -48,8 +48,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case imported to the aten level, with the inputs of its executions, flat, and eager's results of each."""
+    """A case exported and imported to the aten level, with the inputs of its executions, flat, and eager's results of
+    each.
+    """
 
+    exported: torch.export.ExportedProgram
     module: ModuleOp
     inputs: Sequence[list[Any]]
     expected: Sequence[list[Any]]
@@ -73,6 +76,7 @@ def prepared(name: str) -> Prepared:
     with torch.no_grad():
         expected = [_values(eager(*_copied(_positional(run)), **_copied(dict(kwargs)))) for run in given]
     return Prepared(
+        program,
         import_program(program, default_bounds=case.bounds),
         [pytree.tree_leaves((_positional(run), dict(kwargs))) for run in given],
         expected,

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from stock import StockRuntime
+from stock import StockRuntime, compile_stock
 from vulkan_device import require_device
 
 from et_ir import (
     EdgeCompileConfig,
     EdgeProgramManager,
     ExecutorchBackendConfig,
+    raise_program,
     to_edge,
     to_edge_transform_and_lower,
 )
@@ -62,6 +63,8 @@ class Route:
     poison: bool = False
     threads: int = 1
     is_stock: bool = False
+    again: str = ""
+    """Whose file is compiled again, `ours` or `stock`; none is if it is empty."""
     is_whole: bool = False
     """Whether nothing of a program of small operators may be left by the backend."""
     tolerance: tuple[float, float] = (1e-4, 1e-5)
@@ -88,7 +91,11 @@ class Route:
         self.require()
         config = ExecutorchBackendConfig(target=self.target, level=self.level, **self.options)
         path = folder / "program.pte"
-        self.edge(case, program).to_executorch(config).save(path)
+        edge = self.edge(case, program)
+        if self.again:
+            file = compile_stock(program.exported) if self.again == "stock" else edge.to_executorch().buffer
+            edge = raise_program(file, level=self.level)
+        edge.to_executorch(config).save(path)
         execute = self._on_stock(path, stock) if self.is_stock else self._on_vm(path)
         for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
             found = execute([one.clone() if isinstance(one, torch.Tensor) else one for one in inputs])
@@ -147,6 +154,9 @@ ROUTES: Final[dict[str, Route]] = {
     "Os-stock": Route(level="s", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "callers-memory": Route(options=CALLERS, poison=True, tolerance=(1e-5, 1e-6)),
     "callers-memory-stock": Route(options=CALLERS, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "again": Route(again="ours", poison=True, tolerance=(1e-5, 1e-6)),
+    "again-stock": Route(again="ours", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "again-of-stock": Route(again="stock", poison=True, tolerance=(1e-5, 1e-6)),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
     **{
         f"native-{name}": Route(partitioner=_native(name), poison=True, threads=2 - number % 2)

@@ -137,12 +137,13 @@ class FlipTwice(RewritePattern):
         assert isinstance(op, SchemaOp)
         source = op.operands[0]
         type = tensor_type(source)
-        dims: set[int] = {dim % max(type.get_num_dims(), 1) for dim in op.arg("dims")}
+        rank = type.get_num_dims()
+        dims: set[int] = {dim % rank for dim in op.arg("dims")} if rank else set()
         if all(type.get_shape()[dim] == 1 for dim in dims):
             by_operand(op, source, rewriter, keeps_sizes=True)
         elif isinstance(source.owner, _FLIPS) and source.has_one_use():
             before = source.owner
-            both = dims ^ {dim % type.get_num_dims() for dim in before.arg("dims")}
+            both = dims ^ {dim % rank for dim in before.arg("dims")}
             made = type_of(op).make(before.operands[0], sorted(both), result_types=[op.results[0].type])
             rewriter.replace(op, made)
 
