@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import cache_forms
 import control_flow_programs
+import rank_zero_programs
 import sized_programs
 import torch
 import tosa_programs
@@ -141,6 +142,10 @@ def _feature(make: Callable[[], Any]) -> Case:
 CASES: Final[dict[str, Case]] = {
     **{name: _operators(make) for name, make in xnnpack_programs.PROGRAMS.items()},
     **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
+    **{
+        f"rank 0, {name}": _operators(make, is_group=True)
+        for name, make in rank_zero_programs.PROGRAMS.items()
+    },
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},
