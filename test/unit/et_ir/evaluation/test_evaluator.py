@@ -227,3 +227,24 @@ def test_inputs_of_rank_zero_as_arrays(dtype: str) -> None:
     (found,) = Evaluator(module).run([np.array(1.5, getattr(ml_dtypes, dtype, np.float32))])
     assert found.shape == ()
     assert found.float().item() == 1.5
+
+
+def test_an_endless_loop() -> None:
+    module = parse(
+        """
+func.func @forward(%i: tensor<i64>, %p: tensor<i1>) -> tensor<i64> {
+  %r = control.while (%i) : (tensor<i64>) -> (tensor<i64>) {
+  ^bb0(%a: tensor<i64>):
+    control.yield %p : tensor<i1>
+  } do {
+  ^bb0(%a: tensor<i64>):
+    control.yield %a : tensor<i64>
+  }
+  func.return %r : tensor<i64>
+}
+"""
+    )
+    evaluator = Evaluator(module, limit=100)
+    assert evaluator.run([torch.tensor(1), torch.tensor(False)]) == [torch.tensor(1)]
+    with pytest.raises(EvaluationFailed, match="more than 100 ops"):
+        evaluator.run([torch.tensor(1), torch.tensor(True)])
