@@ -9,6 +9,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import replace
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -29,13 +30,14 @@ __all__ = ["apply_pass", "verify_after"]
 
 def apply_pass(one: ModulePass, ctx: Context, module: ModuleOp, *, verify: bool | None = None) -> None:
     """Run a pass, within the limit of rewrites where there is one, and verify what it made; by default what a pass of
-    the user's made.
+    the user's made. Infinities and NaN in constants are no reason for numpy to warn.
 
     Raises what the pass raises, `InvalidModule`, and `PassRaised` with the names of the pass and of the line for any
     other exception that comes from the code of users. Exceptions of this project's code are its bugs and stay what they
     are.
     """
-    _apply(one, ctx, module)
+    with np.errstate(all="ignore"):
+        _apply(one, ctx, module)
     if verify if verify is not None else not is_library(one):
         verify_after(one, module)
 

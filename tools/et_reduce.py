@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from et_schema.whole_numbers import shortened
 from et_tools.arguments import CommandParser
@@ -31,6 +34,11 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 __all__ = ["main"]
+
+
+_TIMES: Final = 10
+_MARGIN: Final = 5.0
+"""Of a command's first run, its limit of time: a multiple, and seconds."""
 
 
 def _seconds(text: str) -> float:
@@ -62,14 +70,22 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="FILE",
         help="Python file that defines dialects; repeatable",
     )
-    add("--timeout", type=_seconds, metavar="S", help="time limit of the command, in seconds")
+    add(
+        "--timeout",
+        type=_seconds,
+        metavar="S",
+        help="time limit of the command, in seconds (default: ten times that of its first run, and 5 s)",
+    )
     add("-q", "--quiet", action="store_true", help="do not print progress")
     parser.add_version()
     return parser.parse_args(arguments)
 
 
 class _Command:
-    """The condition: a command on a file in a folder of its own."""
+    """The condition: a command on a file in a folder of its own.
+
+    Smaller programs may be endless, so without `timeout` it has a limit, too: that of its first run, with a margin.
+    """
 
     def __init__(self, command: str, folder: Path, timeout: float | None):
         self._file = folder / "reduced.mlir"
@@ -79,19 +95,27 @@ class _Command:
 
     def __call__(self, module: ModuleOp) -> bool:
         _save(module, self._file)
+        start = time.monotonic()
+        # A session of its own, as a shell that is killed leaves what it started running.
+        ran = subprocess.Popen(
+            self._line,
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
-            ran = subprocess.run(
-                self._line,
-                shell=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=self._timeout,
-                check=False,
-            )
+            succeeded = ran.wait(self._timeout) == 0
         except subprocess.TimeoutExpired:
-            return False
-        return ran.returncode == 0
+            succeeded = False
+        finally:
+            if ran.poll() is None:
+                os.killpg(ran.pid, signal.SIGKILL)
+                ran.wait()
+        if self._timeout is None:
+            self._timeout = _MARGIN + _TIMES * (time.monotonic() - start)
+        return succeeded
 
 
 def _save(module: ModuleOp, path: Path) -> None:

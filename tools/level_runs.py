@@ -22,7 +22,7 @@ from et_ir.dialects.executorch.registers import MemoryRegisterOp
 from et_ir.dialects.program import OverwriteOp, StoreOp
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, sizes_of
-from et_ir.evaluation.evaluator import EvaluationFailed, Evaluator
+from et_ir.evaluation.evaluator import MAX_OPS, EvaluationFailed, Evaluator
 from et_ir.locations import node_name, place_of
 from et_schema.errors import ExecutorchError
 from et_tools.comparison.recording import ObservedValue, Recorder, sources_of
@@ -186,12 +186,15 @@ class LevelRunner:
         backends: BackendRegistry | None = None,
         *,
         native: bool = False,
+        limit: int | None = None,
     ):
+        """`limit` is the most ops that an execution evaluates; that of the evaluator if there is none."""
         from et_vm.backend import NativeOptions
 
         self._kernels: KernelRegistry | str = "portable" if kernels is None else kernels
         self._backends = backends
         self._native = NativeOptions(native)
+        self._limit = limit
 
     @staticmethod
     def with_files(places: Sequence[str]) -> LevelRunner:
@@ -228,7 +231,12 @@ class LevelRunner:
             for index, result in enumerate(results):
                 found.append(ObservedValue(node, op.name, place, index, (step, 0), _array(result)))
 
-        evaluator = Evaluator(module, watch=watch if values else None, fallback=self._lowered)
+        evaluator = Evaluator(
+            module,
+            watch=watch if values else None,
+            fallback=self._lowered,
+            limit=self._limit or MAX_OPS,
+        )
         outputs = [_array(one) for one in evaluator.run(inputs, method)]
         return ModuleRun(
             outputs,

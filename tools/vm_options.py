@@ -71,7 +71,7 @@ SHARED: Final[dict[str, dict[str, Any]]] = {
     "--instruction-limit": {
         "type": positive_number,
         "metavar": "N",
-        "help": "trap after N instructions (default: 10,000,000)",
+        "help": "trap after N instructions, of a text above the executorch level after N ops (default: 10,000,000)",
     },
     "--memory-limit": {
         "type": positive_number,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EvaluatedMethod", "TextProgram", "open_text"]
 
-_OF_FILES = ("data", "poison", "instruction_limit", "memory_limit", "work_limit")
+_OF_FILES = ("data", "poison", "memory_limit", "work_limit")
 """Options that say how et-vm's loop runs."""
 
 
@@ -67,7 +67,12 @@ class TextProgram:
                     f"--{option.replace('_', '-')} needs instructions, which a program at the {self.level} level does "
                     "not have"
                 )
-        runner = LevelRunner(chosen_kernels(args, args.kernels), chosen_backends(args), native=args.native)
+        runner = LevelRunner(
+            chosen_kernels(args, args.kernels),
+            chosen_backends(args),
+            native=args.native,
+            limit=args.instruction_limit,
+        )
         return EvaluatedMethod(self._module, name, runner)
 
 

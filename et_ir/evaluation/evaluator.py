@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
@@ -43,13 +43,16 @@ from et_ir.evaluation.dim_order_operators import DIM_ORDER_OPERATORS
 from et_ir.evaluation.torch_kernels import operator_of, torch_dtypes
 from et_schema.diagnostics import Report
 
-__all__ = ["EvaluationFailed", "Evaluator", "Fallback", "Watch", "constant_tensor"]
+__all__ = ["MAX_OPS", "EvaluationFailed", "Evaluator", "Fallback", "Watch", "constant_tensor"]
 
 Watch: TypeAlias = Callable[[Operation, Sequence[Any]], None]
 """Told of the results of each op that ran: torch tensors, which must not be changed, and Python numbers."""
 
 Fallback: TypeAlias = Callable[[Operation, Sequence[Any]], Sequence[Any]]
 """Computes the results of an op from its operands, torch tensors and Python numbers."""
+
+MAX_OPS: Final = 10_000_000
+"""The most ops that one execution evaluates, as many as instructions on et-vm."""
 
 _UNINITIALIZED = ("empty.", "empty_like", "empty_strided", "new_empty", "empty_permuted")
 
@@ -67,9 +70,16 @@ class Evaluator:
     as torch tensors.
     """
 
-    def __init__(self, module: ModuleOp, *, watch: Watch | None = None, fallback: Fallback | None = None):
+    def __init__(
+        self,
+        module: ModuleOp,
+        *,
+        watch: Watch | None = None,
+        fallback: Fallback | None = None,
+        limit: int = MAX_OPS,
+    ):
         """`watch` is told of every op's results. Constants are read when they are needed; without bytes, that raises
-        `MissingData`.
+        `MissingData`. An execution fails after `limit` ops, those in loops counted each time.
         """
         self.methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self.state: dict[str, Any] = {}
@@ -78,6 +88,8 @@ class Evaluator:
         self._constants: dict[str, Any] = {}
         self._watch = watch
         self._fallback = fallback
+        self._limit = limit
+        self._evaluated = 0
         self.reset()
 
     def reset(self) -> None:
@@ -92,8 +104,8 @@ class Evaluator:
         """The outputs of a method, flat, for its inputs, flat: torch tensors, numbers, strings and None.
 
         Random operators draw from a generator with a fixed seed. Raises `EvaluationFailed` for an op that cannot be
-        evaluated, or whose result is not of its type; `KeyError` for an unknown method, and `ValueError` for inputs
-        of another number.
+        evaluated, or whose result is not of its type, and for more ops than the limit; `KeyError` for an unknown
+        method, and `ValueError` for inputs of another number.
         """
         import torch
 
@@ -101,6 +113,7 @@ class Evaluator:
         if len(inputs) != len(block.args):
             raise ValueError(f"{method} takes {len(block.args)} inputs, got {len(inputs)}")
         self.overwritten = {}
+        self._evaluated = 0
         values: dict[SSAValue, Any] = dict(zip(block.args, map(_plain, inputs), strict=True))
         random: Any = torch.random
         with torch.no_grad(), random.fork_rng(devices=[]):
@@ -110,6 +123,10 @@ class Evaluator:
     def _block(self, block: Block, values: dict[SSAValue, Any]) -> list[Any]:
         """The operands of a block's terminator, with those of its ops added to `values`."""
         for op in block.ops:
+            self._evaluated += 1
+            if self._evaluated > self._limit:
+                fix = "if it is no endless loop, raise the limit: et-vm run has --instruction-limit"
+                raise _failed(op, f"more than {self._limit:,} ops in one execution", fix)
             operands = [values[operand] for operand in op.operands]
             if (
                 op.next_op is None
@@ -290,7 +307,8 @@ def _plain(value: Any) -> Any:
         array = np.ascontiguousarray(cast("np.ndarray[Any, Any]", value))
         if array.dtype.isbuiltin == 2:  # of ml_dtypes
             carrier = np.int16 if array.dtype.itemsize == 2 else np.int8
-            return _shared(array.view(carrier).copy()).view(getattr(torch, array.dtype.name))
+            bits = array.view(carrier).reshape(cast("Any", value).shape)
+            return _shared(bits.copy()).view(getattr(torch, array.dtype.name))
         return _shared(array.reshape(cast("Any", value).shape).copy())
     return value
 
@@ -343,5 +361,5 @@ def _bytes(blob: Blob) -> Any:
         return torch.frombuffer(view, dtype=torch.uint8)
 
 
-def _failed(op: Operation, message: str) -> EvaluationFailed:
-    return EvaluationFailed("the program cannot be evaluated", [diagnose(op, message)])
+def _failed(op: Operation, message: str, fix: str = "") -> EvaluationFailed:
+    return EvaluationFailed("the program cannot be evaluated", [diagnose(op, message, fix)])

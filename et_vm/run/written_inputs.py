@@ -112,7 +112,7 @@ def _check_writable(position: int, value: Any, array: Array) -> None:
         problem = f"a {type(value).__name__} is not writable memory"
     elif not (of_torch or array.flags.writeable):
         problem = "the array is read-only"
-    elif any(step == 0 and size > 1 for step, size in zip(strides, array.shape, strict=True)):
+    elif array.size and any(step == 0 and size > 1 for step, size in zip(strides, array.shape, strict=True)):
         problem = "its elements overlap"
     else:
         return

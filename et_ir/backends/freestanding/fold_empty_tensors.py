@@ -17,7 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from et_ir.data import Blob
 from et_ir.dialects.edge import ops as edge
-from et_ir.dialects.program import GetOp, Globals, StoreOp
+from et_ir.dialects.program import GetOp, Globals, OverwriteOp, StoreOp
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ir.passes.common.constant_fold import ConstantFoldPass
 from et_ir.passes.common.dce import DcePass
@@ -31,7 +31,7 @@ __all__ = ["FoldEmptyTensorsPass"]
 class FoldEmptyTensorsPass(ModulePass):
     """Replace tensors without elements by constants.
 
-    Updates of state without elements are erased, and an update of no elements is its first operand.
+    Updates of state and of inputs without elements are erased, and an update of no elements is its first operand.
 
     Before:
 
@@ -81,16 +81,16 @@ class UpdateOfNothing(RewritePattern):
 
 
 def _replace(block: Block, symbols: Globals) -> bool:
-    """Whether a method, or a region in it, had empty tensors that are used or stored."""
+    """Whether a method, or a region in it, had empty tensors that are used or written."""
     made: dict[Attribute, str] = {}
-    stores = False
+    writes = False
     values: list[SSAValue] = list(block.args)
     for op in block.walk():
         values += op.results
         values += (argument for region in op.regions for one in region.blocks for argument in one.args)
-        if isinstance(op, StoreOp) and _is_empty(op.value.type):
+        if isinstance(op, StoreOp | OverwriteOp) and _is_empty(op.value.type):
             Rewriter.erase_op(op)
-            stores = True
+            writes = True
     for value in values:
         if not value.uses or not _is_empty(value.type) or isinstance(value.owner, GetOp):
             continue
@@ -101,7 +101,7 @@ def _replace(block: Block, symbols: Globals) -> bool:
             get.location = use.operation.location
             Rewriter.insert_op(get, InsertPoint.before(use.operation))
             use.operation.operands[use.index] = get.result
-    return stores or bool(made)
+    return writes or bool(made)
 
 
 def _is_empty(type: Attribute) -> bool:

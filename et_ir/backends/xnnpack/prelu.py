@@ -19,7 +19,7 @@ from xdsl.ir import Block, SSAValue
 from et_ir.backends.xnnpack.constants import DATATYPES, is_constant
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_ir.dialects.schema.tensors import has_equal_sizes, tensor_type
 
 __all__ = ["Prelu", "find_prelu", "prelus"]
 
@@ -59,7 +59,7 @@ def find_prelu(op: SchemaOp) -> Prelu | None:
     types = [tensor_type(value) for value in (x, slope, op.results[0])]
     if types[0].element_type not in DATATYPES or len({type.element_type for type in types}) > 1:
         return None
-    if not is_tensor(x.type) or x.type.get_shape() != types[2].get_shape() or not x.type.get_shape():
+    if not has_equal_sizes(types[0], types[2]) or not types[0].get_num_dims():
         return None
     first, second = (product, test) if product.is_before_in_block(test) else (test, product)
     return Prelu(x, slope, (first, second, op))

@@ -56,7 +56,7 @@ def constant_pad_kernel(host: Host, kernel: KernelOp) -> None:
 
 def pad_buffer(host: Host, source: SSAValue, target: SSAValue, pads: Sequence[Pad], value: float) -> None:
     """Write a buffer with pads of a value to another one."""
-    *outer, row = _merged(pads)
+    *outer, row = _merged(pads) or [Pad(1)]
     outer = outer or [Pad(1)]
     operands = [
         Operand(source, [*(pad.size for pad in outer), row.size]),

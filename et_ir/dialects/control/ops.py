@@ -24,7 +24,7 @@ from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect, Si
 from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.control.types import fits, slice_type
-from et_ir.dialects.schema.tensors import is_tensor, same_type, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, may_be_same_type, tensor_type
 
 __all__ = ["CondOp", "ControlOp", "LoopOp", "MapOp", "ScanOp", "WhileOp", "YieldOp"]
 
@@ -179,7 +179,7 @@ class WhileOp(LoopOp):
         for region in (self.condition, self.body):
             self._check("while_c1", "the initial values are", self.inits, list(region.block.arg_types), "")
         given = list(self.condition.block.arg_types)
-        if len(given) != len(carried) or not all(map(same_type, given, carried)):
+        if len(given) != len(carried) or not all(map(may_be_same_type, given, carried)):
             raise VerifyException("[while_c1] the two regions take different types")
         condition = self.yielded(self.condition)
         if len(condition) != 1:

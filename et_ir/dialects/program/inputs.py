@@ -10,7 +10,7 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
-from et_ir.dialects.schema.tensors import same_type
+from et_ir.dialects.schema.tensors import may_be_same_type
 
 __all__ = ["OverwriteOp"]
 
@@ -73,7 +73,7 @@ class OverwriteOp(IRDLOperation):
         return op
 
     def verify_(self) -> None:
-        if not same_type(self.target.type, self.value.type):
+        if not may_be_same_type(self.target.type, self.value.type):
             raise VerifyException(
                 f"[overwrite_c1] writes {self.value.type} into an input of type {self.target.type}"
             )

@@ -15,10 +15,12 @@ from et_ops.sizes import Expression, Undecided
 
 __all__ = [
     "Size",
+    "has_equal_sizes",
     "is_static",
     "is_tensor",
     "layout_of",
     "may_be_equal",
+    "may_be_same_type",
     "same_type",
     "sized_tensor",
     "sizes_of",
@@ -85,10 +87,27 @@ def sized_tensor(
     return TensorType(element, shape, encoding_of(dynamic, layout) if dynamic else layout)
 
 
+def has_equal_sizes(a: Attribute, b: Attribute) -> bool:
+    """Whether tensors of two types are known to have the same sizes: a `?` without an expression equals no other."""
+    if not is_tensor(a) or not is_tensor(b):
+        return False
+    sizes = sizes_of(a)
+    return None not in sizes and sizes == sizes_of(b)
+
+
 def same_type(a: Attribute, b: Attribute) -> bool:
+    """Whether two types are one, and values of them are known to have the same sizes.
+
+    A `?` without an expression is any size, and so not known to equal another.
+    """
+    return a == b and (not is_tensor(a) or None not in sizes_of(a))
+
+
+def may_be_same_type(a: Attribute, b: Attribute) -> bool:
     """Whether two types are one but for what they know of sizes that neither knows as a number.
 
-    A `?` without an expression may be any; two that have different ones may still be equal, which is not known.
+    That is enough where something else says that the sizes are equal, such as the definition of an operator. A `?`
+    without an expression may be any; two that have different ones may still be equal, which is not known.
     """
     if a == b:
         return True

@@ -18,7 +18,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.counterparts import forms
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import same_type, tensor_type
+from et_ir.dialects.schema.tensors import may_be_same_type, tensor_type
 from et_ir.passes.core_to_edge.remove_noops import needs_own_memory
 from et_ir.rewriting import rewrite
 
@@ -38,7 +38,11 @@ class PruneCat(RewritePattern):
         element_type = tensor_type(result).element_type
         if not full or all(tensor_type(value).element_type != element_type for value in full):
             return
-        if len(full) == 1 and same_type(full[0].type, result.type) and not needs_own_memory(full[0], result):
+        if (
+            len(full) == 1
+            and may_be_same_type(full[0].type, result.type)
+            and not needs_own_memory(full[0], result)
+        ):
             rewriter.replace(op, [], [full[0]])
         elif len(full) < len(tensors):
             rewriter.replace(op, type(op).make(full, op.arg("dim"), result_types=[result.type]))

@@ -31,7 +31,7 @@ from et_ir.dialects.counterparts import forms
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import is_channels_last
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_tensor, same_type
+from et_ir.dialects.schema.tensors import is_tensor, may_be_same_type
 from et_ir.passes.core_to_edge.memory_formats_to_dim_orders import INPUT_DIM_ORDER
 from et_ir.rewriting import rewrite
 
@@ -68,7 +68,7 @@ class RemoveCopy(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         source = op.operands[0]
-        if not same_type(source.type, op.result.type) or needs_own_memory(source, op.result):
+        if not may_be_same_type(source.type, op.result.type) or needs_own_memory(source, op.result):
             return
         format_ = op.arg("memory_format") if "memory_format" in op.schema().by_name else None
         if isinstance(op, aten.ContiguousOp):

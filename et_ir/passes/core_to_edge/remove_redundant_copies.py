@@ -24,7 +24,7 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.schema.dtypes import dtype_of
-from et_ir.dialects.schema.tensors import same_type, tensor_type
+from et_ir.dialects.schema.tensors import may_be_same_type, tensor_type
 from et_ir.passes.core_to_edge.remove_noops import needs_own_memory
 from et_ir.rewriting import rewrite
 from et_ops.dtypes import BOOL, Category, DType
@@ -77,7 +77,7 @@ class RemoveRedundantCopy(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         source, result = op.operands[0], op.results[0]
-        if same_type(source.type, result.type) and not needs_own_memory(source, result):
+        if may_be_same_type(source.type, result.type) and not needs_own_memory(source, result):
             rewriter.replace(op, [], [source])
 
 

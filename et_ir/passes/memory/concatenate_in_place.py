@@ -44,6 +44,7 @@ from et_ir.dialects.executorch import AllocOp, KernelCallOp, MemoryRegisterOp, P
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.copies_to_views import ALIGNMENT
 from et_ir.passes.memory.write_back import clone_call
+from et_ir.passes.plans import plans_of
 
 __all__ = ["ConcatenateInPlacePass"]
 
@@ -58,15 +59,12 @@ class ConcatenateInPlacePass(ModulePass):
     """Whether operands of an output's concatenation are computed in place, too."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for plan in op.body.block.ops:
-            if isinstance(plan, PlanOp):
-                calls = [
-                    call for call in plan.instructions if isinstance(call, KernelCallOp) and call.key == CAT
-                ]
-                memory = _Memory(plan) if calls else None
-                for call in calls:
-                    assert memory is not None
-                    _Concatenation(memory, call, self.outputs).run()
+        for plan in plans_of(op, self):
+            calls = [call for call in plan.instructions if isinstance(call, KernelCallOp) and call.key == CAT]
+            memory = _Memory(plan) if calls else None
+            for call in calls:
+                assert memory is not None
+                _Concatenation(memory, call, self.outputs).run()
 
 
 class _Memory(Coalescing):

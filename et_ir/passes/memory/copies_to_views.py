@@ -46,6 +46,7 @@ from et_ir.analysis.aliasing import extent_of
 from et_ir.analysis.byte_copies import CAT, ByteCopy, copies_of, is_copy
 from et_ir.dialects.executorch import AllocOp, ConstantOp, InputOp, KernelCallOp, PlanOp, StateOp
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
+from et_ir.passes.plans import plans_of
 from et_ops.conventions import ET_VIEW
 from et_schema.program import TensorShapeDynamism
 
@@ -65,19 +66,18 @@ class CopiesToViewsPass(ModulePass):
     """Whether inputs are planned, so that a result may be a view of one."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for plan in op.body.block.ops:
-            if isinstance(plan, PlanOp):
-                calls = [
-                    op
-                    for op in plan.instructions
-                    if isinstance(op, KernelCallOp) and op.outs and is_copy(op) and op.key != CAT
-                ]
-                elision = _Elision(plan, self.inputs) if calls else None
-                for call in calls:
-                    assert elision is not None
-                    elision.elide(call)
-                if elision is not None:
-                    elision.memory.finish()
+        for plan in plans_of(op, self):
+            calls = [
+                op
+                for op in plan.instructions
+                if isinstance(op, KernelCallOp) and op.outs and is_copy(op) and op.key != CAT
+            ]
+            elision = _Elision(plan, self.inputs) if calls else None
+            for call in calls:
+                assert elision is not None
+                elision.elide(call)
+            if elision is not None:
+                elision.memory.finish()
 
 
 class _Elision:

@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 from et_ir.analysis.aliasing import root_of
 from et_ir.analysis.liveness import Liveness
 from et_ir.dialects.executorch import AllocOp, FreeOp, JumpFalseOp, JumpOp, PlanOp, ReturnOp
+from et_ir.passes.plans import plans_of
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["FreeUnboundedPass"]
@@ -39,9 +40,8 @@ class FreeUnboundedPass(ModulePass):
     name = "free-unbounded"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for plan in op.body.block.ops:
-            if isinstance(plan, PlanOp):
-                _free(plan)
+        for plan in plans_of(op, self):
+            _free(plan)
 
 
 def _free(plan: PlanOp) -> None:

@@ -18,7 +18,7 @@ from et_ops.conventions import is_in_place
 from et_ops.library import operator_of_kernel
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["PRIMITIVES", "CannotRaise", "functional_arguments", "functional_op"]
+__all__ = ["PRIMITIVES", "CannotRaise", "build", "functional_arguments", "functional_op"]
 
 PRIMITIVES: Final[dict[str, str]] = {primitive(name): name for name in FUNCTIONS}
 """The function of numbers that each primitive operator computes."""
@@ -33,6 +33,14 @@ class CannotRaise(Exception):
     def __init__(self, message: str, fix: str = ""):
         super().__init__(message)
         self.fix = fix
+
+
+def build(made: type[EdgeOp], *args: Any, **kwargs: Any) -> EdgeOp:
+    """An edge op of a class, as `EdgeOp.make` builds it. Raises `CannotRaise` where its rule refuses the arguments."""
+    try:
+        return made.make(*args, **kwargs)
+    except TypeError as error:
+        raise CannotRaise(f"[raise_c2] {error}") from error
 
 
 def functional_op(kernel: str, custom: Custom) -> type[EdgeOp]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.executorch.arguments import Scalar
-from et_ir.dialects.executorch.layout import Tensor
+from et_ir.dialects.executorch.layout import Tensor, nbytes
 
 __all__ = ["Contents", "Definition", "Location", "Piece"]
 
@@ -59,27 +59,31 @@ class Contents:
     """Registers for numbers and strings."""
     bindings: dict[SSAValue, Location] = field(default_factory=dict[SSAValue, Location])
     """The memory of registers that instructions made refer to that of others."""
-    shapes: dict[SSAValue, list[Any]] = field(default_factory=dict[SSAValue, "list[Any]"])
-    """The sizes that instructions gave views, numbers or values."""
+    shapes: dict[SSAValue, list[Any] | SSAValue] = field(
+        default_factory=dict[SSAValue, "list[Any] | SSAValue"]
+    )
+    """Of registers with sizes known at run time: sizes that an instruction gave a view, numbers or values, or the
+    tensor that was written to the register last, whose sizes it has.
+    """
 
     def copy(self) -> Contents:
         """Contents that change on their own."""
         spaces = {space: list(pieces) for space, pieces in self.spaces.items()}
         return Contents(spaces, dict(self.empty), dict(self.scalars), dict(self.bindings), dict(self.shapes))
 
-    def write(self, place: Location, nbytes: int, definition: Definition) -> None:
+    def write(self, place: Location, count: int, definition: Definition) -> None:
         """Replace the bytes of a place by those of a definition."""
-        if not nbytes:
+        if not count:
             self.empty[place] = definition
             return
-        self.clear(place, nbytes)
+        self.clear(place, count)
         pieces = self.spaces.setdefault(place.space, [])
-        pieces.append(Piece(place.start, place.start + nbytes, definition, 0))
+        pieces.append(Piece(place.start, place.start + count, definition, 0))
         pieces.sort(key=lambda piece: piece.start)
 
-    def clear(self, place: Location, nbytes: int) -> None:
+    def clear(self, place: Location, count: int) -> None:
         """Forget the bytes of a place."""
-        start, end = place.start, place.start + nbytes
+        start, end = place.start, place.start + count
         kept: list[Piece] = []
         for piece in self.spaces.get(place.space, ()):
             if piece.end <= start or end <= piece.start:
@@ -91,15 +95,23 @@ class Contents:
                 kept.append(piece.cut(end, piece.end))
         self.spaces[place.space] = kept
 
-    def read(self, place: Location, nbytes: int) -> Sequence[Piece]:
+    def definition_at(self, place: Location) -> Definition | None:
+        """The definition that begins at a place, if all of its bytes are still there."""
+        for piece in self.spaces.get(place.space, ()):
+            if piece.start == place.start and not piece.offset:
+                is_complete = piece.end - piece.start == nbytes(piece.definition.type)
+                return piece.definition if is_complete else None
+        return self.empty.get(place)
+
+    def read(self, place: Location, count: int) -> Sequence[Piece]:
         """The pieces that make up the bytes of a place; none where some of them were never written."""
-        if not nbytes:
+        if not count:
             found = self.empty.get(place)
             return () if found is None else (Piece(place.start, place.start, found, 0),)
-        start, end = place.start, place.start + nbytes
+        start, end = place.start, place.start + count
         pieces = [
             piece.cut(start, end)
             for piece in self.spaces.get(place.space, ())
             if piece.start < end and start < piece.end
         ]
-        return pieces if sum(piece.end - piece.start for piece in pieces) == nbytes else ()
+        return pieces if sum(piece.end - piece.start for piece in pieces) == count else ()

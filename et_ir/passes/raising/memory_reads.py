@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of, with_dim_order
 from et_ir.dialects.executorch.layout import Tensor, nbytes
-from et_ir.passes.raising.calls import CannotRaise
+from et_ir.passes.raising.calls import CannotRaise, build
 from et_ir.passes.raising.contents import Piece
 
 __all__ = ["Reader"]
@@ -52,13 +52,15 @@ class Reader:
     def _whole(self, pieces: Sequence[Piece], type: Tensor) -> SSAValue | None:
         """The value of the one definition that the bytes are, where its type need not change."""
         definition = pieces[0].definition
-        is_whole = len(pieces) == 1 and definition.type == type and not pieces[0].offset
+        is_whole = (
+            len(pieces) == 1 and definition.type == type == definition.value.type and not pieces[0].offset
+        )
         return definition.value if is_whole else None
 
     # -- shapes
 
     def _op(self, name: str, *args: object) -> SSAValue:
-        op = OP_BY_NAME[name].make(*args)
+        op = build(OP_BY_NAME[name], *args)
         self._insert(op)
         return op.result
 

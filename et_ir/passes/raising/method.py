@@ -50,11 +50,12 @@ from et_ir.dialects.program import (
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
 from et_ir.dialects.schema.sizes import RANGES, RangesAttr
-from et_ir.dialects.schema.tensors import is_tensor, layout_of, sized_tensor
+from et_ir.dialects.schema.tensors import has_equal_sizes, is_tensor, layout_of, sized_tensor, tensor_type
 from et_ir.passes.raising.calls import (
     PRIMITIVES,
     CannotRaise,
     Custom,
+    build,
     functional_arguments,
     functional_op,
 )
@@ -208,23 +209,55 @@ class MethodRaiser:
     def _write(self, register: SSAValue, value: SSAValue) -> None:
         type = cast(Tensor, register.type)
         self.contents.write(self.location(register), nbytes(type), Definition(value, type))
+        if not _is_exact(register):
+            self.contents.shapes[register] = value
 
     def read(self, register: SSAValue) -> Any:
         """The value of a register: of a number the Python number, where it is known."""
         if register in self.contents.scalars:
             return self.contents.scalars[register]
         type = cast(Tensor, register.type)
-        pieces = self.contents.read(self.location(register), nbytes(type))
+        place = self.location(register)
+        if self.sizes is not None and register in self.contents.shapes:
+            definition = self.contents.definition_at(place)
+            if definition is not None and definition.type.element_type == type.element_type:
+                return self._in_current_shape(register, definition.value)
+        pieces = self.contents.read(place, nbytes(type))
         if not pieces:
             raise CannotRaise(f"[raise_c6] %{register.name_hint} is read before it is written")
-        shape = self.contents.shapes.get(register)
-        whole = pieces[0].definition
-        if shape is not None and whole.type != type and len(pieces) == 1 and whole.value.type != whole.type:
-            return self._edge("view_copy", whole.value, shape)
         value = self._reader.value(pieces, type)
         if len(pieces) > 1 or value is not pieces[0].definition.value:
             self._write(register, value)  # the same bytes, so that the next read finds them together
         return value
+
+    def _in_current_shape(self, register: SSAValue, value: SSAValue) -> SSAValue:
+        """A value in the shape that a register with sizes known at run time has by now.
+
+        The types of registers have bounds of sizes, so they do not tell whether two registers have the same sizes.
+        """
+        shape = self.contents.shapes[register]
+        if shape is value or (isinstance(shape, SSAValue) and has_equal_sizes(shape.type, value.type)):
+            return value
+        if dim_order_of(tensor_type(value)) != contiguous(tensor_type(value).get_num_dims()):
+            raise CannotRaise(
+                f"[raise_c4] a tensor in another layout, of sizes known at run time only, is read as {register.type}",
+                "compile the program from its source",
+            )
+        sizes = self._sizes(shape) if isinstance(shape, SSAValue) else shape
+        made = build(OP_BY_NAME["view_copy"], value, sizes)
+        if has_equal_sizes(made.result.type, value.type):
+            made.drop_all_references()
+            self.contents.shapes[register] = value
+            return value
+        self.insert(made)
+        return made.result
+
+    def _sizes(self, value: SSAValue) -> list[Any]:
+        """The sizes of a tensor as numbers or values."""
+        return [
+            self._edge("sym_size.int", value, dim) if size < 0 else size
+            for dim, size in enumerate(tensor_type(value).get_shape())
+        ]
 
     def value(self, register: SSAValue) -> SSAValue:
         """The value of a register as an operand."""
@@ -386,6 +419,8 @@ class MethodRaiser:
     def _move(self, op: MoveOp) -> None:
         if is_tensor(op.target.type):
             self.contents.bindings[op.target] = self.location(op.source)
+            if op.source in self.contents.shapes:
+                self.contents.shapes[op.target] = self.contents.shapes[op.source]
         else:
             self.contents.scalars[op.target] = self.read(op.source)
 
@@ -414,16 +449,14 @@ class MethodRaiser:
     def _size(self, op: KernelCallOp) -> None:
         """The size of a tensor: a number, where it is known."""
         tensor, dim = self.value(op.inputs[0]), op.arguments[1]
-        type = cast("TensorType[Attribute]", tensor.type)
+        type = tensor_type(tensor)
         if not isinstance(dim, int) or not -type.get_num_dims() <= dim < type.get_num_dims():
             raise CannotRaise(f"[raise_c2] {type} has no dimension {dim}")
         size = type.get_shape()[dim]
         if size >= 0:
             self.contents.scalars[op.returned[0]] = size
         else:
-            made = OP_BY_NAME["sym_size.int"].make(tensor, dim)
-            self.insert(made)
-            self.define(op.returned[0], made.result)
+            self.define(op.returned[0], self._edge("sym_size.int", tensor, dim))
 
     def _primitive(self, op: KernelCallOp, function: str) -> None:
         known = [self.read(value) if isinstance(value, SSAValue) else value for value in op.arguments]
@@ -444,7 +477,10 @@ class MethodRaiser:
         if self.sizes is None or _is_exact(target):
             value = self._converted(source, wanted)
         elif op.inputs[1].type == wanted:
+            shape = self.contents.shapes.get(target)
             value = source
+            if isinstance(shape, SSAValue) and not has_equal_sizes(shape.type, source.type):
+                value = self._edge("expand_copy", source, self._sizes(shape))
         else:
             raise CannotRaise(
                 f"[raise_c4] a copy to %{target.name_hint} of another type, with sizes known at run time only"
@@ -470,7 +506,7 @@ class MethodRaiser:
         )
 
     def _edge(self, name: str, *args: Any, **kwargs: Any) -> SSAValue:
-        op = OP_BY_NAME[name].make(*args, **kwargs)
+        op = build(OP_BY_NAME[name], *args, **kwargs)
         self.insert(op)
         return op.result
 
@@ -495,12 +531,9 @@ class MethodRaiser:
         self, op: KernelCallOp, made: type[EdgeOp], arguments: dict[str, Any], types: list[Attribute]
     ) -> EdgeOp:
         """The op of a call, with the types of its registers, or inferred ones where sizes are not exact."""
-        try:
-            if self.sizes is None:
-                return made.make(**arguments, result_types=types, location=op.location)
-            raised = made.make(**arguments, location=op.location)
-        except TypeError as error:
-            raise CannotRaise(f"[raise_c2] {error}") from error
+        if self.sizes is None:
+            return build(made, **arguments, result_types=types, location=op.location)
+        raised = build(made, **arguments, location=op.location)
         targets = [op.inputs[0]] if is_in_place(op.key) else [*op.outs, *op.returned]
         if len(targets) != len(raised.results):
             raise CannotRaise(f"[raise_c2] {len(targets)} results of '{op.key}', not {len(raised.results)}")

@@ -41,6 +41,7 @@ from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.executorch import PlanOp
 from et_ir.dialects.program import DeclareOperatorOp, Globals
+from et_ir.passes.plans import plans_of
 from et_ir.passes.raising.calls import Custom
 from et_ir.passes.raising.delegate_types import DelegateTypes
 from et_ir.passes.raising.loops import raise_loop
@@ -62,14 +63,13 @@ class RaisePlansPass(ModulePass):
         custom = _custom_kernels(op)
         findings: list[Diagnostic] = []
         raised: list[tuple[PlanOp, FuncOp]] = []
-        for plan in op.body.block.ops:
-            if isinstance(plan, PlanOp):
-                sizes = _sizes(plan, symbols, custom, delegates)
-                method = MethodRaiser(plan, symbols, custom, raise_loop, delegates, sizes)
-                function = method.run()
-                findings.extend(method.diagnostics)
-                if function is not None:
-                    raised.append((plan, function))
+        for plan in plans_of(op, self):
+            sizes = _sizes(plan, symbols, custom, delegates)
+            method = MethodRaiser(plan, symbols, custom, raise_loop, delegates, sizes)
+            function = method.run()
+            findings.extend(method.diagnostics)
+            if function is not None:
+                raised.append((plan, function))
         PassReport.raise_if("instructions that cannot be raised", findings)
         for plan, function in raised:
             Rewriter.replace_op(plan, function, [])

@@ -2,7 +2,8 @@
 
 A file says of a tensor that its sizes are bounds, not which of them vary. That is found out by trial: a dimension of
 an input varies if the plan is one of valid calls for another size too, and gives tensors whose sizes are exact the
-sizes they have. Dimensions that vary only together have one symbol.
+sizes they have. Dimensions that vary only together have one symbol. One that varies in steps, as it is halved in the
+program, is a multiple of its symbol and a remainder.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _MOST_LEAST = 8
 """The largest size that is tried as the least one; a larger one is taken to be what it was found to vary by."""
 _MOST_PAIRS = 8
 """Dimensions of which all pairs are tried."""
+_MOST_STEP = 8
+"""The largest step between sizes that is tried."""
 
 
 class InputSizes:
@@ -59,42 +62,54 @@ def find_sizes(plan: PlanOp, is_valid: Callable[[InputSizes], bool]) -> InputSiz
     def fits(dimensions: Sequence[Dimension], size: int) -> bool:
         return is_valid(InputSizes(dict.fromkeys(dimensions, size), {}))
 
-    def varies(dimensions: Sequence[Dimension]) -> bool:
+    def step(dimensions: Sequence[Dimension]) -> int | None:
+        """The least step by which the dimensions vary."""
+        bound = bounds[dimensions[0]]
+        return next((step for step in range(1, min(bound, _MOST_STEP + 1)) if varies(dimensions, step)), None)
+
+    def varies(dimensions: Sequence[Dimension], step: int) -> bool:
         bound = bounds[dimensions[0]]
         # A size of 1 says little, as it broadcasts: one above the bound is tried then, which only a trial can have.
-        return fits(dimensions, bound - 1) and (bound > 2 or fits(dimensions, bound + 1))
+        other = bound - 2 * step if step > 1 and bound > 2 * step + 1 else bound + step
+        return fits(dimensions, bound - step) and ((step == 1 and bound > 2) or fits(dimensions, other))
 
-    groups: list[Sequence[Dimension]] = [[one] for one in bounds if varies([one])]
-    alone = {one for (one,) in groups}
+    groups: list[tuple[Sequence[Dimension], int]] = []
     rest: dict[int, list[Dimension]] = defaultdict(list)
     for one, bound in bounds.items():
-        if one not in alone:
+        alone = step([one])
+        if alone is None:
             rest[bound].append(one)
+        else:
+            groups.append(([one], alone))
     for together in rest.values():
-        groups += _together(together, varies)
+        groups += _together(together, step)
     sizes: dict[Dimension, Size] = {}
     ranges: dict[str, Interval] = {}
-    for number, group in enumerate(groups):
+    for number, (group, by) in enumerate(groups):
         name = f"s{number}"
-        bound = bounds[group[0]]
-        least = next((size for size in range(min(bound, _MOST_LEAST)) if fits(group, size)), bound - 1)
-        ranges[name] = Interval(least, bound)
-        sizes |= dict.fromkeys(group, Expression.of(name))
+        most, remainder = divmod(bounds[group[0]], by)
+        tried = range(min(most, _MOST_LEAST))
+        least = next((turn for turn in tried if fits(group, by * turn + remainder)), most - 1)
+        ranges[name] = Interval(least, most)
+        sizes |= dict.fromkeys(group, Expression.of(name) * by + remainder)
     return InputSizes(sizes, ranges)
 
 
 def _together(
-    dimensions: list[Dimension], varies: Callable[[Sequence[Dimension]], bool]
-) -> list[Sequence[Dimension]]:
-    """Groups of dimensions of one bound that vary together: all of them, or pairs."""
+    dimensions: list[Dimension], step: Callable[[Sequence[Dimension]], int | None]
+) -> list[tuple[Sequence[Dimension], int]]:
+    """Groups of dimensions of one bound that vary together, with their step: all of them, or pairs."""
     if len(dimensions) < 2:
         return []
-    if varies(dimensions):
-        return [dimensions]
-    found: list[Sequence[Dimension]] = []
+    by = step(dimensions)
+    if by is not None:
+        return [(dimensions, by)]
+    found: list[tuple[Sequence[Dimension], int]] = []
     taken: set[Dimension] = set()
     for pair in combinations(dimensions[:_MOST_PAIRS], 2):
-        if not taken.intersection(pair) and varies(pair):
-            found.append(pair)
-            taken.update(pair)
+        if not taken.intersection(pair):
+            by = step(pair)
+            if by is not None:
+                found.append((pair, by))
+                taken.update(pair)
     return found

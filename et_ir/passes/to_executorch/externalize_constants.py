@@ -29,6 +29,7 @@ from et_ir.dialects.executorch import ConstantOp, PlanOp
 from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.program import Globals
+from et_ir.passes.plans import plans_of
 
 __all__ = ["ExternalizeConstantsPass", "externalize"]
 
@@ -81,6 +82,8 @@ class ExternalizeConstantsPass(ModulePass):
             raise PassFailedException(
                 f"externalize-constants: '{self.file}' is not a file name without folders"
             )
+
+        plans_of(op, self)
 
         def choose(key: str, size: int) -> str | None:
             return self.file if fnmatchcase(key, self.match) and size >= self.min_bytes else None

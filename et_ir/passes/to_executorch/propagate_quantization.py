@@ -47,7 +47,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
-from et_ir.dialects.schema.tensors import is_tensor, same_type
+from et_ir.dialects.schema.tensors import is_tensor, may_be_same_type
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.rewriting import rewrite
 from et_ops.dtypes import DType
@@ -289,7 +289,7 @@ class Cancel(_Pattern):
         if how is None or restored is None or before is None or not before.equals(how):
             return
         integers = restored.operands[0]
-        if not same_type(integers.type, op.results[0].type):
+        if not may_be_same_type(integers.type, op.results[0].type):
             return
         if clamp is not None:
             if bounds is None:

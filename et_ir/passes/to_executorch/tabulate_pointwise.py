@@ -34,7 +34,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp, Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
-from et_ir.dialects.schema.tensors import is_tensor, same_type, sized_tensor, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, may_be_same_type, sized_tensor, tensor_type
 from et_ir.passes.common.constant_fold import fold_ops
 from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.passes.to_executorch.propagate_quantization import has_one_scale
@@ -75,7 +75,7 @@ class Tabulate(RewritePattern):
         if how.dtype is not I8 or not has_one_scale(how):
             return
         function = self._function(op)
-        if function is None or not same_type(function.integers.type, op.results[0].type):
+        if function is None or not may_be_same_type(function.integers.type, op.results[0].type):
             return
         source, made = function.integers, list[Operation]()
         inner = source.owner

@@ -29,6 +29,7 @@ from xdsl.passes import ModulePass
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
+from et_ir.passes.plans import plans_of
 from et_ir.targets.lookup import DEFAULT, TARGETS, find_target
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
@@ -63,6 +64,7 @@ class LinkCheckPass(ModulePass):
     """Backends that the runtime has beside those of the target, by their ids in files."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        plans_of(op, self)
         target = target_of(self)
         kernels = target.kernels | frozenset(self.extra)
         backends = target.backends | frozenset(self.backends)

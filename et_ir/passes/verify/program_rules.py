@@ -18,6 +18,7 @@ The rules are part of the contract of each level and are checked by its `verify-
 | `program_c10` | state and inputs are written by the method itself, state also by a partition in it |
 | `program_c11` | guards are about the inputs of their method |
 | `program_c12` | a type has as many symbolic sizes as `?`, of symbols whose ranges the method states |
+| `program_c13` | a method calls no function |
 | `<level>_c1` | an op of a method belongs to the level's dialect, or to one that all levels share |
 """
 
@@ -38,7 +39,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
@@ -130,6 +131,11 @@ class ProgramRules:
             fix = _FOREIGN_FIX.get((self.level, dialect), f"lower or remove it before the {self.level} level")
             message = f"[{self.level}_c1] belongs to the dialect '{dialect}', not to the {self.level} level"
             found.append(diagnose(op, message, fix, subject=name))
+        elif dialect == "func" and not isinstance(op, ReturnOp):
+            fix = (
+                "inline the function: methods are what callers of the program run, and do not call each other"
+            )
+            found.append(diagnose(op, "[program_c13] calls a function", fix))
         elif isinstance(op, OverwriteOp | StoreOp) and not isinstance(_writer(op), FuncOp):
             fix = "yield the new value, and write it after the branch or loop"
             found.append(diagnose(op, "[program_c10] writes in a branch or loop", fix))

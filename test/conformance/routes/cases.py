@@ -15,6 +15,7 @@ import fresh_programs
 import fused_programs
 import number_programs
 import quantized_graphs
+import rank_zero_programs
 import sized_programs
 import torch
 import tosa_programs
@@ -56,10 +57,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A case imported to the aten level, with the inputs of its executions, flat, and for each what eager returns,
-    followed by what it leaves in the inputs.
+    """A case exported and imported to the aten level, with the inputs of its executions, flat, and for each what eager
+    returns, followed by what it leaves in the inputs.
     """
 
+    exported: torch.export.ExportedProgram
     module: ModuleOp
     inputs: Sequence[list[Any]]
     expected: Sequence[list[Any]]
@@ -87,6 +89,7 @@ def prepared(name: str) -> Prepared:
             results = _values(eager(*arguments[0], **arguments[1]))
         expected.append(results + _values(arguments))
     return Prepared(
+        program,
         import_program(program, default_bounds=case.bounds),
         [pytree.tree_leaves((_positional(run), dict(kwargs))) for run in given],
         expected,
@@ -168,6 +171,10 @@ CASES: Final[dict[str, Case]] = {
     **{
         f"quantized, {name}": _operators(make, is_group=True, step=quantized_graphs.STEP)
         for name, make in quantized_graphs.CASES.items()
+    },
+    **{
+        f"rank 0, {name}": _operators(make, is_group=True)
+        for name, make in rank_zero_programs.PROGRAMS.items()
     },
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},

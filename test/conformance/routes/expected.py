@@ -19,6 +19,19 @@ OWN_OUTPUTS: Final = Limit(
     "value 0: Tensor-likes are not close",
     "stock's Python API gives unplanned outputs memory of its own, also those that are an input or state",
 )
+MASKS: Final = Limit(
+    r"\[edge_c4\] 'indices' cannot be i1", "stock's files index by masks, which edge operators do not take"
+)
+REMAINDERS: Final = Limit(
+    "executorch_prim::mod.Scalar",
+    "remainders that are rounded towards zero have no counterpart at the edge level",
+)
+MIXED: Final = Limit(
+    r"\[edge_c3\] 'self', 'src' mix element types", "stock's files copy between element types"
+)
+BOUNDS: Final = Limit(
+    "its upper bound is 5", "stock takes the sizes of the example for bounds where a dimension has none"
+)
 
 EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     **{
@@ -28,6 +41,17 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     **{
         (case, "callers-memory-stock"): OWN_OUTPUTS
         for case in ("state_that_does_not_change", "sizes, returned size", "feature, passing")
+    },
+    **{
+        (case, "again-of-stock"): limit
+        for case, limit in (
+            ("sizes, number computed", REMAINDERS),
+            ("sizes, padded to a multiple", REMAINDERS),
+            ("sizes, selected", MASKS),
+            ("sizes, automatic", BOUNDS),
+            ("sizes, default bound", BOUNDS),
+            ("cache, converted", MIXED),
+        )
     },
 }
 """By case and route. A case that does not fail as expected fails the test."""

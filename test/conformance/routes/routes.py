@@ -12,14 +12,16 @@ from typing import Any, Final
 
 import freestanding_machines as machines
 import numpy as np
+import pytest
 import torch
-from stock import StockRuntime
+from stock import StockRuntime, compile_stock
 from vulkan_device import require_device
 
 from et_ir import (
     EdgeCompileConfig,
     EdgeProgramManager,
     ExecutorchBackendConfig,
+    raise_program,
     to_edge,
     to_edge_transform_and_lower,
 )
@@ -52,6 +54,9 @@ STATIC: Final = frozenset({"operators"})
 FUSED: Final = frozenset({"fused"})
 """The family of programs for what generates code."""
 
+AGAIN: Final = EVERY - {"control flow"}
+"""Families of programs whose files are compiled again; `test_raising.py` has those with control flow."""
+
 
 @dataclass(frozen=True)
 class Route:
@@ -69,6 +74,8 @@ class Route:
     poison: bool = False
     threads: int = 1
     is_stock: bool = False
+    again: str = ""
+    """Whose file is compiled again, `ours` or `stock`; none is if it is empty."""
     is_whole: bool = False
     """Whether nothing of a program of small operators may be left by the backend."""
     tolerance: tuple[float, float] = (1e-4, 1e-5)
@@ -95,7 +102,11 @@ class Route:
         self.require()
         config = ExecutorchBackendConfig(target=self.target, level=self.level, **self.options)
         path = folder / "program.pte"
-        self.edge(case, program).to_executorch(config).save(path)
+        edge = self.edge(case, program)
+        if self.again:
+            file = _of_stock(program) if self.again == "stock" else edge.to_executorch(config).buffer
+            edge = raise_program(file, level=self.level)
+        edge.to_executorch(config).save(path)
         execute = self._on_stock(path, stock) if self.is_stock else self._on_vm(path)
         for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
             results, left = execute([one.clone() if isinstance(one, torch.Tensor) else one for one in inputs])
@@ -159,6 +170,14 @@ class Freestanding(Route):
         return None
 
 
+def _of_stock(program: Prepared) -> bytes:
+    """The file of the stock compiler, whose refusals, of several types, say nothing of raising."""
+    try:
+        return compile_stock(program.exported)
+    except Exception as error:
+        pytest.skip(f"the stock compiler refuses the program: {type(error).__name__}")
+
+
 SETS: Final = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
 
 
@@ -183,6 +202,9 @@ ROUTES: Final[dict[str, Route]] = {
     "Os-stock": Route(level="s", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "callers-memory": Route(options=CALLERS, poison=True, tolerance=(1e-5, 1e-6)),
     "callers-memory-stock": Route(options=CALLERS, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "again": Route(AGAIN, again="ours", poison=True, tolerance=(1e-5, 1e-6)),
+    "again-stock": Route(AGAIN, again="ours", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "again-of-stock": Route(AGAIN, again="stock", poison=True, tolerance=(1e-5, 1e-6)),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
     **{
         f"native-{name}": Route(EVERY | FUSED, _native(name), poison=True, threads=2 - number % 2)

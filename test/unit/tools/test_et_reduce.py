@@ -89,3 +89,22 @@ def test_a_command_that_fails(command: Command) -> None:
     assert ran.code == 1
     ran = command("et-reduce", "big.mlir", "--keep", "true", "--timeout", "0")
     assert (ran.code, "'0' is not a number of seconds" in ran.err) == (2, True)
+
+
+def test_programs_that_do_not_end(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of time without `--timeout`, which also ends what the command has started."""
+    monkeypatch.setattr("et_tools.et_reduce._MARGIN", 0.1)
+    Path("small.mlir").write_text(
+        """func.func @forward(%x: tensor<1xf32>) -> tensor<1xf32> {
+  %0 = edge.sin %x : tensor<1xf32>
+  func.return %0 : tensor<1xf32>
+}
+"""
+    )
+    keep = "grep -q edge.sin {} || { sleep 600 & echo $! > started; wait; }"
+    ran = command("et-reduce", "small.mlir", "--keep", keep, "-q")
+    assert ran.code == 0
+    assert "edge.sin" in ran.out
+    started = Path("/proc", Path("started").read_text().strip(), "stat")
+    # It has ended, whether or not anyone has asked for its status by now.
+    assert not started.exists() or started.read_text().rpartition(")")[2].split()[0] == "Z"

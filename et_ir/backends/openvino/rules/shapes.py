@@ -103,7 +103,9 @@ def _pad(t: Translation, op: SchemaOp) -> Node:
     return t.nodes.pad(t.read(op, "self"), t.integers(*begin), t.integers(*end), "constant", value)
 
 
-def _refuse_crop(op: SchemaOp) -> Diagnostic | None:
+def _refuse_pad(op: SchemaOp) -> Diagnostic | None:
+    if not shape_of(op.operands[0]):
+        return Diagnostic("padding of a tensor of rank 0")
     return Diagnostic("negative padding") if min(op.arg("pad"), default=0) < 0 else None
 
 
@@ -161,7 +163,7 @@ RULES: Final[dict[str, Rule]] = {
     "split_with_sizes_copy": Rule(_split, types=_TYPES, results=-1),
     "split_copy.Tensor": Rule(_split, types=_TYPES, results=-1),
     "flip": Rule(_flip, _refuse_number, types=_TYPES),
-    "constant_pad_nd": Rule(_pad, _refuse_crop),
+    "constant_pad_nd": Rule(_pad, _refuse_pad),
     "pixel_shuffle": Rule(_shuffle, _refuse_shuffle),
     "embedding": Rule(_embedding, indices=("indices",)),
     "index_select": Rule(_index_select, _refuse_number, types=_TYPES, indices=("index",)),

@@ -28,7 +28,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
 from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.inference import meta_of
-from et_ir.dialects.schema.tensors import same_type
+from et_ir.dialects.schema.tensors import may_be_same_type
 from et_ops.dtypes import BF16, F16, F32, DType
 from et_ops.inference.meta import Meta
 
@@ -201,7 +201,7 @@ class Chain:
 
         Raises `PassReport` if it cannot have that type: the decomposition and the program disagree.
         """
-        if same_type(value.type, type):
+        if may_be_same_type(value.type, type):
             return value
         if not compatible(value.type, type):
             message = f"its result is of {type}, but what it decomposes into gives {value.type}"

@@ -16,7 +16,7 @@ from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import literal_of
-from et_ir.dialects.schema.tensors import is_tensor, same_type, tensor_type
+from et_ir.dialects.schema.tensors import is_tensor, may_be_same_type, same_type, tensor_type
 from et_ir.evaluation.arrays import array_of, has_numpy_dtype
 from et_ir.passes.common.canonicalize.replacing import by_operand
 from et_ops.dtypes import BOOL, DType
@@ -92,9 +92,11 @@ class NeutralOperand(RewritePattern):
             if not isinstance(kept, SSAValue):
                 continue
             value = cast("SSAValue[Attribute]", kept)
-            number = self.number(other) if same_type(value.type, result) else None
+            keeps_sizes = not _has_dimensions(other)
+            is_same = may_be_same_type if keeps_sizes else same_type
+            number = self.number(other) if is_same(value.type, result) else None
             if number is not None and neutral(number, dtype):
-                by_operand(op, value, rewriter)
+                by_operand(op, value, rewriter, keeps_sizes=keeps_sizes)
                 return
 
     def number(self, value: object) -> Number | None:
@@ -123,6 +125,11 @@ class NeutralOperand(RewritePattern):
         return self.uniform[found.key]
 
 
+def _has_dimensions(operand: object) -> bool:
+    """Whether an operand can make the result larger than the other operand."""
+    return isinstance(operand, SSAValue) and is_tensor(operand.type) and operand.type.get_num_dims() > 0
+
+
 def _python(element: np.generic) -> Number | None:
     value = element.item()
     return value if isinstance(value, int | float) else float(value)
@@ -140,9 +147,9 @@ class UndoOrRepeat(RewritePattern):
         if not isinstance(before, SchemaOp) or before.name != op.name:
             return
         if facts.idempotent:
-            by_operand(op, op.operands[0], rewriter)
+            by_operand(op, op.operands[0], rewriter, keeps_sizes=True)
         else:
-            by_operand(op, before.operands[0], rewriter)
+            by_operand(op, before.operands[0], rewriter, keeps_sizes=True)
 
 
 class SignThatIsKnown(RewritePattern):
@@ -157,7 +164,7 @@ class SignThatIsKnown(RewritePattern):
         type = tensor_type(source)
         never_negative = isinstance(before, SchemaOp) and before.operator.facts.nonnegative
         if never_negative and dtype_of(type.element_type).is_float:
-            by_operand(op, source, rewriter)
+            by_operand(op, source, rewriter, keeps_sizes=True)
         elif isinstance(before, _NEGATIONS) and isinstance(op, _MAGNITUDES):
             rewriter.replace(
                 op, sibling(op, "abs").make(before.operands[0], result_types=[op.results[0].type])
@@ -176,7 +183,7 @@ class SameOperands(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         if op.operator.facts.selects_operand and op.operands[0] is op.operands[1]:
-            by_operand(op, op.operands[0], rewriter)
+            by_operand(op, op.operands[0], rewriter, keeps_sizes=True)
 
 
 class SimplePower(RewritePattern):
@@ -189,7 +196,7 @@ class SimplePower(RewritePattern):
         base, exponent, result = op.operands[0], op.arg("exponent"), op.results[0]
         if not isinstance(exponent, int | float):
             return
-        if exponent == 2 and same_type(base.type, result.type):
+        if exponent == 2 and may_be_same_type(base.type, result.type):
             rewriter.replace(op, sibling(op, "mul.Tensor").make(base, base, result_types=[result.type]))
             return
         is_float = is_tensor(base.type) and dtype_of(base.type.element_type).is_float

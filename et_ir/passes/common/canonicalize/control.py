@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint
 from et_ir.dialects.control import CondOp, MapOp, ScanOp, WhileOp, YieldOp
 from et_ir.dialects.program import Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
-from et_ir.dialects.schema.tensors import same_type
+from et_ir.dialects.schema.tensors import may_be_same_type
 from et_ir.rewriting import op_type_rewrite_pattern
 
 __all__ = ["patterns"]
@@ -69,7 +69,7 @@ class BranchesAlike(RewritePattern):
         same: dict[int, SSAValue] = {
             index: a
             for index, (a, b) in enumerate(zip(*branches, strict=True))
-            if a is b and same_type(a.type, op.outputs[index].type)
+            if a is b and may_be_same_type(a.type, op.outputs[index].type)
         }
         kept = [
             index
@@ -99,7 +99,8 @@ class UnchangedState(RewritePattern):
         same = {
             index: init
             for index, init in enumerate(inits)
-            if yielded[index] is op.body.block.args[index] and same_type(init.type, yielded[index].type)
+            if yielded[index] is op.body.block.args[index]
+            and may_be_same_type(init.type, yielded[index].type)
         }
         if not same:
             return

@@ -25,7 +25,7 @@ from et_ir.dialects.counterparts import forms, known_forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import is_static, same_type, tensor_type
+from et_ir.dialects.schema.tensors import is_static, may_be_same_type, tensor_type
 from et_ir.evaluation.arrays import array_of
 from et_ir.passes.common.canonicalize.replacing import by_operand, by_view
 from et_ir.passes.common.canonicalize.slices import type_of
@@ -43,7 +43,7 @@ class PadNothing(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         if all(isinstance(count, int) and count == 0 for count in op.arg("pad")):
-            by_operand(op, op.operands[0], rewriter)
+            by_operand(op, op.operands[0], rewriter, keeps_sizes=True)
 
 
 class RepeatIsExpansion(RewritePattern):
@@ -105,10 +105,10 @@ class PoolOfOne(RewritePattern):
         stride = tuple(op.arg("stride")) or kernel
         source, (result, *indices) = op.operands[0], op.results
         ones = (*kernel, *stride) == (1,) * (len(kernel) + len(stride))
-        if not ones or any(op.arg("padding")) or not same_type(source.type, result.type):
+        if not ones or any(op.arg("padding")) or not may_be_same_type(source.type, result.type):
             return
         if not indices:
-            by_operand(op, source, rewriter)
+            by_operand(op, source, rewriter, keeps_sizes=True)
         elif all(index.first_use is None for index in indices) and isinstance(source.owner, SchemaOp):
             rewriter.replace(op, [], [source, *[None] * len(indices)])
 
@@ -137,12 +137,13 @@ class FlipTwice(RewritePattern):
         assert isinstance(op, SchemaOp)
         source = op.operands[0]
         type = tensor_type(source)
-        dims: set[int] = {dim % max(type.get_num_dims(), 1) for dim in op.arg("dims")}
+        rank = type.get_num_dims()
+        dims: set[int] = {dim % rank for dim in op.arg("dims")} if rank else set()
         if all(type.get_shape()[dim] == 1 for dim in dims):
-            by_operand(op, source, rewriter)
+            by_operand(op, source, rewriter, keeps_sizes=True)
         elif isinstance(source.owner, _FLIPS) and source.has_one_use():
             before = source.owner
-            both = dims ^ {dim % type.get_num_dims() for dim in before.arg("dims")}
+            both = dims ^ {dim % rank for dim in before.arg("dims")}
             made = type_of(op).make(before.operands[0], sorted(both), result_types=[op.results[0].type])
             rewriter.replace(op, made)
 

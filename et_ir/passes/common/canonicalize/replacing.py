@@ -10,15 +10,21 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from et_ir.dialects.counterparts import sibling
 from et_ir.dialects.schema import SchemaOp
-from et_ir.dialects.schema.tensors import same_type, tensor_type
+from et_ir.dialects.schema.tensors import may_be_same_type, same_type, tensor_type
 from et_ir.passes.core_to_edge.remove_noops import needs_own_memory
 
 __all__ = ["by_operand", "by_view", "view_sizes"]
 
 
-def by_operand(op: SchemaOp, value: SSAValue, rewriter: PatternRewriter) -> None:
-    """Replace the only result of an op by a value of the same type, unless it needs memory of its own."""
-    if same_type(value.type, op.results[0].type) and not needs_own_memory(value, op.results[0]):
+def by_operand(
+    op: SchemaOp, value: SSAValue, rewriter: PatternRewriter, *, keeps_sizes: bool = False
+) -> None:
+    """Replace the only result of an op by a value of the same type, unless it needs memory of its own.
+
+    With `keeps_sizes` the definition of the operator says that the result has the sizes of the value.
+    """
+    is_same = may_be_same_type if keeps_sizes else same_type
+    if is_same(value.type, op.results[0].type) and not needs_own_memory(value, op.results[0]):
         rewriter.replace(op, [], [value])
 
 

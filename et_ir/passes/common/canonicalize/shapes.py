@@ -93,7 +93,7 @@ class SimplifyPermutation(RewritePattern):
         source, result = op.operands[0], op.results[0]
         order = _order(op)
         if order == list(range(len(order))):
-            by_operand(op, source, rewriter)
+            by_operand(op, source, rewriter, keeps_sizes=True)
             return
         if not _is_contiguous(source, result):
             return

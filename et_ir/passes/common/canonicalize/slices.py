@@ -51,11 +51,11 @@ class SimplifySlice(RewritePattern):
         bounds = slice_bounds(op)
         if bounds is None:
             if (op.arg("start") or 0) == 0 and op.arg("end") in (None, 2**63 - 1) and op.arg("step") == 1:
-                by_operand(op, source, rewriter)
+                by_operand(op, source, rewriter, keeps_sizes=True)
             return
         dim, start, length = bounds
         if length == tensor_type(source).get_shape()[dim]:
-            by_operand(op, source, rewriter)
+            by_operand(op, source, rewriter, keeps_sizes=True)
             return
         before = source.owner
         if isinstance(before, _SLICES):
@@ -123,7 +123,7 @@ class SimplifySplit(RewritePattern):
         assert isinstance(op, SchemaOp)
         source = op.operands[0]
         if len(op.results) == 1:
-            by_operand(op, source, rewriter)
+            by_operand(op, source, rewriter, keeps_sizes=True)
             return
         used = [result for result in op.results if result.first_use is not None]
         dim: int = op.arg("dim") % tensor_type(source).get_num_dims()
@@ -167,7 +167,7 @@ class SimplifyConcatenation(RewritePattern):
             and tuple(op.operands) == tuple(first.results)
             and first.arg("dim") % result.get_num_dims() == dim
         ):
-            by_operand(op, first.operands[0], rewriter)
+            by_operand(op, first.operands[0], rewriter, keeps_sizes=True)
             return
         # The outermost of nested concatenations takes all operands at once: to join them one by one, or once more when
         # the outer one has left them unused, would take squared time.

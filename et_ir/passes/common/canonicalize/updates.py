@@ -24,7 +24,7 @@ _EXPANSIONS: Final = forms("expand")
 class CopyIsSource(RewritePattern):
     """A copy into a tensor is what is copied, expanded and converted to what the tensor is.
 
-    A size that is not known is not one that is expanded: `torch.export` tells sizes of 1 from all others.
+    Sizes of the same expression are not expanded; ones of which nothing is known may be.
     """
 
     roots = forms("copy")

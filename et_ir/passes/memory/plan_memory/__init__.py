@@ -64,6 +64,7 @@ from et_ir.passes.memory.plan_memory.requests import (
 )
 from et_ir.passes.memory.plan_memory.selectors import SELECTOR, SelectorError, select
 from et_ir.passes.memory.plan_memory.shared_state import STATE, SharedState, check_size, register_size
+from et_ir.passes.plans import plans_of
 from et_ir.planning import Buffer, Plan, layout_problems, plan_of
 from et_ir.planning.banks import Bank, BankError, parse_banks
 from et_ir.planning.hierarchy import Infeasible, assign_banks
@@ -119,7 +120,7 @@ class PlanMemoryPass(ModulePass):
             banks = parse_banks(self.memory) if self.memory else ()
         except BankError as error:
             raise PassFailedException(f"plan-memory: memory: {error}") from None
-        plans = [plan for plan in op.body.block.ops if isinstance(plan, PlanOp)]
+        plans = plans_of(op, self)
         names = [bank.name for bank in banks]
         _check_requests(problem for plan in plans for problem in request_problems(plan, names))
         for plan in plans:

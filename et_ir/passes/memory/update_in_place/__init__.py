@@ -48,7 +48,6 @@ from et_ir.dialects.executorch import (
     InputOp,
     Instruction,
     KernelCallOp,
-    PlanOp,
     StateOp,
     ViewOp,
     is_instruction,
@@ -58,6 +57,7 @@ from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Update, UpdatedBytes, update_of
 from et_ir.passes.memory.update_in_place.writing import UPDATE_CACHE, Emitter
 from et_ir.passes.memory.write_back import clone_call
+from et_ir.passes.plans import plans_of
 from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
 from et_ops.conventions import COPY
@@ -84,8 +84,8 @@ class UpdateInPlacePass(ModulePass):
         target = target_of(self)
         symbols = Globals(op)
         lowered = {one.key: one for one in op.body.block.ops if isinstance(one, LoweredOp)}
-        for plan in list(op.body.block.ops):
-            if isinstance(plan, PlanOp) and any(_matters(call) for call in plan.instructions):
+        for plan in plans_of(op, self):
+            if any(_matters(call) for call in plan.instructions):
                 memory = Coalescing(plan, target.in_place)
                 emitter = Emitter(memory, symbols, target.general_index_put, UPDATE_CACHE in self.extra)
                 _Updates(memory, emitter, lowered).run()

@@ -157,6 +157,7 @@ class Emitter:
             data = (start + step * np.arange(count, dtype=np.int64)).tobytes()
             symbol = self._symbols.add_constant("places", TensorType(i64, [count]), Blob.of("places", data))
             op = ConstantOp(symbol.key, symbol.type)
+            op.location = self._before.location
             first = self._plan.blocks[0].first_op
             assert first is not None
             self._plan.blocks[0].insert_op_before(op, first)

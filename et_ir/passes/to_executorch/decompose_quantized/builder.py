@@ -17,7 +17,7 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.dtypes import dtype_of
-from et_ir.dialects.schema.tensors import same_type, tensor_type
+from et_ir.dialects.schema.tensors import may_be_same_type, tensor_type
 from et_ops.dtypes import DType, promote_categories
 
 __all__ = ["DECOMPOSITIONS", "Builder", "Values", "decomposes", "dtype", "shape"]
@@ -105,7 +105,7 @@ class Builder:
 
         Raises `PassReport` if it cannot have that type.
         """
-        if same_type(value.type, type):
+        if may_be_same_type(value.type, type):
             return value
         if not compatible(value.type, type):
             message = f"its result is of {type}, but what it decomposes into gives {value.type}"

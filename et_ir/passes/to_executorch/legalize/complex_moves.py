@@ -11,7 +11,7 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
-from et_ir.dialects.schema.tensors import is_static, same_type, tensor_type
+from et_ir.dialects.schema.tensors import is_static, may_be_same_type, tensor_type
 from et_ir.passes.to_executorch.legalize.complex_parts import Pair, Parts, is_complex, on_parts
 from et_ops.dtypes import Category, real_of
 from et_ops.facts import DECLARED
@@ -72,7 +72,7 @@ def convert(b: Parts, op: EdgeOp) -> Pair | SSAValue | None:
     if is_complex(source):
         return Pair(*(b.to(part, real.element_type) for part in b.of(source)))
     value = source
-    if not same_type(source.type, real):
+    if not may_be_same_type(source.type, real):
         value = b(type(op), **arguments | {"dtype": real.element_type}, result_types=[real])
     made = b(type(op), **arguments | {"self": value}, result_types=[result])
     if is_static(result) and dim_order_of(result) == contiguous(result.get_num_dims()):

@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.schema import DYNAMIC
-from et_ir.dialects.schema.tensors import is_static, same_type, tensor_type
+from et_ir.dialects.schema.tensors import is_static, may_be_same_type, tensor_type
 from et_ir.passes.to_executorch.legalize.complex_parts import is_complex
 from et_ir.rewriting import op_type_rewrite_pattern
 from et_ir.targets.stock_limits import may_be_one
@@ -31,7 +31,7 @@ class ProductOfTwice(RewritePattern):
         shape, element = result.get_shape(), result.element_type
         if is_static(result) or not may_be_one(shape) or not all(map(is_complex, op.operands)):
             return
-        if not all(same_type(value.type, result) for value in op.operands):
+        if not all(may_be_same_type(value.type, result) for value in op.operands):
             return
         if dim_order_of(result) != contiguous(len(shape)):
             return

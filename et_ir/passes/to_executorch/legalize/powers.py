@@ -11,7 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.dtypes import dtype_of
-from et_ir.dialects.schema.tensors import same_type, tensor_type
+from et_ir.dialects.schema.tensors import may_be_same_type, tensor_type
 from et_ir.rewriting import op_type_rewrite_pattern
 from et_ops.dtypes import Category
 
@@ -26,7 +26,7 @@ class IntegerPower(RewritePattern):
         (value,), exponent = op.operands, op.arg("exponent")
         type = tensor_type(value)
         whole = isinstance(exponent, int) and not isinstance(exponent, bool) and exponent > 0
-        if not whole or not same_type(type, op.results[0].type) or type.element_type == i1:
+        if not whole or not may_be_same_type(type, op.results[0].type) or type.element_type == i1:
             return
         if dtype_of(type.element_type).category is not Category.INTEGER:
             return

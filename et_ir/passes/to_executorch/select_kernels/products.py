@@ -13,7 +13,7 @@ from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp
-from et_ir.dialects.schema.tensors import is_static, tensor_type
+from et_ir.dialects.schema.tensors import is_static, sizes_of, tensor_type
 
 __all__ = ["BiasedLinear", "BiasedProduct", "SwappedBatch", "TransposedProduct"]
 
@@ -42,7 +42,8 @@ class BiasedLinear(Form):
             return None
         bias, first, second = op.operands
         turned = _turned_back(second)
-        if turned is None or tensor_type(bias).get_shape() != tensor_type(second).get_shape()[1:]:
+        sizes = sizes_of(tensor_type(bias))
+        if turned is None or None in sizes or sizes != sizes_of(tensor_type(second))[1:]:
             return None
         weight, built = turned
         return [*built, edge.LinearOp.make(first, weight, bias, result_types=[op.results[0].type])]

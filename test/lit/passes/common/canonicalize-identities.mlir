@@ -63,3 +63,16 @@ func.func @stays(%x: tensor<4x1xf32>, %i: tensor<1x3x8x8xf32>) -> (tensor<4xf32>
   %7 = aten.constant_pad_nd %x {pad = [1, -1]} : tensor<4x1xf32>
   func.return %0, %1, %2, %4, %5, %6, %7 : tensor<4xf32>, tensor<1x3x8x8xf32>, tensor<1x3x4x4xf32>, tensor<1x3x8x8xi64>, tensor<2x1xf32>, tensor<8x1xf32>, tensor<4x1xf32>
 }
+
+// -----
+
+// A tensor of rank 0 has no dimension to flip.
+// CHECK-LABEL: func.func @flip_of_rank_zero
+// CHECK-NEXT:    %[[N:.*]] = aten.neg %x
+// CHECK-NEXT:    func.return %[[N]]
+func.func @flip_of_rank_zero(%x: tensor<f32>) -> tensor<f32> {
+  %0 = aten.neg %x : tensor<f32>
+  %1 = aten.flip %0 {dims = [0]} : tensor<f32>
+  %2 = aten.flip %1 {dims = [-1]} : tensor<f32>
+  func.return %2 : tensor<f32>
+}

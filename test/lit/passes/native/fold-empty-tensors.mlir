@@ -51,3 +51,12 @@ func.func @others(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
   %0 = edge.exp %x : tensor<4x3xf32>
   func.return %0 : tensor<4x3xf32>
 }
+
+// A write of no elements to an input is none; its target stays the input.
+// CHECK-LABEL: func.func @written
+// CHECK-NEXT: func.return %y
+func.func @written(%x: tensor<0x3xf32>, %y: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = edge.exp %x : tensor<0x3xf32>
+  program.overwrite %x, %0 : tensor<0x3xf32>
+  func.return %y : tensor<3xf32>
+}

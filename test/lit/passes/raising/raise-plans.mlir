@@ -78,3 +78,89 @@ executorch.plan @sizes {
   executorch.kernel_call "aten::mm.out"(%x, %w) outs(%r)
   executorch.return %r
 }
+
+// -----
+
+// Bounds that are equal say nothing of sizes: a view has those that its instruction gave it.
+// CHECK-LABEL: func.func @reshape(%x: tensor<?x?xf32, #program.sizes<s0, s1>>
+// CHECK-SAME:    -> tensor<?x?xf32, #program.sizes<s1, s0>>
+// CHECK:         %[[M:.*]] = edge.sym_size.int %x {dim = 0}
+// CHECK-NEXT:    %[[N:.*]] = edge.sym_size.int %x {dim = 1}
+// CHECK-NEXT:    %[[V:.*]] = edge.view_copy %x {size = [%[[N]], %[[M]]]}
+// CHECK-NEXT:    %r = edge.neg %[[V]]
+// CHECK-NEXT:    func.return %r
+executorch.plan @reshape {
+  %x = executorch.input bound : tensor<8x8xf32>
+  %m = executorch.value 0 : i64
+  %n = executorch.value 0 : i64
+  executorch.kernel_call "aten::sym_size.int"(%x, 0) returns(%m)
+  executorch.kernel_call "aten::sym_size.int"(%x, 1) returns(%n)
+  %v = executorch.view bound %x : tensor<8x8xf32>
+  executorch.kernel_call "executorch_prim::et_view.default"(%x, [%n, %m]) returns(%v)
+  %r = executorch.alloc bound : tensor<8x8xf32>
+  executorch.kernel_call "aten::neg.out"(%v) outs(%r)
+  executorch.return %r
+}
+
+// -----
+
+// What is written through a view is read in the shape of each register of these bytes.
+// CHECK-LABEL: func.func @written_through_a_view(%x: tensor<?x?xf32, #program.sizes<s0, s1>>
+// CHECK-SAME:    -> (tensor<?x?xf32, #program.sizes<s0, s1>>, tensor<?x?xf32, #program.sizes<s1, s0>>)
+// CHECK:         %[[V:.*]] = edge.neg %{{.*}} : tensor<?x?xf32, #program.sizes<s1, s0>>
+// CHECK:         %[[X:.*]] = edge.view_copy %[[V]]
+// CHECK:         func.return %[[X]], %[[V]]
+executorch.plan @written_through_a_view {
+  %x = executorch.input bound : tensor<8x8xf32>
+  %m = executorch.value 0 : i64
+  %n = executorch.value 0 : i64
+  %a = executorch.alloc bound : tensor<8x8xf32>
+  executorch.kernel_call "aten::abs.out"(%x) outs(%a)
+  executorch.kernel_call "aten::sym_size.int"(%x, 0) returns(%m)
+  executorch.kernel_call "aten::sym_size.int"(%x, 1) returns(%n)
+  %v = executorch.view bound %a : tensor<8x8xf32>
+  executorch.kernel_call "executorch_prim::et_view.default"(%a, [%n, %m]) returns(%v)
+  executorch.kernel_call "aten::neg.out"(%v) outs(%v)
+  executorch.return %a, %v
+}
+
+// -----
+
+// A view with the sizes of its base is the base.
+// CHECK-LABEL: func.func @same_sizes
+// CHECK-NOT:     edge.view_copy
+// CHECK:         func.return %r
+executorch.plan @same_sizes {
+  %x = executorch.input bound : tensor<8x6xf32>
+  %m = executorch.value 0 : i64
+  executorch.kernel_call "aten::sym_size.int"(%x, 0) returns(%m)
+  %v = executorch.view bound %x : tensor<8x6xf32>
+  executorch.kernel_call "executorch_prim::et_view.default"(%x, [%m, -1]) returns(%v)
+  %r = executorch.alloc bound : tensor<8x6xf32>
+  executorch.kernel_call "aten::neg.out"(%v) outs(%r)
+  executorch.return %r
+}
+
+// -----
+
+// A size that is halved varies in steps of two.
+// CHECK-LABEL: func.func @halves(%x: tensor<?x?xf32, #program.sizes<s0, 2*s1 + 1>>
+// CHECK-SAME:    -> tensor<?x?xf32, #program.sizes<2*s0, s1>>
+executorch.plan @halves {
+  %x = executorch.input bound : tensor<8x9xf32>
+  %m = executorch.value 0 : i64
+  %n = executorch.value 0 : i64
+  executorch.kernel_call "aten::sym_size.int"(%x, 0) returns(%m)
+  executorch.kernel_call "aten::sym_size.int"(%x, 1) returns(%n)
+  executorch.kernel_call "executorch_prim::mul.Scalar"(%m, 2) returns(%m)
+  executorch.kernel_call "executorch_prim::floordiv.Scalar"(%n, 2) returns(%n)
+  %s = executorch.alloc bound : tensor<8x8xf32>
+  executorch.kernel_call "aten::slice_copy.Tensor_out"(%x, 1, 0, 8, 1) outs(%s)
+  %e = executorch.alloc bound : tensor<8x8xf32>
+  executorch.kernel_call "aten::slice_copy.Tensor_out"(%x, 1, 1, 9223372036854775807, 1) outs(%e)
+  %v = executorch.view bound %e : tensor<16x4xf32>
+  executorch.kernel_call "executorch_prim::et_view.default"(%e, [%m, %n]) returns(%v)
+  %r = executorch.alloc bound : tensor<16x4xf32>
+  executorch.kernel_call "aten::neg.out"(%v) outs(%r)
+  executorch.return %r
+}

@@ -105,3 +105,14 @@ func.func @program_c12(%x: tensor<?xf32>) attributes {program.ranges = #program.
   %0 = aten.relu %x : (tensor<?xf32>) -> tensor<?xf32, #program.sizes<s0, s0>>
   func.return
 }
+
+// -----
+
+func.func @callee(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+func.func @program_c13(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@below {{[program_c13] calls a function}}
+  %0 = func.call @callee(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}

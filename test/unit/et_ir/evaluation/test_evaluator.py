@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 import torch
 from support.modules import parse
@@ -214,3 +216,35 @@ def test_a_result_of_another_type() -> None:
 def test_a_number_of_inputs_that_does_not_fit() -> None:
     with pytest.raises(ValueError, match="forward takes 1 inputs, got 2"):
         Evaluator(parse(PARTITION)).run([torch.ones(4), torch.ones(4)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn"])
+def test_inputs_of_rank_zero_as_arrays(dtype: str) -> None:
+    element = {"float32": "f32", "bfloat16": "bf16", "float8_e4m3fn": "f8E4M3FN"}[dtype]
+    module = parse(
+        f"func.func @forward(%x: tensor<{element}>) -> tensor<{element}> {{ func.return %x : tensor<{element}> }}"
+    )
+    (found,) = Evaluator(module).run([np.array(1.5, getattr(ml_dtypes, dtype, np.float32))])
+    assert found.shape == ()
+    assert found.float().item() == 1.5
+
+
+def test_an_endless_loop() -> None:
+    module = parse(
+        """
+func.func @forward(%i: tensor<i64>, %p: tensor<i1>) -> tensor<i64> {
+  %r = control.while (%i) : (tensor<i64>) -> (tensor<i64>) {
+  ^bb0(%a: tensor<i64>):
+    control.yield %p : tensor<i1>
+  } do {
+  ^bb0(%a: tensor<i64>):
+    control.yield %a : tensor<i64>
+  }
+  func.return %r : tensor<i64>
+}
+"""
+    )
+    evaluator = Evaluator(module, limit=100)
+    assert evaluator.run([torch.tensor(1), torch.tensor(False)]) == [torch.tensor(1)]
+    with pytest.raises(EvaluationFailed, match="more than 100 ops"):
+        evaluator.run([torch.tensor(1), torch.tensor(True)])

@@ -1,13 +1,15 @@
 """No standard pass drops a source location: every op of a lowered method comes from a line of Python."""
 
-from itertools import takewhile
-
+import pytest
 import torch
 from support.modules import context
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
 
+from et_ir.dialects.executorch import InputOp, PlanOp
+from et_ir.dialects.executorch import ReturnOp as PlanReturnOp
 from et_ir.driver.pipelines import core_aten_passes, edge_passes, executorch_passes
 from et_ir.frontend import import_program
 from et_ir.locations import frames_of
@@ -33,23 +35,48 @@ class Net(nn.Module):
         return torch.cat([b, a], 1).flatten(1).unsqueeze(0)
 
 
-def located(module: ModuleOp) -> list[str]:
-    """The ops of methods that have no frame, other than the return."""
+class Cache(nn.Module):
+    """State that is written in parts, at places that are known and others that are not."""
+
+    cache: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(1, 8, 4))
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        self.cache[:, 1:5:2] = x * 2
+        self.cache[:, places] = x
+        return torch.cat([self.cache.sum(1), x.sum(1)], 1)
+
+
+def without_location(module: ModuleOp) -> list[str]:
+    """The ops of methods that have no frame, other than inputs and the return."""
+
+    def has_none(op: Operation) -> bool:
+        return not isinstance(op, ReturnOp | InputOp | PlanReturnOp) and not frames_of(op.location)
+
     return [
         str(op)
         for method in module.body.block.ops
-        if isinstance(method, FuncOp)
+        if isinstance(method, FuncOp | PlanOp)
         for op in method.body.walk()
-        if not isinstance(op, ReturnOp) and not frames_of(op.location)
+        if has_none(op)
     ]
 
 
-def test_every_pass() -> None:
+CASES = {
+    "layers": (Net, lambda: (torch.rand(1, 3, 8, 8), torch.randint(0, 5, (8,)))),
+    "state": (Cache, lambda: (torch.rand(1, 2, 4), torch.tensor([3, 4]))),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_pass(name: str) -> None:
     torch.manual_seed(0)
-    args = (torch.rand(1, 3, 8, 8), torch.randint(0, 5, (8,)))
-    module = import_program(torch.export.export(Net().eval(), args))
-    assert not located(module)
-    kernels = takewhile(lambda one: one.name != "to-out-variant", executorch_passes())
-    for one in (*core_aten_passes(), *edge_passes(), *kernels):
+    make, arguments = CASES[name]
+    module = import_program(torch.export.export(make().eval(), arguments()))
+    assert not without_location(module)
+    for one in (*core_aten_passes(), *edge_passes(), *executorch_passes()):
         one.apply(context(), module)
-        assert not located(module), f"{one.name} dropped a location"
+        assert not without_location(module), f"{one.name} dropped a location"

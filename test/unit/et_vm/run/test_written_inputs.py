@@ -46,6 +46,11 @@ class TestWrites:
         method.execute([pair.conj().imag, torch.ones(2)])
         assert pair.tolist() == [1 + 1j, 3 + 3j]
 
+    @pytest.mark.parametrize("x", [np.empty(0, np.float32), torch.ones(1, 3).expand(0, 3)[:, 0]], ids=type)
+    def test_of_no_elements(self, x):
+        (out,) = load(accumulate(size=0)).execute([x, f32()])
+        assert out.shape == (0,)
+
     def test_reach_arrays_of_any_strides(self):
         whole = np.arange(4, dtype=np.float32)
         load(accumulate()).execute([whole[::-2], f32(10, 10)])
