@@ -130,6 +130,8 @@ def _by_kernel(op: Operator) -> Decomposition | None:
     keys: Any = cast(Any, torch)._C.DispatchKey
     if op.has_kernel_for_dispatch_key(keys.CPU) or schema_of(op).name in _CONSTANT:
         return None  # the other kernels would only allocate the result for this one
+    if any(result.alias_info is not None for result in cast(Any, schema_of(op)).returns):
+        return None  # they show the memory of their operand, which a trace has none of
     for name in _EXPLICIT:
         key = getattr(keys, name)
         if op.has_kernel_for_dispatch_key(key):

@@ -148,3 +148,14 @@ func.func @forward(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK-NOT:  aten.threshold
 // CHECK:      %[[N]]
 // CHECK:      aten.where.self
+
+// -----
+
+// A view of the same bytes as another type shows the memory of its operand, which a trace has none of: it stays.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xi32> {
+  %0 = aten.view.dtype %x {dtype = i32} : (tensor<4xf32>) -> tensor<4xi32>
+  func.return %0 : tensor<4xi32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.view.dtype %x {dtype = i32}
+// CHECK-NEXT: func.return
