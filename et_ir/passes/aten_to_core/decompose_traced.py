@@ -3,7 +3,8 @@
 For each op that is not Core ATen, torch's operator is called on tensors of the operands' types, decomposed,
 and the operators it comes down to take the op's place: core ones, leaves (`et_ops/leaves.txt`), and ones that
 `decompose` has a pattern for, which runs again afterwards. An op that torch cannot decompose into these stays, and so
-does one for which it only can for some of the sizes that are known at run time only; `verify-core-aten` reports them.
+does one for which it only can for some of the sizes that are known at run time only, within the ranges of their
+symbols; `verify-core-aten` reports them.
 
 ```mlir
 %1 = aten.logit %0 {eps = 0.5} : tensor<4xf32>
