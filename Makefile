@@ -175,12 +175,12 @@ NEWEST_CONFORMANCE := test_lowering test_delegated test_folded_state test_mixed_
 test-newest: $(NEWEST)/.made
 	$(NEWEST)/bin/python -c 'import torch; from importlib.metadata import version; print("torch", torch.__version__, "xdsl", version("xdsl"))'
 	$(NEWEST)/bin/lit -sv --param warm test/lit
-	$(NEWEST_PYTEST) test/unit/et_schema test/unit/et_vm test/unit/et_ir $(patsubst %,--ignore test/unit/et_ir/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
-	$(NEWEST_PYTEST) $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
+	$(NEWEST_PYTEST) --quick test/unit/et_schema test/unit/et_vm test/unit/et_ir $(patsubst %,--ignore test/unit/et_ir/%,$(STOCK_TESTS) $(REGISTRY_TESTS))
+	$(NEWEST_PYTEST) --quick $(NEWEST_CONFORMANCE:%=test/conformance/%.py)
 
 $(NEWEST)/.made: pyproject.toml
 	$(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,ethos-u,openvino,vgf,scipy,test]'
+	$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[compiler,native,ethos-u,openvino,vgf,scipy,llm,examples,test]'
 	touch $@
 
 # Arm's tools for TOSA need an older numpy, so they have an environment of their own. Tests that need them are skipped

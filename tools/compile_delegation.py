@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from et_schema.user_code import user_place
 from et_tools.compile_parser import LEVELS
 from et_tools.exit_codes import ExitCode, UsageError
+from et_tools.messages import print_diagnostics
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class Delegation:
             self._kept = KeptOperators.of(partitioners)
         except ValueError as error:
             raise UsageError(f"--backend: {error}") from None
-        self._delegate = DelegatePass(partitioners, self._kept, backends, args.choose)
+        self._delegate = DelegatePass(partitioners, self._kept, backends, args.choose, strict=args.strict)
 
     @property
     def kept(self) -> KeptOperators | None:
@@ -102,10 +104,14 @@ class Delegation:
         return self._delegate.reports[-1] if self._delegate is not None and self._delegate.reports else None
 
     def report(self) -> None:
-        """Say what is left out, on stdout, or on stderr where the program goes to stdout."""
+        """Say what is left out, on stdout, or on stderr where the program goes to stdout; failures always on stderr."""
         form = self._args.why_not_delegated
         report = self.latest
-        if form is None or report is None:
+        if report is None:
+            return
+        if not self._args.quiet:
+            print_diagnostics("et-compile", [replace(one, severity="warning") for one in report.failures])
+        if form is None:
             return
         text = json.dumps(report.json(), indent=1) + "\n" if form == "json" else report.text()
         if self._args.output in (None, "-"):

@@ -171,6 +171,11 @@ def _add_backend_options(add: _Add) -> None:
         "code (times are cached)",
     )
     add(
+        "--strict",
+        action="store_true",
+        help="stop where a backend fails to compile a part of the program, instead of leaving that to kernels",
+    )
+    add(
         "--why-not-delegated",
         nargs="?",
         const="text",

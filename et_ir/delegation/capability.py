@@ -69,7 +69,8 @@ class CapabilityPartitioner(Partitioner):
         for region in method.regions:
             for block in region.blocks:
                 finder.block(block)
-        return PartitionResult(method, dict.fromkeys(finder.tags, self.delegation_spec), finder.refusals)
+        tags = dict.fromkeys(finder.tags, self.delegation_spec)
+        return PartitionResult(method, tags, finder.refusals, finder.failures)
 
 
 class _Finder:
@@ -80,6 +81,7 @@ class _Finder:
         self.support = partitioner.support(method)
         self.tags: list[str] = []
         self.refusals: dict[Operation, Diagnostic] = {}
+        self.failures: list[PassReport] = []
         self.prefix = f"{method.sym_name.data}_"
         self.owned = owned_state(method) if partitioner.takes_state else frozenset[str]()
         self.in_pattern: dict[Operation, int] = {}
@@ -145,7 +147,10 @@ class _Finder:
                 f"{who} raised {raised(error)}",
                 f"fix the partitioner, or compile without the backend {self.partitioner.delegation_spec.backend_id}",
             )
-            raise PassReport("a partitioner failed", [finding]) from error
+            failure = PassReport("a partitioner failed", [finding])
+            failure.__cause__ = error
+            self.failures.append(failure)
+            return Diagnostic("the partitioner failed", finding.message)
 
     def _group(self, ops: list[Operation]) -> None:
         everything, ops = ops, _without_lone_state(ops)

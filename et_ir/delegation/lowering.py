@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ from et_ir.delegation.details import BackendDetails, PreprocessResult
 from et_ir.delegation.named_data import NamedDataConflict, NamedDataStore
 from et_ir.delegation.specs import CompileSpec
 from et_ir.delegation.subprogram import state_bounds, subprogram
-from et_ir.diagnostics import PassReport, diagnose
+from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import CallOp, LoweredOp, NamedDataOp, PartitionOp
 from et_ir.dialects.executorch.attributes import DATA_FILE
 from et_ir.dialects.program import DataAttr, Globals, StoreOp
@@ -40,6 +40,13 @@ _Details = Callable[[str], type[BackendDetails]]
 
 class BackendFailed(PassReport):
     """A backend could not compile partitions; the program is as it was."""
+
+    def __init__(
+        self, title: str, diagnostics: Iterable[Diagnostic], partitions: Sequence[PartitionOp] = ()
+    ) -> None:
+        super().__init__(title, diagnostics)
+        self.partitions = partitions
+        """The partitions that could not be compiled; none if it is not about single ones."""
 
 
 def lower_partitions(module: ModuleOp, details_of: _Details) -> None:
@@ -91,13 +98,7 @@ def _preprocess(
     default = BackendDetails.__dict__["preprocess_multimethod"].__func__
     if details.preprocess_multimethod.__func__ is default:
         # One by one, so that a report names the partition.
-        made: dict[str, Sequence[PreprocessResult]] = {
-            method: [
-                _guarded(details, [one], lambda p=program, s=spec: details.preprocess(p, s))
-                for one, program, spec in zip(ones, programs[method], specs[method], strict=True)
-            ]
-            for method, ones in partitions.items()
-        }
+        made: dict[str, Sequence[PreprocessResult]] = _each(details, partitions, programs, specs)
     else:
         made = dict(_guarded(details, everything, lambda: details.preprocess_multimethod(programs, specs)))
     results: dict[PartitionOp, PreprocessResult] = {}
@@ -111,6 +112,32 @@ def _preprocess(
                 raise _failed(details, [one], f"returned {type(result).__name__}, not a PreprocessResult")
             results[one] = result
     return results
+
+
+def _each(
+    details: type[BackendDetails],
+    partitions: Mapping[str, Sequence[PartitionOp]],
+    programs: Mapping[str, Sequence[ModuleOp]],
+    specs: Mapping[str, Sequence[list[CompileSpec]]],
+) -> dict[str, Sequence[PreprocessResult]]:
+    """Results of a backend that compiles one partition at a time. Raises `BackendFailed` for all that it cannot."""
+    made: dict[str, Sequence[PreprocessResult]] = {}
+    failures: list[BackendFailed] = []
+    for method, ones in partitions.items():
+        results: list[PreprocessResult] = []
+        for one, program, spec in zip(ones, programs[method], specs[method], strict=True):
+            try:
+                results.append(_guarded(details, [one], lambda p=program, s=spec: details.preprocess(p, s)))
+            except BackendFailed as error:
+                failures.append(error)
+        made[method] = results
+    if failures:
+        raise BackendFailed(
+            failures[0].title,
+            [finding for error in failures for finding in error.diagnostics],
+            [one for error in failures for one in error.partitions],
+        ) from failures[0].__cause__
+    return made
 
 
 def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: Callable[[], Any]) -> Any:
@@ -129,7 +156,7 @@ def _guarded(details: type[BackendDetails], ones: Sequence[PartitionOp], call: C
 def _failed(details: type[BackendDetails], ones: Sequence[PartitionOp], text: str) -> BackendFailed:
     fix = "compile without the backend, or exclude the ops that it cannot compile"
     message = f"the backend '{details.backend_id}' cannot compile it: {text}"
-    return BackendFailed("partitions cannot be lowered", [diagnose(one, message, fix) for one in ones])
+    return BackendFailed("partitions cannot be lowered", [diagnose(one, message, fix) for one in ones], ones)
 
 
 def _method(partition: PartitionOp) -> FuncOp:

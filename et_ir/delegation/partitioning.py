@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from et_ir.delegation.dependences import is_copied, is_statement
+from et_ir.delegation.failures import without_failed
 from et_ir.delegation.partitioner import Partitioner, Partitioners, all_partitioners
 from et_ir.delegation.regions import PartitionError, form_partitions
 from et_ir.delegation.restored_weights import merge_weights, separate_weights
@@ -28,11 +29,14 @@ from et_schema.user_code import raised
 __all__ = ["partition_module"]
 
 
-def partition_module(module: ModuleOp, partitioners: Partitioners) -> DelegationReport:
+def partition_module(
+    module: ModuleOp, partitioners: Partitioners, *, strict: bool = True
+) -> DelegationReport:
     """Make partitions of what backends take, in the methods of a module; returns what they left out, and why.
 
     Raises `PassFailedException` for a method that there is not, and `PassReport` for a partitioner that fails, or asks
-    for what cannot be done: the methods before it in the module have their partitions then.
+    for what cannot be done: the methods before it in the module have their partitions then. Unless it is `strict`, such
+    a partitioner takes nothing of the method, or not the op that it fails for, and the report has the failure.
     """
     methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     if isinstance(partitioners, Mapping):
@@ -48,7 +52,9 @@ def partition_module(module: ModuleOp, partitioners: Partitioners) -> Delegation
         refusals: dict[Operation, list[Diagnostic]] = {}
         copies = separate_weights(method)
         for partitioner in [chosen] if isinstance(chosen, Partitioner) else chosen:
-            for op, refusal in _partition(partitioner, method).refusals.items():
+            result = _partition(partitioner, method, strict=strict)
+            report.failures += [finding for failure in result.failures for finding in failure.diagnostics]
+            for op, refusal in result.refusals.items():
                 refusals.setdefault(op, []).append(refusal)
         merge_weights(method, copies)
         _report(report, name, method, refusals)
@@ -67,9 +73,11 @@ def _prepare(partitioner: Partitioner, module: ModuleOp) -> None:
         raise PassFailedException(f"partition: {text}") from error
 
 
-def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
+def _partition(partitioner: Partitioner, method: FuncOp, *, strict: bool) -> PartitionResult:
     try:
-        result = partitioner.partition(method)
+        result = without_failed(method, partitioner.partition(method))
+        if strict and result.failures:
+            raise result.failures[0]
         form_partitions(method, result.partition_tags)
     except (PassFailedException, PartitionError):
         clear_tags(method)
@@ -78,7 +86,10 @@ def _partition(partitioner: Partitioner, method: FuncOp) -> PartitionResult:
         clear_tags(method)
         text = f"{type(partitioner).__name__} raised {raised(error)}"
         finding = diagnose(method, text, "fix the partitioner, or compile without it")
-        raise PassReport("a partitioner failed", [finding]) from error
+        failure = PassReport("a partitioner failed", [finding])
+        if strict:
+            raise failure from error
+        return PartitionResult(method, {}, failures=[failure])
     return result
 
 

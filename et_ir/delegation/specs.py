@@ -5,13 +5,13 @@ They hold the settings of a backend, and which parts of a program go to it with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.diagnostics import Diagnostic
+from et_ir.diagnostics import Diagnostic, PassReport
 from et_ir.dialects.backend import CompileSpecAttr
 
 __all__ = ["CompileSpec", "DelegationSpec", "PartitionResult"]
@@ -55,3 +55,5 @@ class PartitionResult:
     """The delegation spec of the partition of each tag."""
     refusals: Mapping[Operation, Diagnostic] = field(default_factory=dict[Operation, Diagnostic])
     """Why ops that have no tag have none, as far as the partitioner says."""
+    failures: Sequence[PassReport] = ()
+    """What the partitioner raised of single ops, which have no tag then."""

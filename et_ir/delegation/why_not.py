@@ -24,6 +24,8 @@ class DelegationReport:
     """The ops that are in no partition: their paths are the methods, their notes what each partitioner says, in the
     order in which they were asked.
     """
+    failures: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """What partitioners and backends raised, each with its op: that is left to other backends, or to kernels."""
 
     @property
     def delegated(self) -> int:

@@ -11,6 +11,7 @@ works on a copy, so a manager can be lowered twice, with different options.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -134,6 +135,8 @@ def to_edge_transform_and_lower(
     constant_methods: Mapping[str, Any] | None = None,
     compile_config: EdgeCompileConfig | None = None,
     generate_etrecord: bool = False,
+    *,
+    strict: bool = False,
 ) -> EdgeProgramManager:
     """Lower exported programs to the edge level, run custom passes, and delegate what partitioners choose. A module is
     one of the aten level, as for `to_edge`.
@@ -141,7 +144,8 @@ def to_edge_transform_and_lower(
     `transform_passes` see the whole program; in a map, those of a method see a module with this method alone.
     `partitioner` is one, several, or a map from method to these; of several, each gets what those before it left. The
     operators that they want whole (`ops_to_not_decompose`) are kept from decomposition, but for the ops that no
-    partition takes. With `generate_etrecord`, the compiled program has `get_etrecord`.
+    partition takes. What partitioners and backends raise is an error if `strict`, as in `to_backend`. With
+    `generate_etrecord`, the compiled program has `get_etrecord`.
 
     Raises as `to_edge` and `EdgeProgramManager.to_backend` do, and `ValueError` for an operator to keep that there
     is not.
@@ -153,7 +157,7 @@ def to_edge_transform_and_lower(
 
     kept = KeptOperators.of(partitioner)
     edge = _to_edge(programs, constant_methods, compile_config, kept, passes, generate_etrecord)
-    return edge.to_backend(partitioner, kept)
+    return edge.to_backend(partitioner, kept, strict=strict)
 
 
 class _Printed:
@@ -220,21 +224,29 @@ class EdgeProgramManager(_Printed):
             snapshot = replace(snapshot, modules={**snapshot.modules, "edge": module})
         return EdgeProgramManager(module, self.delegation, snapshot)
 
-    def to_backend(self, partitioner: Partitioners, kept: KeptOperators | None = None) -> EdgeProgramManager:
+    def to_backend(
+        self, partitioner: Partitioners, kept: KeptOperators | None = None, *, strict: bool = False
+    ) -> EdgeProgramManager:
         """The program with what partitioners choose compiled by backends; `delegation` says what was left, and why.
 
         `partitioner` is one, several, or a map from method to these. Ops of `kept` operators that no partition takes
         are decomposed. This program stays as it is, whatever fails.
 
-        Raises `PassFailedException`: among others `BackendFailed` for what a backend cannot compile; and
+        What a partitioner or a backend raises costs its partition: the ops are left to other backends and to kernels,
+        `delegation.failures` has the reason, and a warning is given. If `strict`, it is an error.
+
+        Raises `PassFailedException`: among others `BackendFailed` for what a backend cannot compile, if `strict`; and
         `MissingBackend` for a backend id that is not registered.
         """
         from et_ir.driver.delegate import DelegatePass
 
         module = self.module.clone()
-        delegate = DelegatePass(partitioner, kept)
+        delegate = DelegatePass(partitioner, kept, strict=strict)
         run_passes(module, [delegate, *backend_passes()])
-        return EdgeProgramManager(module, delegate.reports[-1], self.snapshot)
+        report = delegate.reports[-1]
+        for failure in report.failures:
+            warnings.warn(str(replace(failure, severity="warning")), stacklevel=2)
+        return EdgeProgramManager(module, report, self.snapshot)
 
     @quiet_collector()
     def to_executorch(self, config: ExecutorchBackendConfig | None = None) -> ExecutorchProgramManager:

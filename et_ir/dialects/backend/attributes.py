@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from xdsl.dialects.builtin import BytesAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -13,10 +13,12 @@ from xdsl.printer import Printer
 
 from et_ir.dialects.discardable import discardable
 
-__all__ = ["DELEGATION_TAG", "CompileSpecAttr"]
+__all__ = ["DELEGATION_TAG", "FAILED_BACKENDS", "CompileSpecAttr"]
 
 DELEGATION_TAG: Final = discardable("backend.delegation_tag", StringAttr)
 """The partition that an op belongs to, between the decision and the region that is made of it."""
+FAILED_BACKENDS: Final = discardable("backend.failed", ArrayAttr)
+"""The ids of the backends that failed to compile a partition of an op, while others are asked for it."""
 
 
 @irdl_attr_definition

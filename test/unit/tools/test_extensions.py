@@ -542,12 +542,12 @@ def backends():
     ("given", "code", "messages"),
     [
         (
-            ("--load", "faulty.py", "--backend", "faulty"),
+            ("--load", "faulty.py", "--backend", "faulty", "--strict"),
             3,
             ("sum.mlir:2:3: error: ", "cannot compile it: KeyError: 'tiles' (faulty.py:12 in fault)"),
         ),
         (
-            ("--load", "faulty.py", "--backend", "faulty:asking=1"),
+            ("--load", "faulty.py", "--backend", "faulty:asking=1", "--strict"),
             3,
             (
                 "sum.mlir:2:3: error: 'edge.mul.Tensor': ",

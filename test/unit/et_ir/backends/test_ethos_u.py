@@ -129,7 +129,7 @@ def test_flags_that_vela_refuses() -> None:
     program = quantized(nn.Linear(4, 2), torch.randn(1, 4))
     spec = EthosUCompileSpec("ethos-u55-128", memory_mode="Nowhere")
     with pytest.raises(BackendFailed, match=r"Vela cannot compile it.*Nowhere"):
-        to_edge_transform_and_lower(program, partitioner=EthosUPartitioner(spec))
+        to_edge_transform_and_lower(program, partitioner=EthosUPartitioner(spec), strict=True)
 
 
 def test_vela_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

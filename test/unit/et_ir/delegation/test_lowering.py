@@ -1,5 +1,6 @@
 """Backend inputs, results and errors in delegation."""
 
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -128,6 +129,32 @@ def test_a_backend_that_raises(parse, taking):
     assert len(of(module, CallOp)) == 1
 
 
+def test_what_a_backend_fails_for_is_left_to_others(parse, taking):
+    module = parse(TEXT)
+    report = delegate_module(module, taking("add.Tensor", "neg"), details_of=lambda _: Broken, strict=False)
+    verify_module(module)
+    assert report.partitions == [("two", "Demo", 1)]
+    assert len(of(module, CallOp)) == 1
+    assert [one.subject for one in report.left_out] == ["edge.add.Tensor", "edge.neg", "edge.add.Tensor"]
+    assert {note.text for one in report.left_out for note in one.notes} == {"the backend failed: Demo"}
+    (failure,) = report.failures
+    assert "cannot compile it: RuntimeError: out of tiles" in failure.message
+    assert "backend.failed" not in str(module)
+    # One that takes less may have it.
+    module = parse(TEXT)
+    report = delegate_module(
+        module, [taking("add.Tensor", "neg"), Second()], details_of=lambda _: Broken, strict=False
+    )
+    assert report.partitions == [("one", "Second", 1), ("one", "Second", 1), ("two", "Demo", 1)]
+
+
+class Second(CapabilityPartitioner):
+    """Takes sums."""
+
+    def __init__(self):
+        super().__init__(DelegationSpec("Second"), SupportTable({"add.Tensor": None}))
+
+
 def test_a_backend_that_returns_something_else(parse, taking, monkeypatch):
     monkeypatch.setattr(Broken, "returns", b"bytes")
     with pytest.raises(BackendFailed, match="returned bytes, not a PreprocessResult"):
@@ -186,6 +213,27 @@ def test_a_capability_that_raises_names_the_op(parse):
         partition_module(parse(TEXT), partitioner)
     assert caught.value.diagnostics[0].subject == "edge.add.Tensor"
     assert "raised ValueError: what is this" in caught.value.diagnostics[0].message
+
+
+def test_what_a_partitioner_fails_for_is_left_to_others(parse):
+    class Sometimes(SupportTable):
+        def refusal(self, op):
+            if op.name == "edge.neg":
+                raise ValueError("what is this")
+            return super().refusal(op)
+
+    class Raises(CapabilityPartitioner):
+        def support(self, method):
+            raise KeyError("tiles")
+
+    module = parse(TEXT)
+    sums = CapabilityPartitioner(DelegationSpec("Demo"), Sometimes({"add.Tensor": None, "neg": None}))
+    report = partition_module(module, [Raises(DelegationSpec("None")), sums], strict=False)
+    verify_module(module)
+    assert report.partitions == [("one", "Demo", 1), ("one", "Demo", 1), ("two", "Demo", 1)]
+    raised = [re.sub(r" \(.*", "", one.message.partition(" raised ")[2]) for one in report.failures]
+    assert raised == ["KeyError: 'tiles'", "ValueError: what is this", "KeyError: 'tiles'"]
+    assert [one.subject for one in report.failures] == ["func.func", "edge.neg", "func.func"]
 
 
 def test_two_backends_share_a_program(parse, taking, demo):
