@@ -109,8 +109,7 @@ def _normalized_twice(x: Tensor, weight: Tensor) -> Tensor:
     return F.group_norm(x * weight, 2, weight, weight) - weight
 
 
-def _weight_of_bytes(weight: Tensor, scales: Tensor) -> Tensor:
-    zeros = torch.zeros(len(scales), dtype=torch.int64)
+def _weight_of_bytes(weight: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
     return _quantized.dequantize_per_channel(weight, scales, zeros, 0, -127, 127, torch.int8)
 
 
@@ -122,12 +121,13 @@ def _bytes_of(x: Tensor) -> Tensor:
 def _with_bytes(function: Callable[[Tensor, Tensor], Tensor], shape_of: Callable[[Shape], Shape]) -> _Make:
     """A function of weights of i8 with a scale for each channel."""
 
+    def run(x: Tensor, *weight: Tensor) -> Tensor:
+        return function(x, _weight_of_bytes(*weight))
+
     def make(shape: Shape) -> nn.Module:
         weight = torch.randint(-127, 128, shape_of(shape), dtype=torch.int8)
         scales = torch.rand(len(weight)) * 0.01 + 0.001
-        return Function(
-            lambda x, weight, scales: function(x, _weight_of_bytes(weight, scales)), weight, scales
-        )
+        return Function(run, weight, scales, torch.zeros(len(weight), dtype=torch.int64))
 
     return make
 

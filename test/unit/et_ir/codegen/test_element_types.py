@@ -80,6 +80,12 @@ def test_numbers_out_of_range(dtype: torch.dtype):
     exact(lambda x: torch.stack([x + 70000, x * 300, 300 - x, x << 257, x >> 257, x >> -1, x & 511]), x)
 
 
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_reductions_over_no_dimensions(keepdim: bool):
+    """`any` and `all` reduce none then, where others reduce all."""
+    exact(lambda x: x.any(dim=(), keepdim=keepdim) ^ (x > 0).all(dim=(), keepdim=keepdim), torch.ones(3, 21))
+
+
 @pytest.mark.parametrize(("low", "high"), [(nan, None), (None, nan), (nan, 1.0), (0.0, nan), (inf, -inf)])
 def test_clamping(low: float | None, high: float | None):
     """A bound that is a NaN makes one of everything."""
