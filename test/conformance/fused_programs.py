@@ -1,8 +1,8 @@
 """Programs of a kernel that is fused with another operand, by every shape that is broadcast to the kernel's.
 
 A program applies an operation, the anchor, to the sum of its input and the operand, or multiplies what the anchor makes
-by it. It has a result for each of some shapes of the operand: those with a size of 1 in each set of dimensions, and with
-leading dimensions left out. Sizes are such that neither vectors nor tiles come out even.
+by it. It has a result for each of some shapes of the operand: those with a size of 1 in each set of dimensions, and
+with leading dimensions left out. Sizes are such that neither vectors nor tiles come out even.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEP: Final = 0.0625
 
 
 class Function(nn.Module):
-    """A function of a tensor and of constants."""
+    """A function of tensors and of constants."""
 
     def __init__(self, function: Callable[..., Tensor], *constants: Tensor):
         super().__init__()
@@ -42,18 +42,24 @@ class Function(nn.Module):
         for number, one in enumerate(constants):
             self.register_buffer(f"constant{number}", one)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.function(x, *(getattr(self, f"constant{number}") for number in range(self.count)))
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.function(*inputs, *(getattr(self, f"constant{number}") for number in range(self.count)))
 
 
 class Anchor(NamedTuple):
     """An operation of a tensor, by the shape of that, shapes that there are programs of, and how many dimensions the
-    result has less.
+    result has less. With `target`, it is one of another operand too, by the shape that this is broadcast to.
     """
 
     make: _Make
     shapes: Sequence[Shape]
     reduced: int = 0
+    target: Callable[[Shape], Shape] | None = None
+
+    @property
+    def places(self) -> Sequence[str]:
+        """Where the other operand may be."""
+        return ("before", "after") if self.target is None else ("inside",)
 
 
 ROWS: Final[Sequence[Shape]] = ((2, 4, 8), (3, 6, 37), (5, 1), (2, 3, 70))
@@ -90,13 +96,20 @@ def _attended(x: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return F.scaled_dot_product_attention(x, key, value)
 
 
+def _masked(x: Tensor, mask: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return (x @ key.mT * 0.5 + mask).softmax(-1) @ value
+
+
+def _excluded(x: Tensor, mask: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return (x @ key.mT).masked_fill(mask > 1.0, -1e9).softmax(-1) @ value
+
+
 def _normalized_twice(x: Tensor, weight: Tensor) -> Tensor:
     """A group norm whose weight is an operand beside it too."""
     return F.group_norm(x * weight, 2, weight, weight) - weight
 
 
-def _weight_of_bytes(weight: Tensor, scales: Tensor) -> Tensor:
-    zeros = torch.zeros(len(scales), dtype=torch.int64)
+def _weight_of_bytes(weight: Tensor, scales: Tensor, zeros: Tensor) -> Tensor:
     return _quantized.dequantize_per_channel(weight, scales, zeros, 0, -127, 127, torch.int8)
 
 
@@ -108,15 +121,19 @@ def _bytes_of(x: Tensor) -> Tensor:
 def _with_bytes(function: Callable[[Tensor, Tensor], Tensor], shape_of: Callable[[Shape], Shape]) -> _Make:
     """A function of weights of i8 with a scale for each channel."""
 
+    def run(x: Tensor, *weight: Tensor) -> Tensor:
+        return function(x, _weight_of_bytes(*weight))
+
     def make(shape: Shape) -> nn.Module:
         weight = torch.randint(-127, 128, shape_of(shape), dtype=torch.int8)
         scales = torch.rand(len(weight)) * 0.01 + 0.001
-        return Function(
-            lambda x, weight, scales: function(x, _weight_of_bytes(weight, scales)), weight, scales
-        )
+        return Function(run, weight, scales, torch.zeros(len(weight), dtype=torch.int64))
 
     return make
 
+
+KEYS: Final = (lambda shape: (*shape[:-2], 9, shape[-1]), lambda shape: (*shape[:-2], 9, 6))
+"""The shapes of keys and values, by that of queries."""
 
 ANCHORS: Final[dict[str, Anchor]] = {
     # rows
@@ -157,8 +174,31 @@ ANCHORS: Final[dict[str, Anchor]] = {
     "bmm": Anchor(_with(torch.bmm, lambda shape: (shape[0], shape[2], 5)), BATCHES),
     "bmm of computed matrices": Anchor(_of(lambda x: x @ x.mT), BATCHES),
     "attention": Anchor(
-        _with(_attended, lambda shape: (*shape[:-2], 9, shape[-1]), lambda shape: (*shape[:-2], 9, 6)),
+        _with(_attended, *KEYS),
         (*BATCHES, (2, 3, 5, 8)),
+    ),
+    "attention with a mask": Anchor(
+        _with(_masked, *KEYS), ((2, 3, 5, 8), *BATCHES), target=lambda shape: (*shape[:-1], 9)
+    ),
+    "attention with keys left out": Anchor(
+        _with(_excluded, *KEYS), ((2, 3, 5, 8), *BATCHES), target=lambda shape: (*shape[:-1], 9)
+    ),
+    "addmm": Anchor(
+        _with(
+            lambda x, bias, y: torch.addmm(bias, x, y, beta=0.5, alpha=2).relu(), lambda shape: (shape[1], 19)
+        ),
+        MATRICES,
+        target=lambda shape: (shape[0], 19),
+    ),
+    "addmm to a square": Anchor(
+        _with(lambda x, bias, y: torch.addmm(bias, x, y), lambda shape: (shape[1], shape[0])),
+        ((5, 4), (17, 3)),
+        target=lambda shape: (shape[0], shape[0]),
+    ),
+    "baddbmm": Anchor(
+        _with(lambda x, bias, y: torch.baddbmm(bias, x, y, alpha=2), lambda shape: (shape[0], shape[2], 5)),
+        BATCHES,
+        target=lambda shape: (*shape[:2], 5),
     ),
     # images
     "convolution": Anchor(lambda shape: nn.Conv2d(shape[1], 5, 3, padding=1), IMAGES),
@@ -212,7 +252,6 @@ ANCHORS: Final[dict[str, Anchor]] = {
 
 KINDS: Final = ("given", "constant", "computed", "expanded", "permuted", "outer")
 """Where an operand comes from: the last is a sum of one by some dimensions and one by the others."""
-PLACES: Final = ("before", "after")
 
 
 def broadcasts(shape: Shape) -> list[Shape]:
@@ -243,6 +282,8 @@ class Fused(nn.Module):
 
     def _result(self, number: int, x: Tensor, operands: Sequence[Tensor]) -> Tensor:
         operand = self._operand(number, operands)
+        if self.place == "inside":
+            return self.anchor(x, operand)
         if self.place == "after":
             return self.anchor(x) * operand
         return self.anchor(operand if self.kind == "outer" else x + operand)
@@ -274,8 +315,13 @@ class Fused(nn.Module):
 
 def _program(anchor: Anchor, shape: Shape, place: str, kind: str, part: int, parts: int) -> _Program:
     made = anchor.make(shape).eval()
-    with torch.no_grad():
-        target = shape if place == "before" else tuple(made(torch.randn(shape)).shape)
+    if anchor.target is not None:
+        target = anchor.target(shape)
+    elif place == "before":
+        target = shape
+    else:
+        with torch.no_grad():
+            target = tuple(made(torch.randn(shape)).shape)
     program = Fused(made, place, kind, target, broadcasts(target)[part::parts])
     return program, program.inputs(shape)
 
@@ -283,7 +329,7 @@ def _program(anchor: Anchor, shape: Shape, place: str, kind: str, part: int, par
 def _programs() -> Iterator[tuple[str, Callable[[], _Program]]]:
     """Each anchor, place and kind has one of the anchor's shapes in turn."""
     for name, anchor in ANCHORS.items():
-        for (place, kind), shape in zip(product(PLACES, KINDS), cycle(anchor.shapes), strict=False):
+        for (place, kind), shape in zip(product(anchor.places, KINDS), cycle(anchor.shapes), strict=False):
             rank = len(shape) - (anchor.reduced if place == "after" else 0)
             parts = -(-len(broadcasts((2,) * rank)) // RESULTS)
             for part in range(parts):

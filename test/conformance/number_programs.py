@@ -29,6 +29,15 @@ INTEGERS: Final = {
 BOUNDS: Final = (nan, inf, -inf, 0.5, None)
 NUMBERS: Final = (300, -1, 256, -300, 70000, 2.5, -0.5, 300.5, nan, inf)
 SHIFTS: Final = (0, 1, 7, 8, 31, 32, 63, 64, 256, 300, -1)
+ELU: Final = (
+    (inf, 1.0, 1.0),
+    (1.0, inf, 1.0),
+    (1.0, 1.0, inf),
+    (nan, 1.0, 1.0),
+    (0.0, 1.0, -1.0),
+    (2.0, 0.0, inf),
+)
+"""Factors: of what is below 0, of all, and within the exponential."""
 COMPARISONS: Final = (torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge)
 
 _Made = tuple[nn.Module, tuple[Tensor, ...]]
@@ -97,6 +106,10 @@ def _elu(alpha: float, scale: float, input_scale: float) -> _Made:
     return Program(lambda x: torch.ops.aten.elu(x, alpha, scale, input_scale)), (_floats(),)
 
 
+def _leaky(slope: float) -> _Made:
+    return Program(lambda x: F.leaky_relu(x, slope)), (_floats(),)
+
+
 def _sampled(mode: str, padding: str, corners: bool) -> _Made:
     def run(x: Tensor, grid: Tensor) -> Tensor:
         return F.grid_sample(x, grid, mode, padding, corners)
@@ -120,15 +133,10 @@ def _programs() -> Iterator[tuple[str, Callable[[], _Made]]]:
                 yield f"clamp from {low} to {high}", partial(_clamped, low, high)
     yield "clamp by tensors", _clamped_by_tensors
     yield "clamp of activations", _bounded
-    for alpha, scale, input_scale in (
-        (inf, 1.0, 1.0),
-        (1.0, inf, 1.0),
-        (1.0, 1.0, inf),
-        (nan, 1.0, 1.0),
-        (0.0, 1.0, -1.0),
-        (2.0, 0.0, inf),
-    ):
+    for alpha, scale, input_scale in ELU:
         yield f"elu of {alpha}, {scale}, {input_scale}", partial(_elu, alpha, scale, input_scale)
+    for slope in (inf, -inf, nan, 0.0):
+        yield f"leaky_relu of {slope}", partial(_leaky, slope)
     for mode in ("bilinear", "nearest", "bicubic"):
         for padding in ("zeros", "border", "reflection"):
             for corners in (False, True):

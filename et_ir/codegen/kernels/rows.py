@@ -101,8 +101,12 @@ class _Anchor:
             dims = [int(op.arg("dim"))]
         else:
             given: int | Sequence[int] | None = op.arg("dim") if "dim" in op.schema().by_name else None
-            # None of them means all.
-            dims = [given] if isinstance(given, int) else given or range(rank)
+            if isinstance(given, int):
+                dims = [given]
+            elif given is None or (not given and name not in ("all.dims", "any.dims")):
+                dims = range(rank)  # none of them means all, but to these two
+            else:
+                dims = given
         self.dims = frozenset(int(dim) % max(len(self.shape), 1) for dim in dims)
 
     def operand_shape(self, value: SSAValue) -> Sequence[Size]:

@@ -33,11 +33,15 @@ BOUNDS: Final = Limit(
     "its upper bound is 5", "stock takes the sizes of the example for bounds where a dimension has none"
 )
 
+FAR: Final = Limit(
+    "value 0: Tensor-likes are not close",
+    "stock's grid_sample has points that are no numbers, or far outside of the image, at other places of it",
+)
+ZERO: Final = Limit("value 0: Tensor-likes are not close", "devices may take anything times 0 for 0")
+STOCK: Final = ("stock", "Os-stock", "callers-memory-stock", "xnnpack-stock")
+
 EXPECTED: Final[dict[tuple[str, str], Limit]] = {
-    **{
-        ("feature, strings", route): STRINGS
-        for route in ("stock", "Os-stock", "callers-memory-stock", "xnnpack-stock")
-    },
+    **{("feature, strings", route): STRINGS for route in STOCK},
     **{
         (case, "callers-memory-stock"): OWN_OUTPUTS
         for case in ("state_that_does_not_change", "sizes, returned size", "feature, passing")
@@ -53,5 +57,15 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
             ("cache, converted", MIXED),
         )
     },
+    **{
+        (f"numbers, grid_sample {mode}, {padding}{corners}", route): FAR
+        for mode in ("bilinear", "nearest", "bicubic")
+        for padding in ("zeros", "border", "reflection")
+        for corners in ("", ", corners")
+        for route in STOCK
+        if (mode, padding) != ("nearest", "zeros")
+    },
+    ("numbers, elu of 0.0, 1.0, -1.0", "vulkan"): ZERO,
+    ("numbers, elu of 2.0, 0.0, inf", "vulkan"): ZERO,
 }
 """By case and route. A case that does not fail as expected fails the test."""

@@ -143,8 +143,8 @@ class Route:
         return None
 
 
-PROCESSORS: Final = ("cortex-m4", "riscv64gc")
-"""Of objects, in emulators."""
+PROCESSORS: Final = ("cortex-m7", "riscv64gc")
+"""Of objects, in emulators: they compute in float64, as some scans do."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import pi, sqrt
+from math import inf, isfinite, pi, sqrt
 from typing import Any, Final
 
 from xdsl.dialects.builtin import f16
@@ -113,7 +113,13 @@ def _refuse_elu(op: SchemaOp) -> Diagnostic | None:
     for name in ("scale", "input_scale"):
         if float(op.arg(name)) != 1.0:
             return Diagnostic("the node does not support this argument", f"{name} = {op.arg(name)}")
-    return Diagnostic("alpha is not positive", str(op.arg("alpha"))) if float(op.arg("alpha")) <= 0 else None
+    alpha = float(op.arg("alpha"))
+    return None if 0 < alpha < inf else Diagnostic("alpha is not positive and finite", str(alpha))
+
+
+def _refuse_leaky_relu(op: SchemaOp) -> Diagnostic | None:
+    slope = float(op.arg("negative_slope"))
+    return None if isfinite(slope) else Diagnostic("negative_slope is not finite", str(slope))
 
 
 def _silu(t: Translation, op: SchemaOp) -> None:
@@ -212,7 +218,7 @@ RULES: Final = {
     "hardsigmoid": Rule(_hardsigmoid),
     "hardswish": _unary(XNNHardswish),
     "hardtanh": Rule(_clamp, _refuse_clamp),
-    "leaky_relu": Rule(_leaky_relu),
+    "leaky_relu": Rule(_leaky_relu, _refuse_leaky_relu),
     "log": _unary(XNNLog),
     "neg": _unary(XNNNegate),
     "pow.Tensor_Scalar": Rule(_power, _refuse_power),

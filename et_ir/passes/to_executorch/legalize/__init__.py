@@ -35,7 +35,7 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | `avg_pool3d`; `_adaptive_avg_pool2d` of f64, computed in f32 | sums over windows, divided |
 | normalizations of f64, computed in f32 | their formula, in f64 |
 | powers of integers with a known exponent, computed in f64 | products |
-| shifts by less than 0, or by the width of the type or more | shifts by the last bits, where these are the number |
+| shifts by less than 0, or the width of the type or more | shifts by the last bits, where there are no others |
 | `max_pool2d_with_indices_backward`, which adds to what was in its result | `scatter_add` to zeros |
 | `mul` of complex tensors that may have one element, taken for a real number | of twice as many |
 | complex tensors of Fourier and rotary models; two-sided Fourier transforms | the same of both parts |

@@ -73,7 +73,14 @@ def _chosen(
 
     temporaries = (dtype, np.dtype(np.bool_))
     return elementwise(
-        ctx, (self,), out, body, compute=compute, promoted=self.scalar_type, temporaries=temporaries, exact=True
+        ctx,
+        (self,),
+        out,
+        body,
+        compute=compute,
+        promoted=self.scalar_type,
+        temporaries=temporaries,
+        exact=True,
     )
 
 
@@ -173,7 +180,9 @@ def leaky_relu_out(ctx: PrepareContext, self: Tensor, negative_slope: Scalar, ou
     checked_constant(ctx, slope, arithmetic(self.scalar_type), arg="negative_slope")
     if not math.isfinite(slope):
         # 0 times such a slope is a NaN, which belongs to 0 alone.
-        return _chosen(ctx, self, out, np.greater, lambda x, dtype: [call(np.multiply, x, filled(dtype, slope), x)])
+        return _chosen(
+            ctx, self, out, np.greater, lambda x, dtype: [call(np.multiply, x, filled(dtype, slope), x)]
+        )
 
     def body(inputs: Sequence[Array], result: Array, temporaries: Sequence[Array]) -> list[Step]:
         x, (below,) = inputs[0], temporaries

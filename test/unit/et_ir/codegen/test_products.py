@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 
 import pytest
 import torch
@@ -70,6 +71,30 @@ PRODUCTS = [
 def test_computed_matrices(function: _Function, left: tuple[int, ...], right: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     check(function, torch.randn(left), torch.randn(right))
+
+
+BIASES = [
+    pytest.param((4, 1), (4, 9), (9, 5), id="column"),
+    pytest.param((4, 1), (4, 9), (9, 4), id="column-of-a-square"),
+    pytest.param((1, 5), (4, 9), (9, 5), id="row"),
+    pytest.param((1, 1), (4, 9), (9, 5), id="one-element"),
+    pytest.param((), (4, 9), (9, 5), id="number"),
+    pytest.param((4, 5), (4, 9), (9, 5), id="all-elements"),
+]
+
+
+@pytest.mark.parametrize(("bias", "left", "right"), BIASES)
+def test_biases(bias: tuple[int, ...], left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    given = torch.randn(bias), torch.randn(left), torch.randn(right)
+    check(lambda b, x, y: torch.addmm(b, x, y, beta=0.5, alpha=2).relu(), *given)
+
+
+def test_bias_scaled_by_0() -> None:
+    """It is not read, whatever it is."""
+    torch.manual_seed(0)
+    bias = torch.full((5,), nan)
+    check(lambda b, x, y: torch.addmm(b, x, y, beta=0), bias, torch.randn(4, 9), torch.randn(9, 5))
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (16, 16), (17, 33), (40, 15), (1, 30), (64, 1)])

@@ -81,6 +81,21 @@ FUSED = [
     pytest.param(lambda x, y: torch.where(x > y, x, -inf).softmax(-1), (5, 37), (37,), id="masked-softmax"),
     pytest.param(lambda x, y: (x + y).logsumexp(-1), (5, 37), (37,), id="logsumexp"),
     pytest.param(lambda x, y: F.group_norm(x, 2) * y + x, (2, 4, 3, 3), (2, 4, 3, 3), id="group-norm"),
+    pytest.param(lambda x, y: F.group_norm(x + y, 2), (1, 4, 2), (1, 4, 1), id="group-norm-of-channels"),
+    pytest.param(lambda x, y: F.group_norm(x + y, 2), (2, 4, 3, 5), (4, 1, 5), id="group-norm-of-lines"),
+    pytest.param(lambda x, y: F.instance_norm(x * y), (2, 4, 8), (2, 4, 1), id="instance-norm-of-a-gate"),
+    pytest.param(
+        lambda x, y: F.instance_norm(x) * y + y[:1], (2, 4, 8), (2, 4, 1), id="instance-norm-adapted"
+    ),
+    pytest.param(
+        lambda x, y: F.group_norm(x * y, 2, y, y) - y, (2, 4, 4), (4,), id="group-norm-with-its-weight"
+    ),
+    pytest.param(
+        lambda x, y: (x.permute(0, 3, 1, 2) + y).sum(1),
+        (2, 5, 1, 3),
+        (1, 1, 1, 7),
+        id="operands-without-any-of-rows",
+    ),
 ]
 
 
