@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import cache_forms
 import control_flow_programs
+import resizing_programs
 import sized_programs
 import torch
 import tosa_programs
@@ -122,6 +123,10 @@ def _sized(case: sized_programs.Case) -> Case:
     )
 
 
+def _resized(sized: resizing_programs.Sized) -> Case:
+    return Case("sizes", lambda: (sized.module(), sized.inputs()), sized.dynamic_shapes)
+
+
 def _cache(form: cache_forms.Form) -> Case:
     return Case("caches", lambda: (cache_forms.Cache(form.write, form.shape), cache_forms.steps()))
 
@@ -137,6 +142,8 @@ def _feature(make: Callable[[], Any]) -> Case:
 CASES: Final[dict[str, Case]] = {
     **{name: _operators(make) for name, make in xnnpack_programs.PROGRAMS.items()},
     **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
+    **{name: _operators(make, is_group=True) for name, make in resizing_programs.PROGRAMS.items()},
+    **{f"sizes, {name}": _resized(sized) for name, sized in resizing_programs.OF_RUN_TIME_SIZES.items()},
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},

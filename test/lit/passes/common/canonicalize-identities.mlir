@@ -63,3 +63,17 @@ func.func @stays(%x: tensor<4x1xf32>, %i: tensor<1x3x8x8xf32>) -> (tensor<4xf32>
   %7 = aten.constant_pad_nd %x {pad = [1, -1]} : tensor<4x1xf32>
   func.return %0, %1, %2, %4, %5, %6, %7 : tensor<4xf32>, tensor<1x3x8x8xf32>, tensor<1x3x4x4xf32>, tensor<1x3x8x8xi64>, tensor<2x1xf32>, tensor<8x1xf32>, tensor<4x1xf32>
 }
+
+// -----
+
+// Factors that torch goes by, though the size is kept: of signals, of large images and of volumes.
+// CHECK-LABEL: func.func @factors
+func.func @factors(%x: tensor<1x3x8xf32>, %i: tensor<1x3x128x8xf32>, %v: tensor<1x3x2x2x8xf32>) -> (tensor<1x3x8xf32>, tensor<1x3x128x8xf32>, tensor<1x3x2x2x8xf32>) {
+  // CHECK-NEXT: aten.upsample_nearest1d.vec
+  %0 = aten.upsample_nearest1d.vec %x {scale_factors = [1.1]} : tensor<1x3x8xf32>
+  // CHECK-NEXT: aten.upsample_nearest2d.vec
+  %1 = aten.upsample_nearest2d.vec %i {scale_factors = [1.0, 1.1]} : tensor<1x3x128x8xf32>
+  // CHECK-NEXT: aten.upsample_nearest3d.vec
+  %2 = aten.upsample_nearest3d.vec %v {scale_factors = [1.0, 1.0, 1.1]} : tensor<1x3x2x2x8xf32>
+  func.return %0, %1, %2 : tensor<1x3x8xf32>, tensor<1x3x128x8xf32>, tensor<1x3x2x2x8xf32>
+}
