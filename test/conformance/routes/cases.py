@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import cache_forms
 import control_flow_programs
+import number_programs
 import resizing_programs
 import sized_programs
 import torch
@@ -143,6 +144,7 @@ CASES: Final[dict[str, Case]] = {
     **{name: _operators(make) for name, make in xnnpack_programs.PROGRAMS.items()},
     **{f"group {name}": _operators(make, is_group=True) for name, make in tosa_programs.CASES.items()},
     **{name: _operators(make, is_group=True) for name, make in resizing_programs.PROGRAMS.items()},
+    **{name: _operators(make, is_group=True) for name, make in number_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _resized(sized) for name, sized in resizing_programs.OF_RUN_TIME_SIZES.items()},
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
