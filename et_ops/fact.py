@@ -33,6 +33,9 @@ class Facts:
     """The operator `g` with `f(x, y) = g(y, x)`."""
     scalar_form: str | None = None
     """The overload whose last tensor arguments are numbers."""
+    rounds_numbers: tuple[str, ...] = ()
+    """The arguments that take numbers and that torch rounds to the element type of a tensor of 16-bit floats before it
+    computes in single precision. Other operators compute with the number itself."""
     involution: bool = False
     """`f(f(x))` is `x`."""
     idempotent: bool = False

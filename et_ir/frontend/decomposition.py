@@ -197,7 +197,9 @@ class _TracedCall:
             for position, tensor in zip(positions, tensors, strict=True):
                 filled[position] = tensor.item() if isinstance(leaves[position], UnknownNumber) else tensor
             args, kwargs = pytree.tree_unflatten(filled, spec)
-            return formula_of(self.target)(*args, **kwargs)
+            # Torch's kernels in Python, which trace symbols, would come before the table.
+            function = FORMULAS.get(self.target) or formula_of(self.target)
+            return function(*args, **kwargs)
 
         return call, [leaves[i] for i in positions]
 

@@ -121,9 +121,80 @@ def _cubic(x: float, a: float = -0.75) -> float:
     return ((a + 2) * x - (a + 3)) * x * x + 1 if x < 1 else (((x - 5) * x + 8) * x - 4) * a
 
 
+# -- linear resampling, where torch's decomposition goes by the factor though the size is kept
+
+
+def upsample_linear(
+    input: Tensor, output_size: Sequence[int], align_corners: bool, *factors: float | None
+) -> Tensor:
+    """Signals, images and volumes [N, C, ...] of floats in another size, the last dimension first.
+
+    A dimension that keeps its size is left alone whatever its factor is. Each result is the sum of two weighted
+    elements, as in torch's kernels, so that between a number and an infinity it is no NaN.
+    """
+    if not input.dtype.is_floating_point:
+        return _torch._upsample_linear(
+            input, output_size, align_corners, factors or [None] * len(output_size)
+        )
+    computed = torch.float64 if input.dtype == torch.float64 else torch.float32
+    lines = [
+        _linear_line(count, size, align_corners, factor, computed)
+        for count, size, factor in zip(
+            input.shape[2:], output_size, factors or (None,) * len(output_size), strict=True
+        )
+    ]
+    image = input.to(computed)
+    for dim, line in reversed(list(enumerate(lines, 2))):
+        if line is not None:
+            low, high, share = line
+            share = share.view(-1, *(1,) * (input.dim() - 1 - dim))
+            image = image.index_select(dim, low) * (1 - share) + image.index_select(dim, high) * share
+    return image.to(input.dtype)
+
+
+def _linear_line(
+    count: int, size: int, align_corners: bool, factor: float | None, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """For each of `size` results the elements between which it lies, and the weight of the second; None where these
+    are the elements themselves.
+    """
+    is_static = isinstance(count, int) and isinstance(size, int)
+    if is_static and count == size:
+        return None
+    step: Any
+    if align_corners or factor is None or factor <= 0:
+        # It is 1 where a size that is not known yet is kept.
+        step = _torch._compute_scale(count, size, align_corners)
+    elif is_static or not 1 < factor < 2:
+        step = 1.0 / factor
+    else:
+        kept = torch.sym_max(1 - (size - count), 0)
+        step = kept + (1 - kept) * (1.0 / factor)
+    places = torch.arange(size).to(dtype)
+    exact = places * step if align_corners else ((places + 0.5) * step - 0.5).clamp(min=0)
+    low = exact.to(torch.int64).clamp(max=count - 1)
+    return low, (low + 1).clamp(max=count - 1), (exact - low).clamp(0, 1)
+
+
+def upsample_linear_vec(
+    input: Tensor,
+    output_size: Sequence[int] | None,
+    align_corners: bool,
+    scale_factors: Sequence[float] | None = None,
+) -> Tensor:
+    """The same, with the size or the factors of all dimensions."""
+    sizes = _torch.upsample_compute_output_size(input.shape, output_size, scale_factors)
+    return upsample_linear(input, sizes, align_corners, *(scale_factors or ()))
+
+
 FORMULAS: Final[dict[Operator, Callable[..., Any]]] = {
     torch.ops.aten.embedding_renorm.default: embedding_renorm,
     torch.ops.aten.upsample_bicubic2d.default: upsample_bicubic2d,
     torch.ops.aten.upsample_bicubic2d.vec: upsample_bicubic2d_vec,
+    torch.ops.aten.upsample_bilinear2d.default: upsample_linear,
+    torch.ops.aten.upsample_linear1d.default: upsample_linear,
+    torch.ops.aten.upsample_linear1d.vec: upsample_linear_vec,
+    torch.ops.aten.upsample_trilinear3d.default: upsample_linear,
+    torch.ops.aten.upsample_trilinear3d.vec: upsample_linear_vec,
 }
 """By operator, a function of the same arguments."""

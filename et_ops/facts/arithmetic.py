@@ -28,6 +28,17 @@ declare("clamp.Tensor clip.Tensor", scalar_form="clamp")
 declare("div.Tensor_mode", scalar_form="div.Scalar_mode")
 declare("pow.Tensor_Tensor", scalar_form="pow.Tensor_Scalar")
 
+declare("add.Tensor rsub.Tensor sub.Tensor", rounds_numbers=("alpha",))
+declare("add.Scalar rsub.Scalar sub.Scalar", rounds_numbers=("other", "alpha"))
+declare(
+    """
+    eq.Scalar fmod.Scalar ge.Scalar gt.Scalar le.Scalar lt.Scalar ne.Scalar remainder.Scalar
+    """,
+    rounds_numbers=("other",),
+)
+declare("pow.Scalar remainder.Scalar_Tensor", rounds_numbers=("self",))
+declare("pow.Tensor_Scalar", rounds_numbers=("exponent",))
+
 declare("bitwise_not logical_not neg", involution=True)
 declare("abs ceil floor relu round trunc", idempotent=True)
 declare("abs exp sigmoid", nonnegative=True)

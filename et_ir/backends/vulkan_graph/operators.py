@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from et_ir.backends.operator_rules import OperatorRule, is_constant, reduced_dims
 from et_ir.backends.vulkan_graph.storage import BUFFER, CHANNELS, HEIGHT, WIDTH, Storage
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.edge.resampling import goes_by_ratios
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
@@ -124,6 +125,12 @@ def _refuse_copy(op: SchemaOp) -> Diagnostic | None:
     return Diagnostic("another memory format") if op.arg("memory_format") is not None else None
 
 
+def _refuse_factors(op: SchemaOp) -> Diagnostic | None:
+    if goes_by_ratios(op):
+        return None
+    return Diagnostic("factors that are not quotients of sizes", str(op.arg("scale_factors")))
+
+
 _UNARY: Final = """
     abs cos exp gelu hardshrink hardswish hardtanh leaky_relu log10 neg relu round rsqrt sigmoid sin sqrt tanh
 """
@@ -174,7 +181,7 @@ RULES: Final[Mapping[str, Rule]] = {
         indices=("indices",),
         refuse=_needs_constant("weight"),
     ),
-    **_rules("upsample_nearest2d.vec upsample_bilinear2d.vec", _FLOATS, _IMAGES),
+    **_rules("upsample_nearest2d.vec upsample_bilinear2d.vec", _FLOATS, _IMAGES, refuse=_refuse_factors),
     **_rules("pixel_shuffle", _FLOATS),
     **_rules("flip", _ALL, _IMAGES),
     **_rules(_MOVES, _ALL),

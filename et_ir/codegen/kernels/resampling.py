@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.images import image_sizes, spatial_rank
 from et_ir.codegen.kernels.pointwise_rules import operator_name
+from et_ir.dialects.edge.resampling import factors_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
@@ -128,7 +129,7 @@ def axes_of(op: SchemaOp, indices: Indices) -> list[Axis]:
             Axis(border(np.arange(target) - start, source)[:, None])
             for source, target, start in zip(sources, targets, before, strict=True)
         ]
-    scales = _scales(op, len(sources))
+    scales = factors_of(op)
     make = _UPSAMPLING[re.sub(r"\..*", "", name)]
     corners = bool(op.arg("align_corners")) if "nearest" not in name else False
     return [
@@ -197,16 +198,6 @@ def _of_all(values: Sequence[Any], rank: int) -> list[int]:
 # -- resizes
 
 
-def _scales(op: SchemaOp, rank: int) -> list[float | None]:
-    """The factors by which an op is told to resize each dimension, if it is."""
-    names = op.schema().by_name
-    if "scale_factors" in names:
-        given: Sequence[Any] | None = op.arg("scale_factors")
-        return [None] * rank if given is None else [float(one) for one in given]
-    found = [op.arg(f"scales_{axis}") if f"scales_{axis}" in names else None for axis in "dhw"[-rank:]]
-    return [None if one is None else float(one) for one in found]
-
-
 def _step(source: int, target: int, corners: bool, scale: float | None) -> np.float32:
     """The distance in the source of neighbors of the result."""
     if corners:
@@ -217,15 +208,8 @@ def _step(source: int, target: int, corners: bool, scale: float | None) -> np.fl
 
 
 def _nearest(source: int, target: int, corners: bool, scale: float | None) -> Axis:
-    place = np.arange(target)
-    if source == target:
-        found = place
-    elif target == 2 * source:
-        found = place // 2
-    else:
-        exact = np.floor(place.astype(np.float32) * _step(source, target, corners, scale))
-        found = np.minimum(exact.astype(np.int64), source - 1)
-    return Axis(found[:, None])
+    exact = np.floor(np.arange(target).astype(np.float32) * _step(source, target, corners, scale))
+    return Axis(np.minimum(exact.astype(np.int64), source - 1)[:, None])
 
 
 def _linear(source: int, target: int, corners: bool, scale: float | None) -> Axis:

@@ -5,7 +5,8 @@ Covers every operator that mixes types (`et_ops/facts/promotion.py`): arithmetic
 operands, tensors with dimensions, tensors without, and Python numbers. Operators that assign (`copy`,
 `slice_scatter`) convert to the type of their first operand. A value is converted once for all its uses, right
 after its definition. So is the operand of a reduction or scan whose `dtype` no kernel makes of it: the mean
-of integers, complex sums of real numbers.
+of integers, complex sums of real numbers. A number that torch rounds to the 16-bit type of the tensor beside it
+(`rounds_numbers` of an operator's facts) is rounded here: kernels of runtimes take it as it is.
 
 ```mlir
 %1 = aten.mul.Tensor %x, %n : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>                   // before
@@ -18,9 +19,11 @@ of integers, complex sums of real numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
+import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
@@ -34,6 +37,7 @@ from et_ir.dialects.edge.promotion import computation_dtype, operands_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
 
 __all__ = ["PromoteTypesPass"]
@@ -83,6 +87,40 @@ def _converted(value: SSAValue, dtype: Attribute, op: Operation, rewriter: Patte
     return rewriter.insert(made, point).result
 
 
+class RoundNumbers(RewritePattern):
+    """Rounds numbers to the type of the tensors of 16-bit floats that they are combined with."""
+
+    roots = (SchemaOp,)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, SchemaOp)
+        names = op.operator.facts.rounds_numbers
+        tensors = [value.type for value in op.operands if is_tensor(value.type)]
+        if not names or not tensors:
+            return
+        element = tensors[0].element_type
+        if element not in (f16, bf16):
+            return
+        arguments = op.args()
+        rounded = {
+            name: nearest
+            for name in names
+            if type(number := arguments[name]) in (int, float)
+            and (nearest := _rounded(number, element)) != number
+            # Torch refuses exponents and factors that the type does not hold.
+            and (isfinite(nearest) or name not in ("alpha", "exponent"))
+        }
+        if rounded:
+            made = type(op).make(**(arguments | rounded), result_types=op.result_types, location=op.location)
+            rewriter.replace(op, made)
+
+
+def _rounded(number: float, element: Attribute) -> float:
+    with np.errstate(over="ignore"):
+        nearest = float(np.asarray(number).astype(numpy_dtype(element)))
+    return int(nearest) if isinstance(number, int) and isfinite(nearest) else nearest
+
+
 _ACCUMULATING = ("cumprod", "cumsum", "mean", "mean.dim", "prod", "prod.dim_int", "sum", "sum.dim_IntList")
 """Reductions and scans with a `dtype`, to which torch converts the operand first."""
 
@@ -111,4 +149,4 @@ class PromoteTypesPass(ModulePass):
     name = "promote-types"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        rewrite(op, [PromoteOperands(), ConvertAccumulated()])
+        rewrite(op, [PromoteOperands(), ConvertAccumulated(), RoundNumbers()])

@@ -16,6 +16,8 @@ import fused_programs
 import number_programs
 import quantized_graphs
 import rank_zero_programs
+import resizing_programs
+import scalar_programs
 import sized_programs
 import torch
 import tosa_programs
@@ -145,6 +147,10 @@ def _sized(case: sized_programs.Case) -> Case:
     )
 
 
+def _resized(sized: resizing_programs.Sized) -> Case:
+    return Case("sizes", lambda: (sized.module(), sized.inputs()), sized.dynamic_shapes)
+
+
 def _cache(form: cache_forms.Form) -> Case:
     return Case("caches", lambda: (cache_forms.Cache(form.write, form.shape), cache_forms.steps()))
 
@@ -176,6 +182,9 @@ CASES: Final[dict[str, Case]] = {
         f"rank 0, {name}": _operators(make, is_group=True)
         for name, make in rank_zero_programs.PROGRAMS.items()
     },
+    **{name: _operators(make, is_group=True) for name, make in resizing_programs.PROGRAMS.items()},
+    **{name: _operators(make, "numbers") for name, make in scalar_programs.PROGRAMS.items()},
+    **{f"sizes, {name}": _resized(sized) for name, sized in resizing_programs.OF_RUN_TIME_SIZES.items()},
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},
     **{f"cache, {form.name}": _cache(form) for form in cache_forms.FORMS},

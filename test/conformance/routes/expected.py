@@ -40,8 +40,21 @@ FAR: Final = Limit(
 ZERO: Final = Limit("value 0: Tensor-likes are not close", "devices may take anything times 0 for 0")
 STOCK: Final = ("stock", "Os-stock", "callers-memory-stock", "xnnpack-stock")
 
+BY_FACTORS: Final = Limit(
+    "value 0: Tensor-likes are not close",
+    "stock's kernel goes by a factor also where torch goes by sizes, which are not known",
+)
+
+NO_CUBIC_FILTER: Final = Limit("'aten::_upsample_bicubic2d_aa.out'", "stock has no kernel for it")
+
 EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     **{("feature, strings", route): STRINGS for route in STOCK},
+    **{("sizes, resize, nearest 2d", route): BY_FACTORS for route in STOCK},
+    **{
+        (f"resize, bicubic 2d, filtered, {given}", route): NO_CUBIC_FILTER
+        for given in ("sizes", "factors")
+        for route in ("aten", "portable-poisoned", *STOCK)
+    },
     **{
         (case, "callers-memory-stock"): OWN_OUTPUTS
         for case in ("state_that_does_not_change", "sizes, returned size", "feature, passing")

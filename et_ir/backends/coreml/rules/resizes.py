@@ -7,6 +7,7 @@ from typing import Final
 from et_ir.backends.coreml.rules.rule import Rule
 from et_ir.backends.coreml.translation import Made, Translation, shape_of
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.edge.resampling import goes_by_ratios
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["RULES"]
@@ -36,12 +37,9 @@ def _nearest(t: Translation, op: SchemaOp) -> Made:
 
 def _refuse(op: SchemaOp) -> Diagnostic | None:
     """Factors that are no quotient of sizes are used by torch, and not by the operation."""
-    factors = op.arg("scale_factors")
-    sizes, made = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
-    exact = factors is None or all(
-        factor * size == new for factor, size, new in zip(factors, sizes, made, strict=True)
-    )
-    return None if exact else Diagnostic("factors that are not quotients of sizes", str(factors))
+    if goes_by_ratios(op):
+        return None
+    return Diagnostic("factors that are not quotients of sizes", str(op.arg("scale_factors")))
 
 
 def _refuse_fractions(op: SchemaOp) -> Diagnostic | None:

@@ -7,6 +7,7 @@ from typing import Final
 from et_ir.backends.openvino.rules.rule import Rule
 from et_ir.backends.openvino.translation import Node, Translation, shape_of
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.edge.resampling import goes_by_ratios
 from et_ir.dialects.schema import SchemaOp
 
 __all__ = ["RULES"]
@@ -23,7 +24,8 @@ def _resize(t: Translation, op: SchemaOp) -> Node:
         shape_calculation_mode="sizes",
         coordinate_transformation_mode="align_corners"
         if corners
-        else "pytorch_half_pixel"
+        # Not "pytorch_half_pixel", which takes the first pixel of all for a size of 1.
+        else "half_pixel"
         if bilinear
         else "asymmetric",
         nearest_mode="floor",
@@ -33,12 +35,9 @@ def _resize(t: Translation, op: SchemaOp) -> Node:
 
 def _refuse(op: SchemaOp) -> Diagnostic | None:
     """Factors that are no quotient of sizes are used by torch, and not by the node."""
-    factors = op.arg("scale_factors")
-    if factors is None:
+    if goes_by_ratios(op):
         return None
-    sizes, made = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
-    exact = all(factor * size == new for factor, size, new in zip(factors, sizes, made, strict=True))
-    return None if exact else Diagnostic("factors that are not quotients of sizes", str(factors))
+    return Diagnostic("factors that are not quotients of sizes", str(op.arg("scale_factors")))
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any, Final
+from typing import Final
 
 from xdsl.ir import SSAValue
 
 from et_ir.backends.tosa.legalizer import CannotLegalize, Legalizer
 from et_ir.backends.tosa.rules.rule import Rule, require_float
+from et_ir.dialects.edge.resampling import goes_by_ratios
 from et_ir.dialects.schema import SchemaOp
 from et_schema.tosa_graph import Op, ResizeMode
 
@@ -38,27 +39,14 @@ def _scale(have: int, want: int, mode: ResizeMode, aligned: bool) -> tuple[int, 
     return numerator, denominator, offset, border
 
 
-def _factors(op: SchemaOp) -> list[float]:
-    """The scales that an op names."""
-    found: list[float] = []
-    for name in ("scale_factors", "scales_h", "scales_w"):
-        given: Any = op.arg(name) if name in op.info().schema.by_name else None
-        if isinstance(given, int | float):
-            found.append(given)
-        elif given is not None:
-            found += [float(factor) for factor in given]
-    return found
-
-
 def _resized(mode: ResizeMode) -> Rule:
     def lower(t: Legalizer, op: SchemaOp) -> SSAValue:
         names = op.info().schema.by_name
         x: SSAValue = op.arg("input" if "input" in names else "self")
         require_float(t, x)
         have, want = t.shape_of(x)[-2:], t.shape_of(op.results[0])[-2:]
-        for factor in _factors(op):
-            if not any(abs(factor * a - b) < 1e-6 for a, b in zip(have, want, strict=True)):
-                raise CannotLegalize(f"a scale of {factor} that is not the ratio of the sizes")
+        if not goes_by_ratios(op):
+            raise CannotLegalize(f"scales that are not the ratios of the sizes, {have} to {want}")
         aligned = bool(op.arg("align_corners")) if "align_corners" in names else False
         parts = [_scale(a, b, mode, aligned) for a, b in zip(have, want, strict=True)]
         if any(numerator > _MAX_SCALE * denominator for numerator, denominator, _, _ in parts):

@@ -8,6 +8,7 @@ from et_ir.analysis.dim_orders import NHWC, in_order
 from et_ir.backends.xnnpack.rules.rule import Rule, numbers, shape_of
 from et_ir.backends.xnnpack.translation import Translation
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.edge.resampling import factors_of, goes_by_ratios
 from et_ir.dialects.schema import SchemaOp
 from et_schema.xnnpack_graph import (
     XNNAvgPooling2d,
@@ -149,17 +150,13 @@ def _refuse_resize(op: SchemaOp) -> Diagnostic | None:
     before, after = shape_of(op.operands[0])[2:], shape_of(op.result)[2:]
     if min(*before, *after) < 0:
         return Diagnostic("dynamic sizes", str(op.result.type))
-    if op.arg("align_corners"):
+    if goes_by_ratios(op):
         return None
-    names = op.schema().by_name
-    given = op.arg("scale_factors") if "scale_factors" in names else (op.arg("scales_h"), op.arg("scales_w"))
-    for factor, small, large in zip(given or (), before, after, strict=False):
-        # Torch goes by the factor that it is given, XNNPACK by the sizes.
-        if factor is not None and abs(small * factor - large) > 1e-6:
-            return Diagnostic(
-                "the scale factor differs from the ratio of sizes", f"{factor}, {small} to {large}"
-            )
-    return None
+    # Torch goes by the factor that it is given, XNNPACK by the sizes.
+    return Diagnostic(
+        "the scale factor differs from the ratio of sizes",
+        f"{factors_of(op)}, {list(before)} to {list(after)}",
+    )
 
 
 RULES: Final = {

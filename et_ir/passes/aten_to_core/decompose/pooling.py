@@ -299,16 +299,17 @@ def upsample_nearest2d(b: Chain, op: aten.UpsampleNearest2dOp) -> SSAValue | Non
 
 
 @decomposes(Reason.CHEAPER, aten.UpsampleNearest1dVecOp)
-def upsample_nearest1d_vec(b: Chain, op: aten.UpsampleNearest1dVecOp) -> SSAValue:
-    return _upsample_nearest1d(b, op.input, op.output_size, op.scale_factors)
-
-
-def _upsample_nearest1d(
-    b: Chain, x: SSAValue, output_size: Sequence[Any] | None, scale_factors: Sequence[float] | None
-) -> SSAValue:
-    size = None if output_size is None else (1, *output_size)
-    scales = None if scale_factors is None else (1.0, *scale_factors)
-    (y,) = _on_two_dims(b, x, lambda v: b.results(aten.UpsampleNearest2dVecOp, v, size, scales))
+def upsample_nearest1d_vec(b: Chain, op: aten.UpsampleNearest1dVecOp) -> SSAValue | None:
+    """An image of one row, unless torch goes by the sizes of images, as it does not for signals."""
+    size = None if op.output_size is None else (1, *op.output_size)
+    scales = None if op.scale_factors is None else (1.0, *op.scale_factors)
+    for factor in op.scale_factors or ():
+        extent, count = meta(op.input).shape[-1], meta(op.results[0]).shape[-1]
+        if count in (extent, 2 * extent) and factor not in (1, 2):
+            return None
+        if count < 0 and 1 < factor < 3 and factor != 2:
+            return None
+    (y,) = _on_two_dims(b, op.input, lambda v: b.results(aten.UpsampleNearest2dVecOp, v, size, scales))
     return y
 
 

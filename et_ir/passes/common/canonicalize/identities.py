@@ -23,6 +23,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from et_ir.data.blob import KEEP
 from et_ir.dialects.counterparts import forms, known_forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.edge.resampling import factors_of
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_static, may_be_same_type, tensor_type
@@ -69,7 +70,7 @@ class RepeatIsExpansion(RewritePattern):
 
 
 class ResizeToSame(RewritePattern):
-    """The nearest of as many elements is the element itself; the exactly nearest is, unless a factor says otherwise."""
+    """The nearest of as many elements is the element itself, unless torch goes by a factor that says otherwise."""
 
     roots = known_forms(
         *(
@@ -86,11 +87,7 @@ class ResizeToSame(RewritePattern):
         type = tensor_type(source)
         if type != op.results[0].type or not is_static(type):
             return
-        given = op.args()
-        factors = [given.get(name) for name in ("scales", "scales_d", "scales_h", "scales_w")]
-        factors += given.get("scale_factors") or ()
-        # Stock's kernel goes by the factor; torch's goes by the sizes if they are the same.
-        if not op.name.partition(".")[2].startswith("_") or all(f in (None, 1) for f in factors):
+        if all(factor in (None, 1) for factor in factors_of(op)):
             by_operand(op, source, rewriter)
 
 

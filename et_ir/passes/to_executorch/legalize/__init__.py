@@ -24,6 +24,7 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | `add` with a factor where the first operand has one element: multiplies that | the operand expanded |
 | a factor of another type than the elements, or negative for ui8 | the same factor in theirs |
 | negative padding | `slice_copy` in front |
+| factors of resizes that torch does not go by, as it keeps or doubles a size | the ratio of the sizes |
 | `narrow_copy` along a negative dimension | `slice_copy` |
 | `remainder`, which may have the sign of the dividend | `fmod`, corrected |
 | remainders of i64, and quotients of i64 rounded toward zero, computed in f64 | from the quotient rounded down |

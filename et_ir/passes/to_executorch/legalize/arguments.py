@@ -11,6 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.edge.resampling import factors_of, given_factors
 from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.tensors import is_static, tensor_type
 from et_ir.rewriting import op_type_rewrite_pattern
@@ -97,4 +98,33 @@ class NarrowIsSlice(RewritePattern):
         rewriter.replace(op, made)
 
 
-PATTERNS: Final = (ScaledSum, NegativePads, NarrowIsSlice)
+class ResizedBySizes(RewritePattern):
+    """Resizes by factors where torch goes by the sizes, and kernels go by the factors."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(
+        self,
+        op: edge.UpsampleNearest2dOp | edge.UpsampleNearest2dVecOp | edge.UnderscoreUpsampleBilinear2dAaOp,
+        rewriter: PatternRewriter,
+    ) -> None:
+        source, result = tensor_type(op.operands[0]), tensor_type(op.results[0])
+        given, used = given_factors(op), factors_of(op)
+        if given == used or not is_static(source) or not is_static(result):
+            return
+        ratios = (
+            count / extent for extent, count in zip(source.get_shape(), result.get_shape(), strict=True)
+        )
+        used = [
+            ratio if factor is None else factor for factor, ratio in zip(used, list(ratios)[2:], strict=True)
+        ]
+        if used == given:
+            return
+        arguments = op.args()
+        if isinstance(op, edge.UpsampleNearest2dVecOp):
+            arguments["scale_factors"] = used
+        else:
+            arguments["scales_h"], arguments["scales_w"] = used
+        rewriter.replace(op, type(op).make(**arguments, result_types=[result]))
+
+
+PATTERNS: Final = (ScaledSum, NegativePads, NarrowIsSlice, ResizedBySizes)

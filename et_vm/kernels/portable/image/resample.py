@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from et_ops.inference.convolution import RESAMPLING
+from et_ops.resampling import goes_by_sizes, nearest_factor
 from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.kernels.portable.arguments import FLOAT, INTEGER
 from et_vm.kernels.portable.declare import kernel
@@ -28,15 +29,14 @@ _NEAREST, _BILINEAR = RESAMPLING["upsample_nearest2d"], RESAMPLING["upsample_bil
 def _nearest(ctx: PrepareContext, input: Tensor, scales: Sequence[float | None], out: Tensor) -> Step:
     array = input.array
     calls: list[Step] = []
-    for axis, (count, scale) in enumerate(zip(out.sizes[2:], scales, strict=True), 2):
+    is_channels_last = input.dim_order == (0, 2, 3, 1)
+    by_sizes = goes_by_sizes(input.sizes[1], out.sizes[2:], is_channels_last=is_channels_last)
+    for axis, (count, given) in enumerate(zip(out.sizes[2:], scales, strict=True), 2):
         extent = input.sizes[axis]
-        if count in (extent, 2 * extent):
-            # Torch looks at the sizes first, whatever the factor is that gave them.
-            source = np.arange(count, dtype=np.intp) // (count // extent)
-        else:
-            # As in torch, positions are float32 products.
-            step = np.float32(1.0 / scale if scale is not None and scale > 0 else extent / count)
-            source = np.minimum((np.arange(count, dtype=np.float32) * step).astype(np.intp), extent - 1)
+        scale = nearest_factor(extent, count, given, by_sizes)
+        # As in torch, positions are float32 products.
+        step = np.float32(1.0 / scale if scale is not None and scale > 0 else extent / count)
+        source = np.minimum((np.arange(count, dtype=np.float32) * step).astype(np.intp), extent - 1)
         shape = list(array.shape)
         shape[axis] = count
         target = out.array if axis == 3 and out.array.flags.c_contiguous else ctx.scratch(shape, array.dtype)
@@ -78,10 +78,12 @@ def _source_positions(
     extent: int, count: int, align_corners: bool, scale: float | None, dtype: DType
 ) -> Array:
     """Source coordinates of `count` results on a line of `extent` elements, in the arithmetic of `dtype`
-    as torch computes it.
+    as torch computes it: they are the elements' own where the size is kept, whatever the scale is.
     """
     real = np.float64 if dtype == np.float64 else np.float32
     at = np.arange(count, dtype=real)
+    if count == extent:
+        return at
     if align_corners:
         return at * real((extent - 1) / (count - 1) if count > 1 else 0.0)
     step = real(1.0 / scale if scale is not None and scale > 0 else extent / count)
@@ -106,7 +108,8 @@ def _bilinear(
         extent = input.sizes[axis]
         position = _source_positions(extent, count, align_corners, scale, dtype)
         low = np.minimum(position.astype(np.intp), extent - 1)
-        high = np.minimum(low + 1, extent - 1)
+        # Where the size is kept, torch multiplies the element itself by 0, which makes a NaN of an infinity.
+        high = low if count == extent else np.minimum(low + 1, extent - 1)
         line = [1] * array.ndim
         line[axis] = count
         share = (position - low).astype(dtype).reshape(line)

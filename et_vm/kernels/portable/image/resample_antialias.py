@@ -43,8 +43,10 @@ def _weights(
     filter: str, extent: int, count: int, align_corners: bool, scale: float | None
 ) -> list[tuple[int, Array]]:
     """For each of `count` results the first element it draws on and the weights, of a filter widened when the image
-    shrinks.
+    shrinks. A size that is kept is left alone, as in torch, whatever the scale is.
     """
+    if count == extent:
+        return [(at, np.ones(1)) for at in range(count)]
     function, reach = _FILTERS[filter]
     if align_corners:
         step = (extent - 1) / (count - 1) if count > 1 else 0.0

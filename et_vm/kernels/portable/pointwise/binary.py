@@ -28,8 +28,19 @@ from et_vm.values import Array, Tensor
 _REAL = (BOOL, INTEGER, FLOAT)
 
 
-def _operands(compute: ScalarType, *operands: Tensor | Scalar) -> list[Tensor | Array]:
-    return [o if isinstance(o, Tensor) else constant(o, compute) for o in operands]
+def operands_in(
+    compute: ScalarType, promoted: ScalarType, *operands: Tensor | Scalar
+) -> list[Tensor | Array]:
+    """Operands with numbers as arrays of the type of the arithmetic, rounded to the promoted type first, as torch
+    does in most operators.
+    """
+    return [o if isinstance(o, Tensor) else _number(o, compute, promoted) for o in operands]
+
+
+def _number(value: Scalar, compute: ScalarType, promoted: ScalarType) -> Array:
+    if compute == promoted:
+        return constant(value, compute)
+    return constant(value, promoted).astype(numpy_dtype(compute))
 
 
 def binary(
@@ -42,18 +53,18 @@ def binary(
     kinds: Sequence[int] = _REAL,
     float_result: bool = False,
     exact: bool = False,
+    rounds_numbers: bool = True,
 ) -> Step:
     """The step of a body over two operands, computed in and returning their promoted type
-    (`float_result`: made a float).
+    (`float_result`: made a float). With `rounds_numbers`, a number is rounded to that type first.
     """
     promoted = result_type(a, b)
     check_kinds(ctx, promoted, kinds, arg="self")
     if float_result:
         promoted = floating(promoted)
     compute = arithmetic(promoted)
-    return elementwise(
-        ctx, _operands(compute, a, b), out, body, compute=compute, promoted=promoted, exact=exact
-    )
+    operands = operands_in(compute, promoted if rounds_numbers else compute, a, b)
+    return elementwise(ctx, operands, out, body, compute=compute, promoted=promoted, exact=exact)
 
 
 def _scaled(
@@ -79,12 +90,12 @@ def _scaled(
         raise ctx.trap(arg="alpha", expected=f"a number of type {promoted.torch_name}", got=alpha)
     compute = arithmetic(promoted)
     first, second = (b, a) if reverse else (a, b)
-    scale = constant(alpha, compute)
     if promoted not in unchecked:
-        scale = checked_constant(ctx, alpha, compute, arg="alpha")
+        checked_constant(ctx, alpha, compute, arg="alpha")
+    scale = _number(alpha, compute, promoted)
     body = apply(ufunc) if alpha == 1 else _scaled_body(ufunc, scale)
     return elementwise(
-        ctx, _operands(compute, first, second), out, body, compute=compute, promoted=promoted, exact=exact
+        ctx, operands_in(compute, promoted, first, second), out, body, compute=compute, promoted=promoted, exact=exact
     )
 
 
@@ -148,7 +159,7 @@ def mul_out(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> St
 def mul_scalar_out(ctx: PrepareContext, self: Tensor, other: Scalar, out: Tensor) -> Step:
     """Product."""
     kinds = (BOOL, INTEGER, FLOAT, COMPLEX)
-    return binary(ctx, self, other, out, apply(np.multiply), kinds=kinds, exact=True)
+    return binary(ctx, self, other, out, apply(np.multiply), kinds=kinds, exact=True, rounds_numbers=False)
 
 
 @kernel("aten::maximum.out")
@@ -221,6 +232,7 @@ def _divide(
             kinds=(BOOL, INTEGER, FLOAT, COMPLEX),
             float_result=True,
             exact=exact,
+            rounds_numbers=False,
         )
     if rounding_mode not in ("floor", "trunc"):
         raise ctx.trap(arg="rounding_mode", expected="None, 'floor' or 'trunc'", got=repr(rounding_mode))
@@ -229,13 +241,16 @@ def _divide(
     compute = arithmetic(promoted)
     step = elementwise(
         ctx,
-        _operands(compute, self, other),
+        operands_in(compute, compute, self, other),
         out,
         apply(np.floor_divide) if rounding_mode == "floor" else _truncated_quotient,
         compute=compute,
         promoted=promoted,
-        # torch rounds the quotient of 16-bit floats to their type before it truncates.
-        temporaries=[numpy_dtype(promoted)] if rounding_mode == "trunc" and compute != promoted else [],
+        # Torch rounds the quotient of 16-bit floats to their type before it truncates, unless they are divided by one
+        # number.
+        temporaries=[numpy_dtype(promoted)]
+        if rounding_mode == "trunc" and compute != promoted and isinstance(other, Tensor) and other.sizes
+        else [],
     )
     return _integer_division(ctx, other, promoted, step)
 
@@ -379,7 +394,8 @@ def _power(ctx: PrepareContext, base: Tensor | Scalar, exponent: Tensor | Scalar
         quick = _power_of(float(exponent))
         if quick is not None and isinstance(base, Tensor):
             return elementwise(ctx, (base,), out, quick, compute=compute, promoted=promoted)
-    return elementwise(ctx, _operands(compute, base, exponent), out, body, compute=compute, promoted=promoted)
+    operands = operands_in(compute, promoted, base, exponent)
+    return elementwise(ctx, operands, out, body, compute=compute, promoted=promoted)
 
 
 @kernel("aten::pow.Tensor_Tensor_out")

@@ -14,11 +14,10 @@ from et_vm.kernels.portable.arguments import (
     INTEGER,
     check_kinds,
     checked_constant,
-    constant,
 )
 from et_vm.kernels.portable.declare import Scalar, kernel
 from et_vm.kernels.portable.elementwise import apply, elementwise
-from et_vm.kernels.portable.pointwise.binary import binary
+from et_vm.kernels.portable.pointwise.binary import binary, operands_in
 from et_vm.kernels.portable.promotion import arithmetic, result_type
 from et_vm.kernels.portable.steps import call, copy
 from et_vm.kernels.registry import PrepareContext
@@ -31,8 +30,8 @@ def _compare(name: str, ufunc: Callable[..., object], kinds: Sequence[int]) -> N
         promoted = result_type(self, other)
         check_kinds(ctx, promoted, kinds, arg="self")
         compute = arithmetic(promoted)
-        second = other if isinstance(other, Tensor) else constant(other, compute)
-        return elementwise(ctx, (self, second), out, apply(ufunc), compute=compute, result=ScalarType.BOOL)
+        operands = operands_in(compute, promoted, self, other)
+        return elementwise(ctx, operands, out, apply(ufunc), compute=compute, result=ScalarType.BOOL)
 
     @kernel(f"aten::{name}.Tensor_out")
     def of_tensor(ctx: PrepareContext, self: Tensor, other: Tensor, out: Tensor) -> Step:

@@ -52,6 +52,16 @@ func.func @forward(%x: tensor<1x2x3xf32>) -> tensor<1x2x7xf32> {
 
 // -----
 
+// Torch goes by the factor of a signal whose size it keeps, and by the sizes of an image.
+func.func @forward(%x: tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
+  %0 = aten.upsample_nearest1d.vec %x {scale_factors = [1.3]} : tensor<1x2x3xf32>
+  func.return %0 : tensor<1x2x3xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: aten.upsample_nearest1d.vec %x {scale_factors = [1.3]}
+
+// -----
+
 // Scales that are given stay with the operator that takes them.
 func.func @forward(%x: tensor<1x2x3x4xf32>) -> tensor<1x2x6x7xf32> {
   %0 = aten.upsample_nearest2d %x {output_size = [6, 7], scales_h = 2.0, scales_w = 1.75} : (tensor<1x2x3x4xf32>) -> tensor<1x2x6x7xf32>

@@ -76,3 +76,17 @@ func.func @flip_of_rank_zero(%x: tensor<f32>) -> tensor<f32> {
   %2 = aten.flip %1 {dims = [-1]} : tensor<f32>
   func.return %2 : tensor<f32>
 }
+
+// -----
+
+// Factors that torch goes by, though the size is kept: of signals, of large images and of volumes.
+// CHECK-LABEL: func.func @factors
+func.func @factors(%x: tensor<1x3x8xf32>, %i: tensor<1x3x128x8xf32>, %v: tensor<1x3x2x2x8xf32>) -> (tensor<1x3x8xf32>, tensor<1x3x128x8xf32>, tensor<1x3x2x2x8xf32>) {
+  // CHECK-NEXT: aten.upsample_nearest1d.vec
+  %0 = aten.upsample_nearest1d.vec %x {scale_factors = [1.1]} : tensor<1x3x8xf32>
+  // CHECK-NEXT: aten.upsample_nearest2d.vec
+  %1 = aten.upsample_nearest2d.vec %i {scale_factors = [1.0, 1.1]} : tensor<1x3x128x8xf32>
+  // CHECK-NEXT: aten.upsample_nearest3d.vec
+  %2 = aten.upsample_nearest3d.vec %v {scale_factors = [1.0, 1.0, 1.1]} : tensor<1x3x2x2x8xf32>
+  func.return %0, %1, %2 : tensor<1x3x8xf32>, tensor<1x3x128x8xf32>, tensor<1x3x2x2x8xf32>
+}

@@ -12,7 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from et_ir.frontend import import_program
-from et_ir.frontend.formulas import embedding_renorm, upsample_bicubic2d, upsample_bicubic2d_vec
+from et_ir.frontend.formulas import (
+    embedding_renorm,
+    upsample_bicubic2d,
+    upsample_bicubic2d_vec,
+    upsample_linear_vec,
+)
 
 
 def image(*shape: int) -> Tensor:
@@ -44,6 +49,29 @@ def test_other_types_as_torch_says() -> None:
     given = torch.randn(1, 2, 5, 6)
     want = torch.ops.aten.upsample_bicubic2d(given, [7, 9], False)
     torch.testing.assert_close(upsample_bicubic2d(given, [7, 9], False), want)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_linear_interpolation_as_of_kernels(dtype: torch.dtype, align_corners: bool) -> None:
+    """Torch's decomposition goes by factors that keep a size, and makes a NaN of what is between a number and an infinity."""
+    chosen = random.Random(0)
+    kernels = {1: torch.ops.aten.upsample_linear1d.vec, 3: torch.ops.aten.upsample_trilinear3d.vec}
+    for number in range(30):
+        dims = chosen.choice([1, 3])
+        given = torch.rand(1, 2, *(chosen.randint(4, 6) for _ in range(dims))).to(dtype)
+        if number % 5 == 0 and dims == 1 and not align_corners:
+            given[..., 1] = float("inf")
+            size, factors = [2 * given.shape[-1]], None
+        elif number % 3 == 0:
+            size, factors = [chosen.randint(1, 9) for _ in range(dims)], None
+        else:
+            size, factors = None, [chosen.choice([0.6, 1.1, 1.5, 2.0, 2.3]) for _ in range(dims)]
+        want = kernels[dims](given, size, align_corners, factors)
+        # Torch's kernels round 16-bit floats after each dimension.
+        tolerance = {"rtol": 0.03, "atol": 1e-5} if dtype == torch.bfloat16 else {}
+        got = upsample_linear_vec(given, size, align_corners, factors)
+        torch.testing.assert_close(got, want, equal_nan=True, **tolerance)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
