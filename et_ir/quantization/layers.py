@@ -7,12 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, log10
+from operator import getitem
 from typing import Any, Final
 
 import torch
 from torch.fx import GraphModule, Interpreter, Node
 
 from et_ir.frontend.sources import node_module_path
+from et_ir.quantization.graphs import BATCH_NORMS
 
 __all__ = ["Layer", "compare_layers", "first_undefined"]
 
@@ -90,6 +92,15 @@ class _Values(Interpreter):
         return value
 
 
+def _values(
+    module: GraphModule, nodes: Iterable[Node], batch: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> dict[Node, torch.Tensor]:
+    run = _Values(module, nodes)
+    with torch.no_grad():
+        run.run(*batch, **kwargs)
+    return run.found
+
+
 def _layers(module: GraphModule) -> dict[_Key, Node]:
     """The calls of layers by the module that makes them."""
     found: dict[_Key, Node] = {}
@@ -133,31 +144,52 @@ def _width(node: Node) -> float:
     return 1.0
 
 
+def _result(node: Node, folded: Node) -> Node:
+    """Where the result of a layer is that is `folded` in another graph: behind its batch normalization, if that is part
+    of the layer there.
+    """
+    norm = _norm(node)
+    return node if norm is None or _norm(folded) is not None else norm
+
+
+def _norm(node: Node) -> Node | None:
+    """The first result of the batch normalization that reads a layer, maybe by way of an observer."""
+    for user in node.users:
+        if user.op == "call_module":
+            return _norm(user)
+        if user.target in BATCH_NORMS:
+            first = [one for one in user.users if one.target is getitem and one.args[1] == 0]
+            return user if user.target is _aten.batch_norm.default or not first else first[0]
+    return None
+
+
 def compare_layers(
-    plain: GraphModule, quantized: GraphModule, batches: Sequence[tuple[Any, ...]], kwargs: Mapping[str, Any]
+    plain: GraphModule,
+    quantized: GraphModule,
+    batches: Sequence[tuple[Any, ...]],
+    kwargs: Mapping[str, Any],
+    reference: GraphModule,
 ) -> list[Layer]:
     """The layers of a module in floats and after quantization, in the order in which they are called.
 
-    Both are `ExportedProgram.module()`, and run on `batches`.
+    Weights are compared with those of `plain`, which has batch normalizations folded into them, and results with those
+    of `reference`, the module as it was exported. All three are `ExportedProgram.module()`, and run on `batches`.
     """
-    before, after = _layers(plain), _layers(quantized)
+    before, after, whole = _layers(plain), _layers(quantized), _layers(reference)
     pairs = {key: (node, after[key]) for key, node in before.items() if key in after}
+    results = {key: _result(whole[key], node) for key, (node, _) in pairs.items() if key in whole}
     weights, outputs = {key: _Noise() for key in pairs}, {key: _Noise() for key in pairs}
     for number, batch in enumerate(batches):
-        runs: list[dict[Node, torch.Tensor]] = []
-        for side, module in enumerate((plain, quantized)):
-            nodes = [pair[side] for pair in pairs.values()]
-            read = [weight for node in nodes if number == 0 and (weight := _weight(node)) is not None]
-            run = _Values(module, [*nodes, *read])
-            with torch.no_grad():
-                run.run(*batch, **kwargs)
-            runs.append(run.found)
+        read = [[weight for pair in pairs.values() if (weight := _weight(pair[side]))] for side in range(2)]
+        wanted = _values(reference, results.values(), batch, kwargs)
+        found = _values(quantized, [*(other for _, other in pairs.values()), *read[1]], batch, kwargs)
+        stored = _values(plain, read[0], batch, kwargs) if number == 0 else {}
         for key, (one, other) in pairs.items():
-            if one in runs[0] and other in runs[1]:
-                outputs[key].add(runs[0][one], runs[1][other])
+            if results.get(key) in wanted and other in found:
+                outputs[key].add(wanted[results[key]], found[other])
             first, second = _weight(one), _weight(other)
-            if number == 0 and first in runs[0] and second in runs[1]:
-                weights[key].add(runs[0][first], runs[1][second])
+            if first in stored and second in found:
+                weights[key].add(stored[first], found[second])
     return [
         Layer(
             path or "(the module)",

@@ -22,6 +22,7 @@ from torch.utils import _pytree as pytree
 
 from et_ir.frontend.sources import node_module_path
 from et_ir.quantization.config import get_symmetric_quantization_config
+from et_ir.quantization.graphs import separate_normalized, writes_to_shared
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
 from et_ir.quantization.rounding import compensate, search_scales
@@ -146,21 +147,25 @@ def quantize(
         _check_finite(batch, number)
 
     def exported(one: nn.Module) -> GraphModule:
-        return torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes).module()
+        program = torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes)
+        found = program.module()
+        # Readers of a quantized value restore it each for itself, and would not see what is written to it.
+        return program.run_decompositions({}).module() if writes_to_shared(found.graph) else found
 
     given, batches = batches, batches or [inputs]
     with _quiet(), torch.no_grad():
-        made, plain, left = module, None, list[Unquantized]()
+        made, plain, reference, left = module, None, None, list[Unquantized]()
         if chosen.name != "int8":
             moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
             made, left = _by_weights(copy.deepcopy(module), chosen, keep_float, moments)
         if chosen.name != "8da4w":
             run = _Calibration(chosen, keywords, batches, keep_float, exported)
-            floats, plain, others = run.quantized(module)
+            floats, plain, reference, others = run.quantized(module)
             made = floats if made is module else run.quantized(made)[0]
             left += others
         compared = made if isinstance(made, GraphModule) else exported(made)
-        layers = compare_layers(plain or exported(module), compared, batches, keywords)
+        plain = plain or exported(module)
+        layers = compare_layers(plain, compared, batches, keywords, reference or plain)
     return QuantizedModule(made, tuple(left), tuple(layers))
 
 
@@ -216,8 +221,10 @@ class _Calibration:
     keep_float: Sequence[str]
     export: Callable[[nn.Module], GraphModule]
 
-    def quantized(self, module: nn.Module) -> tuple[GraphModule, GraphModule, list[Unquantized]]:
-        """The module after quantization; in floats, with batch normalizations in convolutions; and what is left."""
+    def quantized(self, module: nn.Module) -> tuple[GraphModule, GraphModule, GraphModule, list[Unquantized]]:
+        """The module after quantization; in floats, with batch normalizations in convolutions; in floats as it was
+        exported; and what is left.
+        """
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
         further = self.mode.functions == 8
@@ -230,7 +237,10 @@ class _Calibration:
         for name in _paths(module):
             if name and _is_kept(name, self.keep_float):
                 quantizer.set_module_name(name, None)
-        prepared = prepare_pt2e(self.export(module), quantizer)
+        graph = self.export(module)
+        separate_normalized(graph)
+        reference = copy.deepcopy(graph)
+        prepared = prepare_pt2e(graph, quantizer)
         for number, batch in enumerate(self.batches):
             try:
                 prepared(*batch, **self.kwargs)
@@ -241,7 +251,7 @@ class _Calibration:
                 raise QuantizationError(f"calibration data {number}: {reason}") from error
         _check_observed(prepared)
         plain = copy.deepcopy(prepared)
-        return convert_pt2e(prepared), plain, quantizer.unquantized
+        return convert_pt2e(prepared), plain, reference, quantizer.unquantized
 
 
 def _check_observed(prepared: GraphModule) -> None:

@@ -90,7 +90,7 @@ def _layer(layer: str, sums: str, bias: str, *, by_channel: bool) -> Case:
 
 
 class Quantized(nn.Module):
-    """Functions of quantized numbers, whose results are quantized with the same scale, another zero point or both."""
+    """Functions of quantized numbers, whose results have the same scale and zero point, or others."""
 
     def __init__(self, functions: list[Callable[..., Tensor]], grid: tuple[float, int]) -> None:
         super().__init__()
@@ -98,11 +98,12 @@ class Quantized(nn.Module):
         self.grid = grid
 
     def forward(self, *inputs: Tensor) -> list[Tensor]:
-        restored = [there_and_back(one, STEP, 5) for one in inputs]
-        return [there_and_back(function(*restored), *self.grid) for function in self.functions]
+        restored = [there_and_back(one, *self.grid) for one in inputs]
+        return [there_and_back(function(*restored), STEP, 5) for function in self.functions]
 
 
-GRIDS: Final = {"same grid": (STEP, 5), "other zero point": (STEP, -40), "other scale": (0.04, 5)}
+GRIDS: Final = {"same grid": (STEP, 5), "other zero point": (STEP, -40), "coarse input": (0.37, -3)}
+"""Scale and zero point of inputs."""
 
 
 def _functions(functions: list[Callable[..., Tensor]], grid: str, *shapes: tuple[int, ...]) -> Case:
@@ -169,6 +170,6 @@ CASES: Final[dict[str, Case]] = {
         f"{kind}, {name}, {grid}": _functions(build(window), grid, (1, 4, *window[3]))
         for kind, build in (("average", averages), ("maximum", maxima))
         for name, window in WINDOWS.items()
-        for grid in ("same grid", "other scale")
+        for grid in ("same grid", "coarse input")
     },
 }

@@ -104,6 +104,27 @@ class SelfAttention(nn.Module):
         return self.out(torch.softmax(q @ k.transpose(-1, -2), -1) @ v)
 
 
+class Branched(nn.Module):
+    """Convolutions of one activation: of each pixel, of windows, of every second pixel, of a frame and in groups."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.branches = nn.ModuleList(
+            [
+                nn.Conv2d(8, 6, 1),
+                nn.Conv2d(8, 6, 3, padding=1),
+                nn.Conv2d(8, 4, 1),
+                nn.Conv2d(8, 6, 1, stride=2),
+                nn.Conv2d(8, 6, 1, padding=1),
+                nn.Conv2d(8, 6, 1, dilation=2),
+                nn.Conv2d(8, 8, 1, groups=2),
+            ]
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([branch(x).flatten(1) for branch in self.branches], 1)
+
+
 class Between(nn.Module):
     """A layer between operators that are not delegated."""
 
@@ -149,8 +170,11 @@ BEYOND: dict[str, Callable[[], Program]] = {
     "one scale": by_range(Perceptron, 3, 64, per_channel=False),
     "odd rows of 4 bits": by_range(lambda: Between(33), 3, 33, weights=NIBBLES),
     "groups of whole rows": by_row(SelfAttention, 64, 2, 5, 64),
+    "convolutions of one activation": by_range(Branched, 2, 8, 7, 7),
 }
 """What stock refuses, computes wrong, or has scales in bf16 for."""
+BY_PIXEL = {"convolutions of one activation"}
+"""What XNNPACK quantizes pixel by pixel, and et-vm image by image."""
 KEPT = {"between", "odd rows of 4 bits"}
 """Those with operators that XNNPACK has no nodes for."""
 
@@ -171,7 +195,9 @@ def test_activations_quantized_while_they_run(name: str, stock: StockRuntime, tm
     (ours,) = stock.run(tmp_path / "ours.pte", inputs)
     # Rows have finer grids than the tensor; scales of groups are rounded to bf16.
     assert (ours - expected).abs().max() <= 0.03 * expected.abs().max()
-    assert (torch.as_tensor(found) - ours).abs().max() <= 0.002 * expected.abs().max()
+    assert (torch.as_tensor(found) - ours).abs().max() <= (
+        0.01 if name in BY_PIXEL else 0.002
+    ) * expected.abs().max()
     if name in DYNAMIC:
         theirs = lowered_program(program)
         assert len(file) <= 1.05 * len(theirs)

@@ -7,9 +7,10 @@ from typing import Final
 
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from et_ir.analysis.quantization import QUANTIZE
+from et_ir.analysis.integer_operations import is_quantized_constant
+from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.openvino.blob import (
     DEVICE_SPEC,
     PRECISION_SPEC,
@@ -24,6 +25,8 @@ from et_ir.delegation.options import check_options
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.program import GetOp
+from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
 __all__ = ["BACKEND", "KEPT", "OpenvinoPartitioner"]
@@ -41,28 +44,60 @@ KEPT: Final = (
 
 PRECISIONS: Final = ("f32", "fast")
 
-
 _JOINS: Final = ("edge.cat", "edge.stack")
+_LAYERS: Final = ("edge.convolution", "edge.linear", "edge.mm", "edge.addmm", "edge.bmm", "edge.baddbmm")
+_BOUNDS: Final = ("edge.clamp", "edge.hardtanh")
+_EXTREMES: Final = ("edge.maximum", "edge.minimum")
 
 
 class OpenvinoSupport(RuleSupport):
     """Ops that there is a rule for, with 64-bit integers to convert on CPUs only.
 
-    Concatenations in quantized programs are left: OpenVINO 2026.4 computes them wrong between convolutions in 8 bits.
+    In quantized programs, some are left that OpenVINO 2026.4 computes wrong: concatenations between convolutions in 8
+    bits, and what takes a number of the program to the integers of its operand, where no layer is between it and the
+    quantization. There bounds are cut off to whole steps, and padding is 0 whatever its value and the zero point.
     """
 
     def __init__(self, method: FuncOp, device: str):
         super().__init__(RULES, "OpenVINO")
         self._converts = device == "CPU"
         self._quantized = any(isinstance(op, QUANTIZE) for op in method.walk())
+        self._following = _following_integers(method)
 
     def refusal(self, op: Operation) -> Diagnostic | None:
         if self._quantized and op.name in _JOINS:
             return Diagnostic("a concatenation in a quantized program, which OpenVINO may compute wrong")
+        if isinstance(op, SchemaOp) and not self._following.isdisjoint(op.operands):
+            number = _number_among_integers(op)
+            if number is not None:
+                return Diagnostic(f"{number} of restored integers, which OpenVINO may compute wrong")
         converts = op.name == "edge.dim_order_ops._to_dim_order_copy"
         if converts and not self._converts and tensor_type(op.operands[0]).element_type == i64:
             return Diagnostic("64-bit integers, of which the device may compute 32 bits")
         return super().refusal(op)
+
+
+def _following_integers(method: FuncOp) -> set[SSAValue]:
+    """The values that are made of restored activations, and of no product of theirs."""
+    found: set[SSAValue] = set()
+    for op in method.walk():
+        if isinstance(op, DEQUANTIZE):
+            found.update(value for value in op.results if not is_quantized_constant(value))
+        elif op.name not in _LAYERS and not isinstance(op, QUANTIZE) and not found.isdisjoint(op.operands):
+            found.update(op.results)
+    return found
+
+
+def _number_among_integers(op: SchemaOp) -> str | None:
+    """What an op has of numbers that are not its operand's, and that integers would have to stand for."""
+    if op.name in _BOUNDS or (op.name in _EXTREMES and any(map(_is_constant, op.operands))):
+        return "bounds"
+    pools_padding = op.name == "edge.avg_pool2d" and any(op.arg("padding")) and op.arg("count_include_pad")
+    return "padding" if pools_padding or op.name == "edge.constant_pad_nd" else None
+
+
+def _is_constant(value: SSAValue) -> bool:
+    return isinstance(value.owner, GetOp)
 
 
 class OpenvinoPartitioner(OperatorPartitioner):

@@ -64,6 +64,18 @@ def _packed(integers: Array) -> Array:
     return stored[:, ::2] | stored[:, 1::2] << 4
 
 
+def _reads_pixels(layer: SchemaOp) -> tuple[object, ...]:
+    """The arguments of a layer that tell whether it reads each pixel by itself: equal for layers that read alike."""
+    if layer.name.removeprefix("edge.") != "convolution":
+        return ("rows",)
+    moves = tuple(tuple(layer.arg(name)) for name in ("stride", "padding", "dilation"))
+    kernel = tensor_type(layer.arg("weight")).get_shape()[2:]
+    is_pointwise = (
+        set(kernel) == {1} and set(moves[0]) == {1} and not any(moves[1]) and layer.arg("groups") == 1
+    )
+    return ("pixels", moves[2]) if is_pointwise else ("images",)
+
+
 class Translation:
     """The graph of the method of a module, which is built op by op."""
 
@@ -82,8 +94,8 @@ class Translation:
         """The ops that are computed in integers, with the quantization of their results."""
         self._dynamic = dynamic_layers(method.body.block.ops, self._quantization, lambda _: True)
         self.fused.update(self._dynamic.chains)
-        self._rows: dict[SSAValue, dict[Order, int]] = {}
-        """The bytes that activations become while the graph runs."""
+        self._rows: dict[tuple[SSAValue, Order, tuple[object, ...]], int] = {}
+        """The bytes that activations become while the graph runs, for each kind of layer."""
         self._quantized: dict[SSAValue, Quantization] = {}
         """The values of floats that are integers in the graph."""
         self._quantizes: dict[SSAValue, SSAValue] = {}
@@ -176,13 +188,16 @@ class Translation:
 
     # -- values of the graph
 
-    def read(self, value: SSAValue, order: Order | None = None) -> int:
-        """The value of the graph that holds a value of the program in an order; contiguous if it says none."""
+    def read(self, value: SSAValue, order: Order | None = None, *, layer: SchemaOp | None = None) -> int:
+        """The value of the graph that holds a value of the program in an order; contiguous if it says none. An
+        activation that is quantized while the graph runs is so for a `layer`.
+        """
         order = straight(len(self.shape(value))) if order is None else order
         if is_constant(value):
             return self.constant(self.array(value).transpose(order), value)
         if value in self._dynamic.floats:
-            return self._read_rows(value, order)
+            assert layer is not None
+            return self._read_rows(value, order, layer)
         if self._is_restored(value):
             return self._read_restored(value, order)
         held = self._held[value]
@@ -213,17 +228,22 @@ class Translation:
         """Whether a constant that is restored from integers is read as these."""
         return self.computes_integers or constant in self._dynamic.weights
 
-    def _read_rows(self, value: SSAValue, order: Order) -> int:
-        """Each row of an activation in 8 bits, or each image, with a scale of its own."""
-        made = self._rows.setdefault(value, {})
-        if order not in made:
+    def _read_rows(self, value: SSAValue, order: Order, layer: SchemaOp) -> int:
+        """Each row of an activation in 8 bits, or each image, with a scale of its own.
+
+        XNNPACK makes fully connected layers of pointwise convolutions, and quantizes what these read pixel by pixel:
+        other layers cannot read it.
+        """
+        key = (value, order, _reads_pixels(layer))
+        made = self._rows.get(key)
+        if made is None:
             source = self.read(self._floats(value), order)
-            is_image = any(use.operation.name.removeprefix("edge.") == "convolution" for use in value.uses)
+            is_image = layer.name.removeprefix("edge.") == "convolution"
             how = PerTokenDynamicQuant(num_nonbatch_dims=3 if is_image else 1)
             dims = in_order(self.sizes(value), order)
-            made[order] = self.graph.value(ValueType(XNNDatatype.qdint8, how), dims)
-            self.node(XNNConvert(input_id=source, output_id=made[order]))
-        return made[order]
+            made = self._rows[key] = self.graph.value(ValueType(XNNDatatype.qdint8, how), dims)
+            self.node(XNNConvert(input_id=source, output_id=made))
+        return made
 
     def _read_integers(self, value: SSAValue, order: Order) -> int:
         self.computes_integers = True

@@ -40,7 +40,7 @@ def _convolution(t: Translation, op: SchemaOp) -> None:
     groups = int(op.arg("groups"))
     transposed = bool(op.arg("transposed"))
     value, clamp = t.activated(op)
-    source = _row(t, x) if flat else t.read(x, NHWC)
+    source = _row(t, x) if flat else t.read(x, NHWC, layer=op)
     # Weights of half precision would lose in packing what sums need: XNNPACK takes them as float.
     packed, inputs, outputs, kind = _packed(filters, groups, transposed)
     filter_id = t.constant(packed, weight, XNNDatatype.fp32)

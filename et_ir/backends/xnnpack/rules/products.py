@@ -46,7 +46,7 @@ def _connect(
     """A fully connected layer; `weight` has a row for each output."""
     value, clamp = t.activated(op)
     order = rows_with_last(t, x, len(shape_of(x)) - 1)
-    source = t.read(x, order)
+    source = t.read(x, order, layer=op)
     filter_id = t.constant(weight, like)
     bias_id = NO_VALUE if bias is None else t.bias(op, bias, like)
     made = t.write(value, order)

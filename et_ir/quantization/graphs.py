@@ -1,0 +1,90 @@
+"""Graphs of `torch.export` before quantization: what torchao's folding and observers take for granted."""
+
+from __future__ import annotations
+
+import copy
+from itertools import count
+from typing import Any, Final
+
+import torch
+from torch import nn
+from torch.fx import Graph, GraphModule, Node
+
+__all__ = ["BATCH_NORMS", "separate_normalized", "writes_to_shared"]
+
+_aten: Final[Any] = torch.ops.aten
+BATCH_NORMS: Final = frozenset({_aten.batch_norm.default, _aten._native_batch_norm_legit_no_training.default})
+"""The operators that torchao folds into the layer before them."""
+_FOLDED_INTO: Final = frozenset(
+    {
+        _aten.conv1d.default,
+        _aten.conv1d.padding,
+        _aten.conv2d.default,
+        _aten.conv2d.padding,
+        _aten.conv3d.default,
+        _aten.conv3d.padding,
+        _aten.convolution.default,
+        _aten.conv_transpose1d.default,
+        _aten.conv_transpose2d.input,
+        _aten.conv_transpose3d.input,
+        _aten.linear.default,
+    }
+)
+_PARAMETERS: Final = (1, 2)
+"""The arguments of layers that are their weight and bias."""
+
+
+def separate_normalized(module: GraphModule) -> None:
+    """Give each layer before a batch normalization a result, a weight and a bias that nothing else reads.
+
+    torchao folds the normalization into the parameters, and takes the layer for the normalization, whoever reads these.
+    """
+    graph = module.graph
+    for norm in [node for node in graph.nodes if node.target in BATCH_NORMS]:
+        layer = norm.args[0]
+        if not isinstance(layer, Node) or layer.target not in _FOLDED_INTO:
+            continue
+        if len(layer.users) > 1:
+            with graph.inserting_before(norm):
+                own = graph.node_copy(layer, lambda node: node)
+            norm.replace_input_with(layer, own)
+            layer = own
+        for place in _PARAMETERS:
+            given = layer.args[place] if place < len(layer.args) else None
+            if isinstance(given, Node) and given.op == "get_attr" and len(given.users) > 1:
+                _own_parameter(module, layer, place, given)
+    module.recompile()
+
+
+def _own_parameter(module: GraphModule, layer: Node, place: int, given: Node) -> None:
+    tensor: Any = module
+    for part in str(given.target).split("."):
+        tensor = getattr(tensor, part)
+    name = next(name for number in count() if not hasattr(module, name := f"_own_parameter_{number}"))
+    setattr(module, name, nn.Parameter(tensor.detach().clone(), requires_grad=False))
+    with module.graph.inserting_before(layer):
+        own = module.graph.get_attr(name)
+    own.meta = copy.copy(given.meta)
+    layer.update_arg(place, own)
+
+
+def writes_to_shared(graph: Graph) -> bool:
+    """Whether an op writes to a computed value that others read, or to a view of one."""
+    return any(_is_shared(node.args[0]) for node in graph.nodes if _writes(node))
+
+
+def _writes(node: Node) -> bool:
+    schema: Any = getattr(node.target, "_schema", None)
+    return bool(schema is not None and schema.is_mutable and node.args and isinstance(node.args[0], Node))
+
+
+def _is_shared(value: Any) -> bool:
+    is_shared = False
+    while value.op == "call_function":
+        is_shared |= len(value.users) > 1
+        schema: Any = getattr(value.target, "_schema", None)
+        is_view = schema is not None and any(one.alias_info is not None for one in schema.returns)
+        if not is_view or not isinstance(value.args[0], Node):
+            return is_shared
+        value = value.args[0]
+    return False  # state, or an argument
