@@ -30,6 +30,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from et_ir.diagnostics import PassRaised, PassReport, diagnose
 from et_ir.dialects.schema.tensors import with_sizes_of
 from et_ir.rewrite_limit import RewriteLimit, current_limit
+from et_ir.rewrite_statistics import note_rewrite
 from et_schema.diagnostics import Report
 from et_schema.user_code import is_library, raised, user_place
 
@@ -188,6 +189,7 @@ class _Dispatch(RewritePattern):
             except (Exception, SystemExit) as error:
                 raise _PatternRaised(op, pattern, error) from None
             if rewriter.has_done_action:
+                note_rewrite(type(pattern).__name__)
                 if self.limit is not None:
                     self.limit.count(f"the pattern {type(pattern).__name__}", op)
                 self.rewritten(op, pattern)

@@ -14,8 +14,17 @@ from pathlib import Path
 from typing import IO, Final
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import AttributeInvT, Block, Operation, SSAValue, TypeAttribute
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NoneAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -162,6 +171,17 @@ class _LocatingParser(Parser):
         if width is not None and (len(width[1]) > len(str(WIDEST)) or int(width[1]) > WIDEST):
             self.raise_error(f"an integer type has at most {WIDEST} bits")
         return super()._parse_optional_integer_or_float_type()
+
+    def _parse_location(self) -> LocationAttr:
+        # xDSL prints the metadata of a fused location, and does not read it.
+        if self.parse_optional_keyword("fused") is None:
+            return super()._parse_location()
+        metadata: Attribute = NoneAttr()
+        if self.parse_optional_punctuation("<") is not None:
+            metadata = self.parse_attribute()
+            self.parse_punctuation(">")
+        parts = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
+        return FusedLoc(tuple(parts), metadata)
 
     def _location(self, position: int) -> FileLineColLoc:
         line = bisect_right(self._line_starts, position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, NoReturn
 
 from et_schema.diagnostics import did_you_mean
@@ -137,6 +137,11 @@ class CommandParser(argparse.ArgumentParser):
             metavar="WHEN",
             help="color messages on stderr: auto (default: on terminals, unless NO_COLOR is set), always, or never",
         )
+
+    @property
+    def option_names(self) -> Container[str]:
+        """All spellings of the options."""
+        return self._option_string_actions
 
     def format_help(self) -> str:
         return f"{self.examples}\n\n{super().format_help()}"

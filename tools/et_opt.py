@@ -5,6 +5,7 @@ examples:
   et-opt -p decompose,cse,dce model.mlir -o core.mlir      run passes
   et-opt -p 'plan-memory{algorithm=naive}' model.mlir      a pass with options
   et-opt --pass-pipeline='builtin.module(cse,dce)' x.mlir  in mlir-opt's syntax
+  et-opt --cse --plan-memory='algorithm=naive' model.mlir  passes as options, in their order
   et-opt -p 'O2-executorch{target="et-vm"}' edge.mlir      the standard pipeline of et-compile -O2
   et-opt --list-passes                                     names and summaries of all passes
   et-opt --help-pass plan-memory                           what a pass does, and its options
@@ -16,18 +17,19 @@ examples:
 
 from __future__ import annotations
 
-import argparse
 import gc
 import sys
+from collections.abc import Container, Sequence
 
+from et_schema.diagnostics import did_you_mean
 from et_tools.arguments import CommandParser
-from et_tools.exit_codes import guarded
+from et_tools.exit_codes import UsageError, guarded
 from et_tools.pass_options import add_pass_options
 
 __all__ = ["main"]
 
 
-def _arguments(arguments: list[str]) -> argparse.Namespace:
+def _parser() -> CommandParser:
     parser = CommandParser("et-opt", "et-opt [-p PIPELINE] [options] [FILE]", __doc__ or "")
     add = parser.add_argument
     add("input_file", nargs="?", metavar="FILE", help="input file; standard input if '-' or omitted")
@@ -58,6 +60,28 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     )
     add("--no-verify", action="store_true", help="verify neither the input nor the result of each pass")
     add_pass_options(add, verify_each=True)
+    add(
+        "--verify-roundtrip",
+        action="store_true",
+        help="check that the input, printed and parsed again, is the same module",
+    )
+    add(
+        "--pass-statistics",
+        "--mlir-pass-statistics",
+        action="store_true",
+        help="print on stderr how many ops each pass left, and the rewrites of its patterns",
+    )
+    add(
+        "--crash-reproducer",
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="where a pass fails, write the module before it and the command that runs it to this file",
+    )
+    add(
+        "--mlir-disable-threading",
+        action="store_true",
+        help="accepted for mlir-opt's users: passes run one after another",
+    )
     add("-g", "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations")
     add(
         "--print-op-generic",
@@ -72,17 +96,50 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     add("--help-pass", metavar="PASS", help="print the summary, the options and the IR of a pass, and exit")
     add("--list-passes", action="store_true", help="list available passes and exit")
     parser.add_version()
-    return parser.parse_args(arguments)
+    return parser
+
+
+def _split_off_passes(
+    arguments: Sequence[str], options: Container[str]
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """What may be passes given as options, as mlir-opt takes them, with their own options: `--cse`,
+    `--plan-memory="algorithm=naive slack=4"`. The rest is the command line without them.
+    """
+    passes: list[tuple[str, str]] = []
+    rest: list[str] = []
+    for number, argument in enumerate(arguments):
+        if argument == "--":
+            return passes, [*rest, *arguments[number:]]
+        option, _, value = argument.partition("=")
+        if option.startswith("--") and option not in options:
+            passes.append((option.removeprefix("--"), value))
+        else:
+            rest.append(argument)
+    return passes, rest
 
 
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
-    args = _arguments(arguments)
+    parser = _parser()
+    passes, rest = _split_off_passes(arguments, parser.option_names)
+    args = parser.parse_args(rest)
     from et_tools.opt_driver import EtOptMain
 
     # A module is one large web of live objects: collecting it again and again finds nothing.
     gc.set_threshold(200_000, 50, 100)
-    return EtOptMain(args).main()
+    driver = EtOptMain(args)
+    for name, _ in passes:
+        if not driver.has_pass(name):
+            near = did_you_mean(name, driver.available_passes)
+            if near:
+                raise UsageError(f"--{name} is neither an option nor a pass{near}")
+            parser.parse_args([f"--{name}"])  # which is refused like any other option
+    if passes and args.pass_pipeline:
+        raise UsageError(f"--{passes[0][0]}: give all passes by --pass-pipeline, or none")
+    args.pass_pipeline = args.pass_pipeline or ",".join(
+        f"{name}{{{options}}}" if options else name for name, options in passes
+    )
+    return driver.main()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import IO, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import PassPipeline
+from xdsl.passes import ModulePass, PassPipeline
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from et_ir.diagnostics import Diagnostic, diagnostics_of
@@ -22,6 +23,7 @@ from et_ir.driver.pipelines import named_pipelines, pipeline_text
 from et_ir.pass_application import apply_pass, verify_after
 from et_ir.passes.common.erase_quantized_types import erase_quantized_types
 from et_ir.rewrite_limit import RewriteLimit, limited
+from et_ir.rewrite_statistics import counted_rewrites
 from et_ir.text import parse_module, print_module, save_text, stored_constants
 from et_ir.verification import verify_module
 from et_schema.user_code import is_library
@@ -31,8 +33,10 @@ from et_tools.failures import INPUT_ERRORS, exit_code_of, print_hint, report_fai
 from et_tools.messages import print_diagnostics, print_message
 from et_tools.output import check_output, write_stdout
 from et_tools.pass_pipelines import IrPrinter, find_pass, parse_passes, pass_help, passes_until
+from et_tools.pass_statistics import PassStatistics, statistics_report
 from et_tools.plugins import load_extensions
 from et_tools.reading import attach_weights, read_text
+from et_tools.reproducer import check_round_trip, write_reproducer
 
 __all__ = ["EtOptMain", "split_input"]
 
@@ -64,6 +68,7 @@ class EtOptMain(xDSLOptMain):
         self.sources: dict[str, str] = {}
         self.exit_code = ExitCode.OK
         self.timing: list[tuple[str, float]] = []
+        self.statistics: list[PassStatistics] = []
 
     def register_all_dialects(self) -> None:
         from xdsl.universe import Universe
@@ -89,17 +94,39 @@ class EtOptMain(xDSLOptMain):
         if IrPrinter.is_wanted(self.args):
             self.observer = IrPrinter(self.args, passes)
 
+    def has_pass(self, name: str) -> bool:
+        """Whether there is a pass or a standard pipeline of that name."""
+        return name in self.available_passes or name in named_pipelines()
+
     def _run_passes(self, module: ModuleOp) -> None:
         if not self.args.no_verify:
             self._timed("  verify", lambda: verify_module(module))
+        if self.args.verify_roundtrip:
+            self._timed("  verify round trip", lambda: check_round_trip(self.ctx, module))
         for one in self.pipeline.passes:
-            if not one.name.startswith("verify-"):
-                erase_quantized_types(module)
-            self.observer.before_pass(one, module)
-            self._timed(one.name, lambda one=one: apply_pass(one, self.ctx, module, verify=False))
-            self.observer.after_pass(one, module)
-            if not self.args.no_verify and (self.args.verify_each or not is_library(one)):
-                self._timed("  verify", lambda one=one: verify_after(one, module))
+            before = module.clone() if self.args.crash_reproducer is not None else None
+            try:
+                self._run_pass(one, module)
+            except Exception:
+                self.observer.failed_pass(one, module)
+                if before is not None:
+                    options = "".join(f"--load {shlex.quote(file)} " for file in self.args.load)
+                    write_reproducer(Path(self.args.crash_reproducer), before, one, options)
+                raise
+
+    def _run_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        if not one.name.startswith("verify-"):
+            erase_quantized_types(module)
+        self.observer.before_pass(one, module)
+        count = sum(1 for _ in module.walk()) if self.args.pass_statistics else 0
+        with counted_rewrites() as rewrites:
+            self._timed(one.name, lambda: apply_pass(one, self.ctx, module, verify=False))
+        if self.args.pass_statistics:
+            now = sum(1 for _ in module.walk())
+            self.statistics.append(PassStatistics(one.name, count, now, rewrites))
+        self.observer.after_pass(one, module)
+        if not self.args.no_verify and (self.args.verify_each or not is_library(one)):
+            self._timed("  verify", lambda: verify_after(one, module))
 
     def _timed(self, name: str, action: Callable[[], None]) -> None:
         start = time.perf_counter()
@@ -154,6 +181,8 @@ class EtOptMain(xDSLOptMain):
             self._write(outputs)
         if self.args.mlir_timing:
             self._print_timing()
+        if self.args.pass_statistics:
+            print("\n".join(statistics_report(self.statistics)), file=sys.stderr)
 
     def _process(
         self, chunk: str, name: str, line: int

@@ -24,18 +24,29 @@ def add_pass_options(add: Callable[..., object], *, verify_each: bool) -> None:
     for when in ("before", "after"):
         add(
             f"--print-ir-{when}",
+            f"--mlir-print-ir-{when}",
             action="append",
             default=[],
             metavar="PASSES",
             help=f"print the module on stderr {when} these passes: 'cse,dce'",
         )
         add(
-            f"--print-ir-{when}-all", action="store_true", help=f"print the module on stderr {when} each pass"
+            f"--print-ir-{when}-all",
+            f"--mlir-print-ir-{when}-all",
+            action="store_true",
+            help=f"print the module on stderr {when} each pass",
         )
     add(
         "--print-ir-after-change",
+        "--mlir-print-ir-after-change",
         action="store_true",
         help="print the module on stderr after each pass that changes it",
+    )
+    add(
+        "--print-ir-after-failure",
+        "--mlir-print-ir-after-failure",
+        action="store_true",
+        help="print the module on stderr as a pass that fails leaves it",
     )
     add(
         "--verify-each",

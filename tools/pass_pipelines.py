@@ -34,13 +34,17 @@ EXPECTED: dict[Any, str] = {
     str: "one text",
     tuple[str, ...]: "a list",
 }
-ANCHOR = re.compile(r"\s*(?P<op>[\w.]+)\s*\((?P<passes>.*)\)\s*", re.S)
+ANCHOR = re.compile(r"(?P<op>[\w.]+)\s*\((?P<passes>.*)\)", re.S)
+ANCHORS = ("builtin.module", "func.func", "executorch.plan", "any")
+"""Ops that mlir-opt's pipelines may be nested in. Passes run on a module, and so on all of its methods."""
+SEPARATOR = re.compile(r'"(?:[^"\\]|\\.)*"|[(){},]')
+"""What matters to the structure of a pipeline: texts, in which nothing does, brackets and commas."""
 
 
 def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> list[ModulePass]:
     """The passes of a pipeline. Raises `UsageError` naming the pass or option that is wrong, and what there is."""
     try:
-        specs = list(parse_pipeline(_unanchored(text)))
+        specs = list(parse_pipeline(",".join(_unnested(text))))
     except ArgSpecParseError as error:
         told = str(error).strip()
         if "Unknown token" in told:
@@ -116,19 +120,44 @@ def _wrong_option(cls: type[ModulePass], spec: ArgSpec) -> str:
     return ""
 
 
-def _unanchored(text: str) -> str:
-    """A pipeline as `et-opt` and xDSL write it, `a,b`, from that or from mlir-opt's `builtin.module(a,b)`.
+def _unnested(text: str) -> list[str]:
+    """The passes of a pipeline as `et-opt` and xDSL write it, `a,b`, or as mlir-opt does:
+    `builtin.module(a,func.func(b))`.
 
-    Raises `UsageError` for a pipeline on other ops than the module.
+    Raises `UsageError` for a pipeline on ops that are no methods, and for parentheses that do not match.
     """
-    anchored = ANCHOR.fullmatch(text)
-    if anchored is None:
-        return text.strip()
-    if anchored["op"] != "builtin.module":
-        raise UsageError(
-            f"passes run on a module, not on {anchored['op']}: write 'builtin.module(a,b)' or 'a,b'"
-        )
-    return _unanchored(anchored["passes"])
+    found: list[str] = []
+    for part in _separated(text):
+        anchored = ANCHOR.fullmatch(part)
+        if anchored is None:
+            found.append(part)
+        elif anchored["op"] not in ANCHORS:
+            raise UsageError(
+                f"passes run on a module and all of its methods, not on {anchored['op']}: write "
+                f"'{anchored['passes'].strip()}', or nest it in {' or '.join(ANCHORS[:2])}"
+            )
+        else:
+            found += _unnested(anchored["passes"])
+    return found
+
+
+def _separated(text: str) -> list[str]:
+    """The parts of a pipeline between its outermost commas, without the blanks around them; none of a blank text."""
+    parts: list[str] = []
+    start = depth = 0
+    for found in SEPARATOR.finditer(text):
+        match found.group():
+            case "(" | "{":
+                depth += 1
+            case ")" | "}":
+                depth -= 1
+            case "," if not depth:
+                parts.append(text[start : found.start()].strip())
+                start = found.end()
+            case _:
+                pass
+    last = text[start:].strip()
+    return [*parts, last] if parts or last else []
 
 
 def passes_until(passes: Sequence[ModulePass], wanted: str) -> int:
@@ -162,7 +191,7 @@ class IrPrinter(Observer):
     def is_wanted(args: argparse.Namespace) -> bool:
         """Whether anything is to be printed."""
         every = args.print_ir_before_all or args.print_ir_after_all or args.print_ir_after_change
-        return bool(every or args.print_ir_before or args.print_ir_after)
+        return bool(every or args.print_ir_after_failure or args.print_ir_before or args.print_ir_after)
 
     def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
         if self._args.print_ir_before_all or one.name in self._before:
@@ -176,10 +205,14 @@ class IrPrinter(Observer):
         if asked or changed:
             self._print("After", one, module)
 
-    def _print(self, when: str, one: ModulePass, module: ModuleOp) -> None:
+    def failed_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        if self._args.print_ir_after_failure:
+            self._print("After", one, module, " Failed")
+
+    def _print(self, when: str, one: ModulePass, module: ModuleOp, outcome: str = "") -> None:
         from et_ir.text import print_module
 
-        print(f"// -----// IR Dump {when} {one.name} //----- //", file=sys.stderr)
+        print(f"// -----// IR Dump {when} {one.name}{outcome} //----- //", file=sys.stderr)
         print_module(module, sys.stderr, debuginfo=self._args.print_debuginfo)
 
 

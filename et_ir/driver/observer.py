@@ -21,6 +21,9 @@ class Observer:
     def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
         """The pass `one` has run on `module`, which must not be changed."""
 
+    def failed_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        """The pass `one` has raised; `module` is as it left it."""
+
     def reached(self, level: str, module: ModuleOp) -> None:
         """The passes of a level (`aten`, `core-aten`, `edge`, `backend`, `executorch`) have run."""
 
@@ -38,6 +41,10 @@ class Observers(Observer):
     def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
         for observer in self._observers:
             observer.after_pass(one, module)
+
+    def failed_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        for observer in self._observers:
+            observer.failed_pass(one, module)
 
     def reached(self, level: str, module: ModuleOp) -> None:
         for observer in self._observers:

@@ -154,7 +154,12 @@ def run_passes(
         for one in passes:
             if observer is not None:
                 observer.before_pass(one, module)
-            apply_pass(one, context, module, verify=True if verify_each else None)
+            try:
+                apply_pass(one, context, module, verify=True if verify_each else None)
+            except Exception:
+                if observer is not None:
+                    observer.failed_pass(one, module)
+                raise
             if observer is not None:
                 observer.after_pass(one, module)
 

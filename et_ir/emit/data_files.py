@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import IO, NamedTuple
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
 from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import PlanOp, SymbolRegisterOp
-from et_ir.dialects.executorch.attributes import DATA_FILE
+from et_ir.dialects.executorch.attributes import DATA_FILE, DATA_FILES
 from et_ir.dialects.executorch.layout import dim_order, nbytes, scalar_type
 from et_ir.dialects.program import DataAttr, Globals
 from et_ir.emit.data import SegmentList
@@ -40,12 +40,16 @@ class DataFileError(PassReport):
 
 def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
     """The contents of each data file of a module: external constants with their bytes, and named data of backends, each
-    once.
+    once. A file that was asked for and has none of these is empty.
 
     Raises `DataFileError` for two different ones of one name, which a runtime could not tell apart.
     """
     symbols = Globals(module).by_name
+    empty = module.attributes.get(DATA_FILES)
     files: dict[str, dict[str, Entry]] = {}
+    for file in empty if isinstance(empty, ArrayAttr) else ():
+        if isinstance(file, StringAttr):
+            files[file.data] = {}
     seen: dict[str, Blob] = {}
     findings: list[Diagnostic] = []
     for op in module.body.block.ops:

@@ -1,5 +1,7 @@
 """Translation of `torch.export` size constraints into `et_schema.guards`.
 
+An input of which no size varies is exact in a file. Of others all sizes have conditions, those that are numbers too.
+
 A size is an expression of symbols: one that is a symbol, or the first from which it can be made out, stands for it;
 all others have to be what they are for it. Symbols have ranges. What the trace asked of sizes beside that, such as that
 they can be halved, export keeps as text in which `L['x'].size()[0]` is a dimension of an argument.
@@ -87,6 +89,7 @@ def input_guards(
     for condition in _translated(recorded, [name for name, _ in inputs], same):
         if not known.implies(condition):
             conditions[known.learn(condition) or ast.unparse(condition)] = None
+    conditions |= dict.fromkeys(_exact_sizes(inputs))
     names = tuple(name for name, _ in inputs)
     try:
         checked(names, list(conditions))
@@ -108,6 +111,17 @@ def _symbolic_sizes(inputs: Sequence[tuple[str, Node]]) -> Iterator[tuple[str, A
                     yield f"{name}.shape[{dim}]", size.node.expr
         elif isinstance(example, torch.SymInt):
             yield name, cast(Any, example).node.expr
+
+
+def _exact_sizes(inputs: Sequence[tuple[str, Node]]) -> Iterator[str]:
+    """Conditions that the other sizes of inputs are what they are, where a file has only bounds of all sizes."""
+    for name, node in inputs:
+        example: object = node.meta.get("val")
+        sizes = cast("tuple[Any, ...]", tuple(example.shape)) if isinstance(example, torch.Tensor) else ()
+        if not all(type(size) is int for size in sizes):
+            yield from (
+                f"{name}.shape[{dim}] == {size}" for dim, size in enumerate(sizes) if type(size) is int
+            )
 
 
 def _definitions(sizes: Sequence[tuple[str, Any]], conditions: dict[str, None]) -> dict[Any, str]:

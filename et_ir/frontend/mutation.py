@@ -40,6 +40,13 @@ __all__ = [
 ]
 
 
+_UNFOLD_BACKWARD: Final = torch.ops.aten.unfold_backward.default
+
+
+class LostElements(RuntimeError):
+    """Torch's functional form of a program computes something else than the program."""
+
+
 IDENTITIES: Final = frozenset(
     {
         "aten::detach_",
@@ -316,8 +323,9 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
 
     Torch keeps composite operators whole and takes their results for new tensors. Those that may return a view
     or write running statistics are decomposed, so that it sees that. Composite operators of other libraries it would
-    decompose all; those that there are formulas for become these. Raises what torch raises.
+    decompose all; those that there are formulas for become these. Raises what torch raises, and `LostElements`.
     """
+    own = {node.name for node in program.graph.nodes if node.target is _UNFOLD_BACKWARD}
     program = _prepared(program)
     known = cast("dict[object, Callable[..., Any]]", default_decompositions())
     table: dict[object, Callable[..., Any]] = {}
@@ -334,8 +342,21 @@ def functionalise_by_tracing(program: ExportedProgram) -> ExportedProgram:
         if may_view or (facts_of(op).statistics is not None and writes_memory(node)):
             table[op] = known[op]
     functional = cast(ExportedProgram, cast(Any, program).run_decompositions(table))
+    for node in functional.graph.nodes:
+        if node.target is _UNFOLD_BACKWARD and node.name not in own and not _covers_its_base(node):
+            raise LostElements("a write to the windows of unfold sets the elements between them to 0")
     use_functional_forms(functional.graph_module, functional_form)
     return functional
+
+
+def _covers_its_base(node: Node) -> bool:
+    """Whether windows that are put back, by `unfold_backward`, are known to have all elements of their dimension.
+
+    Torch takes the sum of windows for the tensor that they were views of, which has zeros wherever there is no window.
+    """
+    _, sizes, dim, size, step = cast("tuple[Node, list[object], int, int, int]", node.args)
+    length = sizes[dim] if sizes else 1
+    return isinstance(length, int) and step <= size and (length - size) % step == 0
 
 
 def _prepared(program: ExportedProgram) -> ExportedProgram:

@@ -20,6 +20,7 @@ __all__ = [
     "BANK",
     "CALLER",
     "DATA_FILE",
+    "DATA_FILES",
     "OPERAND",
     "SEGMENT_ALIGNMENT",
     "TENSOR_ALIGNMENT",
@@ -32,6 +33,8 @@ __all__ = [
 
 DATA_FILE: Final = discardable("executorch.data_file", StringAttr)
 """The data file that the bytes of a symbol are written to."""
+DATA_FILES: Final = discardable("executorch.data_files", ArrayAttr)
+"""Data files of a module that are written though nothing is in them."""
 TENSOR_ALIGNMENT: Final = discardable("executorch.tensor_alignment", IntegerAttr)
 """The alignment of each constant in the file of a module, in bytes."""
 SEGMENT_ALIGNMENT: Final = discardable("executorch.segment_alignment", IntegerAttr)

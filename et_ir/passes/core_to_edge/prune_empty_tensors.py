@@ -26,14 +26,14 @@ __all__ = ["PATTERNS", "PruneEmptyTensorsPass"]
 
 
 class PruneCat(RewritePattern):
-    """`cat` with empty operands, or with one operand only."""
+    """`cat` with operands of size 0 in its dimension, or with one operand only."""
 
     roots = forms("cat")
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         tensors, result = op.operands, op.result
-        full = [value for value in tensors if 0 not in tensor_type(value).get_shape()]
+        full = [value for value in tensors if not _adds_nothing(tensor_type(value).get_shape(), op.arg("dim"))]
         # The type of an empty operand takes part in promotion: pruning it must not change that of the result.
         element_type = tensor_type(result).element_type
         if not full or all(tensor_type(value).element_type != element_type for value in full):
@@ -46,6 +46,11 @@ class PruneCat(RewritePattern):
             rewriter.replace(op, [], [full[0]])
         elif len(full) < len(tensors):
             rewriter.replace(op, type(op).make(full, op.arg("dim"), result_types=[result.type]))
+
+
+def _adds_nothing(shape: tuple[int, ...], dim: int) -> bool:
+    """Whether a tensor of a shape makes a concatenation no longer: one without elements for another dimension may."""
+    return shape == (0,) or shape[dim] == 0
 
 
 PATTERNS: Final = (PruneCat,)

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import ConstantOp, PlanOp
-from et_ir.dialects.executorch.attributes import DATA_FILE
+from et_ir.dialects.executorch.attributes import DATA_FILE, DATA_FILES
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.program import Globals
 from et_ir.passes.plans import plans_of
@@ -89,3 +89,9 @@ class ExternalizeConstantsPass(ModulePass):
             return self.file if fnmatchcase(key, self.match) and size >= self.min_bytes else None
 
         externalize(op, choose)
+        used = (one.attributes.get(DATA_FILE) for one in op.body.block.ops)
+        if StringAttr(self.file) not in used:
+            # Whoever asked for the file will load it: one that another program has left there is not of this program.
+            there = op.attributes.get(DATA_FILES)
+            files = tuple(there) if isinstance(there, ArrayAttr) else ()
+            op.attributes[DATA_FILES] = ArrayAttr((*files, StringAttr(self.file)))

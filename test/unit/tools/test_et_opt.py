@@ -130,7 +130,7 @@ def test_paths_that_lead_nowhere(command: Command) -> None:
         ("to-out-variant{unbounded=best}", "option 'unbounded' is error or runtime, not best"),
         ("plan-memory{alignment=x}", "option 'alignment' is a whole number, not x"),
         ("plan-memory{plan-inputs=7}", "option 'plan-inputs' is true or false, not 7"),
-        ("builtin.module(func.func(cse))", "passes run on a module, not on func.func"),
+        ("builtin.module(gpu.func(cse))", "passes run on a module and all of its methods, not on gpu.func"),
     ],
 )
 def test_wrong_pipelines(command: Command, pipeline: str, message: str) -> None:
@@ -292,3 +292,111 @@ def test_passes_that_do_not_load(command: Command, source: str | None, message: 
     ran = command("et-opt", "--load", "bad.py", "relu.mlir")
     assert ran.code == 2
     assert message in ran.err
+
+
+TWICE = RELU.replace("func.return %1", "%2 = aten.relu %1 : tensor<4xf32>\n  func.return %2")
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "passes"),
+    [
+        ("cse , dce", "cse,dce"),
+        (" cse,\n dce ", "cse,dce"),
+        ("func.func(cse)", "cse"),
+        ("func.func( cse , canonicalize )", "cse,canonicalize"),
+        ("builtin.module(cse,func.func(canonicalize,dce),dce)", "cse,canonicalize,dce,dce"),
+        ("builtin.module( builtin.module(any(cse)) )", "cse"),
+        (
+            'func.func(plan-memory{algorithm="naive" slack=4}),dce',
+            'plan-memory{algorithm="naive" slack=4},dce',
+        ),
+        ('kernel-limits{target="stock-1.5"} , dce', "kernel-limits,dce"),
+    ],
+)
+def test_pipelines_of_mlir_opt(command: Command, pipeline: str, passes: str) -> None:
+    ran = command("et-opt", "-p", pipeline, "--print-pipeline")
+    assert (ran.code, ran.out.strip()) == (0, passes)
+
+
+def test_a_pipeline_on_another_op(command: Command) -> None:
+    ran = command("et-opt", "-p", "builtin.module(gpu.module( cse ))", "relu.mlir")
+    assert ran.code == 2
+    assert "not on gpu.module: write 'cse', or nest it in builtin.module or func.func" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "passes"),
+    [
+        (["--cse", "--canonicalize", "--dce"], "cse,canonicalize,dce"),
+        (["--plan-memory=algorithm=naive slack=4"], 'plan-memory{algorithm="naive" slack=4}'),
+        (["--dce", "--print-ir-after-all", "--cse"], "dce,cse"),
+    ],
+)
+def test_passes_as_options(command: Command, options: list[str], passes: str) -> None:
+    ran = command("et-opt", *options, "--print-pipeline")
+    assert (ran.code, ran.out.strip()) == (0, passes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--canonicalise"], "--canonicalise is neither an option nor a pass, did you mean 'canonicalize'?"),
+        (["--nothing-like-it"], "unrecognized arguments: --nothing-like-it"),
+        (["--cse", "-p", "dce"], "--cse: give all passes by --pass-pipeline, or none"),
+    ],
+)
+def test_options_that_are_no_passes(command: Command, options: list[str], message: str) -> None:
+    ran = command("et-opt", *options, "relu.mlir")
+    assert ran.code == 2
+    assert message in ran.err
+
+
+@pytest.mark.parametrize("which", ["before-all", "after-all", "before=cse", "after=cse", "after-change"])
+def test_spellings_of_mlir_opt(command: Command, which: str) -> None:
+    Path("twice.mlir").write_text(TWICE)
+    pipeline = ("-p", "cse,canonicalize", "twice.mlir")
+    theirs = command("et-opt", *pipeline, f"--mlir-print-ir-{which}", "--mlir-disable-threading")
+    assert theirs == command("et-opt", *pipeline, f"--print-ir-{which}")
+    assert "IR Dump" in theirs.err
+
+
+def test_statistics(command: Command) -> None:
+    Path("twice.mlir").write_text(TWICE)
+    ran = command("et-opt", "--canonicalize", "--cse", "--pass-statistics", "twice.mlir")
+    assert [line.split() for line in ran.err.splitlines()[1:]] == [
+        ["canonicalize", "5", "4", "1"],
+        ["UndoOrRepeat", "1"],
+        ["cse", "4", "4", "0"],
+    ]
+    assert command("et-opt", "--canonicalize", "--cse", "--mlir-pass-statistics", "twice.mlir") == ran
+
+
+def test_a_reproducer(command: Command) -> None:
+    pipeline = ("-p", "cse,plan-memory,dce", "relu.mlir", "--mlir-pass-pipeline-crash-reproducer=again.mlir")
+    ran = command("et-opt", *pipeline, "--mlir-print-ir-after-failure")
+    assert ran.code == 3
+    assert "IR Dump After plan-memory Failed" in ran.err
+    first, *_ = Path("again.mlir").read_text().splitlines()
+    assert first == "// To reproduce: et-opt -p plan-memory again.mlir"
+    again = command(*first.partition(": ")[2].split())
+    assert again.code == 3
+    assert "runs on plans" in again.err
+
+
+def test_no_reproducer_without_failure(command: Command) -> None:
+    assert command("et-opt", "--cse", "relu.mlir", "--crash-reproducer", "again.mlir").code == 0
+    assert not Path("again.mlir").exists()
+
+
+def test_round_trips(command: Command) -> None:
+    assert command("et-opt", "--verify-roundtrip", "relu.mlir") == command("et-opt", "relu.mlir")
+
+
+def test_metadata_of_fused_locations(command: Command) -> None:
+    located = RELU.replace(
+        "%x : tensor<4xf32>\n  func",
+        '%x : tensor<4xf32> loc(fused<"cse">["a.py":1:2, fused["b.py":3:4]])\n  func',
+    )
+    assert located != RELU
+    ran = command("et-opt", "-g", "--verify-roundtrip", stdin=located.encode())
+    assert 'loc(fused<"cse">["a.py":1:2, fused["b.py":3:4]])' in ran.out

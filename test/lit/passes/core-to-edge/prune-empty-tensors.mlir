@@ -21,3 +21,13 @@ func.func @stays(%e: tensor<0xf32>, %n: tensor<2xi64>) -> (tensor<0xf32>, tensor
   %1 = aten.cat [%e, %n] : (tensor<0xf32>, tensor<2xi64>) -> tensor<2xf32>
   func.return %0, %1 : tensor<0xf32>, tensor<2xf32>
 }
+
+// -----
+
+// No elements, but rows.
+// CHECK-LABEL: func.func @rows
+func.func @rows(%x: tensor<1x0xf32>, %y: tensor<?x?xf32>) -> tensor<?x0xf32> {
+  // CHECK-NEXT: aten.cat [%x, %y]
+  %0 = aten.cat [%x, %y] : (tensor<1x0xf32>, tensor<?x?xf32>) -> tensor<?x0xf32>
+  func.return %0 : tensor<?x0xf32>
+}

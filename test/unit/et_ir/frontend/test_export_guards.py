@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
 from xdsl.dialects.func import FuncOp
 
+from et_ir import raise_program, to_edge
 from et_ir.dialects.program import GuardsAttr
 from et_ir.frontend import UnsupportedProgram, import_program
+from et_schema.errors import InputError
+from et_vm.runtime import Runtime
 
 N = Dim("n", min=2, max=64)
 
@@ -43,6 +47,15 @@ def guards(program: torch.export.ExportedProgram) -> list[str]:
     (method,) = (op for op in module.body.block.ops if isinstance(op, FuncOp))
     attr = method.attributes.get("program.guards")
     return list(attr.data.conditions) if isinstance(attr, GuardsAttr) else []
+
+
+def exact(program: torch.export.ExportedProgram) -> list[str]:
+    """The conditions on the second sizes of inputs of which the first varies."""
+    return [
+        f"{node.name}.shape[1] == 4"
+        for node in program.graph.nodes
+        if node.op == "placeholder" and type(node.meta["val"].shape[0]) is not int
+    ]
 
 
 def checks(x: Tensor) -> Tensor:
@@ -108,7 +121,8 @@ def test_guards(
 ) -> None:
     module = One(function) if len(rows) == 1 else Two(function)
     inputs = tuple(torch.ones(n, 4) for n in rows)
-    assert guards(torch.export.export(module, inputs, dynamic_shapes=dynamic)) == expected
+    program = torch.export.export(module, inputs, dynamic_shapes=dynamic)
+    assert guards(program) == [*expected, *exact(program)]
 
 
 def test_inputs_in_lists_and_dicts() -> None:
@@ -125,7 +139,36 @@ def test_inputs_in_lists_and_dicts() -> None:
     )
     first, *others = guards(program)
     assert first == "2 <= x.shape[0]"
-    assert [other.partition(".")[2] for other in others] == ["shape[0] == x.shape[0]"] * 2
+    conditions = ["shape[0] == x.shape[0]"] * 2 + ["shape[1] == 4"] * 3
+    assert [other.partition(".")[2] for other in others] == conditions
+
+
+def test_sizes_that_do_not_vary() -> None:
+    """They are guarded where another size of the input varies: the file has bounds of all then."""
+
+    class Rows(nn.Module):
+        def forward(self, x: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+            return x.reshape(-1), y + z.sum()
+
+    program = torch.export.export(
+        Rows(), (torch.ones(2, 3), torch.ones(5), torch.ones(4, 2, 1)), dynamic_shapes=({0: N}, None, {1: N})
+    )
+    assert guards(program) == [
+        "2 <= x.shape[0] <= 64",
+        "z.shape[1] == x.shape[0]",
+        "x.shape[1] == 3",
+        "z.shape[0] == 4",
+        "z.shape[2] == 1",
+    ]
+    file = to_edge(program).to_executorch().buffer
+    for buffer in (file, raise_program(file).to_executorch().buffer):
+        method = Runtime().load_program(buffer).load_method("forward")
+        y, z = np.ones(5, np.float32), np.ones((4, 3, 1), np.float32)
+        assert method.execute([np.ones((3, 3), np.float32), y, z])[0].shape == (9,)
+        with pytest.raises(
+            InputError, match=r"dimension 1 of x is 2, the program requires x.shape\[1\] == 3"
+        ):
+            method.execute([np.ones((3, 2), np.float32), y, z])
 
 
 def test_what_cannot_be_written_down() -> None:

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 import torch
+from support.programs import Calls
+from support.programs import run as run_file
 from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 
-from et_ir.frontend import import_program
+from et_ir import to_edge
+from et_ir.frontend import UnsupportedProgram, import_program
 
 
 class Net(nn.Module):
@@ -441,3 +444,39 @@ def test_a_buffer_that_becomes_another():
     text = str(import_program(torch.export.export(Twins(), (torch.ones(4),))))
     assert "program.store @a" in text
     assert "program.store @b" in text
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.unfold(1, 2, 3)[0].neg_(),
+        lambda y: y.unfold(1, 3, 3).neg_(),
+        lambda y: y.unfold(1, 2, 3)[:, 1, 0].mul_(3),
+    ],
+)
+def test_writes_to_windows_with_elements_between_them(write: Any):
+    """Torch's functional form sets these elements to 0, by `unfold_inverse`."""
+
+    def function(x: Tensor) -> Tensor:
+        y = x * 1
+        write(y)
+        return y
+
+    program = torch.export.export(Calls(function), (torch.ones(2, 8),))
+    with warnings.catch_warnings(action="ignore"):  # of torch about itself
+        traced = program.run_decompositions({}).module()(torch.ones(2, 8))
+    assert not torch.equal(traced, function(torch.ones(2, 8)))
+    with pytest.raises(UnsupportedProgram, match="between them to 0"):
+        import_program(program)
+
+
+def test_writes_to_windows_side_by_side():
+    def function(x: Tensor) -> Tensor:
+        y = x * 1
+        y.unfold(1, 4, 4)[0].neg_()
+        return y
+
+    x = torch.arange(16.0).reshape(2, 8)
+    file = to_edge(torch.export.export(Calls(function), (x,))).to_executorch().buffer
+    (found,) = run_file(file, x)
+    torch.testing.assert_close(found, function(x))
