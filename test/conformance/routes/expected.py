@@ -37,6 +37,10 @@ FAR: Final = Limit(
     "value 0: Tensor-likes are not close",
     "stock's grid_sample has points that are no numbers, or far outside of the image, at other places of it",
 )
+AT_0: Final = Limit(
+    "value 0: Tensor-likes are not close",
+    "stock's leaky_relu gives 0 for 0 where 0 times the slope is a NaN",
+)
 ZERO: Final = Limit("value 0: Tensor-likes are not close", "devices may take anything times 0 for 0")
 STOCK: Final = ("stock", "Os-stock", "callers-memory-stock", "xnnpack-stock")
 
@@ -78,6 +82,12 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
         for route in STOCK
         if (mode, padding) != ("nearest", "zeros")
     },
+    **{
+        (f"numbers, leaky_relu of {slope}", route): AT_0
+        for slope in ("inf", "-inf", "nan")
+        for route in STOCK
+    },
+    ("numbers, leaky_relu of 0.0", "vulkan"): ZERO,
     ("numbers, elu of 0.0, 1.0, -1.0", "vulkan"): ZERO,
     ("numbers, elu of 2.0, 0.0, inf", "vulkan"): ZERO,
 }
