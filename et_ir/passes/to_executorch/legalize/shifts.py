@@ -5,7 +5,7 @@ As torch has them, all bits are gone: what is left of a shift to the right is th
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from xdsl.dialects.builtin import IntegerType, TensorType, i1
 from xdsl.ir import Attribute, SSAValue
@@ -26,7 +26,8 @@ ByTensor = edge.BitwiseLeftShiftTensorOp | edge.BitwiseRightShiftTensorOp
 
 def _width(element: Attribute) -> int | None:
     """The bits of an integer type; None for others."""
-    return element.width.data if isinstance(element, IntegerType) and element != i1 else None
+    is_integer = isinstance(element, IntegerType) and element != i1
+    return cast("IntegerType", element).bitwidth if is_integer else None
 
 
 def _has_sign(op: ByNumber | ByTensor) -> bool:
