@@ -154,7 +154,7 @@ class Freestanding(Route):
     processor: str = PROCESSORS[0]
 
     def wrong(self, case: Case, program: Prepared, stock: StockRuntime, folder: Path) -> str | None:
-        del case, stock
+        del stock
         made = compile_program(program.module.clone(), self.processor, "op")
         for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
             given = [
@@ -164,7 +164,7 @@ class Freestanding(Route):
             found = machines.run(self.processor, folder, made, given)
             if found.status:
                 return f"execution {number}: {made.interface.messages[found.status - 1]}"
-            reason = self._difference(found.outputs, expected)
+            reason = self._difference([*found.outputs, *inputs], expected, case.step)
             if reason is not None:
                 return f"execution {number}: {reason}"
         return None
