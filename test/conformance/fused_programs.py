@@ -1,4 +1,4 @@
-"""Programs of a kernel that is fused with another operand, by every shape that is broadcast to the kernel's.
+"""Programs of kernels that are fused with operands of every broadcast.
 
 A program applies an operation, the anchor, to the sum of its input and the operand, or multiplies what the anchor makes
 by it. It has a result for each of some shapes of the operand: those with a size of 1 in each set of dimensions, and

@@ -1,4 +1,4 @@
-"""Programs of numbers at the ends of their types: NaN, infinities, and numbers that a type does not hold.
+"""Programs of numbers at the ends of their types, and beyond.
 
 Eager converts floats that an integer type does not hold as processors of x86 do, to the least integer of 32 or 64 bits,
 whose low bits narrower types keep.

@@ -1,4 +1,4 @@
-"""Expansion of products that add what tiles have no place for: a bias that is not one for each column."""
+"""Expansion of products with a bias that is broadcast along rows."""
 
 from __future__ import annotations
 

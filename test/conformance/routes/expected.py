@@ -43,6 +43,8 @@ AT_0: Final = Limit(
 )
 ZERO: Final = Limit("value 0: Tensor-likes are not close", "devices may take anything times 0 for 0")
 STOCK: Final = ("stock", "Os-stock", "callers-memory-stock", "xnnpack-stock")
+KERNELS: Final = (*STOCK, "again-stock")
+"""Routes of stock's kernels."""
 
 BY_FACTORS: Final = Limit(
     "value 0: Tensor-likes are not close",
@@ -79,13 +81,13 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
         for mode in ("bilinear", "nearest", "bicubic")
         for padding in ("zeros", "border", "reflection")
         for corners in ("", ", corners")
-        for route in STOCK
+        for route in KERNELS
         if (mode, padding) != ("nearest", "zeros")
     },
     **{
         (f"numbers, leaky_relu of {slope}", route): AT_0
         for slope in ("inf", "-inf", "nan")
-        for route in STOCK
+        for route in KERNELS
     },
     ("numbers, leaky_relu of 0.0", "vulkan"): ZERO,
     ("numbers, elu of 0.0, 1.0, -1.0", "vulkan"): ZERO,

@@ -1,6 +1,6 @@
-"""Shifts by less than 0, or by the width of the type or more, which kernels leave to the processor.
+"""Shifts by less than 0, or the width of the type or more.
 
-As torch has them, all bits are gone: what is left of a shift to the right is the sign.
+Kernels leave them to the processor. As torch has them, all bits are gone: what is left to the right is the sign.
 """
 
 from __future__ import annotations
