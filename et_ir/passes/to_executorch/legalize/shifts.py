@@ -1,4 +1,4 @@
-"""Shifts by less than 0, or the width of the type or more.
+"""Shifts by numbers outside of the width of the type.
 
 Kernels leave them to the processor. As torch has them, all bits are gone: what is left to the right is the sign.
 """
