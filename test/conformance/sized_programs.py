@@ -75,7 +75,7 @@ CASES: dict[str, Case] = {
     ),
     "padded to a multiple": Case(lambda x: F.pad(x, (0, 0, 0, -x.shape[0] % 4)), *RANGE),
     "lower triangle": Case(lambda x: torch.tril(torch.ones(x.shape[0], x.shape[0])) @ x, *RANGE),
-    "halves": Case(
+    "halves that change places": Case(
         lambda x: torch.cat([x[x.shape[0] // 2 :].relu(), x[: x.shape[0] // 2]]) * 2,
         ({0: Dim.DYNAMIC(min=4, max=12)},),
         one(5, 4, 12),
