@@ -147,8 +147,8 @@ def quantize(
         _check_finite(batch, number)
 
     def exported(one: nn.Module) -> GraphModule:
-        program = torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes)
-        found = program.module()
+        program: Any = torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes)
+        found: GraphModule = program.module()
         # Readers of a quantized value restore it each for itself, and would not see what is written to it.
         return program.run_decompositions({}).module() if writes_to_shared(found.graph) else found
 

@@ -85,12 +85,12 @@ def numeric_gaps(
         )
     program, handles = _reference(record, reference_graph, validated=validated)
     nodes: dict[int, list[RecordedNode]] = {}
-    values: dict[int, Any] = {}
+    values: dict[int, list[Any]] = {}
     for node, value in node_values(program, inputs):
         handle = handles.get(node.name, NONE) if handles is not None else node.handle
         if handle is not None and not node.target.startswith(("_operator.", "torch.sym_")):
             nodes.setdefault(handle, []).append(node)
-            values[handle] = value
+            values.setdefault(handle, []).append(value)
     mapping: dict[tuple[Handles, Any], tuple[Handles, Any]] = {}
     observed = _merged(_observed(events))
     for found, several in observed.items():
@@ -98,7 +98,7 @@ def numeric_gaps(
             # A negative handle is that of a node whose value is written in another shape.
             handle = abs(found[-1 - number]) if number < len(found) else NONE
             if handle in values and handle != NONE:
-                pair = _pair(values[handle], several, number)
+                pair = _nearest(values[handle], several, number)
                 if pair is not None:
                     known = tuple(one for one in found if one > NONE)
                     several.handles = known
@@ -207,14 +207,35 @@ def _merged(observed: Mapping[Handles, _Observed]) -> dict[Handles, _Observed]:
     return merged
 
 
+def _nearest(references: Sequence[Any], observed: _Observed, number: int) -> tuple[Any, Any] | None:
+    """A value and the reference that corresponds to it, of those of the nodes with its handle: the last, unless another
+    one is near and the last is not. The runtime may compute operators that one call became in another order.
+    """
+    found = [pair for one in reversed(references) if (pair := _pair(one, observed, number)) is not None]
+    return next(filter(_is_near, found), next(iter(found), None))
+
+
+def _is_near(pair: tuple[Any, Any]) -> bool:
+    """Whether tensors are equal but for rounding."""
+    return all(
+        hasattr(one, "shape")
+        and hasattr(other, "shape")
+        and _is_like(one, other)
+        and float((as_tensor(one) - as_tensor(other)).abs().sum())
+        <= _NEAR * float(as_tensor(one).abs().sum())
+        for one, other in _elements(*pair)
+    )
+
+
 def _pair(reference: Any, observed: _Observed, number: int) -> tuple[Any, Any] | None:
     """A reference and the value that corresponds to it; None where there is none."""
     values = observed.values
     if isinstance(reference, list | tuple):
         last = values[-1 - number] if number < len(values) else None
         flat = cast("list[Any]", last) if isinstance(last, list) else values
-        wanted = tuple(cast("Sequence[Any]", reference))
-        return (wanted, tuple(map(plain_tensor, flat))) if len(wanted) == len(flat) else None
+        return _pair_results(
+            tuple(cast("Sequence[Any]", reference)), tuple(map(plain_tensor, flat)), observed
+        )
     value = values[-1 - number] if number < len(values) else None
     if observed.results == 1 and len(values) > 1 and hasattr(reference, "shape"):
         # An instruction has all results of its operator, and a delegate's call its inputs too.
@@ -227,6 +248,29 @@ def _pair(reference: Any, observed: _Observed, number: int) -> tuple[Any, Any] |
         return None
     shaped = _in_shape(plain_tensor(value), reference, is_reordered=observed.is_reordered)
     return None if shaped is None else (reference, shaped)
+
+
+def _pair_results(
+    wanted: tuple[Any, ...], values: tuple[Any, ...], observed: _Observed
+) -> tuple[Any, Any] | None:
+    """The results of an operator and the values that have their shapes: all, or where only one is observed, the result
+    of its shape that is nearest to it. A delegate's call has its inputs before its outputs.
+    """
+    for found in (values, values[-observed.results :]):
+        if len(found) == len(wanted) and all(map(_is_like, found, wanted)):
+            return wanted, found
+    if observed.results != 1 or not values:
+        return None
+    single = values[-1]
+    fits = [one for one in wanted if hasattr(one, "shape") and _is_like(single, one)]
+    if not fits:
+        return None
+    return min(fits, key=lambda one: float((as_tensor(one) - as_tensor(single)).abs().sum())), single
+
+
+def _is_like(value: Any, reference: Any) -> bool:
+    shapes = [getattr(one, "shape", None) for one in (value, reference)]
+    return shapes[0] == shapes[1]
 
 
 def _in_shape(value: Any, reference: Any, *, is_reordered: bool) -> Any:

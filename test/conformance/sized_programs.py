@@ -75,6 +75,12 @@ CASES: dict[str, Case] = {
     ),
     "padded to a multiple": Case(lambda x: F.pad(x, (0, 0, 0, -x.shape[0] % 4)), *RANGE),
     "lower triangle": Case(lambda x: torch.tril(torch.ones(x.shape[0], x.shape[0])) @ x, *RANGE),
+    "halves that change places": Case(
+        lambda x: torch.cat([x[x.shape[0] // 2 :].relu(), x[: x.shape[0] // 2]]) * 2,
+        ({0: Dim.DYNAMIC(min=4, max=12)},),
+        one(5, 4, 12),
+        [HIGH],
+    ),
     "positions": Case(lambda x: x + torch.arange(x.shape[0])[:, None], *RANGE),
     "returned size": Case(lambda x: (x, x.shape[0] * 3 - 1), *RANGE),
     "where not zero": Case(lambda x: torch.nonzero(x > 0).sum(0), *RANGE),

@@ -257,6 +257,43 @@ def test_ours_opens_stocks(name: str, backend: str, tmp_path: Path) -> None:
             _same_gaps(ours, stock, graph)
 
 
+class Results(nn.Module):
+    """Operators of several results, of which each backend computes some."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(6)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        var, mean = torch.var_mean(self.norm(x), -1)
+        values, places = (x * 2).sort(-1)
+        return var, mean, values + 1, places, *(x + 1).split(2, -1)
+
+
+@pytest.mark.parametrize("graph", ["exported_program", "edge_dialect_exported_program"])
+@pytest.mark.parametrize("backend", ["portable", "xnnpack", "native"])
+def test_gaps_of_operators_with_several_results(backend: str, graph: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    inputs = [torch.randn(4, 6)]
+    program = torch.export.export(Results().eval(), tuple(inputs))
+    partitioners = {
+        "portable": None,
+        "xnnpack": XnnpackPartitioner(),
+        "native": NativePartitioner(instruction_sets=[HERE], values=True),
+    }
+    et = to_edge_transform_and_lower(
+        program, partitioner=partitioners[backend], generate_etrecord=True
+    ).to_executorch(ExecutorchBackendConfig(target="et-vm"))
+    et.save(tmp_path / "net.pte")
+    et.get_etrecord().save(tmp_path / "net.etrecord")
+    paths = _recorded(Runtime(), tmp_path / "net.pte", inputs, tmp_path / "run", allow_native=True)
+    ours = Inspector(paths[0], debug_buffer_path=paths[1], etrecord=tmp_path / "net.etrecord")
+    gaps = ours.numeric_gaps("L1", reference_graph=graph)
+    assert any("layer_norm" in op for one in gaps for op in one.aot_ops)
+    assert any("var" in op for one in gaps for op in one.aot_ops)
+    assert max(gap for one in gaps for gap in one.gap) < 1e-4
+
+
 def test_a_comparator_of_ones_own(tmp_path: Path) -> None:
     program, inputs = _program("layers")
     et = to_edge_transform_and_lower(program, generate_etrecord=True).to_executorch()

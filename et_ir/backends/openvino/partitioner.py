@@ -7,7 +7,7 @@ from typing import Final
 
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from et_ir.analysis.integer_operations import is_quantized_constant
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
@@ -90,10 +90,29 @@ def _following_integers(method: FuncOp) -> set[SSAValue]:
 
 def _number_among_integers(op: SchemaOp) -> str | None:
     """What an op has of numbers that are not its operand's, and that integers would have to stand for."""
-    if op.name in _BOUNDS or (op.name in _EXTREMES and any(map(_is_constant, op.operands))):
+    if op.name in _BOUNDS:
+        return None if _has_coarser_result(op) else "bounds"
+    if op.name in _EXTREMES and any(map(_is_constant, op.operands)):
         return "bounds"
     pools_padding = op.name == "edge.avg_pool2d" and any(op.arg("padding")) and op.arg("count_include_pad")
     return "padding" if pools_padding or op.name == "edge.constant_pad_nd" else None
+
+
+def _has_coarser_result(op: SchemaOp) -> bool:
+    """Whether a result is quantized in steps that are no smaller than those of the operand, of which a bound that is cut
+    off loses less than one.
+    """
+    step = _step(op.operands[0].owner, DEQUANTIZE)
+    results = [_step(use.operation, QUANTIZE) for use in op.results[0].uses]
+    return step is not None and all(one is not None and one >= step for one in results)
+
+
+def _step(op: Operation | Block, kinds: tuple[type[SchemaOp], ...]) -> float | None:
+    """The scale of an op that quantizes or restores with one that is a literal."""
+    if not isinstance(op, kinds) or "scale" not in op.schema().by_name:
+        return None
+    scale = op.arg("scale")
+    return scale if isinstance(scale, float) else None
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -31,6 +31,7 @@ class GraphPlan:
         "_destined",
         "_graph",
         "_index",
+        "_is_within",
         "_kept",
         "_kernels",
         "_limits",
@@ -91,6 +92,11 @@ class GraphPlan:
             graph.values[value].dims == size for value, size in zip(graph.inputs, sizes, strict=True)
         )
         """Whether inputs have the sizes that they are declared with: then no result is larger than declared."""
+        self._is_within = all(
+            math.prod(size) <= math.prod(graph.values[value].dims)
+            for value, size in zip(graph.inputs, sizes, strict=True)
+        )
+        """Whether no input is larger than declared."""
         for value, size in zip(graph.inputs, sizes, strict=True):
             self._place(value, size)
         parts: list[list[Step]] = []
@@ -196,13 +202,17 @@ class GraphPlan:
         sizes: Sequence[int],
         like: Tensor | None = None,
         over: Sequence[Tensor] = (),
+        adds_bounds: bool = False,
     ) -> Tensor:
-        """The tensor of a value, with its memory."""
+        """The tensor of a value, with its memory. See `Site.result`."""
         known = self.tensors.get(value)
         if known is not None:
             return known
         info = self._graph.values[value]
-        if self._as_declared and math.prod(sizes) > math.prod(info.dims):
+        exceeds = math.prod(sizes) > math.prod(info.dims)
+        if exceeds and adds_bounds and self._as_declared and len(sizes) == len(info.dims):
+            sizes = info.dims
+        elif exceeds and (self._as_declared or (adds_bounds and self._is_within)):
             raise ExecutorchError(
                 Error.InvalidArgument,
                 f"the result has the shape {list(sizes)}, value {value} is declared as {list(info.dims)}",

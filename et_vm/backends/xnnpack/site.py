@@ -26,7 +26,7 @@ LARGE = 1 << 15
 takes it longer.
 """
 
-Result: TypeAlias = Callable[[int, Sequence[int], Tensor | None, Sequence[Tensor]], Tensor]
+Result: TypeAlias = Callable[[int, Sequence[int], Tensor | None, Sequence[Tensor], bool], Tensor]
 
 
 class Site:
@@ -90,11 +90,16 @@ class Site:
         sizes: Sequence[int],
         like: Tensor | None = None,
         over: Sequence[Tensor] = (),
+        *,
+        adds_bounds: bool = False,
     ) -> Tensor:
         """The tensor for a value that the node writes, with its sizes. It has the memory of `like` where it may, or
         that of one of `over` that has as many bytes and is not read again.
+
+        With `adds_bounds`, sizes are sums of those of operands. Where these are bounds that no call reaches together,
+        and the sums exceed what the graph declares, the tensor has the declared sizes.
         """
-        return self._make(value, sizes, like, over)
+        return self._make(value, sizes, like, over, adds_bounds)
 
     def take_limits(self) -> Limits | None:
         """The limits, for the translation to see to: all of them, unless the grid of a result comes first."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from et_schema.errors import Error, ExecutorchError
 from et_schema.xnnpack_graph import (
     Node1x1,
     NodeCat,
@@ -104,6 +106,12 @@ def pad(site: Site, node: XNNStaticConstantPad) -> list[Step]:
     ]
 
 
+def _refuse_sizes(sizes: Sequence[int], declared: Sequence[int]) -> None:
+    """Trap: operands have all the sizes that they are declared with, and their sum is no size of the result."""
+    message = f"the result has the shape {list(sizes)}, and is declared as {list(declared)}"
+    raise ExecutorchError(Error.InvalidArgument, message)
+
+
 @translates(XNNConcatenate2, XNNConcatenate3, XNNConcatenate4, XNNConcatenate5, moves=True)
 def concatenate(site: Site, node: NodeCat) -> list[Step]:
     """One operand after the other along an axis."""
@@ -120,7 +128,9 @@ def concatenate(site: Site, node: NodeCat) -> list[Step]:
         site.check(fits, "input", f"a shape beside {list(first)}", list(other.sizes))
     sizes = list(first)
     sizes[axis] = sum(operand.sizes[axis] for operand in operands)
-    out = site.result(node.output_id, sizes)
+    out = site.result(node.output_id, sizes, adds_bounds=True)
+    if out.sizes != tuple(sizes):
+        return [(_refuse_sizes, (sizes, out.sizes))]
     calls: list[Step] = []
     at = 0
     for operand in operands:

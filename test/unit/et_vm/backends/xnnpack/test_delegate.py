@@ -343,3 +343,32 @@ def test_results_are_written_over_operands_that_are_read_for_the_last_time():
     tensors = handle._plan.tensors
     places = {value: tensors[value].storage.ctypes.data for value in (x, doubled, y, small)}
     assert places[x] == places[small] != places[doubled] == places[y]
+
+
+def numbers(*sizes):
+    return np.arange(1.0, 1.0 + np.prod(sizes), dtype=np.float32).reshape(sizes)
+
+
+def bounded_concatenation():
+    """Two inputs of at most four rows that have five together."""
+    build = Build()
+    x, y = build.input(4, 2), build.input(4, 2)
+    both, out = build.value(5, 2), build.output(5, 2)
+    build.node(schema.XNNConcatenate2(axis=0, input1_id=x, input2_id=y, output_id=both))
+    build.node(schema.XNNNegate(both, out))
+    return build
+
+
+def test_sizes_of_concatenations_whose_bounds_are_not_reached_together():
+    build = bounded_concatenation()
+    handle = build.load()
+    for rows in ((2, 3), (4, 1), (1, 1)):
+        parts = [numbers(count, 2) for count in rows]
+        np.testing.assert_array_equal(build.run(*parts, handle=handle), -np.concatenate(parts))
+
+
+@pytest.mark.parametrize("rows", [(4, 4), (3, 3)])
+def test_sizes_of_concatenations_beyond_what_is_declared(rows):
+    build = bounded_concatenation()
+    with pytest.raises(ExecutorchError, match=r"declared as \[5, 2\]"):
+        build.run(*(numbers(count, 2) for count in rows), handle=build.load())
