@@ -175,7 +175,7 @@ CASES: Final[dict[str, Case]] = {
     **{f"fresh, {name}": _operators(make, is_group=True) for name, make in fresh_programs.CASES.items()},
     **{f"windows, {name}": _operators(make, is_group=True) for name, make in window_programs.CASES.items()},
     **{
-        f"quantized, {name}": _operators(make, is_group=True, step=quantized_graphs.STEP)
+        f"quantized, {name}": _operators(make, "quantized", is_group=True, step=quantized_graphs.STEP)
         for name, make in quantized_graphs.CASES.items()
     },
     **{

@@ -49,7 +49,9 @@ Execute = Callable[[list[Any]], tuple[Sequence[Any], Sequence[Any]]]
 EVERY: Final = frozenset(
     {"operators", "numbers", "control flow", "sizes", "caches", "features", "written inputs"}
 )
-STATIC: Final = frozenset({"operators"})
+QUANTIZED: Final = frozenset({"quantized"})
+"""The family of programs for backends with operators on integers, and the kernels that these are compared with."""
+STATIC: Final = frozenset({"operators"}) | QUANTIZED
 """Families of programs for backends that compile graphs of tensors."""
 FUSED: Final = frozenset({"fused"})
 """The family of programs for what generates code."""
@@ -192,11 +194,11 @@ def _tosa() -> Partitioner:
 CALLERS: Final = {"alloc_graph_input": False, "alloc_graph_output": False}
 
 ROUTES: Final[dict[str, Route]] = {
-    "portable": Route(EVERY | FUSED, tolerance=(1e-5, 1e-6)),
+    "portable": Route(EVERY | FUSED | QUANTIZED, tolerance=(1e-5, 1e-6)),
     "portable-poisoned": Route(poison=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten": Route(kernels="aten", target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten-poisoned": Route(kernels="aten", poison=True, target="et-vm-aten", tolerance=(1e-5, 1e-6)),
-    "stock": Route(is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "stock": Route(EVERY | QUANTIZED, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "O0": Route(level="0", poison=True, tolerance=(1e-5, 1e-6)),
     "O2": Route(level="2", poison=True, tolerance=(1e-5, 1e-6)),
     "Os-stock": Route(level="s", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
@@ -207,18 +209,19 @@ ROUTES: Final[dict[str, Route]] = {
     "again-of-stock": Route(AGAIN, again="stock", poison=True, tolerance=(1e-5, 1e-6)),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
     **{
-        f"native-{name}": Route(EVERY | FUSED, _native(name), poison=True, threads=2 - number % 2)
+        f"native-{name}": Route(EVERY | FUSED | QUANTIZED, _native(name), poison=True, threads=2 - number % 2)
         for number, name in enumerate(SETS)
     },
     **{f"freestanding-{name}": Freestanding(FUSED, processor=name) for name in PROCESSORS},
     "xnnpack-stock": Route(
+        EVERY | QUANTIZED,
         partitioner=XnnpackPartitioner,
         is_stock=True,
         target=DEFAULT,
         is_whole=True,
         tolerance=(1e-3, 1e-4),
     ),
-    "xnnpack": Route(partitioner=XnnpackPartitioner, poison=True, tolerance=(1e-3, 1e-4)),
+    "xnnpack": Route(EVERY | QUANTIZED, partitioner=XnnpackPartitioner, poison=True, tolerance=(1e-3, 1e-4)),
     "xnnpack-aten": Route(partitioner=XnnpackPartitioner, kernels="aten", tolerance=(1e-3, 1e-4)),
     "coreml": Route(STATIC, CoreMLPartitioner, poison=True),
     "openvino": Route(STATIC, OpenvinoPartitioner, poison=True),

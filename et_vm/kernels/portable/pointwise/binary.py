@@ -95,7 +95,13 @@ def _scaled(
     scale = _number(alpha, compute, promoted)
     body = apply(ufunc) if alpha == 1 else _scaled_body(ufunc, scale)
     return elementwise(
-        ctx, operands_in(compute, promoted, first, second), out, body, compute=compute, promoted=promoted, exact=exact
+        ctx,
+        operands_in(compute, promoted, first, second),
+        out,
+        body,
+        compute=compute,
+        promoted=promoted,
+        exact=exact,
     )
 
 
