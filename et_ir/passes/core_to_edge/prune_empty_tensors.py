@@ -33,7 +33,9 @@ class PruneCat(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         tensors, result = op.operands, op.result
-        full = [value for value in tensors if not _adds_nothing(tensor_type(value).get_shape(), op.arg("dim"))]
+        full = [
+            value for value in tensors if not _adds_nothing(tensor_type(value).get_shape(), op.arg("dim"))
+        ]
         # The type of an empty operand takes part in promotion: pruning it must not change that of the result.
         element_type = tensor_type(result).element_type
         if not full or all(tensor_type(value).element_type != element_type for value in full):
