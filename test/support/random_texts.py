@@ -198,7 +198,7 @@ class RandomText:
                 return self._call(self.random.choice(UNARY), x)
             case 1 | 2:
                 name = self.random.choice(BINARY)
-                alpha = (
+                alpha: dict[str, Any] = (
                     {"alpha": 2}
                     if name in ("add.Tensor", "sub.Tensor") and self.random.random() < 0.2
                     else {}
