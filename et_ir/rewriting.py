@@ -138,17 +138,17 @@ class _Dispatch(RewritePattern):
     def keep_sizes(self, op: Operation, results: Sequence[SSAValue | None]) -> None:
         """Note the types of results that are being replaced, where they are not those of the new values."""
         for old, new in zip(op.results, results, strict=True):
-            if new is not None and new.type != old.type and with_sizes_of(new.type, old.type) != new.type:
+            if new is not None and new.type != old.type:
                 self._known.append((new, old.type))
 
     def _refine(self) -> None:
         """Give the values that a pattern has made the sizes of those that they have replaced."""
         while self._known:
             value, type = self._known.pop()
-            owner = value.owner
-            if isinstance(owner, Operation) and owner in self._inserted:
+            owner, refined = value.owner, with_sizes_of(value.type, type)
+            if refined != value.type and isinstance(owner, Operation) and owner in self._inserted:
                 if owner.parent is not None and any(value is result for result in owner.results):
-                    Rewriter.replace_value_with_new_type(value, with_sizes_of(value.type, type))
+                    Rewriter.replace_value_with_new_type(value, refined)
                 continue
             # A value that was there before may be needed where the sizes are others: its type stays.
             for use in value.uses:

@@ -1,4 +1,4 @@
-"""Reproducers of passes that fail, and the check that a module survives its text."""
+"""Reproducers of failing passes, and round trips of modules through their text."""
 
 from __future__ import annotations
 

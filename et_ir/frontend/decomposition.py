@@ -34,7 +34,7 @@ from et_ir.dialects.aten import OP_BY_NAME, AtenOp
 from et_ir.dialects.program import GetOp, Globals, LiteralOp
 from et_ir.dialects.schema.literals import literal_of
 from et_ir.dialects.schema.sizes import ranges_of
-from et_ir.dialects.schema.tensors import may_be_same_type, sizes_of
+from et_ir.dialects.schema.tensors import is_as_precise, sizes_of
 from et_ir.frontend.complex_numbers import lift_complex_numbers
 from et_ir.frontend.custom_operators import find_out_variant, is_known_namespace
 from et_ir.frontend.formulas import FORMULAS
@@ -480,9 +480,7 @@ def _inline(
     values = [cast("SSAValue[Attribute]", output) for output in outputs if isinstance(output, SSAValue)]
     if reasons or len(outputs) != len(values):
         return None
-    if not all(
-        may_be_same_type(made.type, known.type) for made, known in zip(values, op.results, strict=True)
-    ):
+    if not all(is_as_precise(made.type, known.type) for made, known in zip(values, op.results, strict=True)):
         return None
     return converter.ops, values
 

@@ -32,6 +32,7 @@ from typing import Any, Final
 EVERY: Final = {
     "again": 2,
     "delegated": 2,
+    "raised": 4,
     "every_pass": 5,
     "aten": 4,
     "callers": 3,
@@ -88,6 +89,7 @@ def checks_of(
     return Checks(
         portable=not only,
         again=wanted["again"],
+        raised=wanted["raised"],
         every_pass=wanted["every_pass"],
         aten=wanted["aten"],
         callers=wanted["callers"],

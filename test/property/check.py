@@ -8,6 +8,7 @@ The checks stand in the order of their stages, which a failure names.
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 import traceback
 import warnings
@@ -26,6 +27,8 @@ from torch.export import Dim, export
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from et_ir import raise_program
+from et_ir.diagnostics import PassReport
 from et_ir.driver.configs import ExecutorchBackendConfig
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import (
@@ -60,6 +63,8 @@ RUNS: Final = 3
 TOLERANCE: Final = 1e-4
 """Of results, in absolute terms and of the larger number. That in 64 bits they differ less has been checked."""
 
+_NOT_RAISED: Final = re.compile(r"\[raise_c[45]\]")
+
 PLANNED: Final = ExecutorchBackendConfig(check_plan=True)
 CALLERS: Final = replace(PLANNED, alloc_graph_input=False, alloc_graph_output=False)
 
@@ -80,6 +85,8 @@ class Checks:
     """Whether it is compiled for these kernels at all, and run by them."""
     again: bool = False
     """Whether it is compiled again, from the text, to the same file."""
+    raised: bool = False
+    """Whether its file is raised and compiled again."""
     every_pass: bool = False
     """Whether the module is verified after each pass, not only at each level."""
     aten: bool = False
@@ -121,6 +128,8 @@ def check(program: Program, checks: Checks) -> str:
                 raise Failure("compiled again, from text", "the file is another")
         _translate(module, data)
         _run_all(program, runs, data, checks, "")
+        if checks.raised:
+            _run_raised(program, runs, data)
     if checks.callers:
         data = _compile(build(program, callers_state=True), Checks(), CALLERS)
         with _stage("in the caller's memory, run poisoned"):
@@ -258,6 +267,20 @@ def _run_all(program: Program, runs: Sequence[Run], data: bytes, checks: Checks,
             for at, run in enumerate(runs):
                 outputs = checks.stock.run_on(path, list(run.inputs))
                 _compare(outputs, run.outputs, f"run {at}")
+
+
+def _run_raised(program: Program, runs: Sequence[Run], data: bytes) -> None:
+    """Compile a file again and run that; loops and sizes that have no form at the edge level are refused."""
+    with _stage("its file, compiled again"):
+        try:
+            again = raise_program(data).to_executorch(PLANNED).buffer
+        except PassReport as error:
+            # A stack of a loop whose size is known at run time only may have no elements in a trial.
+            if _NOT_RAISED.search(str(error)) or b"et_copy_index" in data:
+                return
+            raise
+    with _stage("its file, compiled again, run poisoned"):
+        _run(program, runs, again, "portable", poison=True, reset=False)
 
 
 def _run(

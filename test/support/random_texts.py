@@ -172,8 +172,9 @@ class RandomText:
     def _product(self, x: SSAValue) -> bool:
         """A product of matrices, or a layer, of any values that have the shapes for it."""
         name = self.random.choice(("mm", "bmm", "addmm", "linear", "linear"))
-        operands = [x, *(self._pick() for _ in range(2 if name in ("addmm", "linear") else 1))]
-        return self._call(name, *operands)
+        others = [v for v in self._values if self._tensors[v].dtype == self._tensors[x].dtype]
+        operands = [x, *self.random.choices(others, k=2 if name in ("addmm", "linear") else 1)]
+        return self._tensors[x].is_floating_point() and self._call(name, *operands)
 
     def _indexing(self, x: SSAValue) -> bool:
         rank = len(self._shape(x))
@@ -197,7 +198,7 @@ class RandomText:
                 return self._call(self.random.choice(UNARY), x)
             case 1 | 2:
                 name = self.random.choice(BINARY)
-                alpha = (
+                alpha: dict[str, Any] = (
                     {"alpha": 2}
                     if name in ("add.Tensor", "sub.Tensor") and self.random.random() < 0.2
                     else {}

@@ -16,6 +16,7 @@ from et_ops.sizes import Expression, Undecided
 __all__ = [
     "Size",
     "has_equal_sizes",
+    "is_as_precise",
     "is_static",
     "is_tensor",
     "layout_of",
@@ -122,6 +123,14 @@ def may_be_same_type(a: Attribute, b: Attribute) -> bool:
             for mine, theirs in zip(sizes_of(a), sizes_of(b), strict=True)
         )
     )
+
+
+def is_as_precise(a: Attribute, b: Attribute) -> bool:
+    """Whether a value of one type may take the place of another type's: it tells all sizes that the other tells."""
+    if not is_tensor(a) or not is_tensor(b) or a.get_num_dims() != b.get_num_dims():
+        return a == b
+    sizes = [mine if theirs < 0 else theirs for mine, theirs in zip(sizes_of(a), b.get_shape(), strict=True)]
+    return may_be_same_type(a, sized_tensor(b.element_type, sizes, layout_of(b)))
 
 
 def may_be_equal(a: Size, b: Size) -> bool:

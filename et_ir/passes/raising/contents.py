@@ -95,13 +95,15 @@ class Contents:
                 kept.append(piece.cut(end, piece.end))
         self.spaces[place.space] = kept
 
-    def definition_at(self, place: Location) -> Definition | None:
-        """The definition that begins at a place, if all of its bytes are still there."""
+    def definition_at(self, place: Location, count: int) -> Definition | None:
+        """The definition that begins at a place, if all its bytes are still there; `count` is 0 for one without any."""
+        if not count:
+            return self.empty.get(place)
         for piece in self.spaces.get(place.space, ()):
             if piece.start == place.start and not piece.offset:
                 is_complete = piece.end - piece.start == nbytes(piece.definition.type)
                 return piece.definition if is_complete else None
-        return self.empty.get(place)
+        return None
 
     def read(self, place: Location, count: int) -> Sequence[Piece]:
         """The pieces that make up the bytes of a place; none where some of them were never written."""

@@ -219,7 +219,7 @@ class MethodRaiser:
         type = cast(Tensor, register.type)
         place = self.location(register)
         if self.sizes is not None and register in self.contents.shapes:
-            definition = self.contents.definition_at(place)
+            definition = self.contents.definition_at(place, nbytes(type))
             if definition is not None and definition.type.element_type == type.element_type:
                 return self._in_current_shape(register, definition.value)
         pieces = self.contents.read(place, nbytes(type))

@@ -2,14 +2,14 @@
 
 A file says of a tensor that its sizes are bounds, not which of them vary. That is found out by trial: a dimension of
 an input varies if the plan is one of valid calls for another size too, and gives tensors whose sizes are exact the
-sizes they have. Dimensions that vary only together have one symbol. One that varies in steps, as it is halved in the
-program, is a multiple of its symbol and a remainder.
+sizes they have. Dimensions that vary only together have one symbol, as have those that guards say are equal. One that
+varies in steps, as it is halved in the program, is a multiple of its symbol and a remainder.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 
 from et_ir.dialects.executorch import PlanOp, TensorRegisterOp
@@ -75,14 +75,22 @@ def find_sizes(plan: PlanOp, is_valid: Callable[[InputSizes], bool]) -> InputSiz
 
     groups: list[tuple[Sequence[Dimension], int]] = []
     rest: dict[int, list[Dimension]] = defaultdict(list)
-    for one, bound in bounds.items():
-        alone = step([one])
-        if alone is None:
-            rest[bound].append(one)
+    for equal in _equal(plan, bounds):
+        by = step(equal)
+        if by is None:
+            rest[bounds[equal[0]]] += equal
         else:
-            groups.append(([one], alone))
-    for together in rest.values():
-        groups += _together(together, step)
+            groups.append((equal, by))
+    for bound, together in rest.items():
+        found = _together(together, step)
+        others = [(dims, by) for dims, by in groups if bounds[dims[0]] == bound]
+        whole = [*together, *(one for dims, _ in others for one in dims)]
+        by = step(whole) if others and not found else None
+        if by is not None:
+            # What varies alone may also vary with what does not.
+            groups = [(whole, by), *(group for group in groups if group not in others)]
+        groups += found
+    groups.sort(key=lambda group: group[0][0])
     sizes: dict[Dimension, Size] = {}
     ranges: dict[str, Interval] = {}
     for number, (group, by) in enumerate(groups):
@@ -93,6 +101,22 @@ def find_sizes(plan: PlanOp, is_valid: Callable[[InputSizes], bool]) -> InputSiz
         ranges[name] = Interval(least, most)
         sizes |= dict.fromkeys(group, Expression.of(name) * by + remainder)
     return InputSizes(sizes, ranges)
+
+
+def _equal(plan: PlanOp, dimensions: Collection[Dimension]) -> list[list[Dimension]]:
+    """Groups of dimensions that the guards of a plan say are equal."""
+    guards = plan.guards
+    names = () if guards is None else guards.data.inputs
+    named = {f"{names[at]}.shape[{dim}]": (at, dim) for at, dim in dimensions if at < len(names)}
+    groups: dict[Dimension, list[Dimension]] = {one: [one] for one in dimensions}
+    for condition in () if guards is None else guards.data.conditions:
+        left, equals, right = condition.partition(" == ")
+        if equals and left in named and right in named:
+            one, other = groups[named[left]], groups[named[right]]
+            if one is not other:
+                one += other
+                groups |= dict.fromkeys(other, one)
+    return [group for one, group in groups.items() if group[0] == one]
 
 
 def _together(

@@ -159,3 +159,14 @@ func.func @forward(%x: tensor<4xf32>) -> tensor<4xi32> {
 // CHECK:      func.func @forward
 // CHECK-NEXT: aten.view.dtype %x {dtype = i32}
 // CHECK-NEXT: func.return
+
+// -----
+
+// A result whose type tells less than the decomposition does.
+// CHECK-LABEL: func.func @told_less
+// CHECK-NOT:     aten.square
+// CHECK:         func.return %{{.*}} : tensor<4xi32>
+func.func @told_less(%x: tensor<4xi32>) -> tensor<?xi32> {
+  %0 = aten.square %x : (tensor<4xi32>) -> tensor<?xi32>
+  func.return %0 : tensor<?xi32>
+}

@@ -164,3 +164,22 @@ executorch.plan @halves {
   executorch.kernel_call "aten::neg.out"(%v) outs(%r)
   executorch.return %r
 }
+
+// -----
+
+// What guards say is equal varies together, though one input alone could vary, too. A tensor without elements is not
+// what lies at its place.
+// CHECK-LABEL: func.func @guarded(%x: tensor<?x2xf32, #program.sizes<s0>>
+// CHECK-SAME:    %y: tensor<?xf32, #program.sizes<s0>>
+// CHECK-SAME:    %z: tensor<?x0xf32, #program.sizes<s0>>
+// CHECK:         edge.abs %z
+executorch.plan @guarded {guards = #program.guards<(x, y, z), "x.shape[0] <= 7", "y.shape[0] == x.shape[0]", "z.shape[0] == x.shape[0]">} {
+  %x = executorch.input bound {memory_id = 1, offset = 32} : tensor<7x2xf32>
+  %y = executorch.input bound {memory_id = 1, offset = 0} : tensor<7xf32>
+  %z = executorch.input bound {memory_id = 1, offset = 0} : tensor<7x0xf32>
+  %s = executorch.alloc {memory_id = 1, offset = 96} : tensor<2xf32>
+  %r = executorch.alloc bound {memory_id = 1, offset = 96} : tensor<7x0xf32>
+  executorch.kernel_call "aten::abs.out"(%z) outs(%r)
+  executorch.kernel_call "aten::sum.IntList_out"(%x, [0], false, none) outs(%s)
+  executorch.return %s, %y, %r
+}
