@@ -1,4 +1,4 @@
-"""Which positions torch takes for nearest neighbors."""
+"""Positions that torch takes for nearest neighbors."""
 
 from __future__ import annotations
 

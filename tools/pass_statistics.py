@@ -1,4 +1,4 @@
-"""What each pass of a pipeline did, for `--pass-statistics`."""
+"""Statistics of the passes of a pipeline, for `--pass-statistics`."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _groups() -> Iterator[tuple[str, tuple[int, ...], list[dict[str, Any]]]]:
                 ways.append({"mode": mode, "antialias": True})
             for way in ways:
                 if way.get("antialias"):
-                    # Torch's filters are wrong along the height of images one pixel wide, and right for their transpose.
+                    # Torch's filters are wrong along the height of images one pixel wide, not for their transpose.
                     factors = [one for one in factors if int(shape[-1] * one[-1]) > 1]
                     sizes = [one for one in sizes if one[-1] > 1]
                 which = "".join(

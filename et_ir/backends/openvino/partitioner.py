@@ -99,8 +99,8 @@ def _number_among_integers(op: SchemaOp) -> str | None:
 
 
 def _has_coarser_result(op: SchemaOp) -> bool:
-    """Whether a result is quantized in steps that are no smaller than those of the operand, of which a bound that is cut
-    off loses less than one.
+    """Whether a result is quantized in steps no smaller than those of the operand: a bound that is cut off loses less
+    than one of them.
     """
     step = _step(op.operands[0].owner, DEQUANTIZE)
     results = [_step(use.operation, QUANTIZE) for use in op.results[0].uses]

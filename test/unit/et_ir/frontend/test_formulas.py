@@ -54,7 +54,7 @@ def test_other_types_as_torch_says() -> None:
 @pytest.mark.parametrize("align_corners", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_linear_interpolation_as_of_kernels(dtype: torch.dtype, align_corners: bool) -> None:
-    """Torch's decomposition goes by factors that keep a size, and makes a NaN of what is between a number and an infinity."""
+    """Torch's decomposition goes by factors that keep a size, and makes a NaN between a number and an infinity."""
     chosen = random.Random(0)
     kernels = {1: torch.ops.aten.upsample_linear1d.vec, 3: torch.ops.aten.upsample_trilinear3d.vec}
     for number in range(30):
