@@ -99,13 +99,16 @@ class LogSoftmaxInDouble(RewritePattern):
         rewriter.replace(op, edge.SubTensorOp.make(shifted.results[0], log.results[0], result_types=[type]))
 
 
-class NumberAddedToTruth(RewritePattern):
-    """A number added to truth values: these in the type of the result; a truth value added to them: either."""
+class NumberOfAnotherType(RewritePattern):
+    """A number added to truth values, or a float to integers: these in the type of the result; a truth value added to
+    truth values: either.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.AddScalarOp, rewriter: PatternRewriter) -> None:
         result = tensor_type(op.results[0])
-        if tensor_type(op.operands[0]).element_type != i1:
+        given = tensor_type(op.operands[0]).element_type
+        if given != i1 and given == result.element_type:
             return
         if result.element_type == i1:
             added = bool(op.arg("other")) and bool(op.arg("alpha"))
@@ -116,4 +119,4 @@ class NumberAddedToTruth(RewritePattern):
         rewriter.replace(op, made)
 
 
-PATTERNS: Final = (WideIndex, LogitInSingle, VarianceInSingle, LogSoftmaxInDouble, NumberAddedToTruth)
+PATTERNS: Final = (WideIndex, LogitInSingle, VarianceInSingle, LogSoftmaxInDouble, NumberOfAnotherType)
