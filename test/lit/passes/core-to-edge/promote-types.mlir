@@ -100,8 +100,8 @@ func.func @accumulated_by_the_kernel(%n: tensor<4xi64>, %x: tensor<4xf32>) -> (t
 func.func @numbers(%h: tensor<4xbf16>, %n: tensor<4xi8>) -> (tensor<4xi1>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xi8>, tensor<4xi8>, tensor<4xf32>) {
   // CHECK-NEXT: aten.eq.Scalar %h {other = 0.30078125}
   %0 = aten.eq.Scalar %h {other = 0.3} : (tensor<4xbf16>) -> tensor<4xi1>
-  // CHECK-NEXT: aten.add.Scalar %h {other = 256, alpha = 1}
-  %1 = aten.add.Scalar %h {other = 257, alpha = 1} : tensor<4xbf16>
+  // CHECK-NEXT: aten.add.Scalar %h {other = 256}
+  %1 = aten.add.Scalar %h {other = 257} : tensor<4xbf16>
   // CHECK-NEXT: aten.mul.Scalar %h {other = 0.3}
   %2 = aten.mul.Scalar %h {other = 0.3} : tensor<4xbf16>
   // CHECK-NEXT: aten.remainder.Scalar %n {other = 1}
