@@ -38,7 +38,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import computation_dtype, operands_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
 from et_ops.dtypes import Category
@@ -104,9 +104,9 @@ class RoundNumbers(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
         tensors = [value.type for value in op.operands if is_tensor(value.type)]
-        result = op.results[0].type if op.results else None
-        if not op.operator.is_pointwise or not tensors or not is_tensor(result):
+        if not op.operator.is_pointwise or not tensors or not op.results:
             return
+        result = tensor_type(op.results[0])
         element = tensors[0].element_type
         arguments = op.args()
         rounded: dict[str, int | float] = {}
