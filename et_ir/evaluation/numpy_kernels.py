@@ -181,6 +181,8 @@ def gather(call: ConstantCall) -> Array:
     array: Array = call["self"]
     index: Array = call["index"]
     dim: int = call["dim"]
+    if index.size and index.min() < 0:
+        raise IndexError("torch counts no index of gather from the end")
     if not array.ndim or not index.ndim:
         return np.broadcast_to(array.reshape(-1)[index], call.shape)
     dim %= array.ndim
@@ -237,16 +239,16 @@ def arange(call: ConstantCall) -> Array:
 
 # -- arithmetic
 
-_NARROW: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+HALVES: Final = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+"""The dtypes of 16-bit floats."""
 
 
 def _operands(call: ConstantCall, *names: str) -> list[Array]:
-    """Operands in the type they are computed in: half precision in single."""
+    """Operands in the type they are computed in: half precision in single, after they are rounded to it."""
     assert call.computed is not None
     computed = numpy_dtype(call.computed)
-    if computed in _NARROW:
-        computed = np.dtype(np.float32)
-    return [_converted(call[name], computed) for name in names]
+    operands = [_converted(call[name], computed) for name in names]
+    return [_converted(one, np.dtype(np.float32)) for one in operands] if computed in HALVES else operands
 
 
 def _result(call: ConstantCall, value: Array) -> Array:
@@ -264,23 +266,33 @@ def add(call: ConstantCall) -> Array:
     return _result(call, a + _scaled(call, b))
 
 
+def _differing(call: ConstantCall) -> list[Array]:
+    """The operands of a difference. Raises `TypeError` for truth values, of which torch refuses it."""
+    if any(np.asarray(call[name]).dtype == np.bool_ for name in ("self", "other")):
+        raise TypeError("a difference of truth values")
+    return _operands(call, "self", "other")
+
+
 @_kernel("sub.Tensor", "sub.Scalar")
 def sub(call: ConstantCall) -> Array:
-    a, b = _operands(call, "self", "other")
+    a, b = _differing(call)
     return _result(call, a - _scaled(call, b))
 
 
 @_kernel("rsub.Tensor", "rsub.Scalar")
 def rsub(call: ConstantCall) -> Array:
-    a, b = _operands(call, "self", "other")
+    a, b = _differing(call)
     return _result(call, b - _scaled(call, a))
 
 
 @_kernel("div.Tensor", "div.Scalar")
 def div(call: ConstantCall) -> Array:
-    dtype = np.dtype(np.float32) if call.dtype in _NARROW else call.dtype
+    if call.dtype in HALVES:
+        a, b = _operands(call, "self", "other")
+    else:
+        a, b = (_converted(call[name], call.dtype) for name in ("self", "other"))
     with np.errstate(all="ignore"):
-        return _result(call, _converted(call["self"], dtype) / _converted(call["other"], dtype))
+        return _result(call, a / b)
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Kernel:
@@ -323,7 +335,7 @@ def _unary(function: Callable[[Array], Array]) -> Kernel:
         value = call["self"]
         # An integer becomes the float that the result is.
         dtype = call.dtype if value.dtype.kind in "iub" and call.dtype != np.bool_ else value.dtype
-        if dtype in _NARROW:
+        if dtype in HALVES:
             dtype = np.dtype(np.float32)
         with np.errstate(all="ignore"):
             return _result(call, function(_converted(value, dtype)))
@@ -369,6 +381,12 @@ def where(call: ConstantCall) -> Array:
 
 @_kernel("masked_fill.Scalar", "masked_fill.Tensor")
 def masked_fill(call: ConstantCall) -> Array:
+    value = np.asarray(call["value"])
+    if call.dtype.kind in "iu":
+        largest = np.iinfo(call.dtype).max
+        # Torch takes negative numbers for unsigned types, too.
+        if not -largest - 1 <= value <= largest or (call.dtype.kind == "u" and value == -largest - 1):
+            raise TypeError(f"{value} is no number of {call.dtype}")
     return np.where(call["mask"], _converted(call["value"], call.dtype), call["self"])
 
 
@@ -377,17 +395,21 @@ def _whole(number: Any) -> bool:
 
 
 def kernel_for(
-    name: str, literals: Mapping[str, Any], dtype: np.dtype[Any], *, has_numbers: bool = False
+    name: str, literals: Mapping[str, Any], *, is_half: bool = False, has_numbers: bool = False
 ) -> Kernel | None:
-    """The kernel for an operator with these literals and a first result of this dtype.
+    """The kernel for an operator with these literals.
 
-    `has_numbers` says that numbers stand in tensor slots. The answer is `None` where torch has to do it: it rounds the
+    `is_half` says that it is computed in a type of 16-bit floats or gives one, `has_numbers` that numbers, or
+    tensors without dimensions, stand in tensor slots. The answer is `None` where torch has to do it: it rounds the
     numbers that half-precision tensors are combined with in some kernels, and not in others.
     """
     if name in ("arange", "arange.start", "arange.start_step"):
         return arange if all(_whole(literals.get(n)) for n in ("start", "end", "step")) else None
-    if dtype in _NARROW and (
-        name == "rsqrt" or has_numbers or (name.endswith(".Scalar") and "other" in literals)
+    if is_half and (
+        name == "rsqrt"
+        or has_numbers
+        or literals.get("alpha", 1) != 1
+        or (name.endswith(".Scalar") and "other" in literals)
     ):
         return None
     return KERNELS.get(name)

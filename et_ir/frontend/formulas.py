@@ -153,7 +153,7 @@ def upsample_linear(
 
 
 def _linear_line(
-    count: int, size: int, align_corners: bool, factor: float | None, dtype: torch.dtype
+    count: Any, size: Any, align_corners: bool, factor: float | None, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor, Tensor] | None:
     """For each of `size` results the elements between which it lies, and the weight of the second; None where these
     are the elements themselves.
@@ -168,10 +168,10 @@ def _linear_line(
     elif is_static or not 1 < factor < 2:
         step = 1.0 / factor
     else:
-        kept = torch.sym_max(1 - (size - count), 0)
+        kept: Any = cast(Any, torch).sym_max(1 - (size - count), 0)
         step = kept + (1 - kept) * (1.0 / factor)
     places = torch.arange(size).to(dtype)
-    exact = places * step if align_corners else ((places + 0.5) * step - 0.5).clamp(min=0)
+    exact: Tensor = places * step if align_corners else ((places + 0.5) * step - 0.5).clamp(min=0)
     low = exact.to(torch.int64).clamp(max=count - 1)
     return low, (low + 1).clamp(max=count - 1), (exact - low).clamp(0, 1)
 

@@ -150,6 +150,29 @@ def own_calls() -> Iterator[Callable[[], object]]:
     yield lambda: A.add.Scalar(b, 2)
     yield lambda: A.add.Scalar(x, 3, 2)
     yield lambda: A.sub.Scalar(x, 3, 2)
+    # Numbers that 16 bits do not hold, which some operators round first.
+    for dtype in (torch.float16, torch.bfloat16):
+        narrow = torch.tensor([0.3, 0.6, 0.9, -0.3, 1.5, 257.0]).to(dtype)
+        for f in (
+            A.eq,
+            A.ne,
+            A.lt,
+            A.le,
+            A.gt,
+            A.ge,
+            A.add,
+            A.sub,
+            A.rsub,
+            A.mul,
+            A.div,
+            A.remainder,
+            A.fmod,
+        ):
+            for value in (0.3, 257):
+                yield lambda f=f, n=narrow, v=value: f.Scalar(n, v)
+        for mode in (None, "floor", "trunc"):
+            yield lambda n=narrow, m=mode: A.div.Scalar_mode(n, 0.3, rounding_mode=m)
+        yield lambda n=narrow: A.remainder.Scalar_Tensor(0.3, n)
     yield lambda: A.add.Tensor(torch.tensor(2.0, dtype=torch.float64), y)
     yield lambda: A.rsub.Tensor(x, y, alpha=2)
     for f in (A.sign, A.round, A.ceil, A.trunc, A.abs, A.relu, A.isnan, A.sqrt, A.sigmoid, A.tanh, A.erf):
@@ -325,6 +348,12 @@ def _network_calls() -> Iterator[Callable[[], object]]:
     yield lambda: A._upsample_bilinear2d_aa(image, [4, 13], True)
     yield lambda: A.upsample_bilinear2d(image, [13, 5], True)
     yield lambda: A.upsample_nearest2d(image, [5, 17])
+    # Factors that keep or double a size.
+    size = list(image.shape[2:])
+    yield lambda: A._upsample_bilinear2d_aa(image, [size[0], 4], False, 1.05, None)
+    yield lambda: A._upsample_bicubic2d_aa(image, [size[0], 4], False, 1.05, None)
+    yield lambda: A.upsample_bilinear2d(image, size, False, 1.05, 1.1)
+    yield lambda: A.upsample_nearest2d(image, [2 * size[0], size[1]], 2.05, 1.1)
     for transposed in (False, True):
         yield lambda t=transposed: _convolution_backward(t)
     yield lambda: A.max_pool2d_with_indices_backward(
@@ -398,6 +427,9 @@ def composite_calls() -> Iterator[Recorded]:
     yield composite(A.upsample_bilinear2d.vec, image, [5, 6], True, None)
     yield composite(A.upsample_nearest2d.vec, image, [5, 17], None)
     yield composite(A.upsample_nearest2d.vec, image, None, [1.3, 0.6])
+    yield composite(A.upsample_nearest2d.vec, image, None, [1.1, 2.1])
+    yield composite(A.upsample_nearest2d.vec, _normal(1, 1, 120, 9), None, [1.0, 1.1])
+    yield composite(A.upsample_bilinear2d.vec, image, None, False, [1.1, 1.05])
     yield composite(A.var.dim, x, [1], False)
     yield composite(A.var.dim, x, [0, 2], True, True)
     yield composite(A.view_as_real.default, torch.complex(x, x + 1))

@@ -55,14 +55,14 @@ def _groups() -> Iterator[tuple[str, tuple[int, ...], list[dict[str, Any]]]]:
             given += [[factor] * rank for factor in FACTORS]
             factors = [one for one in given if _fits(shape, one)]
             sizes = [shape[2:], [1] * rank, [4, 9, 2][:rank], [2 * one for one in shape[2:]]]
-            ways = [{"mode": mode}]
+            ways: list[dict[str, Any]] = [{"mode": mode}]
             if mode.endswith(("linear", "cubic")):
                 ways = [{"mode": mode, "align_corners": aligned} for aligned in (False, True)]
             if mode in ("bilinear", "bicubic"):
                 ways.append({"mode": mode, "antialias": True})
             for way in ways:
                 if way.get("antialias"):
-                    # Torch's filters are wrong along the height of images one pixel wide, not for their transpose.
+                    # Torch's filters are wrong along the height of images one pixel wide, and right when transposed.
                     factors = [one for one in factors if int(shape[-1] * one[-1]) > 1]
                     sizes = [one for one in sizes if one[-1] > 1]
                 which = "".join(

@@ -121,9 +121,8 @@ def _program(
 
 
 _ROUNDED_TWICE: Final = frozenset({"add scaled", "add scaled by it", "lerp", "softshrink"})
-"""Operators that torch's kernels compute for 16-bit floats otherwise in vectors than behind them, or that become
-several.
-"""
+"""Operators that torch's kernels compute for 16-bit floats otherwise in vectors than behind them, or that are
+decomposed into several."""
 
 PROGRAMS: Final = {
     f"number, {name}, {kind}": _program(function, dtypes)

@@ -23,7 +23,7 @@ def _openvino_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blob, "export_apart", export_model.export)
 
 
-OWN: Final = frozenset({"fused", "numbers"})
+OWN: Final = frozenset({"fused", "numbers", "resizes", "scalars"})
 """Families of generated programs, which have tests, and so quick cases, of their own."""
 
 
@@ -54,6 +54,20 @@ def test_fused_operands(case: str, route: str, stock: StockRuntime, tmp_path: Pa
 @pytest.mark.parametrize(("case", "route"), _cases("numbers"))
 def test_numbers(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
     """Numbers at the ends of their types."""
+    check(case, route, stock, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases("scalars"))
+def test_scalars(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """Operators by element types by Python numbers."""
+    check(case, route, stock, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("case", "route"), _cases("resizes"))
+def test_resizes(case: str, route: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """Ways of interpolation by factors and sizes."""
     check(case, route, stock, tmp_path)
 
 

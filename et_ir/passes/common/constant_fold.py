@@ -48,7 +48,7 @@ from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import has_numpy_dtype, numpy_dtype
 from et_ir.evaluation.call import ConstantCall
 from et_ir.evaluation.expression import ConstantExpression, ExpressionResult, Leaf, Operand
-from et_ir.evaluation.numpy_kernels import kernel_for
+from et_ir.evaluation.numpy_kernels import HALVES, kernel_for
 from et_ops.inference.pointwise import promoted
 
 __all__ = ["ConstantFoldPass", "fold_ops"]
@@ -140,8 +140,17 @@ class _Folder:
                 return
             types.append(result.type)
         literals = {arg.name: op.arg(arg.name) for arg in op.info().literals}
-        numbers = any(not is_tensor(operand.type) for operand in op.operands)
-        kernel = kernel_for(name, literals, numpy_dtype(types[0].element_type), has_numbers=numbers)
+        promotion = op.operator.facts.promotion
+        mixes = promotion is not None and not promotion.to_first
+        # Torch's arithmetic reads tensors without dimensions as numbers.
+        numbers = any(
+            not is_tensor(operand.type) or (mixes and not operand.type.get_num_dims())
+            for operand in op.operands
+        )
+        computed = _computed(op)
+        dtype = numpy_dtype(types[0].element_type)
+        is_half = dtype in HALVES or (computed is not None and numpy_dtype(computed) in HALVES)
+        kernel = kernel_for(name, literals, is_half=is_half, has_numbers=numbers)
         if kernel is None and not (self.torch and _is_torch_operator(op)):
             return
         tensors: dict[str, Operand] = {}
@@ -154,7 +163,7 @@ class _Folder:
             else:
                 tensors[arg.name] = None if value is None else self.values[value]
         expression = self._intern(
-            op, ConstantExpression(ConstantCall(cls, literals, types, _computed(op)), tensors, kernel)
+            op, ConstantExpression(ConstantCall(cls, literals, types, computed), tensors, kernel)
         )
         self.candidates[op] = _Candidate(op, expression, self._leaves_of(expression))
         for index, result in enumerate(op.results):

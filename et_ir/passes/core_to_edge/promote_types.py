@@ -6,7 +6,8 @@ operands, tensors with dimensions, tensors without, and Python numbers. Operator
 `slice_scatter`) convert to the type of their first operand. A value is converted once for all its uses, right
 after its definition. So is the operand of a reduction or scan whose `dtype` no kernel makes of it: the mean
 of integers, complex sums of real numbers. A number that torch rounds to the 16-bit type of the tensor beside it
-(`rounds_numbers` of an operator's facts) is rounded here: kernels of runtimes take it as it is.
+(`rounds_numbers` of an operator's facts) is rounded here, and one that wraps in the type of integers is wrapped:
+kernels of runtimes take it as it is.
 
 ```mlir
 %1 = aten.mul.Tensor %x, %n : (tensor<4xf32>, tensor<4xi64>) -> tensor<4xf32>                   // before
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
+from typing import Final
 
 import numpy as np
 from xdsl.context import Context
@@ -36,9 +38,10 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.promotion import computation_dtype, operands_of
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import attr_of, dtype_of
-from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.arrays import numpy_dtype
 from et_ir.rewriting import rewrite
+from et_ops.dtypes import Category
 
 __all__ = ["PromoteTypesPass"]
 
@@ -87,29 +90,41 @@ def _converted(value: SSAValue, dtype: Attribute, op: Operation, rewriter: Patte
     return rewriter.insert(made, point).result
 
 
+_WRAPPING: Final = frozenset({"other", "min", "max"})
+"""Arguments whose integers wrap in the type of a tensor of integers."""
+
+
 class RoundNumbers(RewritePattern):
-    """Rounds numbers to the type of the tensors of 16-bit floats that they are combined with."""
+    """Rounds numbers to the type of the tensors of 16-bit floats that they are combined with, and wraps integers to
+    that of tensors of integers.
+    """
 
     roots = (SchemaOp,)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, SchemaOp)
-        names = op.operator.facts.rounds_numbers
         tensors = [value.type for value in op.operands if is_tensor(value.type)]
-        if not names or not tensors:
+        if not op.operator.is_pointwise or not tensors or not op.results:
             return
+        result = tensor_type(op.results[0])
         element = tensors[0].element_type
-        if element not in (f16, bf16):
-            return
         arguments = op.args()
-        rounded = {
-            name: nearest
-            for name in names
-            if type(number := arguments[name]) in (int, float)
-            and (nearest := _rounded(number, element)) != number
-            # Torch refuses exponents and factors that the type does not hold.
-            and (isfinite(nearest) or name not in ("alpha", "exponent"))
-        }
+        rounded: dict[str, int | float] = {}
+        if element in (f16, bf16):
+            for name in op.operator.facts.rounds_numbers:
+                number = arguments[name]
+                if type(number) in (int, float):
+                    nearest = _rounded(number, element)
+                    # Torch refuses exponents and factors that the type does not hold.
+                    if nearest != number and (isfinite(nearest) or name in ("other", "self")):
+                        rounded[name] = nearest
+        elif dtype_of(element).category is Category.INTEGER and not dtype_of(result.element_type).is_float:
+            for name in _WRAPPING & arguments.keys():
+                number = arguments[name]
+                if type(number) is int:
+                    wrapped = int(np.asarray(number).astype(numpy_dtype(element)))
+                    if wrapped != number:
+                        rounded[name] = wrapped
         if rounded:
             made = type(op).make(**(arguments | rounded), result_types=op.result_types, location=op.location)
             rewriter.replace(op, made)

@@ -148,7 +148,7 @@ def _sized(case: sized_programs.Case) -> Case:
 
 
 def _resized(sized: resizing_programs.Sized) -> Case:
-    return Case("sizes", lambda: (sized.module(), sized.inputs()), sized.dynamic_shapes)
+    return Case("resizes of any size", lambda: (sized.module(), sized.inputs()), sized.dynamic_shapes)
 
 
 def _cache(form: cache_forms.Form) -> Case:
@@ -182,8 +182,8 @@ CASES: Final[dict[str, Case]] = {
         f"rank 0, {name}": _operators(make, is_group=True)
         for name, make in rank_zero_programs.PROGRAMS.items()
     },
-    **{name: _operators(make, is_group=True) for name, make in resizing_programs.PROGRAMS.items()},
-    **{name: _operators(make, "numbers") for name, make in scalar_programs.PROGRAMS.items()},
+    **{name: _operators(make, "resizes", is_group=True) for name, make in resizing_programs.PROGRAMS.items()},
+    **{name: _operators(make, "scalars") for name, make in scalar_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _resized(sized) for name, sized in resizing_programs.OF_RUN_TIME_SIZES.items()},
     **{name: _control_flow(program) for name, program in control_flow_programs.PROGRAMS.items()},
     **{f"sizes, {name}": _sized(case) for name, case in sized_programs.CASES.items()},

@@ -47,17 +47,23 @@ Execute = Callable[[list[Any]], tuple[Sequence[Any], Sequence[Any]]]
 """Executes with inputs: the results, and what the inputs hold afterwards."""
 
 EVERY: Final = frozenset(
-    {"operators", "numbers", "control flow", "sizes", "caches", "features", "written inputs"}
+    {
+        *("operators", "numbers", "control flow", "sizes", "caches", "features", "written inputs"),
+        *("resizes", "resizes of any size", "scalars"),
+    }
 )
 QUANTIZED: Final = frozenset({"quantized"})
 """The family of programs for backends with operators on integers, and the kernels that these are compared with."""
-STATIC: Final = frozenset({"operators"}) | QUANTIZED
+STATIC: Final = frozenset({"operators", "resizes"}) | QUANTIZED
 """Families of programs for backends that compile graphs of tensors."""
 FUSED: Final = frozenset({"fused"})
 """The family of programs for what generates code."""
 
 AGAIN: Final = EVERY - {"control flow"}
 """Families of programs whose files are compiled again; `test_raising.py` has those with control flow."""
+AGAIN_OF_STOCK: Final = AGAIN - {"resizes", "resizes of any size", "scalars"}
+"""Of stock's compiler, which takes torch's decompositions: those go by factors where a size is kept, and round numbers
+otherwise than torch's kernels."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +212,7 @@ ROUTES: Final[dict[str, Route]] = {
     "callers-memory-stock": Route(options=CALLERS, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "again": Route(AGAIN, again="ours", poison=True, tolerance=(1e-5, 1e-6)),
     "again-stock": Route(AGAIN, again="ours", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
-    "again-of-stock": Route(AGAIN, again="stock", poison=True, tolerance=(1e-5, 1e-6)),
+    "again-of-stock": Route(AGAIN_OF_STOCK, again="stock", poison=True, tolerance=(1e-5, 1e-6)),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
     **{
         f"native-{name}": Route(EVERY | FUSED | QUANTIZED, _native(name), poison=True, threads=2 - number % 2)

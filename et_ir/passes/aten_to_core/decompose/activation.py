@@ -40,7 +40,7 @@ def hardtanh(b: Chain, op: aten.HardtanhOp) -> SSAValue | None:
     """Kernels of `hardtanh` take no unsigned integers."""
     if meta(op.self).dtype is not U8:
         return None
-    return b(aten.ClampOp, op.self, op.arg("min_val"), op.arg("max_val"))
+    return b(aten.ClampOp, op.self, int(op.arg("min_val")), int(op.arg("max_val")))
 
 
 @decomposes(Reason.COMMON, aten.Relu6Op)

@@ -186,6 +186,12 @@ def clamp_max_tensor(b: Chain, op: aten.ClampMaxTensorOp) -> SSAValue:
     return b(aten.MinimumOp, op.self, op.arg("max"))
 
 
+@decomposes(Reason.NONE, aten.RemainderScalarTensorOp)
+def remainder_of_number(b: Chain, op: aten.RemainderScalarTensorOp) -> SSAValue:
+    value = op.arg("self")
+    return b(aten.RemainderTensorOp, value if isinstance(value, SSAValue) else b.number(value), op.other)
+
+
 def _as_tensor(b: Chain, value: Number | SSAValue, dtype: DType) -> SSAValue:
     """A number as a tensor without dimensions; tensors stay."""
     if not isinstance(value, SSAValue):

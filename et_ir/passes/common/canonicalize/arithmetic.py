@@ -85,6 +85,8 @@ class NeutralOperand(RewritePattern):
         dtype = dtype_of(result.element_type)
         if not dtype.is_integral and op.name.endswith(("_mode", "floor_divide")):
             return  # a quotient that is rounded
+        if dtype.is_complex and not op.name.partition(".")[2].startswith(("add", "sub")):
+            return  # an infinity times the number's other part, 0, is no number
         pairs = [(arguments[0], arguments[1])]
         if commutes:
             pairs.append((arguments[1], arguments[0]))

@@ -11,9 +11,11 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.counterparts import forms, sibling
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.edge.promotion import computation_dtype
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_static, is_tensor, same_type, tensor_type
 from et_ir.passes.common.canonicalize.replacing import by_operand, by_view, view_sizes
+from et_ops.dtypes import DType
 
 __all__ = ["PATTERNS"]
 
@@ -159,6 +161,12 @@ class SimplifyExpansion(RewritePattern):
             rewriter.replace(op, type(op).make(source.owner.operands[0], shape, result_types=[after]))
 
 
+def _computed(op: SchemaOp) -> DType | None:
+    """The element type that an op computes in, if it lets its operands mix types."""
+    promotion = op.operator.facts.promotion
+    return None if promotion is None else computation_dtype(op, promotion)
+
+
 class BroadcastInPlace(RewritePattern):
     """Pointwise operators broadcast their operands by themselves."""
 
@@ -172,12 +180,14 @@ class BroadcastInPlace(RewritePattern):
         if not expanded or op.info().needs_segments or not is_tensor(result) or not is_static(result):
             return
         changed = False
+        computed = _computed(op)
         for index in expanded:
             wide = op.operands[index]
             assert isinstance(wide.owner, _EXPANSIONS)
             op.operands[index] = wide.owner.operands[0]
-            # Shape or element type may have come from the expansion: tensors without dimensions promote otherwise.
-            if tuple(op.infer(op) or ()) == (result,):
+            # Shape or element type may have come from the expansion: tensors without dimensions promote otherwise,
+            # which the type of a comparison's result does not show.
+            if tuple(op.infer(op) or ()) == (result,) and _computed(op) == computed:
                 changed = True
             else:
                 op.operands[index] = wide

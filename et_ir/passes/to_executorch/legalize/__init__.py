@@ -18,8 +18,8 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | reductions and scans of a tensor without dimensions | a view of one dimension in front, and one behind |
 | results without elements; `mm` and `bmm` over no elements, whose results stay as they were | `full` |
 | indices of i32 in `gather` and `scatter` | a conversion to i64 |
-| a number or a truth value added to i1 | added in the type of the result; `bitwise_or` |
-| `logit` and variances of f16 and bf16 | in f32, as torch does |
+| a float added to integers; a number or a truth value added to i1 | added in the type of the result; `bitwise_or` |
+| `logit`, `leaky_relu` and variances of f16 and bf16 | in f32, as torch does |
 | `_log_softmax` of f64 | `x - max - log(sum(exp(x - max)))` |
 | `add` with a factor where the first operand has one element: multiplies that | the operand expanded |
 | a factor of another type than the elements, or negative for ui8 | the same factor in theirs |

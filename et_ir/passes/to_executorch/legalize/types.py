@@ -40,18 +40,21 @@ class WideIndex(RewritePattern):
         rewriter.notify_op_modified(op)
 
 
-class LogitInSingle(RewritePattern):
-    """`logit` of half precision, which torch computes in single precision."""
+class InSingle(RewritePattern):
+    """`logit` and `leaky_relu` of half precision, which torch computes in single precision, with their numbers."""
 
-    @op_type_rewrite_pattern
-    def match_and_rewrite(self, op: edge.LogitOp, rewriter: PatternRewriter) -> None:
+    roots = (edge.LogitOp, edge.LeakyReluOp)
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, EdgeOp)
         result = tensor_type(op.results[0])
         dtype = dtype_of(tensor_type(op.operands[0]).element_type)
         if not dtype.is_float or dtype.bits != 16:
             return
         wide = converted(op.operands[0], f32, rewriter)
-        logit = rewriter.insert(edge.LogitOp.make(wide, op.arg("eps"), result_types=[wide.type]))
-        rewriter.replace(op, [], [converted(logit.results[0], result.element_type, rewriter)])
+        arguments: dict[str, Any] = {**op.args(), "self": wide}
+        made = rewriter.insert(type(op).make(**arguments, result_types=[wide.type]))
+        rewriter.replace(op, [], [converted(made.results[0], result.element_type, rewriter)])
 
 
 class VarianceInSingle(RewritePattern):
@@ -99,13 +102,16 @@ class LogSoftmaxInDouble(RewritePattern):
         rewriter.replace(op, edge.SubTensorOp.make(shifted.results[0], log.results[0], result_types=[type]))
 
 
-class NumberAddedToTruth(RewritePattern):
-    """A number added to truth values: these in the type of the result; a truth value added to them: either."""
+class NumberOfAnotherType(RewritePattern):
+    """A number added to truth values, or a float to integers: these in the type of the result; a truth value added to
+    truth values: either.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: edge.AddScalarOp, rewriter: PatternRewriter) -> None:
         result = tensor_type(op.results[0])
-        if tensor_type(op.operands[0]).element_type != i1:
+        given = tensor_type(op.operands[0]).element_type
+        if given != i1 and given == result.element_type:
             return
         if result.element_type == i1:
             added = bool(op.arg("other")) and bool(op.arg("alpha"))
@@ -116,4 +122,4 @@ class NumberAddedToTruth(RewritePattern):
         rewriter.replace(op, made)
 
 
-PATTERNS: Final = (WideIndex, LogitInSingle, VarianceInSingle, LogSoftmaxInDouble, NumberAddedToTruth)
+PATTERNS: Final = (WideIndex, InSingle, VarianceInSingle, LogSoftmaxInDouble, NumberOfAnotherType)

@@ -146,3 +146,13 @@ func.func @stays(%x: tensor<4xf32>, %n: tensor<4xi64>) -> (tensor<4xi64>, tensor
   %4 = aten.logical_and %n, %n : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi1>
   func.return %1, %2, %3, %4 : tensor<4xi64>, tensor<4xf32>, tensor<4xf32>, tensor<4xi1>
 }
+
+// -----
+
+// A complex number times 1 is multiplied by its other part, too, 0: of an infinity that is no number.
+// CHECK-LABEL: func.func @complex_numbers
+func.func @complex_numbers(%z: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  // CHECK-NEXT: aten.mul.Scalar
+  %0 = aten.mul.Scalar %z {other = 1} : tensor<4xcomplex<f32>>
+  func.return %0 : tensor<4xcomplex<f32>>
+}

@@ -81,3 +81,18 @@ func.func @stays(%x: tensor<2x3xf32>, %n: tensor<?x3xf32>) -> (tensor<3x2xf32>, 
   %3 = aten.view %x {size = [2, 3]} : tensor<2x3xf32>
   func.return %0, %1, %2, %3 : tensor<3x2xf32>, tensor<4x2x3xf32>, tensor<?x3xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// An expansion that makes a comparison compute in f64 stays; one that changes nothing goes.
+// CHECK-LABEL: func.func @compared
+func.func @compared(%x: tensor<4xf32>, %d: tensor<f64>, %y: tensor<f32>) -> (tensor<4xi1>, tensor<4xi1>) {
+  // CHECK-NEXT: %[[D:.*]] = aten.expand %d
+  %0 = aten.expand %d {size = [4]} : (tensor<f64>) -> tensor<4xf64>
+  // CHECK-NEXT: aten.eq.Tensor %x, %[[D]]
+  %1 = aten.eq.Tensor %x, %0 : (tensor<4xf32>, tensor<4xf64>) -> tensor<4xi1>
+  %2 = aten.expand %y {size = [4]} : (tensor<f32>) -> tensor<4xf32>
+  // CHECK-NEXT: aten.lt.Tensor %x, %y
+  %3 = aten.lt.Tensor %x, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  func.return %1, %3 : tensor<4xi1>, tensor<4xi1>
+}

@@ -92,3 +92,23 @@ func.func @accumulated_by_the_kernel(%n: tensor<4xi64>, %x: tensor<4xf32>) -> (t
   %1 = aten.mean %x {dtype = f64} : (tensor<4xf32>) -> tensor<f64>
   func.return %0, %1 : tensor<f32>, tensor<f64>
 }
+
+// -----
+
+// Numbers are rounded to 16-bit floats, where torch does so, and wrap in integers.
+// CHECK-LABEL: func.func @numbers
+func.func @numbers(%h: tensor<4xbf16>, %n: tensor<4xi8>) -> (tensor<4xi1>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xi8>, tensor<4xi8>, tensor<4xf32>) {
+  // CHECK-NEXT: aten.eq.Scalar %h {other = 0.30078125}
+  %0 = aten.eq.Scalar %h {other = 0.3} : (tensor<4xbf16>) -> tensor<4xi1>
+  // CHECK-NEXT: aten.add.Scalar %h {other = 256}
+  %1 = aten.add.Scalar %h {other = 257} : tensor<4xbf16>
+  // CHECK-NEXT: aten.mul.Scalar %h {other = 0.3}
+  %2 = aten.mul.Scalar %h {other = 0.3} : tensor<4xbf16>
+  // CHECK-NEXT: aten.remainder.Scalar %n {other = 1}
+  %3 = aten.remainder.Scalar %n {other = 257} : tensor<4xi8>
+  // CHECK-NEXT: aten.mul.Scalar %n {other = 1}
+  %4 = aten.mul.Scalar %n {other = 257} : tensor<4xi8>
+  // CHECK-NEXT: aten.div.Scalar %n {other = 257}
+  %5 = aten.div.Scalar %n {other = 257} : (tensor<4xi8>) -> tensor<4xf32>
+  func.return %0, %1, %2, %3, %4, %5 : tensor<4xi1>, tensor<4xbf16>, tensor<4xbf16>, tensor<4xi8>, tensor<4xi8>, tensor<4xf32>
+}

@@ -54,7 +54,7 @@ def test_other_types_as_torch_says() -> None:
 @pytest.mark.parametrize("align_corners", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_linear_interpolation_as_of_kernels(dtype: torch.dtype, align_corners: bool) -> None:
-    """Torch's decomposition goes by factors that keep a size, and makes a NaN between a number and an infinity."""
+    """Torch's decomposition goes by factors that keep a size, and gives NaN between a number and an infinity."""
     chosen = random.Random(0)
     kernels = {1: torch.ops.aten.upsample_linear1d.vec, 3: torch.ops.aten.upsample_trilinear3d.vec}
     for number in range(30):
@@ -69,9 +69,9 @@ def test_linear_interpolation_as_of_kernels(dtype: torch.dtype, align_corners: b
             size, factors = None, [chosen.choice([0.6, 1.1, 1.5, 2.0, 2.3]) for _ in range(dims)]
         want = kernels[dims](given, size, align_corners, factors)
         # Torch's kernels round 16-bit floats after each dimension.
-        tolerance = {"rtol": 0.03, "atol": 1e-5} if dtype == torch.bfloat16 else {}
+        rtol = 0.03 if dtype == torch.bfloat16 else 1e-5
         got = upsample_linear_vec(given, size, align_corners, factors)
-        torch.testing.assert_close(got, want, equal_nan=True, **tolerance)
+        torch.testing.assert_close(got, want, rtol=rtol, atol=1e-6, equal_nan=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

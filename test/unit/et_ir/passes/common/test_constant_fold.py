@@ -118,14 +118,45 @@ def test_binary(name: str) -> None:
         check(name, [tensor, tensor[0]])
         check(name, [tensor, X[0]])
         check(name, [N, tensor])
+        check(name, [257 + N, tensor])
+        check(name, [tensor, torch.tensor(0.1)], torch_too=tensor.dtype in HALF)
         check(name, [tensor, 3], torch_too=tensor.dtype in HALF)
         check(name, [tensor, 0.3], torch_too=tensor.dtype in HALF)
 
 
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("name", ["eq.Scalar", "le.Scalar", "gt.Scalar", "add.Scalar", "mul.Scalar"])
+def test_numbers_that_16_bits_do_not_hold(name: str, dtype: torch.dtype) -> None:
+    tensor = torch.tensor([0.1, 256.0, 3.0, torch.inf]).to(dtype)
+    for number in (0.1, 257, 3e38):
+        check(name, [tensor, number], torch_too=True)
+
+
+REFUSED: list[tuple[str, list[Any]]] = [
+    ("sub.Tensor", [B, B]),
+    ("sub.Tensor", [N, B]),
+    ("rsub.Tensor", [B, N]),
+    ("gather", [X, 1, torch.tensor([[0], [-1]])]),
+    ("masked_fill.Scalar", [N.to(torch.int8), B, 300]),
+    ("masked_fill.Tensor", [N.to(torch.int8), B, torch.tensor(300)]),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), REFUSED, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_torch_refuses_stays(name: str, args: list[Any]) -> None:
+    with pytest.raises(RuntimeError):
+        operator(name)(*args)
+    result = args[0] if name != "gather" else X[:, :1]
+    dtype = torch.promote_types(args[0].dtype, args[1].dtype) if "sub" in name else args[0].dtype
+    module, inputs = call(name, args, result.to(dtype))
+    run(with_constants(module, inputs), "constant-fold")
+    assert any(isinstance(op, SchemaOp) for op in module.walk())
+
+
 def test_scaled_sums() -> None:
     for tensor in (X, X.half(), N):
-        check("add.Tensor", [tensor, tensor], alpha=3)
-        check("sub.Tensor", [tensor, tensor], alpha=-2)
+        check("add.Tensor", [tensor, tensor], alpha=3, torch_too=tensor.dtype in HALF)
+        check("sub.Tensor", [tensor, tensor], alpha=-2, torch_too=tensor.dtype in HALF)
         check("add.Scalar", [tensor, 3, 2], torch_too=tensor.dtype in HALF)
         check("rsub.Scalar", [tensor, 3, 2], torch_too=tensor.dtype in HALF)
 
