@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
 
 from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
@@ -47,7 +48,7 @@ def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
     symbols = Globals(module).by_name
     empty = module.attributes.get(DATA_FILES)
     files: dict[str, dict[str, Entry]] = {}
-    for file in empty if isinstance(empty, ArrayAttr) else ():
+    for file in cast("ArrayAttr[Attribute]", empty) if isinstance(empty, ArrayAttr) else ():
         if isinstance(file, StringAttr):
             files[file.data] = {}
     seen: dict[str, Blob] = {}

@@ -18,9 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
@@ -93,5 +95,5 @@ class ExternalizeConstantsPass(ModulePass):
         if StringAttr(self.file) not in used:
             # Whoever asked for the file will load it: one that another program has left there is not of this program.
             there = op.attributes.get(DATA_FILES)
-            files = tuple(there) if isinstance(there, ArrayAttr) else ()
+            files = tuple(cast("ArrayAttr[Attribute]", there)) if isinstance(there, ArrayAttr) else ()
             op.attributes[DATA_FILES] = ArrayAttr((*files, StringAttr(self.file)))

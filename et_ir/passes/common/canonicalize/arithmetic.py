@@ -129,7 +129,10 @@ class NeutralOperand(RewritePattern):
 
 def _has_dimensions(operand: object) -> bool:
     """Whether an operand can make the result larger than the other operand."""
-    return isinstance(operand, SSAValue) and is_tensor(operand.type) and operand.type.get_num_dims() > 0
+    if not isinstance(operand, SSAValue):
+        return False
+    type = cast("SSAValue[Attribute]", operand).type
+    return is_tensor(type) and type.get_num_dims() > 0
 
 
 def _python(element: np.generic) -> Number | None:
