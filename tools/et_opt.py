@@ -130,10 +130,11 @@ def run(arguments: list[str]) -> int:
     driver = EtOptMain(args)
     for name, _ in passes:
         if not driver.has_pass(name):
+            given = next(one for one in arguments if one.partition("=")[0] == f"--{name}")
             near = did_you_mean(name, driver.available_passes)
-            if near:
+            if near and not did_you_mean(f"--{name}", parser.option_names):
                 raise UsageError(f"--{name} is neither an option nor a pass{near}")
-            parser.parse_args([f"--{name}"])  # which is refused like any other option
+            parser.parse_args([given])  # which is refused like any other option
     if passes and args.pass_pipeline:
         raise UsageError(f"--{passes[0][0]}: give all passes by --pass-pipeline, or none")
     args.pass_pipeline = args.pass_pipeline or ",".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Final, cast
 
 import torch
@@ -17,12 +18,18 @@ from transformers.cache_utils import (
 from et_ir.language_models.errors import LanguageModelError
 from et_ir.language_models.recurrence import RecurrentCache
 
-__all__ = ["AttentionCache", "CacheBuffers", "has_recurrent_layers"]
+__all__ = ["AttentionCache", "CacheBuffers", "cache_argument", "has_recurrent_layers"]
 
 _FULL: Final = "full_attention"
 _CHUNKED: Final = "chunked_attention"
 _SLIDING: Final = "sliding_attention"
 _RECURRENT: Final = ("linear_attention", "conv")
+
+
+def cache_argument(model: Any) -> str:
+    """The name of the argument of a model that takes a cache; transformers 5.24 has given all of them one name."""
+    taken = inspect.signature(model.forward).parameters
+    return next((name for name in ("cache", "cache_params") if name in taken), "past_key_values")
 
 
 class AttentionCache(CacheLayerMixin):

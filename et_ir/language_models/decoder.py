@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch._dynamo.exc import UserError
 from torch.export import Dim, ExportedProgram
 
-from et_ir.language_models.cache import CacheBuffers
+from et_ir.language_models.cache import CacheBuffers, cache_argument
 from et_ir.language_models.custom_attention import NAME as CUSTOM_ATTENTION
 from et_ir.language_models.custom_attention import use_custom_attention
 from et_ir.language_models.errors import LanguageModelError
@@ -79,7 +79,7 @@ class CachedDecoder(nn.Module):
         self.custom_attention = custom_attention
         self.cache = CacheBuffers(config, sizes.context, sizes.chunk, is_quantized=quantize_cache)
         taken = inspect.signature(model.forward).parameters
-        self._cache_name = "cache_params" if "cache_params" in taken else "past_key_values"
+        self._cache_name = cache_argument(model)
         self._takes_positions = "position_ids" in taken
         self._takes_kept = "logits_to_keep" in taken
         if custom_attention:

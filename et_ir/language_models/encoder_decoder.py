@@ -10,7 +10,7 @@ from torch.export import Dim, ExportedProgram
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
-from et_ir.language_models.cache import CacheBuffers
+from et_ir.language_models.cache import CacheBuffers, cache_argument
 from et_ir.language_models.cross_attention import CrossAttentionBuffers
 from et_ir.language_models.decoder import Sizes, check_finite
 from et_ir.language_models.errors import LanguageModelError
@@ -92,8 +92,8 @@ def _logits(
         encoder_outputs=BaseModelOutput(last_hidden_state=cast(Any, hidden)),
         decoder_input_ids=tokens,
         decoder_attention_mask=mask,
-        past_key_values=EncoderDecoderCache(cache, cross),
         use_cache=True,
+        **{cache_argument(decoder.model): EncoderDecoderCache(cache, cross)},
     ).logits
 
 

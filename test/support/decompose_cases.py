@@ -241,6 +241,8 @@ def arithmetic() -> Iterator[Case]:
     yield A.floor_divide, f(3), f(3)
     yield A.floor_divide, i(3), i(3, low=1)
     yield A.floor_divide.Scalar, i(3), 2
+    yield A.remainder.Scalar_Tensor, 2.5, f(3)
+    yield A.remainder.Scalar_Tensor, 7, i(3, low=1)
     yield A.xlogy.Tensor, x, y
     yield A.xlogy.Tensor, i(4, low=0), i(4, low=1)
     yield A.special_xlogy, p(3), p(3)

@@ -64,8 +64,8 @@ class LinkCheckPass(ModulePass):
     """Backends that the runtime has beside those of the target, by their ids in files."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        plans_of(op, self)
         target = target_of(self)
+        plans_of(op, self)
         kernels = target.kernels | frozenset(self.extra)
         backends = target.backends | frozenset(self.backends)
         ops = list(op.walk())

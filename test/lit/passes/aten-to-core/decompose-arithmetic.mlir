@@ -69,3 +69,14 @@ func.func @forward(%x: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
 // CHECK:      func.func @forward
 // CHECK-NEXT: %[[SGN:.*]] = aten.sgn %x : tensor<4xcomplex<f32>>
 // CHECK-NEXT: func.return %[[SGN]]
+
+// -----
+
+// The remainder of a number is that of a tensor without dimensions.
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = aten.remainder.Scalar_Tensor %x {self = 2.5} : tensor<4xf32>
+  func.return %0 : tensor<4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK:      %[[R:.*]] = aten.remainder.Tensor %{{.*}}, %x
+// CHECK-NEXT: func.return %[[R]]

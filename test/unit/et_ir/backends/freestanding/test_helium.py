@@ -42,5 +42,7 @@ def test_rounded(tmp_path: Path):
     made = compile_program(torch.export.export(Rounded(), (x,)), "cortex-m55", "net")
     assert "vcvt.s32.f32" in made.assembly
     found = machines.run("cortex-m55", tmp_path, made, [x.numpy()])
-    right = np.nan_to_num(np.trunc(x.double().numpy() * 2**16), nan=0)
-    np.testing.assert_array_equal(found.outputs[0], right.clip(-(2**31), 2**31 - 1).astype(np.int32))
+    right = np.trunc(x.double().numpy() * 2**16)
+    # What an i32 does not hold is the least one, as torch has it on processors of x86.
+    held = np.where((right >= -(2**31)) & (right < 2**31), right, -(2**31)).astype(np.int32)
+    np.testing.assert_array_equal(found.outputs[0], held)
