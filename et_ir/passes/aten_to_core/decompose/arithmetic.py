@@ -188,7 +188,8 @@ def clamp_max_tensor(b: Chain, op: aten.ClampMaxTensorOp) -> SSAValue:
 
 @decomposes(Reason.NONE, aten.RemainderScalarTensorOp)
 def remainder_of_number(b: Chain, op: aten.RemainderScalarTensorOp) -> SSAValue:
-    return b(aten.RemainderTensorOp, _as_tensor(b, op.arg("self"), meta(op.results[0]).dtype), op.other)
+    value = op.arg("self")
+    return b(aten.RemainderTensorOp, value if isinstance(value, SSAValue) else b.number(value), op.other)
 
 
 def _as_tensor(b: Chain, value: Number | SSAValue, dtype: DType) -> SSAValue:
