@@ -51,6 +51,10 @@ BY_FACTORS: Final = Limit(
     "stock's kernel goes by a factor also where torch goes by sizes, which are not known",
 )
 
+LOOPS: Final = Limit(
+    "would give wrong", "a driver in software ends loops after 65,535 iterations, and no type bounds these"
+)
+
 NO_CUBIC_FILTER: Final = Limit("'aten::_upsample_bicubic2d_aa.out'", "stock has no kernel for it")
 
 EXPECTED: Final[dict[tuple[str, str], Limit]] = {
@@ -59,12 +63,24 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     **{
         (f"resize, bicubic 2d, filtered, {given}", route): NO_CUBIC_FILTER
         for given in ("sizes", "factors")
-        for route in ("aten", "portable-poisoned", *STOCK)
+        for route in ("aten", "portable-poisoned", "again-stock", *STOCK)
     },
     **{
         (case, "callers-memory-stock"): OWN_OUTPUTS
-        for case in ("state_that_does_not_change", "sizes, returned size", "feature, passing")
+        for case in (
+            "state_that_does_not_change",
+            "sizes, returned size",
+            "feature, passing",
+            *(
+                f"resize, {mode}, {given}"
+                for mode in ("linear 1d", "trilinear 3d")
+                for given in ("sizes", "factors", "sizes of factors", "corners, sizes", "corners, factors")
+            ),
+            "resize, area 2d, sizes",
+            "resize, area 2d, factors",
+        )
     },
+    **{(f"resize, area 3d, {given}", "vulkan"): LOOPS for given in ("sizes", "factors", "sizes of factors")},
     **{
         (case, "again-of-stock"): limit
         for case, limit in (

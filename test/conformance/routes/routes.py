@@ -49,9 +49,11 @@ Execute = Callable[[list[Any]], tuple[Sequence[Any], Sequence[Any]]]
 EVERY: Final = frozenset(
     {
         *("operators", "numbers", "control flow", "sizes", "caches", "features", "written inputs"),
-        *("resizes", "resizes of any size", "scalars"),
+        *("resizes", "resizes of any size"),
     }
 )
+SCALARS: Final = frozenset({"scalars"})
+"""The family of programs for what computes with Python numbers itself: kernels, and generated code."""
 QUANTIZED: Final = frozenset({"quantized"})
 """The family of programs for backends with operators on integers, and the kernels that these are compared with."""
 STATIC: Final = frozenset({"operators", "resizes"}) | QUANTIZED
@@ -61,9 +63,8 @@ FUSED: Final = frozenset({"fused"})
 
 AGAIN: Final = EVERY - {"control flow"}
 """Families of programs whose files are compiled again; `test_raising.py` has those with control flow."""
-AGAIN_OF_STOCK: Final = AGAIN - {"resizes", "resizes of any size", "scalars"}
-"""Of stock's compiler, which takes torch's decompositions: those go by factors where a size is kept, and round numbers
-otherwise than torch's kernels."""
+AGAIN_OF_STOCK: Final = AGAIN - {"resizes", "resizes of any size"}
+"""Of stock's compiler, which takes torch's decompositions: those go by factors where a size is kept."""
 
 
 @dataclass(frozen=True)
@@ -200,11 +201,11 @@ def _tosa() -> Partitioner:
 CALLERS: Final = {"alloc_graph_input": False, "alloc_graph_output": False}
 
 ROUTES: Final[dict[str, Route]] = {
-    "portable": Route(EVERY | FUSED | QUANTIZED, tolerance=(1e-5, 1e-6)),
+    "portable": Route(EVERY | FUSED | QUANTIZED | SCALARS, tolerance=(1e-5, 1e-6)),
     "portable-poisoned": Route(poison=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten": Route(kernels="aten", target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten-poisoned": Route(kernels="aten", poison=True, target="et-vm-aten", tolerance=(1e-5, 1e-6)),
-    "stock": Route(EVERY | QUANTIZED, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
+    "stock": Route(EVERY | QUANTIZED | SCALARS, is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "O0": Route(level="0", poison=True, tolerance=(1e-5, 1e-6)),
     "O2": Route(level="2", poison=True, tolerance=(1e-5, 1e-6)),
     "Os-stock": Route(level="s", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
@@ -215,7 +216,9 @@ ROUTES: Final[dict[str, Route]] = {
     "again-of-stock": Route(AGAIN_OF_STOCK, again="stock", poison=True, tolerance=(1e-5, 1e-6)),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
     **{
-        f"native-{name}": Route(EVERY | FUSED | QUANTIZED, _native(name), poison=True, threads=2 - number % 2)
+        f"native-{name}": Route(
+            EVERY | FUSED | QUANTIZED | SCALARS, _native(name), poison=True, threads=2 - number % 2
+        )
         for number, name in enumerate(SETS)
     },
     **{f"freestanding-{name}": Freestanding(FUSED, processor=name) for name in PROCESSORS},
