@@ -201,7 +201,7 @@ def _tosa() -> Partitioner:
 CALLERS: Final = {"alloc_graph_input": False, "alloc_graph_output": False}
 
 ROUTES: Final[dict[str, Route]] = {
-    "portable": Route(EVERY | FUSED | QUANTIZED | SCALARS, tolerance=(1e-5, 1e-6)),
+    "portable": Route(EVERY | QUANTIZED | SCALARS, tolerance=(1e-5, 1e-6)),
     "portable-poisoned": Route(poison=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten": Route(kernels="aten", target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "aten-poisoned": Route(kernels="aten", poison=True, target="et-vm-aten", tolerance=(1e-5, 1e-6)),
