@@ -94,6 +94,11 @@ class DType:
                 )
                 return f"{brain}float{self.bits}{eight}"
 
+    def wrapped(self, number: int) -> int:
+        """An integer as one of this integer type, by its low bits."""
+        low = number % (1 << self.bits)
+        return low - (1 << self.bits) if not self.is_unsigned and low >> (self.bits - 1) else low
+
     def holds(self, number: float) -> bool:
         """Whether a real number converts to this type without overflow, as PyTorch checks it: infinities and NaN are
         numbers of every float type, and a negative integer wraps into an unsigned type that holds its magnitude.

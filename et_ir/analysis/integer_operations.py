@@ -54,7 +54,7 @@ _OTHERS: Final = frozenset({"mean.dim"})
 
 _LEAST_SCALE: Final = float(np.finfo(np.float32).tiny)
 _MOST_PRODUCT: Final = 255 * 128
-"""Of an activation less its zero point, and a weight."""
+"""The largest product of an activation less its zero point and a weight."""
 _SUMS: Final = np.iinfo(np.int32)
 
 Quantizations = Callable[[SchemaOp], Quantization]

@@ -93,9 +93,10 @@ def delegate_module(
                 raise
             failures += error.diagnostics
             for partition in error.partitions:
-                mark_failures(
-                    [originals[op] for op in partition.walk() if op in originals], partition.backend.data
-                )
+                ops = [originals[op] for op in partition.walk() if op in originals]
+                if not ops:
+                    raise  # it would be formed again
+                mark_failures(ops, partition.backend.data)
             continue
         break
     else:

@@ -211,7 +211,10 @@ class SymbolicSizes:
             return False
         # As Python's functions of numbers, which is faster than replacing symbols in an expression each time.
         function: Any = cast(Any, sympy).lambdify(symbols, condition, modules=[_FUNCTIONS, "math"])
-        return all(function(*numbers) for numbers in product(*ranges))
+        try:
+            return all(function(*numbers) for numbers in product(*ranges))
+        except (NameError, TypeError, ArithmeticError):
+            return False  # a function that is not in the table, or a division by a size that is 0
 
 
 def _computed(function: str, *sizes: Any) -> Any:
@@ -230,11 +233,11 @@ _SYMBOLIC: Final[dict[str, Callable[..., Any]]] = {
 """The functions of expressions, for symbols of a trace."""
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "FloorDiv": int.__floordiv__,
-    "CleanDiv": int.__floordiv__,
+    "FloorDiv": cast(Any, operator).floordiv,
+    "CleanDiv": cast(Any, operator).floordiv,
     "Mod": operator.mod,
     "PythonMod": operator.mod,
     "Max": max,
     "Min": min,
 }
-"""Of torch's expressions, those that are not functions of Python."""
+"""The functions in expressions of torch that Python has under other names."""

@@ -137,4 +137,4 @@ CASES: dict[str, Case] = {
         8,
     ),
 }
-"""What constants of equal bytes become in a file: one, where that is right."""
+"""Programs with constants of equal bytes, which a file has once where that is right."""

@@ -251,7 +251,7 @@ ANCHORS: Final[dict[str, Anchor]] = {
 """Operations, at least one for each form of kernels."""
 
 KINDS: Final = ("given", "constant", "computed", "expanded", "permuted", "outer")
-"""Where an operand comes from: the last is a sum of one by some dimensions and one by the others."""
+"""Origins of an operand; `outer` is the sum of one along some dimensions and one along the others."""
 
 
 def broadcasts(shape: Shape) -> list[Shape]:

@@ -46,7 +46,7 @@ TOLERANCES: Final = {torch.float16: 2e-2, torch.bfloat16: 6e-2, torch.float32: 1
 """Relative and absolute, of values of some ten ops; some are of a narrower type than their result."""
 
 LIMITS: Final = ("'aten.split.Tensor': [core_aten_c1]",)
-"""What a level refuses: splits into as many parts as a size that is not known has."""
+"""Messages of programs that a level refuses: splits into as many parts as an unknown size."""
 
 
 def check(module: ModuleOp, passes: list[ModulePass], inputs: list[Any], expected: list[Any]) -> bool:

@@ -174,7 +174,7 @@ BEYOND: dict[str, Callable[[], Program]] = {
 }
 """What stock refuses, computes wrong, or has scales in bf16 for."""
 BY_PIXEL = {"convolutions of one activation"}
-"""What XNNPACK quantizes pixel by pixel, and et-vm image by image."""
+"""Models with layers whose input XNNPACK quantizes pixel by pixel, and et-vm image by image."""
 KEPT = {"between", "odd rows of 4 bits"}
 """Those with operators that XNNPACK has no nodes for."""
 

@@ -18,6 +18,7 @@ from et_ir.codegen.loop_builder import LoopBuilder
 from et_ir.dialects.native import CompareOp, SelectOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.dtypes import dtype_of
 from et_ir.dialects.schema.literals import ui8
 
 __all__ = ["INTEGERS", "MASKS", "converted", "is_checked", "is_zero_divisor"]
@@ -95,9 +96,7 @@ def _number(b: LoopBuilder, op: SchemaOp, number: int, x: SSAValue) -> SSAValue:
     element = element_of(op.operands[0])
     if not is_integer(element):
         element = vector_type(x).element_type
-    bits, signed = width_of(element), element != ui8
-    wrapped = (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1) if signed else number % (1 << bits)
-    return b.number(wrapped, x.type)
+    return b.number(dtype_of(element).wrapped(number), x.type)
 
 
 def _binary(combine: _Combine) -> _Rule:

@@ -122,7 +122,7 @@ class RoundNumbers(RewritePattern):
             for name in _WRAPPING & arguments.keys():
                 number = arguments[name]
                 if type(number) is int:
-                    wrapped = int(np.asarray(number).astype(numpy_dtype(element)))
+                    wrapped = dtype_of(element).wrapped(number)
                     if wrapped != number:
                         rounded[name] = wrapped
         if rounded:

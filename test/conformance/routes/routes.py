@@ -64,8 +64,8 @@ FUSED: Final = frozenset({"fused"})
 AGAIN: Final = EVERY - {"control flow"}
 """Families of programs whose files are compiled again; `test_raising.py` has those with control flow."""
 AGAIN_OF_STOCK: Final = AGAIN - {"resizes", "resizes of any size", "written inputs"}
-"""Of stock's compiler, which takes torch's decompositions: those go by factors where a size is kept. It returns inputs
-that are written as results, too.
+"""Families of programs that stock's compiler compiles and whose files are compiled again. It takes torch's
+decompositions, which go by factors where a size is kept, and returns inputs that are written as results, too.
 """
 
 
@@ -155,7 +155,7 @@ class Route:
 
 
 PROCESSORS: Final = ("cortex-m7", "riscv64gc")
-"""Of objects, in emulators: they compute in float64, as some scans do."""
+"""Processors of the emulators that objects run in: they compute in float64, as some scans do."""
 
 
 @dataclass(frozen=True)

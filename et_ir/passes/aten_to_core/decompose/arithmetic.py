@@ -190,14 +190,8 @@ def clamp_max_tensor(b: Chain, op: aten.ClampMaxTensorOp) -> SSAValue:
 def remainder_of_number(b: Chain, op: aten.RemainderScalarTensorOp) -> SSAValue:
     value, dtype = op.arg("self"), meta(op.results[0]).dtype
     if isinstance(value, int) and dtype.is_integral:
-        value = _wrapped(value, dtype)
+        value = dtype.wrapped(value)
     return b(aten.RemainderTensorOp, _as_tensor(b, value, dtype), op.other)
-
-
-def _wrapped(number: int, dtype: DType) -> int:
-    """A number as an integer of a type has it, by its low bits."""
-    low = number % (1 << dtype.bits)
-    return low - (1 << dtype.bits) if low >> (dtype.bits - 1) and not dtype.is_unsigned else low
 
 
 def _as_tensor(b: Chain, value: Number | SSAValue, dtype: DType) -> SSAValue:

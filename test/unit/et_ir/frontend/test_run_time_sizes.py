@@ -1,0 +1,49 @@
+"""Conditions on sizes of a trace: whether they are so for all sizes in the ranges."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sympy
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Mod
+
+from et_ir.frontend.run_time_sizes import Like, SymbolicSizes, expression
+from et_ops.intervals import Interval
+from et_ops.sizes import Expression
+
+
+def is_general(make: Any, least: int | None, most: int | None) -> bool:
+    """Whether what `make` states of a size is so for the sizes of a range."""
+    env = ShapeEnv()
+    sizes = SymbolicSizes(env, lambda tensor, dim, rank: 0, {"n": Interval(least, most)})
+    with FakeTensorMode(shape_env=env):
+        (tensor,) = sizes.tensors([Like((Expression.of("n"),), torch.float32)])
+    env.guards.append(SimpleNamespace(expr=make(expression(tensor.shape[0]))))  # pyright: ignore[reportArgumentType]
+    return sizes.are_general()
+
+
+@pytest.mark.parametrize(
+    ("make", "least", "most", "expected"),
+    [
+        (lambda n: sympy.Ge(n, 3), 3, 24, True),
+        (lambda n: sympy.Ge(n, 4), 3, 24, False),
+        (lambda n: sympy.Eq(FloorDiv(2 * n, 2), n), 2, 24, True),
+        (lambda n: sympy.Eq(Mod(n, 2), 0), 2, 24, False),
+        (lambda n: sympy.Eq(sympy.Min(n, 3), 3), 3, 9, True),
+        (lambda n: sympy.Ge(n, 3), 3, None, False),
+        (lambda n: sympy.Ge(n, 3), 3, 1 << 20, False),
+        (lambda n: sympy.Ge(FloorDiv(8, n), 1), 0, 8, False),
+        (lambda n: sympy.Ge(IntTrueDiv(n, 3), 1), 3, 8, False),
+    ],
+    ids=[
+        *("in range", "not at its end", "quotient", "remainder", "minimum", "no upper end", "too many"),
+        *("division by 0", "another function"),
+    ],
+)
+def test_conditions(make: Any, least: int, most: int | None, expected: bool) -> None:
+    assert is_general(make, least, most) == expected
