@@ -29,6 +29,14 @@ REMAINDERS: Final = Limit(
 MIXED: Final = Limit(
     r"\[edge_c3\] 'self', 'src' mix element types", "stock's files copy between element types"
 )
+STATIC_PARTS: Final = Limit(
+    r"expected shape \[6, 4\]",
+    "stock gives parts of a split the sizes of the example, and fails for others itself",
+)
+REFUSED: Final = Limit(
+    "the stock compiler refuses the program",
+    "stock's compiler has no shifts, maxima of all, operators of rank 0 and arithmetic of sizes in its dialect",
+)
 BOUNDS: Final = Limit(
     "its upper bound is 5", "stock takes the sizes of the example for bounds where a dimension has none"
 )
@@ -90,6 +98,21 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
             ("sizes, automatic", BOUNDS),
             ("sizes, default bound", BOUNDS),
             ("cache, converted", MIXED),
+            ("sizes, halves", STATIC_PARTS),
+        )
+    },
+    **{
+        (case, "again-of-stock"): REFUSED
+        for case in (
+            *(
+                f"numbers, {element} shifted{by}"
+                for element in ("u8", "i8", "i16", "i32", "i64")
+                for by in ("", " by tensors")
+            ),
+            *("max", "max_kept", "max_of_channels_last", "max_of_image", "max_of_two_equal"),
+            *("rank 0, indices", "rank 0, moves", "rank 0, reductions", "rank 0, sorts"),
+            *("sizes, at least and at most", "sizes, choice by a size"),
+            *("sizes, power of a size", "sizes, root of a size", "feature, strings"),
         )
     },
     **{
