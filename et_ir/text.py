@@ -32,12 +32,12 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
 from et_ir.data import Blob
-from et_ir.data.store import WeightStore, write_store
+from et_ir.data.store import WeightStore, is_weight_store, write_store
 from et_ir.dialects import aten, edge
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
 from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
-from et_schema.files import atomic_writer
+from et_schema.files import atomic_files
 
 __all__ = [
     "data_attributes",
@@ -301,10 +301,12 @@ def stored_constants(module: ModuleOp) -> Iterator[tuple[Blob, str, tuple[int, .
 def save_text(path: Path, text: str, constants: Iterable[tuple[Blob, str, tuple[int, ...]]]) -> None:
     """Write a text and the store of its `stored_constants` beside it: both, or if something fails neither.
 
-    There is no store if there are no constants. Raises `MissingData` if one of them has no bytes, `OSError`.
+    There is no store if there are no constants. Raises `MissingData` if one of them has no bytes, `OSError`, and of
+    these `FileExistsError` if a file that is no store of a text has the store's name, such as weights of a model.
     """
     entries = list(constants)
-    with atomic_writer(path) as stream:
-        stream.write(text.encode())
+    with atomic_files() as files:
+        # The text refers to the store, so it is the last to appear.
+        files.open(path).write(text.encode())
         if entries:
-            write_store(store_path(path), entries)
+            write_store(files.open(store_path(path), is_weight_store), entries)

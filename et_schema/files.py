@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import errno
+import io
 import mmap
 import os
 import secrets
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from et_schema.errors import Error, InvalidFile, access_failed
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+__all__ = ["AtomicFiles", "atomic_files", "atomic_writer", "check_writable", "is_bare_name", "map_file"]
 
 _BUFFER: Final = 1 << 22
 """Bytes that are written at once. Memory that caches a file is contiguous where it was written together, and
@@ -35,39 +42,128 @@ def map_file(path: str | os.PathLike[str]) -> mmap.mmap:
         raise access_failed(path, error) from error
 
 
+class AtomicFiles:
+    """Files that appear together, each under its name when all are complete; see `atomic_files`."""
+
+    def __init__(self) -> None:
+        self._pending: list[_Pending] = []
+
+    def open(self, path: str | os.PathLike[str], replaces: Callable[[Path], bool] | None = None) -> BinaryIO:
+        """Open a temporary file beside `path` for writing.
+
+        A link is followed: its target is replaced, with its permissions kept. What is no regular file, such as
+        `/dev/null` or a pipe, is written in place. An existing file of which `replaces` is false is not replaced: for
+        names that the user has not written. Raises `OSError` when the folder cannot be written, `FileExistsError` for
+        a file that is not replaced.
+        """
+        target = Path(os.path.realpath(path))
+        exists = target.exists()
+        if exists and replaces is not None and not replaces(target):
+            message = "exists and was not written as such an output: it is not replaced"
+            raise FileExistsError(errno.EEXIST, message, os.fspath(path))
+        in_place = exists and not target.is_file()
+        temporary = target if in_place else _temporary(target)
+        raw = _NamedFile(temporary, "wb" if in_place else "xb", os.fspath(path))
+        stream = io.BufferedWriter(raw, _BUFFER)
+        self._pending.append(_Pending(stream, None if in_place else temporary, target))
+        return stream
+
+    def complete(self) -> None:
+        """Write out all files, then give each its name, the first one last."""
+        # Several files belong together: a mixture of old and new ones must not survive a loss of power, either.
+        sync = sum(each.temporary is not None for each in self._pending) > 1
+        for each in self._pending:
+            each.stream.flush()
+            if sync and each.temporary is not None:
+                each.stream.raw.sync()
+            each.stream.close()
+        for each in reversed(self._pending):
+            if each.temporary is not None:
+                if each.target.exists():
+                    each.temporary.chmod(each.target.stat().st_mode & 0o7777)
+                each.temporary.replace(each.target)
+
+    def discard(self) -> None:
+        """Remove what is not complete."""
+        for each in self._pending:
+            # Closing writes what is left; on a full disk that fails as the write before did.
+            with suppress(OSError):
+                each.stream.close()
+            if each.temporary is not None:
+                each.temporary.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Pending:
+    stream: io.BufferedWriter[_NamedFile]
+    temporary: Path | None
+    """None for what is written in place."""
+    target: Path
+
+
+class _NamedFile(io.FileIO):
+    """A file whose errors have the name that the user knows, where the system's calls know only a descriptor."""
+
+    def __init__(self, path: Path, mode: str, shown: str) -> None:
+        self._shown = shown
+        try:
+            super().__init__(path, mode)
+        except OSError as error:
+            error.filename = shown
+            raise
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = self._shown
+            raise
+
+    def sync(self) -> None:
+        """Wait until the content is on the disk."""
+        try:
+            os.fsync(self.fileno())
+        except OSError as error:
+            error.filename = self._shown
+            raise
+
+
+@contextmanager
+def atomic_files() -> Generator[AtomicFiles, None, None]:
+    """Write files that belong together: all of them appear when the block ends, the one opened first last, so that
+    who finds it finds the others, too.
+
+    If the block raises (`KeyboardInterrupt` included), or the content of one cannot be written, the temporary files are
+    removed and all files are as they were.
+    """
+    files = AtomicFiles()
+    try:
+        yield files
+        files.complete()
+    except BaseException:
+        files.discard()
+        raise
+
+
 @contextmanager
 def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
     """Open a temporary file beside `path` for writing; it replaces `path` when the block ends.
 
-    If the block raises (`KeyboardInterrupt` included) the temporary file is removed and `path` is as it
-    was. A link is followed: its target is replaced, with its permissions kept. What is no regular file, such
-    as `/dev/null` or a pipe, is written in place. Raises `OSError` when the directory cannot be written.
+    One file of `atomic_files`.
     """
-    target = Path(os.path.realpath(path))
-    exists = target.exists()
-    if exists and not target.is_file():
-        try:
-            with target.open("wb") as stream:
-                yield stream
-        except OSError as error:
-            _name(error, path)
-            raise
-        return
-    temporary = _temporary(target)
     try:
-        with temporary.open("xb", _BUFFER) as stream:
-            yield stream
-        if exists:
-            temporary.chmod(target.stat().st_mode & 0o7777)
-        temporary.replace(target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            if error.filename == str(temporary):
-                # The caller has never heard of the temporary file.
-                error.filename = os.fspath(path)
-            _name(error, path)
+        with atomic_files() as files:
+            yield files.open(path)
+    except OSError as error:
+        # Libraries write by the descriptor.
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            error.filename = os.fspath(path)
         raise
+
+
+def is_bare_name(name: str) -> bool:
+    """Whether a name is that of a file in whatever folder: it leads to no other folder, and prints as it is."""
+    return name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\:")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -90,9 +186,3 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 def _temporary(target: Path) -> Path:
     """A file beside another, whose name is no longer than names may be."""
     return target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(4)}.tmp")
-
-
-def _name(error: OSError, path: str | os.PathLike[str]) -> None:
-    """Give an error of a full disk the path of the file: the system's calls that write know only a descriptor."""
-    if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        error.filename = os.fspath(path)

@@ -15,6 +15,7 @@ import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from struct import Struct
 
 from et_schema.errors import Error, InvalidFile
@@ -47,6 +48,12 @@ class PtdFile:
     def named_data(self) -> dict[str, memoryview]:
         """All blobs by key."""
         return {entry.key: self.segments[entry.segment_index] for entry in self.tensors.named_data}
+
+
+def is_ptd(path: Path) -> bool:
+    """Whether a file has the identifier of `.ptd` files."""
+    with path.open("rb") as stream:
+        return stream.read(8)[4:] == FILE_IDENTIFIER
 
 
 def open_ptd(path: str | os.PathLike[str]) -> PtdFile:

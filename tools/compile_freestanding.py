@@ -43,7 +43,8 @@ class Freestanding:
         """
         from et_ir.backends.freestanding.compiler import compile_freestanding
         from et_ir.backends.freestanding.fit import fitted, usage
-        from et_schema.files import atomic_writer
+        from et_ir.backends.freestanding.header import is_header
+        from et_schema.files import atomic_files
 
         assert self.target is not None
         places: dict[str, str] = {}
@@ -68,12 +69,10 @@ class Freestanding:
         else:
             path = Path(args.output)
             content = made.archive if self.form == "archive" else made.code
-            written = {path: content if text is None else text.encode()}
-            if text is None:
-                written[path.with_suffix(".h")] = made.header.encode()
-            for place, data in written.items():
-                with atomic_writer(place) as stream:
-                    stream.write(data)
+            with atomic_files() as files:
+                files.open(path).write(content if text is None else text.encode())
+                if text is None:
+                    files.open(path.with_suffix(".h"), is_header).write(made.header.encode())
         if not args.quiet:
             print(made.summary() + usage(made, self.banks, places), end="", file=sys.stderr)
 

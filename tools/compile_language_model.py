@@ -76,12 +76,12 @@ def export_language_model(
                 f"{type(model).__name__} cannot be exported with a cache of fixed size: {told(error)}"
             ) from error
         constants = metadata(model, context=sizes.context, chunk=chunk) | constants
+        if args.emit == "pte" and args.output not in (None, "-"):
+            folder.copy_tokenizer(Path(args.output).with_suffix(TOKENIZER_SUFFIX))
     except LanguageModelError as error:
         raise ProgramError(str(error)) from error
     if note and not args.quiet:
         print_message("et-compile", f"prompts are taken one token at a time: {note}", "warning")
-    if args.emit == "pte" and args.output not in (None, "-"):
-        folder.copy_tokenizer(Path(args.output).with_suffix(TOKENIZER_SUFFIX))
     if args.custom_sdpa:
         constants["use_sdpa_with_kv_cache"] = True
     return programs, constants

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Self
 
 from et_ir.driver.observer import Observer
+from et_tools.streams import moving
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -35,6 +36,7 @@ class Stages(Observer):
         self.levels: dict[str, Counter[str]] = {}
         # Kept, because while torch exports, `sys.stderr` is another.
         self.stream = sys.stderr
+        self._cursor = moving(self.stream)
         self._live = not quiet and self.stream.isatty()
         self._running = ""
         self._since = self.last
@@ -84,7 +86,9 @@ class Stages(Observer):
     def write(self, text: str) -> None:
         """Write what others have for the terminal in the place of the line, which comes back below it."""
         with self._lock:
-            self.stream.write(text if self._inside else f"{CLEAR}{text}")
+            if not self._inside:
+                self._cursor.write(CLEAR)
+            self.stream.write(text)
             self.stream.flush()
             self._inside = not text.endswith("\n")
 
@@ -100,7 +104,7 @@ class Stages(Observer):
             return
         seconds = time.perf_counter() - self._since
         # The cursor goes back to the start: what the user's code prints past Python is written over this.
-        self.stream.write(f"{CLEAR}\r{self._running:<12} {seconds:7.0f} s\r" if self._running else CLEAR)
+        self._cursor.write(f"{CLEAR}\r{self._running:<12} {seconds:7.0f} s\r" if self._running else CLEAR)
         self.stream.flush()
 
     def _refresh(self) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_tools.arguments import ALIGNMENTS, CommandParser, add_alignments
 from et_tools.exit_codes import UsageError, guarded
+from et_tools.messages import print_message
 from et_tools.output import check_output, write_stdout
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ def _mlir_to_pte(args: argparse.Namespace) -> None:
     module = read_text_module(args.input, args.weights)
     verify_module(module)
     require_weights(module, args.input)
-    write_program(module, args.output, EmitOptions(**alignments_of(args)))
+    for file in write_program(module, args.output, EmitOptions(**alignments_of(args)))[1:]:
+        print_message("et-translate", f"wrote {file}", "note")
 
 
 def _pte_to_mlir(args: argparse.Namespace) -> None:

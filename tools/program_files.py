@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,8 @@ def write_program(module: ModuleOp, output: str, options: EmitOptions | None = N
     `et_ir.emit.write` raises.
     """
     from et_ir.emit import data_files, write, write_data_file
-    from et_schema.files import atomic_writer
+    from et_schema.files import atomic_files
+    from et_schema.ptd import is_ptd
 
     names = list(data_files(module))
     if output == "-":
@@ -48,10 +48,10 @@ def write_program(module: ModuleOp, output: str, options: EmitOptions | None = N
         check_output(str(file))
         if file.resolve() == path.resolve():
             raise UsageError(f"{file} is the program itself, not a data file")
-    with ExitStack() as stack:
-        # Entered first, the program is the last to appear: a reader that finds it finds its data.
-        stream = stack.enter_context(atomic_writer(path))
+    with atomic_files() as written:
+        # Opened first, the program is the last to appear: a reader that finds it finds its data.
+        stream = written.open(path)
         for name, file in zip(names, files, strict=True):
-            write_data_file(module, name, stack.enter_context(atomic_writer(file)))
+            write_data_file(module, name, written.open(file, is_ptd))
         write(module, stream, options)
     return [path, *files]

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import Any, Final, TypeVar
 
+from et_tools.streams import moving
+
 __all__ = ["PATIENCE", "activity", "progress"]
 
 T = TypeVar("T")
@@ -41,7 +43,7 @@ def _with_bar(items: Sequence[T], done: int, what: str) -> Iterator[T]:
         yield from items[done:]
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+    with Progress(*columns, console=Console(file=moving(sys.stderr)), transient=True) as bar:
         task = bar.add_task(what, total=len(items), completed=done)
         for item in items[done:]:
             yield item
@@ -61,7 +63,7 @@ def activity(what: str) -> Iterator[None]:
             from rich.console import Console
         except ImportError:
             return
-        status = Console(file=sys.stderr).status(what)
+        status = Console(file=moving(sys.stderr)).status(what)
         status.start()
         shown.append(status)
 

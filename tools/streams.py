@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from shutil import get_terminal_size
-from typing import IO, Final
+from typing import IO, Any, Final, cast
 
-__all__ = ["UNLIMITED", "fit", "line_width", "standard_streams"]
+__all__ = ["UNLIMITED", "fit", "line_width", "moving", "standard_streams"]
 
 UNLIMITED: Final = sys.maxsize
 """The width of lines that are not cut."""
@@ -41,10 +42,42 @@ class _Messages(io.FileIO):
             return memoryview(data).nbytes  # pyright: ignore[reportArgumentType]
 
 
+_CONTROLS: Final = re.compile("\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+"""Control characters but for tabs, ends of lines, and sequences that select colours."""
+
+
+class _Printed(io.TextIOWrapper):
+    """A stream on which names and texts from files cannot control the terminal: they could clear it, set its title,
+    or overwrite other lines.
+    """
+
+    def write(self, text: str, /) -> int:
+        super().write(_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text))
+        return len(text)
+
+
+class _Unescaped:
+    """The stream below, for what moves the cursor."""
+
+    def __init__(self, stream: _Printed) -> None:
+        self._stream = stream
+
+    def write(self, text: str, /) -> int:
+        return io.TextIOWrapper.write(self._stream, text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def moving(stream: IO[str]) -> IO[str]:
+    """A standard stream on which the command itself moves the cursor: what it writes is not escaped."""
+    return cast("IO[str]", _Unescaped(stream)) if isinstance(stream, _Printed) else stream
+
+
 @contextmanager
 def standard_streams() -> Iterator[None]:
     """Within, a stream that the shell has closed is empty or takes everything, a letter that a terminal lacks is
-    escaped, and messages that nobody reads any more are dropped.
+    escaped as are control characters, and messages that nobody reads any more are dropped.
     """
     before = sys.stdin, sys.stdout, sys.stderr
     with ExitStack() as opened:
@@ -57,13 +90,35 @@ def standard_streams() -> Iterator[None]:
             sys.stderr = opened.enter_context(open(os.devnull, "w", encoding="utf-8"))
         elif sys.stderr is sys.__stderr__:
             messages = _Messages(sys.stderr.fileno(), "w", closefd=False)
-            sys.stderr = io.TextIOWrapper(
-                io.BufferedWriter(messages), sys.stderr.encoding, line_buffering=True, write_through=True
+            sys.stderr = _Printed(
+                io.BufferedWriter(messages),
+                sys.stderr.encoding,
+                "backslashreplace",
+                line_buffering=True,
+                write_through=True,
             )
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
+        printed = [_printed(stream) for stream in (sys.stdout, sys.stderr)]
+        sys.stdout, sys.stderr = printed
         try:
             yield
         finally:
+            for stream in printed:
+                if isinstance(stream, _Printed):
+                    # The stream below outlives this one.
+                    with suppress(OSError, ValueError):
+                        stream.detach()
             sys.stdin, sys.stdout, sys.stderr = before
+
+
+def _printed(stream: IO[str]) -> IO[str]:
+    """A stream as `_Printed`; one that has no bytes below stays what it is."""
+    if isinstance(stream, _Printed) or not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.flush()
+    return _Printed(
+        stream.buffer,
+        encoding=stream.encoding,
+        errors="backslashreplace",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )

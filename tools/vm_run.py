@@ -8,7 +8,6 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -140,16 +139,15 @@ def _plain(value: Any) -> Any:
 
 def _write(results: list[tuple[str, Any]], folder: Path) -> list[Path]:
     """Write all results to files of their names, or if something fails none."""
-    from et_schema.files import atomic_writer
+    from et_schema.files import atomic_files
 
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{label.replace(' ', '_')}.npy" for label, _ in results]
     for path in files:
         check_output(str(path))
-    with ExitStack() as streams:
+    with atomic_files() as written:
         for path, (_, value) in zip(files, results, strict=True):
-            stream = streams.enter_context(atomic_writer(path))
-            np.save(_Sink(stream.write), _plain(value), allow_pickle=False)
+            np.save(_Sink(written.open(path).write), _plain(value), allow_pickle=False)
     return files
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import mmap
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from et_ir.data.blob import Blob
-from et_schema.files import atomic_writer
 
-__all__ = ["StoreError", "WeightStore", "write_store"]
+__all__ = ["StoreError", "WeightStore", "is_weight_store", "write_store"]
 
 # safetensors' dtype names by MLIR element type.
 DTYPES = {
@@ -28,11 +28,11 @@ class StoreError(Exception):
     """The file is not a weight store, or not the one that belongs to the program."""
 
 
-def write_store(path: Path, entries: Iterable[tuple[Blob, str, tuple[int, ...]]]) -> None:
+def write_store(stream: IO[bytes], entries: Iterable[tuple[Blob, str, tuple[int, ...]]]) -> None:
     """Write blobs, keyed by their SHA-256, each with its element type and shape; equal blobs are written
     once.
 
-    Raises `MissingData` for an unresolved blob; the file then stays as it was.
+    Raises `MissingData` for an unresolved blob.
     """
     unique: dict[str, tuple[Blob, str, tuple[int, ...]]] = {}
     for entry in entries:
@@ -48,11 +48,19 @@ def write_store(path: Path, entries: Iterable[tuple[Blob, str, tuple[int, ...]]]
         offset += blob.nbytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with atomic_writer(path) as stream:
-        stream.write(len(text).to_bytes(8, "little"))
-        stream.write(text)
-        for blob, _, _ in unique.values():
-            stream.write(blob.view())
+    stream.write(len(text).to_bytes(8, "little"))
+    stream.write(text)
+    for blob, _, _ in unique.values():
+        stream.write(blob.view())
+
+
+def is_weight_store(path: Path) -> bool:
+    """Whether a file is one that `write_store` has written: its names are digests, those of other files are not."""
+    try:
+        names = WeightStore(path).names
+    except (StoreError, OSError):
+        return False
+    return all(re.fullmatch("[0-9a-f]{64}", name) for name in names)
 
 
 class WeightStore:
@@ -78,12 +86,17 @@ class WeightStore:
                 for name, entry in header.items()
                 if name != "__metadata__"
             }
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
             raise StoreError(f"{path}: not a weight store: its header cannot be read ({error})") from error
         self._data = view[8 + length :]
         for name, (start, end) in self._ranges.items():
             if not 0 <= start <= end <= len(self._data):
                 raise StoreError(f"{path}: entry '{name}' lies outside of the file")
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its entries."""
+        return list(self._ranges)
 
     def resolve(self, blob: Blob) -> bool:
         """Give a blob its bytes if the store has them. Raises `StoreError` on a size mismatch."""

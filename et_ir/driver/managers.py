@@ -37,7 +37,8 @@ from et_ir.driver.stages import (
     run_passes,
     run_stages,
 )
-from et_schema.files import atomic_writer
+from et_schema.files import atomic_files, atomic_writer
+from et_schema.ptd import is_ptd
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -353,9 +354,9 @@ class ExecutorchProgramManager(_Printed):
         """Write the data files of the program into a folder, under their names."""
         from et_ir.emit import data_files, write_data_file
 
-        for name in data_files(self.module):
-            with atomic_writer(Path(outdir) / name) as stream:
-                write_data_file(self.module, name, stream)
+        with atomic_files() as files:
+            for name in data_files(self.module):
+                write_data_file(self.module, name, files.open(Path(outdir) / name, is_ptd))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the file; an existing one is replaced only when the new one is complete.

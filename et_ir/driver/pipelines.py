@@ -349,7 +349,10 @@ def pipeline_text(passes: Sequence[ModulePass]) -> str:
 
 @dataclass(frozen=True)
 class _ExternalizeByNamePass(PythonPass):
-    """Move constants into the data files that a function names, None for those that stay."""
+    """Move constants into the data files that a function names, None for those that stay.
+
+    As with ExecuTorch the ending `.ptd` may be left out.
+    """
 
     name = "externalize-by-name"
 
@@ -358,7 +361,11 @@ class _ExternalizeByNamePass(PythonPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from et_ir.passes.to_executorch.externalize_constants import externalize
 
-        externalize(op, lambda key, _size: self.choose(key))
+        def choose(key: str, _size: int) -> str | None:
+            file = self.choose(key)
+            return file if file is None or file.endswith(".ptd") else f"{file}.ptd"
+
+        externalize(op, choose)
 
 
 def parse_passes(pipeline: str) -> list[ModulePass]:

@@ -16,6 +16,7 @@ from et_ir.dialects.executorch.layout import dim_order, nbytes, scalar_type
 from et_ir.dialects.program import DataAttr, Globals
 from et_ir.emit.data import SegmentList
 from et_schema.errors import Error, InvalidFile
+from et_schema.files import is_bare_name
 from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import PtdFile, write_ptd
 
@@ -43,7 +44,8 @@ def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
     """The contents of each data file of a module: external constants with their bytes, and named data of backends, each
     once. A file that was asked for and has none of these is empty.
 
-    Raises `DataFileError` for two different ones of one name, which a runtime could not tell apart.
+    Raises `DataFileError` for two different ones of one name, which a runtime could not tell apart, and for a file that
+    is not beside the program.
     """
     symbols = Globals(module).by_name
     empty = module.attributes.get(DATA_FILES)
@@ -81,6 +83,11 @@ def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
             entries = files.setdefault(file, {})
             if entries.setdefault(register.key, Entry(register.key, blob, layout, 1)).layout is None:
                 entries[register.key] = entries[register.key]._replace(layout=layout)
+    findings += [
+        diagnose(module, f"'{file}' is not a file name without folders")
+        for file in files
+        if not is_bare_name(file)
+    ]
     DataFileError.raise_if("data files cannot be written", findings)
     return {file: list(entries.values()) for file, entries in sorted(files.items())}
 

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from safetensors import SafetensorError, safe_open
 
 from et_ir.language_models.errors import LanguageModelError
+from et_schema.files import is_bare_name
 
 __all__ = ["TOKENIZER_FILES", "ModelFolder"]
 
@@ -77,7 +78,10 @@ class ModelFolder:
             weights = cast("dict[str, Any]", mapping) if isinstance(mapping, dict) else {}
             if not weights or not all(isinstance(one, str) for one in weights.values()):
                 raise LanguageModelError(f"{index}: no 'weight_map' from names of weights to files")
-            names = sorted({Path(one).name for one in weights.values()})
+            names = sorted(set(weights.values()))
+            elsewhere = next((name for name in names if not is_bare_name(name)), None)
+            if elsewhere is not None:
+                raise LanguageModelError(f"{index}: '{elsewhere}' is not a file of the folder")
         missing = [name for name in names if not (self.path / name).is_file()]
         if missing:
             raise LanguageModelError(
@@ -200,10 +204,21 @@ class ModelFolder:
         return [self.path / name for name in TOKENIZER_FILES if (self.path / name).is_file()]
 
     def copy_tokenizer(self, target: Path) -> Path | None:
-        """Copy the files of the tokenizer into a folder, which is made; `None` if the model has none."""
+        """Copy the files of the tokenizer into a folder, which is made; `None` if the model has none.
+
+        Raises `LanguageModelError` for a link to a file elsewhere: a model that was downloaded would choose which
+        of the user's files are copied. The cache of Hugging Face has the content of `snapshots/REVISION` in `blobs`.
+        """
         files = self.tokenizer_files()
         if not files:
             return None
+        folder = self.path.resolve()
+        allowed = folder.parents[1] if folder.parent.name == "snapshots" else folder
+        for file in files:
+            if not file.resolve().is_relative_to(allowed):
+                raise LanguageModelError(
+                    f"{file} is a link to {file.resolve()}, which is not a file of the model"
+                )
         target.mkdir(exist_ok=True)
         for file in files:
             if not (target / file.name).exists() or not os.path.samefile(file, target / file.name):

@@ -287,7 +287,7 @@ def compile_freestanding(
         raise UnsupportedProgram(
             "no freestanding object can be made", [Diagnostic(f"no bound of the stack: {error}")]
         ) from error
-    comment = f"{', '.join(one.function for one in interfaces)}, compiled for {target.name} by et-compile"
+    comment = f"{', '.join(one.function for one in interfaces)}, compiled for {target.name}"
     sizes = {arena.bank: arena.nbytes for arena in arenas}
     text = header(comment, interfaces, sizes, state, stack, literals)
     _check_macros(text)

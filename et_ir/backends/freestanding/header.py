@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from et_ir.backends.freestanding.constant_methods import Literal, c_literal
 from et_ir.backends.freestanding.interface import C_TYPES, Interface, StateTensor, Tensor, c_name
 
-__all__ = ["header", "type_names"]
+__all__ = ["header", "is_header", "type_names"]
+
+_WRITER = "by et-compile"
 
 
 def header(
@@ -18,16 +21,16 @@ def header(
     stack_bytes: int,
     literals: Mapping[str, Literal],
 ) -> str:
-    """The header of a program; `comment` describes it, `stack_bytes` is the stack requirement of a call, and `literals`
-    has what constant methods return. `arenas` are the bytes of arenas by the names of their banks, or those of the
-    only one.
+    """The header of a program; `comment` describes it on one line, `stack_bytes` is the stack requirement of a call,
+    and `literals` has what constant methods return. `arenas` are the bytes of arenas by the names of their banks, or
+    those of the only one.
 
     Names start with that of the program, and with that of the method where there are several.
     """
     prefix = methods[0].prefix
     upper = prefix.upper()
     lines = [
-        f"/* {comment} */",
+        f"/* {comment} {_WRITER} */",
         f"#ifndef {upper}_H",
         f"#define {upper}_H",
         "",
@@ -52,6 +55,12 @@ def header(
         lines += [*_structures(names, one), *_function(names, one)]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)
+
+
+def is_header(path: Path) -> bool:
+    """Whether a file is a header that `header` has made."""
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        return stream.readline().endswith(f"{_WRITER} */\n")
 
 
 def type_names(methods: Sequence[Interface], *, has_state: bool) -> list[str]:

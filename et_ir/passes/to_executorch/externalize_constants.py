@@ -32,6 +32,7 @@ from et_ir.dialects.executorch.attributes import DATA_FILE, DATA_FILES
 from et_ir.dialects.executorch.layout import nbytes
 from et_ir.dialects.program import Globals
 from et_ir.passes.plans import plans_of
+from et_schema.files import is_bare_name
 
 __all__ = ["ExternalizeConstantsPass", "externalize"]
 
@@ -80,7 +81,7 @@ class ExternalizeConstantsPass(ModulePass):
     """The size in bytes from which a constant is moved."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not self.file or "/" in self.file:
+        if not is_bare_name(self.file):
             raise PassFailedException(
                 f"externalize-constants: '{self.file}' is not a file name without folders"
             )

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import re
+import resource
 from pathlib import Path
 
 import pytest
 
-from et_schema.files import atomic_writer, check_writable
+from et_schema.files import atomic_files, atomic_writer, check_writable, is_bare_name
 
 
 def test_the_file_appears_at_the_end(tmp_path: Path) -> None:
@@ -118,3 +120,88 @@ def test_checks_of_what_cannot_be_written(tmp_path: Path) -> None:
 def test_a_folder_in_which_nobody_makes_files() -> None:
     with pytest.raises(OSError, match="'/proc/file'"):
         check_writable("/proc/file")
+
+
+def test_files_that_belong_together_appear_at_the_end(tmp_path: Path) -> None:
+    one, other = tmp_path / "model.pte", tmp_path / "model.ptd"
+    with atomic_files() as files:
+        files.open(one).write(b"1")
+        files.open(other).write(b"2")
+        assert not one.exists()
+        assert not other.exists()
+    assert (one.read_bytes(), other.read_bytes()) == (b"1", b"2")
+    assert sorted(tmp_path.iterdir()) == [other, one]
+
+
+def test_the_first_file_appears_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    appeared: list[str] = []
+    replace = Path.replace
+
+    def recorded(self: Path, target: Path) -> Path:
+        appeared.append(target.name)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", recorded)
+    with atomic_files() as files:
+        files.open(tmp_path / "refers")
+        files.open(tmp_path / "is referred to")
+    assert appeared == ["is referred to", "refers"]
+
+
+def _write_beyond_a_limit(folder: Path) -> None:
+    """Replace two files, the content of the first of which is too large for the limit when it is written out."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        with atomic_files() as files:
+            files.open(folder / "text").write(bytes(2000))
+            files.open(folder / "store").write(b"new")
+    except OSError as error:
+        os._exit(0 if error.filename == str(folder / "text") else 2)
+    os._exit(1)
+
+
+def test_no_file_appears_if_one_cannot_be_written_out(tmp_path: Path) -> None:
+    for name in ("text", "store"):
+        (tmp_path / name).write_bytes(b"old")
+    process = multiprocessing.get_context("fork").Process(target=_write_beyond_a_limit, args=(tmp_path,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"text": b"old", "store": b"old"}
+
+
+def test_files_that_are_not_replaced(tmp_path: Path) -> None:
+    text, store = tmp_path / "text", tmp_path / "store"
+    store.write_bytes(b"another's")
+
+    def write() -> None:
+        with atomic_files() as files:
+            files.open(text).write(b"new")
+            files.open(store, lambda path: path.read_bytes() == b"ours").write(b"ours")
+
+    with pytest.raises(FileExistsError, match=re.escape(str(store))):
+        write()
+    assert store.read_bytes() == b"another's"
+    assert list(tmp_path.iterdir()) == [store]
+    store.write_bytes(b"ours")
+    write()
+    assert text.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("weights.ptd", True),
+        ("a b.ptd", True),
+        ("", False),
+        ("..", False),
+        ("../weights.ptd", False),
+        ("/tmp/weights.ptd", False),
+        ("a\\b", False),
+        ("c:b", False),
+        ("a\x1b[2J", False),
+        ("a\0", False),
+    ],
+)
+def test_bare_names(name: str, bare: bool) -> None:
+    assert is_bare_name(name) == bare

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ def test_ctrl_c(relu: Path, arguments: tuple[str, ...], outputs: list[str]) -> N
 
 ENDLESS = """
 import sys
+import unicodedata
 from dataclasses import dataclass
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern, op_type_rewrite_pattern
@@ -260,3 +262,40 @@ def test_lines_are_cut_on_terminals_only(relu: Path, monkeypatch: pytest.MonkeyP
 
     assert widest(Terminal()) == 40
     assert widest(Terminal(), "--wide") == widest(io.StringIO()) > 80
+
+
+HOSTILE = """executorch.plan @"a\\1B]0;title\\07\\1B[2J\\0Db\\C2\\9B2J" {arenas = array<i64: 32>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
+  %0 = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
+  executorch.kernel_call "aten::relu.out"(%x) outs(%0)
+  executorch.return %0
+}
+"""
+SHOWN = r"a\x1b]0;title\x07\x1b[2J\rb\x9b2J"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("info", "a.pte"),
+        ("run", "a.pte"),
+        ("validate", "a.pte"),
+        ("diff", "a.pte", "relu.pte"),
+        ("disassemble", "a.pte"),
+    ],
+    ids=lambda line: line[0],
+)
+def test_names_from_files_do_not_control_the_terminal(
+    command: Command, relu: Path, line: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.mlir").write_text(HOSTILE)
+    assert command("et-translate", "--mlir-to-pte", "a.mlir", "-o", "a.pte").code == 0
+    et_vm(list(line))
+    printed = "".join(capfd.readouterr())
+    assert not [letter for letter in printed if letter != "\n" and unicodedata.category(letter) == "Cc"]
+    if line[0] not in ("validate", "disassemble"):
+        assert SHOWN in printed
+
+
+def test_colours_are_not_escaped(command: Command) -> None:
+    assert "\x1b[" in command("et-vm", "info", "no.pte", "--color", "always").err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,40 @@ def test_tokenizer_is_copied(folder: Path, tmp_path: Path) -> None:
     (folder / "tokenizer.json").unlink()
     assert opened.copy_tokenizer(tmp_path / "none") is None
     assert not (tmp_path / "none").exists()
+
+
+def test_tokenizer_files_of_other_folders_are_not_copied(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("{}")
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.json").symlink_to(tmp_path / "secret")
+    with pytest.raises(LanguageModelError, match="is a link to .*secret, which is not a file of the model"):
+        ModelFolder(folder).copy_tokenizer(tmp_path / "model.tokenizer")
+    assert not (tmp_path / "model.tokenizer").exists()
+
+
+def test_tokenizer_files_of_a_downloaded_revision_are_copied(folder: Path, tmp_path: Path) -> None:
+    """The cache has links to files that are named by their content."""
+    (tmp_path / "cache" / "blobs").mkdir(parents=True)
+    (tmp_path / "cache" / "snapshots").mkdir()
+    revision = tmp_path / "cache" / "snapshots" / "main"
+    shutil.copytree(folder, revision)
+    (revision / "tokenizer.json").rename(tmp_path / "cache" / "blobs" / "1234")
+    (revision / "tokenizer.json").symlink_to(Path("../../blobs/1234"))
+    ModelFolder(revision).copy_tokenizer(tmp_path / "model.tokenizer")
+    copy = tmp_path / "model.tokenizer" / "tokenizer.json"
+    assert copy.read_text() == "{}"
+    assert not copy.is_symlink()
+
+
+def _shard_elsewhere(path: Path) -> None:
+    index = path / "model.safetensors.index.json"
+    content = json.loads(index.read_text())
+    name = content["weight_map"]["model.norm.weight"]
+    (path / name).rename(path.parent / "elsewhere.safetensors")
+    content["weight_map"] = {
+        key: "../elsewhere.safetensors" if file == name else file for key, file in content["weight_map"].items()
+    }
+    index.write_text(json.dumps(content))
 
 
 def _config(**values: object) -> Callable[[Path], None]:
@@ -182,6 +217,7 @@ def _of_another_format(path: Path) -> None:
         (lambda path: (path / "config.json").write_text("[" * 100_000), "maximum recursion"),
         (lambda path: (path / "config.json").write_text('{"model_type": "nothing"}'), "cannot load it"),
         (lambda path: (path / "model.safetensors.index.json").write_text("{}"), "no 'weight_map'"),
+        (_shard_elsewhere, "'../elsewhere.safetensors' is not a file of the folder"),
     ],
     ids=[
         *(
@@ -207,6 +243,7 @@ def _of_another_format(path: Path) -> None:
             "nested",
             "unknown",
             "index",
+            "elsewhere",
         ),
     ],
 )

@@ -1,0 +1,77 @@
+"""Outputs beside the one that is named: of which files they take the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command_line import Command
+
+PLAN = """program.parameter @w : tensor<2xf32> = #program.data<f32, [1.0, 2.0]> {{executorch.data_file = "{file}"}}
+executorch.plan @forward {{arenas = array<i64: 32>}} {{
+  %x = executorch.input {{memory_id = 1, offset = 0}} : tensor<2xf32>
+  %w = executorch.constant external @w : tensor<2xf32>
+  %0 = executorch.alloc {{memory_id = 1, offset = 16}} : tensor<2xf32>
+  %one = executorch.value 1 : i64
+  executorch.kernel_call "aten::add.out"(%x, %w, %one) outs(%0)
+  executorch.return %0
+}}
+"""
+
+
+@pytest.mark.parametrize("file", ["../victim", "{folder}/victim", "sub/victim", "..", "a\\1B[2Jb"])
+def test_data_files_of_a_text_in_other_folders(command: Command, tmp_path: Path, file: str) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "below").mkdir()
+    Path("below/plan.mlir").write_text(PLAN.format(file=file.format(folder=tmp_path)))
+    ran = command("et-translate", "--mlir-to-pte", "below/plan.mlir", "-o", "below/plan.pte")
+    assert ran.code == 3
+    assert "is not a file name without folders" in ran.err
+    assert "\x1b" not in ran.err
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert [path.name for path in Path("below").iterdir()] == ["plan.mlir"]
+
+
+def test_data_files_take_the_place_of_data_files_only(command: Command) -> None:
+    Path("plan.mlir").write_text(PLAN.format(file="notes.txt"))
+    Path("notes.txt").write_text("precious")
+    line = ("et-translate", "--mlir-to-pte", "plan.mlir", "-o", "plan.pte")
+    ran = command(*line)
+    assert ran.code == 2
+    assert "notes.txt: exists and was not written as such an output" in ran.err
+    assert Path("notes.txt").read_text() == "precious"
+    assert not Path("plan.pte").exists()
+    Path("notes.txt").unlink()
+    assert command(*line) == (0, "", "et-translate: note: wrote notes.txt\n")
+    assert command(*line).code == 0
+
+
+def test_weights_beside_a_text_are_those_of_a_text(command: Command) -> None:
+    """A folder of a model has `model.safetensors`, which is not the store of `model.mlir`."""
+    assert command("et-compile", "subjects.py:net", "--emit", "edge", "-q", "-o", "net.mlir").code == 0
+    precious = b"\x02\0\0\0\0\0\0\0[]"
+    Path("model.safetensors").write_bytes(precious)
+    for line in (
+        ("et-compile", "subjects.py:net", "--emit", "edge", "-q", "-o", "model.mlir"),
+        ("et-opt", "net.mlir", "-o", "model.mlir"),
+    ):
+        ran = command(*line)
+        assert ran.code == 2
+        assert "model.safetensors: exists and was not written as such an output" in ran.err
+        assert Path("model.safetensors").read_bytes() == precious
+        assert not Path("model.mlir").exists()
+    Path("model.safetensors").unlink()
+    assert command("et-opt", "net.mlir", "-o", "model.mlir").code == 0
+    assert command("et-opt", "net.mlir", "-o", "model.mlir").code == 0
+
+
+def test_headers_beside_an_object_are_those_of_an_object(command: Command) -> None:
+    Path("net.h").write_text("/* precious */\n")
+    line = ("et-compile", "relu.mlir", "--target", "cortex-m7", "--emit", "object", "-q", "-o", "net.o")
+    ran = command(*line)
+    assert ran.code == 2
+    assert "net.h: exists and was not written as such an output" in ran.err
+    assert Path("net.h").read_text() == "/* precious */\n"
+    Path("net.h").unlink()
+    assert command(*line).code == 0
+    assert command(*line).code == 0
