@@ -18,7 +18,15 @@ from et_schema.errors import Error, InvalidFile, access_failed
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["AtomicFiles", "atomic_files", "atomic_writer", "check_writable", "is_bare_name", "map_file"]
+__all__ = [
+    "AtomicFiles",
+    "atomic_files",
+    "atomic_writer",
+    "cache_file",
+    "check_writable",
+    "is_bare_name",
+    "map_file",
+]
 
 _BUFFER: Final = 1 << 22
 """Bytes that are written at once. Memory that caches a file is contiguous where it was written together, and
@@ -159,6 +167,21 @@ def atomic_writer(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, Non
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             error.filename = os.fspath(path)
         raise
+
+
+def cache_file(name: str) -> Path:
+    """A file of what this project keeps between runs: in `$XDG_CACHE_HOME`, or `~/.cache`.
+
+    Raises `FileNotFoundError` where the user has no home folder, such as a number without a name in a container.
+    """
+    folder = os.environ.get("XDG_CACHE_HOME")
+    try:
+        parent = Path(folder) if folder else Path.home() / ".cache"
+    except RuntimeError:
+        raise FileNotFoundError(
+            errno.ENOENT, "no home folder for a cache: set XDG_CACHE_HOME", name
+        ) from None
+    return parent / "executorch-ir" / name
 
 
 def is_bare_name(name: str) -> bool:

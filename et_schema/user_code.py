@@ -18,7 +18,7 @@ from types import ModuleType
 
 from et_schema.errors import Error, ExecutorchError
 
-__all__ = ["LoadError", "import_place", "is_library", "raised", "user_place"]
+__all__ = ["LoadError", "causes", "import_place", "is_library", "raised", "user_place"]
 
 _LIBRARIES = (
     "et_ops",
@@ -108,6 +108,16 @@ def _line(error: BaseException, place: str, path: Path | None) -> str:
 def is_library(value: object) -> bool:
     """Whether a class, a function, or the class of an object is this project's, or of what it builds on."""
     return str(value.__module__).partition(".")[0] in _LIBRARIES
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The causes of an exception, its own first; each once, as exceptions can be causes of each other."""
+    seen = {id(error)}
+    cause = error.__cause__
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__
 
 
 def user_place(error: BaseException) -> str:

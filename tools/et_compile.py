@@ -25,7 +25,8 @@ examples:
 A factory returns (module, example_args[, dynamic_shapes]) or a torch.export.ExportedProgram, or a dict from
 method names to these. A number, string or tensor in the dict becomes a method that returns that constant.
 Modules are compiled in evaluation mode, and a warning says where that changes the program; an
-ExportedProgram is compiled in the mode that it was exported in.
+ExportedProgram is compiled in the mode that it was exported in. A factory is code, and so is a .pt2, which
+holds pickled objects: compile only those that you trust.
 """
 
 from __future__ import annotations

@@ -36,7 +36,11 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     )
     which = parser.add_mutually_exclusive_group(required=True)
     for flag, translation, summary in (
-        ("--pt2-to-mlir", _pt2_to_mlir, "translate an exported program to text"),
+        (
+            "--pt2-to-mlir",
+            _pt2_to_mlir,
+            "translate an exported program (a .pt2, which holds pickled objects: it can run code) to text",
+        ),
         ("--mlir-to-pte", _mlir_to_pte, "translate text of the executorch dialect to a .pte"),
         ("--pte-to-mlir", _pte_to_mlir, "translate a .pte to text of the executorch dialect"),
     ):

@@ -15,7 +15,7 @@ from et_ir.diagnostics import diagnostics_of
 from et_ir.frontend.unsupported import UnsupportedProgram
 from et_schema.diagnostics import Report
 from et_schema.errors import Error, ExecutorchError
-from et_schema.user_code import user_place
+from et_schema.user_code import causes, user_place
 from et_tools.exit_codes import ExitCode, print_traceback, tracebacks_wanted
 from et_tools.loading import ProgramError
 from et_tools.messages import print_diagnostics, print_message
@@ -57,10 +57,7 @@ def exit_code_of(error: BaseException) -> ExitCode:
 
 def print_hint(command: str, error: BaseException) -> None:
     """Say how to see where the exception in the user's code, of which an error is made, was raised."""
-    cause = error.__cause__
-    while cause is not None and not user_place(cause):
-        cause = cause.__cause__
-    if cause is not None and not tracebacks_wanted():
+    if any(user_place(cause) for cause in causes(error)) and not tracebacks_wanted():
         print_message(command, "--traceback prints the Python stack", "note")
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import platform
-import tempfile
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, cast
+
+from et_schema.files import atomic_writer, cache_file
 
 __all__ = ["TimeCache", "Times", "processor_digest", "source_digest"]
 
@@ -37,21 +37,19 @@ class TimeCache:
 
     @property
     def path(self) -> Path:
-        """The file."""
-        folder = os.environ.get("XDG_CACHE_HOME")
-        return (Path(folder) if folder else Path.home() / ".cache") / "executorch-ir" / self._name
+        """The file. Raises `FileNotFoundError` where there is no folder for it."""
+        return cache_file(self._name)
 
     def read(self) -> dict[str, Times]:
         """The times that are kept; none where the file is damaged."""
-        path = self.path
         try:
-            kept = json.loads(path.read_bytes())
+            kept = json.loads(self.path.read_bytes())
             if not self._is_cache(kept):
                 raise ValueError("it does not map kernels to times")
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:
-            _LOG.warning("%s %s is ignored: %s", self._purpose, path, error)
+            _LOG.warning("%s %s is ignored: %s", self._purpose, self.path, error)
             return {}
         return cast("dict[str, Times]", kept)
 
@@ -70,17 +68,16 @@ class TimeCache:
 
     def write(self, times: Mapping[str, Times]) -> None:
         """Replace the file at once: readers see the old one or the new one."""
-        path = self.path
+        text = json.dumps(times, indent=1, sort_keys=True)
+        try:
+            path = self.path
+        except FileNotFoundError as error:
+            _LOG.warning("%s is not written: %s", self._purpose, error)
+            return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as stream:
-                try:
-                    json.dump(times, stream, indent=1, sort_keys=True)
-                    stream.close()
-                    os.replace(stream.name, path)
-                except BaseException:
-                    os.unlink(stream.name)
-                    raise
+            with atomic_writer(path) as stream:
+                stream.write(text.encode())
         except OSError as error:
             _LOG.warning("%s %s is not written: %s", self._purpose, path, error)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -34,6 +33,7 @@ from et_ir.dialects.backend import PartitionOp
 from et_ir.dialects.backend.attributes import CompileSpecAttr
 from et_ir.dialects.program import Globals
 from et_ir.text import print_module
+from et_schema.processes import python
 
 __all__ = ["choose_fastest", "time_programs"]
 
@@ -178,7 +178,7 @@ def time_programs(programs: Sequence[bytes]) -> list[float | None]:
         paths = [Path(folder) / f"{number}.pte" for number in range(len(programs))]
         for path, program in zip(paths, programs, strict=True):
             path.write_bytes(program)
-        command = [sys.executable, "-m", "et_vm.backends.timing", *map(str, paths)]
+        command = python("-m", "et_vm.backends.timing", *map(str, paths))
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -144,6 +144,7 @@ class ModelFolder:
             cls = self._auto_class(transformers)
             options: dict[str, Any] = {
                 "local_files_only": True,
+                "trust_remote_code": False,
                 "dtype": torch.float32,
                 "ignore_mismatched_sizes": True,  # which is told of instead
             }
@@ -157,6 +158,11 @@ class ModelFolder:
             except LanguageModelError:
                 raise
             except Exception as error:
+                if "trust_remote_code" in str(error):
+                    raise LanguageModelError(
+                        f"{self.path}: the model is code of its own ('auto_map' in config.json), which is not run: "
+                        "load it in a factory that you give in the place of the folder"
+                    ) from error
                 # The reason may be in the second line.
                 first = " ".join(line.strip() for line in str(error).strip().splitlines()[:2])
                 raise LanguageModelError(

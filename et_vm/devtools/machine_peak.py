@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import platform
 import threading
 import time
@@ -25,14 +24,16 @@ from typing import Any, Final, cast
 import numpy as np
 
 from et_schema.errors import ExecutorchError
-from et_schema.files import atomic_writer
+from et_schema.files import atomic_writer, cache_file
 from et_vm.backends.native.elf import Image, map_image
 from et_vm.devtools.machine_loops import Loops, best_loops
 
-__all__ = ["MachinePeak", "cache_file", "machine_peak", "measured_peak", "processor_name"]
+__all__ = ["CACHE", "MachinePeak", "machine_peak", "measured_peak", "processor_name"]
 
 WORKING_SETS: Final = (1 << 15, 1 << 18, 1 << 21, 1 << 24, 1 << 27)
 """Bytes in use: what fits into each level of cache, and what does not."""
+CACHE: Final = "machine-peaks.json"
+"""The file of the cache."""
 SLICE: Final = 0.01
 """Seconds of each measurement: there are at most 43."""
 VERSION: Final = 2
@@ -234,15 +235,9 @@ def processor_name() -> str:
     return " ".join([platform.machine(), *(fields[name] for name in wanted if name in fields)])
 
 
-def cache_file() -> Path:
-    """The file with the peaks: in `$XDG_CACHE_HOME`, or `~/.cache`."""
-    folder = os.environ.get("XDG_CACHE_HOME")
-    return (Path(folder) if folder else Path.home() / ".cache") / "executorch-ir" / "machine-peaks.json"
-
-
 def _read() -> dict[str, Any]:
     try:
-        kept: object = json.loads(cache_file().read_bytes())
+        kept: object = json.loads(cache_file(CACHE).read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}  # measured again, and then replaced
     return cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
@@ -262,9 +257,9 @@ def _parsed(kept: Any, processor: str, threads: int) -> MachinePeak | None:
 
 
 def _keep(key: str, found: MachinePeak) -> None:
-    path = cache_file()
     text = json.dumps({**_read(), key: found.json()}, indent=1) + "\n"
     try:
+        path = cache_file(CACHE)
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_writer(path) as stream:
             stream.write(text.encode())

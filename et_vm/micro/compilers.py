@@ -6,13 +6,13 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from et_schema.errors import Error, ExecutorchError
+from et_schema.processes import python
 
 __all__ = ["TARGETS", "compile_archive", "compiler_of"]
 
@@ -51,7 +51,7 @@ def compiler_of(target: str, given: str | None) -> list[str] | None:
         return ["cc"]
     if find_spec("ziglang") is None:
         return None
-    return [sys.executable, "-m", "ziglang", "cc", *TARGETS[target]]
+    return python("-m", "ziglang", "cc", *TARGETS[target])
 
 
 def compile_archive(folder: Path, sources: Sequence[str], command: Sequence[str], target: str) -> Path:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import length_hint
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
@@ -206,6 +206,11 @@ def limit_error(limit: int) -> ExecutorchError:
         f"more than {limit:,} instructions in one execution",
         hint="possibly an endless loop",
     )
+
+
+def raise_trap(error: BaseException, instruction: Instruction) -> NoReturn:
+    """Raise the Trap of an error, whose cause it has: the error itself where that is a Trap with its instruction."""
+    raise trap_of(error, instruction)
 
 
 def trap_of(error: BaseException, instruction: Instruction) -> Trap:

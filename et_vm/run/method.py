@@ -16,7 +16,14 @@ from et_vm.kernels.registry import Scratch
 from et_vm.meta import MethodMeta
 from et_vm.run.delegates import Delegates, first_arguments
 from et_vm.run.inputs import check_inputs, set_input
-from et_vm.run.interpreter import MAX_INSTRUCTIONS, UNOBSERVED, StepFailure, choose_loop, step_once, trap_of
+from et_vm.run.interpreter import (
+    MAX_INSTRUCTIONS,
+    UNOBSERVED,
+    StepFailure,
+    choose_loop,
+    raise_trap,
+    step_once,
+)
 from et_vm.run.link import link
 from et_vm.run.outputs import GivenOutputs
 from et_vm.run.prepare import Preparation
@@ -234,7 +241,7 @@ class Method:
                 else:
                     self._run()
             except StepFailure as failure:
-                raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
+                raise_trap(failure.cause, self._instructions[failure.index])
             outputs = self._collect(clone_outputs, any_torch(inputs))
             if self._writes_inputs:
                 self._written.write_back()
@@ -309,7 +316,7 @@ class Method:
                         self._instructions[at], self._steps[at], self._registers, *self._hooks
                     )
             except StepFailure as failure:
-                raise trap_of(failure.cause, self._instructions[failure.index]) from failure.cause
+                raise_trap(failure.cause, self._instructions[failure.index])
             return Error.Ok
 
     def _end_of_steps(self) -> None:

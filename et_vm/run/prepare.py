@@ -14,7 +14,7 @@ from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import alias, kind_of, view_sizes
 from et_vm.load.instructions import written_registers
 from et_vm.run.calls import DynamicCall, is_volatile
-from et_vm.run.interpreter import trap_of
+from et_vm.run.interpreter import raise_trap, trap_of
 from et_vm.step import NOTHING
 from et_vm.values import ListRegister, Tensor
 
@@ -101,7 +101,7 @@ class Preparation:
             left = meter.limit - spent
             if call.work > left:
                 error = meter.error(call.work, left)
-                raise trap_of(error, instruction) from error
+                raise_trap(error, instruction)
             spent += call.work
 
     def _is_volatile(self, call: LinkedCall) -> bool:
@@ -130,11 +130,10 @@ class Preparation:
         try:
             return call.prepare_now()
         except Exception as error:
-            trap = trap_of(error, call.instruction)
             if not self._has_jumps:
-                raise trap from error
+                raise_trap(error, call.instruction)
             # The call may never be reached; it traps when it is.
-            return _raise, (trap,)
+            return _raise, (trap_of(error, call.instruction),)
 
     def _count_writers(self) -> dict[int, int]:
         """The number of instructions that write each register, by value or by bytes, or take its bytes away."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from et_ir.evaluation.arrays import Array
+from et_schema.processes import python
 from et_schema.vela import VelaProgram, VelaTensor
 
 __all__ = ["VelaResult", "compile_tosa", "require_vela"]
@@ -55,7 +55,7 @@ def compile_tosa(tosa: bytes, flags: Sequence[str]) -> VelaResult:
         folder = Path(name)
         network = folder / "network.tosa"
         network.write_bytes(tosa)
-        line = [sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={folder}", str(network)]
+        line = python("-m", "ethosu.vela", *flags, f"--output-dir={folder}", str(network))
         done = subprocess.run(line, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ValueError(f"Vela cannot compile it: {_reason(done.stderr or done.stdout)}")

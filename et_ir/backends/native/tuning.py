@@ -10,7 +10,6 @@ import json
 import logging
 import platform
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -32,6 +31,7 @@ from et_ir.codegen.pipeline import observed
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.dialects.native import KernelOp
+from et_schema.processes import python
 
 __all__ = ["TuningFailed", "add_times", "cache_file", "sets_here", "time_kernels"]
 
@@ -150,7 +150,7 @@ def time_kernels(programs: Sequence[bytes]) -> list[dict[int, float]]:
         paths = [Path(folder) / f"{number}.pte" for number in range(len(programs))]
         for path, program in zip(paths, programs, strict=True):
             path.write_bytes(program)
-        command = [sys.executable, "-m", "et_vm.backends.native.timing", *map(str, paths)]
+        command = python("-m", "et_vm.backends.native.timing", *map(str, paths))
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

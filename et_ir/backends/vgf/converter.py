@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
+
+from et_schema.processes import python
 
 __all__ = ["convert_tosa", "require_converter"]
 
@@ -30,7 +31,7 @@ def convert_tosa(tosa: bytes, flags: Sequence[str]) -> bytes:
     with TemporaryDirectory() as name:
         source, target = Path(name) / "network.tosa", Path(name) / "network.vgf"
         source.write_bytes(tosa)
-        line = [sys.executable, "-c", _MAIN, *flags, "-i", str(source), "-o", str(target)]
+        line = python("-c", _MAIN, *flags, "-i", str(source), "-o", str(target))
         done = subprocess.run(line, capture_output=True, text=True, check=False)
         if done.returncode or not target.exists():
             raise ValueError(f"the model converter cannot convert it: {_reason(done.stderr or done.stdout)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from et_schema.errors import Error
-from et_schema.user_code import LoadError, import_place, is_library, raised, user_place
+from et_schema.user_code import LoadError, causes, import_place, is_library, raised, user_place
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +110,11 @@ def test_the_module_that_python_runs_is_not_the_users():
         [sys.executable, "-m", "et_tools.et_vm", "--help"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_causes_that_are_circular() -> None:
+    one, other = ValueError("1"), ValueError("2")
+    one.__cause__, other.__cause__ = other, one
+    assert list(causes(one)) == [other]
+    one.__cause__ = one
+    assert list(causes(one)) == []

@@ -65,3 +65,19 @@ def test_an_op_that_fails(command: Command) -> None:
     ran = command("et-vm", "run", "index.mlir", "--input", "random:3")
     assert ran.code == 5
     assert "index.mlir:2" in ran.err
+
+
+def test_a_kernel_that_fails(command: Command) -> None:
+    """The kernel's error is the cause of the trap, and no exception is a cause of itself."""
+    Path("index.mlir").write_text("""executorch.plan @forward {arenas = array<i64: 64>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<2x2xf32>
+  %i = executorch.input {memory_id = 1, offset = 16} : tensor<2xi64>
+  %0 = executorch.alloc {memory_id = 1, offset = 32} : tensor<2x2xf32>
+  %d = executorch.value 0 : i64
+  executorch.kernel_call "aten::index_select.out"(%x, %d, %i) outs(%0)
+  executorch.return %0
+}
+""")
+    ran = command("et-vm", "run", "index.mlir", "--input", "ones", "--input", "random:3")
+    assert ran.code == 5
+    assert "expected indices in [0, 2)" in ran.err

@@ -88,9 +88,7 @@ def test_missing_data_leaves_the_file_as_it_was(tmp_path: Path):
     path = tmp_path / "w.safetensors"
     path.write_bytes(b"before")
     with pytest.raises(MissingData):
-        _write(
-            path, [(Blob.of("a", b"1"), "i8", (1,)), (Blob.unresolved("w", 4, "0" * 64), "f32", (1,))]
-        )
+        _write(path, [(Blob.of("a", b"1"), "i8", (1,)), (Blob.unresolved("w", 4, "0" * 64), "f32", (1,))])
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -149,7 +150,7 @@ def test_times_of_the_runtime() -> None:
 
 
 def test_a_process_that_fails(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(fastest.sys, "executable", "/nonexistent/python")
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     assert fastest.time_programs([b"x", b"y"]) == [None, None]
     assert "the times of backends cannot be taken" in caplog.text
 

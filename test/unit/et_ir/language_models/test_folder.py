@@ -55,7 +55,7 @@ def test_tokenizer_files_of_other_folders_are_not_copied(folder: Path, tmp_path:
     (tmp_path / "secret").write_text("{}")
     (folder / "tokenizer.json").unlink()
     (folder / "tokenizer.json").symlink_to(tmp_path / "secret")
-    with pytest.raises(LanguageModelError, match="is a link to .*secret, which is not a file of the model"):
+    with pytest.raises(LanguageModelError, match=r"is a link to .*secret, which is not a file of the model"):
         ModelFolder(folder).copy_tokenizer(tmp_path / "model.tokenizer")
     assert not (tmp_path / "model.tokenizer").exists()
 
@@ -80,7 +80,8 @@ def _shard_elsewhere(path: Path) -> None:
     name = content["weight_map"]["model.norm.weight"]
     (path / name).rename(path.parent / "elsewhere.safetensors")
     content["weight_map"] = {
-        key: "../elsewhere.safetensors" if file == name else file for key, file in content["weight_map"].items()
+        key: "../elsewhere.safetensors" if file == name else file
+        for key, file in content["weight_map"].items()
     }
     index.write_text(json.dumps(content))
 

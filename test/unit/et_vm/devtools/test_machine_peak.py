@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from et_schema.files import cache_file
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.backends.native.elf import Image, map_image
 from et_vm.devtools import machine_peak as peaks
@@ -22,7 +23,7 @@ PEAK = MachinePeak("cpu", 1, "matmul", 100e9, ((1000, 50e9), (100_000, 10e9)))
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return peaks.cache_file()
+    return cache_file(peaks.CACHE)
 
 
 def test_the_loop_for_arm_counts_and_returns() -> None:

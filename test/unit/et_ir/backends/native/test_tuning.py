@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -153,7 +154,7 @@ def test_a_cache_that_cannot_be_written(cache: Path, caplog: pytest.LogCaptureFi
 
 def test_estimates_remain_where_times_cannot_be_taken(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     with (
-        patch.object(tuning.sys, "executable", "/nonexistent/python"),
+        patch.object(sys, "executable", "/nonexistent/python"),
         caplog.at_level(logging.WARNING),
     ):
         file, (choice,) = _tuned(None)
