@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple, Never, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
+    ArrayAttr,
+    DictionaryAttr,
     FileLineColLoc,
     FusedLoc,
     IntAttr,
@@ -24,7 +26,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
 )
-from xdsl.ir import Attribute, AttributeInvT, Block, Operation, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, AttributeInvT, Block, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -53,6 +55,10 @@ __all__ = [
 OPERATOR_CLASSES: Final = (aten.OP_BY_NAME, edge.OP_BY_NAME)
 WIDEST: Final = 2**24 - 1
 """MLIR's limit of an integer type's width."""
+MOST_ATTRIBUTES: Final = 100_000
+"""Attributes that the uses of aliases may stand for in an empty text; each character allows one more."""
+DEEPEST_ALIAS: Final = 64
+"""Nesting of the attributes of an alias."""
 
 
 _UNREGISTERED: Final = re.compile(r"(\w+)\.\S+ is not registered")
@@ -79,6 +85,65 @@ class _Lexer(MLIRLexer):
         return token
 
 
+class _Extent(NamedTuple):
+    """Extent of an attribute: how many attributes it has with itself, those within others counted each time, and how
+    deeply they are nested.
+    """
+
+    attributes: int
+    depth: int
+
+
+class _Aliases(dict[str, Attribute]):
+    """Aliases of attributes. Each may have others many times, so that a short text stands for any number of attributes,
+    which are compared and printed one by one: what all uses of aliases stand for is limited, and so is the depth.
+
+    Args:
+        limit: attributes that uses may stand for.
+        refuse: raises an error of the text with a message.
+    """
+
+    def __init__(self, limit: int, refuse: Callable[[str], Never]) -> None:
+        super().__init__()
+        self._limit = self._left = limit
+        self._refuse = refuse
+        self._extents: dict[int, _Extent] = {}
+
+    def __setitem__(self, name: str, value: Attribute) -> None:
+        super().__setitem__(name, value)
+        extent = self._extents[id(value)] = self._extent(value)
+        if extent.depth > DEEPEST_ALIAS:
+            self._refuse(f"the attributes of alias {name} are nested more than {DEEPEST_ALIAS} deep")
+
+    def __getitem__(self, name: str) -> Attribute:
+        value = super().__getitem__(name)
+        self._left -= self._extent(value).attributes
+        if self._left < 0:
+            self._refuse(f"the aliases of the text stand for more than {self._limit:,} attributes")
+        return value
+
+    def _extent(self, value: Attribute) -> _Extent:
+        known = self._extents.get(id(value))
+        if known is not None:
+            return known
+        children = [self._extent(child) for child in _children(value)]
+        return _Extent(
+            1 + sum(child.attributes for child in children),
+            1 + max((child.depth for child in children), default=0),
+        )
+
+
+def _children(value: Attribute) -> Iterable[Attribute]:
+    """The attributes of an attribute."""
+    if isinstance(value, ParametrizedAttribute):
+        return value.parameters
+    if isinstance(value, ArrayAttr):
+        return cast("ArrayAttr[Attribute]", value).data
+    if isinstance(value, DictionaryAttr):
+        return value.data.values()
+    return ()
+
+
 class _LocatingParser(Parser):
     """Gives every op that has no location the place in the text where it starts, and every error a place.
 
@@ -94,6 +159,7 @@ class _LocatingParser(Parser):
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
         super().__init__(ctx, "", name)
         self._parser_state = ParserState(_Lexer(Input(text, name)))
+        self.attribute_aliases = _Aliases(MOST_ATTRIBUTES + len(text), self.raise_error)
         self._file = StringAttr(name)
         self._first_line = first_line
         self._line_starts = [0]

@@ -31,6 +31,10 @@ _MOST_TERMS: Final = 64
 """Products of longer sums are of no use to anyone."""
 
 
+_MOST_FACTORS: Final = 64
+"""Factors of a product: tensors have fewer dimensions."""
+
+
 class Undecided(Exception):
     """Whether sizes compare in some way depends on their values."""
 
@@ -187,6 +191,8 @@ class Expression:
         terms: dict[_Monomial, int] = {}
         for left, a in self.terms:
             for right, b in Expression.of(other).terms:
+                if len(left) + len(right) > _MOST_FACTORS:
+                    raise Undecided("the expression has too many factors")
                 product = tuple(sorted((*left, *right), key=lambda atom: (len(str(atom)), str(atom))))
                 terms[product] = terms.get(product, 0) + a * b
         return Expression(terms)

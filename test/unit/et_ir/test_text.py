@@ -43,3 +43,25 @@ def test_a_malformed_type_is_an_error_every_time() -> None:
     for _ in range(2):
         with pytest.raises(ParseError):
             arguments("tensor<2xf32>", "tensor<2x>")
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        ("#a{0} = [#a{1}, #a{1}]", "the aliases of the text stand for more than 10"),
+        ("#a{0} = {{x = #a{1}, y = #a{1}}}", "the aliases of the text stand for more than 10"),
+        ("!a{0} = tuple<!a{1}, !a{1}>", "the aliases of the text stand for more than 10"),
+        ("#a{0} = [#a{1}]", "are nested more than 64 deep"),
+    ],
+)
+def test_aliases_that_stand_for_too_much(definition: str, message: str) -> None:
+    first = "!a0 = f32" if definition.startswith("!") else "#a0 = [1]"
+    text = "\n".join([first, *(definition.format(i, i - 1) for i in range(1, 100))])
+    with pytest.raises(ParseError, match=message):
+        parse(text)
+
+
+def test_aliases_are_used_many_times() -> None:
+    method = "func.func @f{0}(%x: !t) attributes {{x = #a}} {{ func.return }}\n"
+    module = parse("#a = [1, 2]\n!t = tensor<2xf32>\n" + "".join(map(method.format, range(1000))))
+    assert len(list(module.body.block.ops)) == 1000

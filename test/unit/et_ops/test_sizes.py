@@ -186,3 +186,11 @@ def test_other_expressions_in_the_place_of_symbols():
     expression = (S0 * S1 + 1) // 3 + S0.maximum(S1)
     found = expression.substituted({"s0": S1 * 2, "s1": Expression.of(4)})
     assert found == (S1 * 8 + 1) // 3 + (S1 * 2).maximum(Expression.of(4))
+
+
+def test_degree_is_limited() -> None:
+    product = Expression.of(1)
+    for _ in range(64):
+        product = product * Expression.of("s0")
+    with pytest.raises(Undecided, match="too many factors"):
+        product * Expression.of("s0")
