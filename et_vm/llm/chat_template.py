@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, cast
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
 
 from et_schema.errors import Error, ExecutorchError, InputError
+from et_schema.processes import python
 
 __all__ = ["render_chat"]
+
+_SECONDS: Final = 5.0
+"""Processor time of a template."""
+_MEMORY: Final = 512 << 20
+"""Bytes of a template's process."""
+_CHARACTERS: Final = 1 << 22
+"""Characters of a prompt: more than any model reads."""
+_SCRIPT: Final = Path(__file__).with_name("chat_rendering.py")
 
 
 def render_chat(
@@ -22,51 +34,37 @@ def render_chat(
 ) -> str:
     """The prompt of messages of a `role` and its `content`; `names` are other variables of the template.
 
-    Raises InputError at `where` for a template that is malformed or fails, or refuses the messages,
-    ExecutorchError(NotSupported) if jinja2 is not installed.
+    A process of its own renders it, as templates are programs: 5 s, 512 MB and a prompt of 4 million characters are
+    what one may take. Raises InputError at `where` for a template that is malformed or fails, takes more than that, or
+    refuses the messages, ExecutorchError(NotSupported) if jinja2 is not installed.
     """
+    if find_spec("jinja2") is None:
+        raise ExecutorchError(Error.NotSupported, "the package jinja2 is not installed", hint=install)
+    request = {
+        "template": template,
+        "messages": [dict(message) for message in messages],
+        "names": dict(names),
+        "seconds": _SECONDS,
+        "memory": _MEMORY,
+        "characters": _CHARACTERS,
+    }
     try:
-        from jinja2 import TemplateError, nodes
-        from jinja2.ext import Extension
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-    except ImportError:
-        raise ExecutorchError(
-            Error.NotSupported, "the package jinja2 is not installed", hint=install
-        ) from None
-
-    class Generation(Extension):
-        """`{% generation %}`, which marks what a model is trained on: its content."""
-
-        tags = {"generation"}  # noqa: RUF012 -- jinja2 declares it as an instance variable
-
-        def parse(self, parser: Any) -> Any:
-            line = next(parser.stream).lineno
-            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-            return nodes.Scope(body, lineno=line)
-
-    def refuse(message: str) -> None:
-        raise TemplateError(message)
-
-    def now(form: str) -> str:
-        return datetime.now().strftime(form)
-
-    def as_json(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
-        return json.dumps(value, ensure_ascii=ensure_ascii, **options)
-
-    environment: Any = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
-    )
-    environment.filters["tojson"] = as_json
-    environment.globals |= {"raise_exception": refuse, "strftime_now": now}
-    try:
-        return cast(
-            str,
-            environment.from_string(template).render(
-                messages=list(messages), add_generation_prompt=True, **names
-            ),
+        done = subprocess.run(
+            python(str(_SCRIPT)),
+            input=json.dumps(request).encode(),
+            capture_output=True,
+            timeout=20 * _SECONDS,
+            check=False,
         )
-    except TemplateError as error:
-        raise InputError(f"the chat template refuses the messages: {error}", where=where) from None
-    # What expressions of a template raise, as those of Python.
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(f"the chat template fails: {type(error).__name__}: {error}", where=where) from None
+    except subprocess.TimeoutExpired:
+        done = None
+    if done is None or done.returncode in (-signal.SIGPROF, -signal.SIGKILL):
+        raise InputError(f"the chat template takes more than {_SECONDS:g} s", where=where)
+    if done.returncode:
+        raise InputError("the chat template fails: its process ended without a result", where=where)
+    answer: dict[str, str] = json.loads(done.stdout)
+    if "refused" in answer:
+        raise InputError(f"the chat template refuses the messages: {answer['refused']}", where=where)
+    if "failed" in answer:
+        raise InputError(f"the chat template fails: {answer['failed']}", where=where)
+    return answer["text"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Constraint", "Follower"]
 
 
+_MOST_MASKS: Final = 256
+"""Masks that are kept, each of a byte for each token of the vocabulary."""
+
+
 class Constraint:
     """An expression that generated text must match, of `et_vm.llm.regular.Automaton`."""
 
@@ -33,13 +37,11 @@ class Constraint:
     @staticmethod
     def of_schema(schema: str | Mapping[str, Any]) -> Constraint:
         """The constraint of a JSON schema, as text or as a mapping. Raises InputError for unsupported keywords."""
-        if isinstance(schema, str):
-            try:
-                schema = json.loads(schema)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"JSON schema: {error}") from None
-        assert not isinstance(schema, str)
-        return Constraint(expression_of(schema))
+        try:
+            read: object = json.loads(schema) if isinstance(schema, str) else schema
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"JSON schema: {error}") from None
+        return Constraint(expression_of(read))
 
     def start(self, tokenizer: Tokenizer, model: LanguageModel) -> Follower:
         """A follower at the beginning of a text."""
@@ -116,6 +118,8 @@ class Follower:
                         pending.append((child, following))
             if self.is_match:
                 known[[one for one in self._tokens.eos_ids if one < self._tokens.size]] = True
+            if len(self._masks) >= _MOST_MASKS:
+                self._masks.clear()
             self._masks[self._state] = known
         return known
 

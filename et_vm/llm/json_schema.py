@@ -17,6 +17,8 @@ _INTEGER: Final = "-?(0|[1-9][0-9]{0,17})"
 _NUMBER: Final = _INTEGER + r"(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?"
 _LONGEST: Final = 1 << 20
 """Characters of an expression at most: arrays have theirs twice for each item."""
+_MOST_WORK: Final = 1 << 24
+"""Characters that the expressions of all parts may have in all, those that are dropped included."""
 _KNOWN: Final = frozenset(
     {
         *("type", "enum", "const", "anyOf", "oneOf", "$ref", "properties", "required", "items", "minItems"),
@@ -26,7 +28,7 @@ _KNOWN: Final = frozenset(
 )
 
 
-def expression_of(schema: Mapping[str, Any] | bool) -> str:
+def expression_of(schema: object) -> str:
     """The expression, for `Automaton`.
 
     Objects have their properties in the order of the schema and no others; those that are not required may be absent.
@@ -42,10 +44,13 @@ def expression_of(schema: Mapping[str, Any] | bool) -> str:
 class _Schemas:
     def __init__(self, root: Any) -> None:
         self._root = root
+        self._work = 0
 
     def expression(self, given: Any, where: str, within: tuple[str, ...]) -> str:
         found = self._expression(given, where, within)
-        if len(found) > _LONGEST:
+        # Each part costs more than its characters.
+        self._work += len(found) + 100
+        if len(found) > _LONGEST or self._work > _MOST_WORK:
             raise InputError("JSON schema: it is too large, or its arrays are nested too deeply", where=where)
         return found
 

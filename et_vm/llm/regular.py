@@ -22,6 +22,10 @@ _MOST: Final = 1000
 """The largest number of repetitions that an expression may name."""
 _MOST_STATES: Final = 500_000
 """The most states of an automaton; more would take hundreds of megabytes."""
+_MOST_EDGES: Final = 1_000_000
+"""The most connections of states."""
+_MOST_KEPT: Final = 4_000_000
+"""The most states that sets which have been visited have in all; with more, they are forgotten."""
 _CLASSES: Final = {
     "d": [(48, 57)],
     "w": [(48, 57), (65, 90), (95, 95), (97, 122)],
@@ -45,6 +49,7 @@ class Automaton:
         """By state: first and last byte, and the state that they lead to."""
         self._empty: list[list[int]] = []
         """By state: those that nothing leads to."""
+        self._connections = 0
         try:
             expression.encode()
         except UnicodeEncodeError as error:
@@ -56,6 +61,7 @@ class Automaton:
         self.start: State = self._closed((first,))
         """Where a text begins."""
         self._next: dict[tuple[State, int], State] = {}
+        self._kept = 0
 
     def new_state(self) -> int:
         """Another state, that nothing leads from. Raises InputError for one too many."""
@@ -69,11 +75,36 @@ class Automaton:
         return len(self._edges) - 1
 
     def connect(self, one: int, other: int, span: tuple[int, int] | None = None) -> None:
-        """Let a byte in a range, or nothing, lead from a state to another."""
+        """Let a byte in a range, or nothing, lead from a state to another. Raises InputError for one too many."""
+        self._count_connections(1)
         if span is None:
             self._empty[one].append(other)
         else:
             self._edges[one].append((*span, other))
+
+    def copy(self, begin: int, end: int, part: _Part) -> _Part:
+        """Copy the states of a range, which lead to none outside of it, and return the copy of a part of them."""
+        by = len(self._edges) - begin
+        for state in range(begin, end):
+            edges, empty = self._edges[state], self._empty[state]
+            self._count_connections(len(edges) + len(empty))
+            self.new_state()
+            self._edges[-1] += [(first, last, other + by) for first, last, other in edges]
+            self._empty[-1] += [other + by for other in empty]
+        return _Part(part.first + by, part.last + by)
+
+    def _count_connections(self, more: int) -> None:
+        self._connections += more
+        if self._connections > _MOST_EDGES:
+            raise InputError(
+                f"regular expression: its automaton has more than {_MOST_EDGES:,} connections",
+                hint="repeat less often, or smaller parts",
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of states."""
+        return len(self._edges)
 
     def _closed(self, states: Iterable[int]) -> State:
         pending, found = list(states), set[int]()
@@ -89,7 +120,12 @@ class Automaton:
         known = self._next.get((state, byte))
         if known is None:
             to = (other for one in state for first, last, other in self._edges[one] if first <= byte <= last)
-            known = self._next[state, byte] = self._closed(to)
+            known = self._closed(to)
+            self._kept += len(known) + 1
+            if self._kept > _MOST_KEPT:
+                self._next.clear()
+                self._kept = len(known) + 1
+            self._next[state, byte] = known
         return known
 
     def is_match(self, state: State) -> bool:
@@ -164,22 +200,15 @@ class _Parser:
         return _Part(first, last)
 
     def _repeated(self) -> _Part:
-        begin = self._at
+        begin = self._automaton.size
         part = self._atom()
-        end = self._at
         counts = self._counts()
         if counts is None:
             return part
         least, most = counts
-        after = self._at
         made = self._automaton
-        copies = [part]
-        # An expression is read again for each copy of it.
-        for _ in range(max(least, most or 0, 1) - 1):
-            self._at = begin
-            copies.append(self._atom())
-            assert self._at == end
-        self._at = after
+        end = made.size
+        copies = [part, *(made.copy(begin, end, part) for _ in range(max(least, most or 0, 1) - 1))]
         outer = _Part(made.new_state(), made.new_state())
         last = outer.first
         for number, copy in enumerate(copies):
@@ -208,6 +237,9 @@ class _Parser:
         if not low.isdecimal() or not (high.isdecimal() or high == ""):
             raise self._wrong("'{' does not begin a number of repetitions; write '\\{' for the character")
         self._at = close + 1
+        # Longer numbers are too large, and so long that Python does not read them.
+        if max(len(low), len(high)) > len(str(_MOST)):
+            raise self._wrong(f"'{{' names a number of repetitions above {_MOST}")
         least = int(low)
         most = (int(high) if high else None) if comma else least
         if max(least, most or 0) > _MOST or (most is not None and most < least):
@@ -285,7 +317,7 @@ class _Parser:
     def _one_of(self, ranges: Ranges) -> _Part:
         made = self._automaton
         part = _Part(made.new_state(), made.new_state())
-        for first, last in ranges:
+        for first, last in _united(ranges):
             for spans in byte_sequences(first, last):
                 state = part.first
                 for span in spans[:-1]:
@@ -294,6 +326,17 @@ class _Parser:
                     state = other
                 made.connect(state, part.last, spans[-1])
         return part
+
+
+def _united(ranges: Ranges) -> Ranges:
+    """The same characters in ranges that neither overlap nor touch."""
+    found: Ranges = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
 
 
 def _opposite(ranges: Ranges) -> Ranges:

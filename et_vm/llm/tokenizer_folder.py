@@ -28,6 +28,10 @@ class AddedToken(NamedTuple):
     """Of `single_word`, `lstrip`, `rstrip` and `normalized` those that are stated."""
 
 
+_DIGITS: Final = 18
+"""Digits of an id at most."""
+
+
 class TokenizerFolder:
     """What a folder says of its tokenizer; none of the files has to be there.
 
@@ -60,7 +64,12 @@ class TokenizerFolder:
             raise self._malformed("added_tokens_decoder", "an object")
         decoder = cast("dict[str, Any]", stated)
         for key, value in decoder.items():
-            if not key.isdecimal() or not isinstance(value, dict) or "content" not in value:
+            if (
+                not key.isdecimal()
+                or len(key) > _DIGITS
+                or not isinstance(value, dict)
+                or "content" not in value
+            ):
                 raise self._malformed(f"added_tokens_decoder: {key!r}", "an id, and an object with 'content'")
         by_id = [_token(decoder[key], special=False) for key in sorted(decoder, key=int)]
         listed = [value for key in _LISTS for value in _list(self.config.get(key))]
@@ -101,6 +110,8 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     try:
         found: Any = json.loads(path.read_bytes())
+        # Escapes of JSON can be halves of characters, which no text has.
+        json.dumps(found, ensure_ascii=False).encode()
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"not a configuration of a tokenizer: {error}", where=str(path)) from None
     if not isinstance(found, dict):

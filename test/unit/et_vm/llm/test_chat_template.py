@@ -10,7 +10,7 @@ import pytest
 from support.language_model import tokenizer
 
 from et_schema.errors import InputError
-from et_vm.llm import Tokenizer
+from et_vm.llm import Tokenizer, chat_template
 
 MESSAGES = [{"role": "user", "content": "a < 'ä'"}, {"role": "assistant", "content": "b"}]
 
@@ -79,9 +79,42 @@ def test_several_templates(folder: Path) -> None:
         ("{{ 'a'.encode('ebcdic') }}", "fails: LookupError"),
         ("{{ messages | tojson(indent=messages) }}", "fails: TypeError"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "fails: RecursionError"),
+        ("{{ 'a'.center(10 ** 12) }}", "fails: MemoryError"),
+        ("{{ messages | tojson(indent=10 ** 12) }}", "fails: MemoryError"),
+        ("{% set s = namespace(x='ab') %}" + "{% set s.x = s.x ~ s.x %}" * 40, "fails: MemoryError"),
+        (
+            "{% for i in range(1000) %}{% for j in range(5000) %}a{% endfor %}{% endfor %}",
+            "prompt has 5,000,000",
+        ),
         (b"\xff", "not a chat template: .*can't decode"),
     ],
 )
 def test_templates_that_fail(folder: Path, template: str | bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
         rendered(folder, template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 9 ** (9 ** 9) }}",
+        "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+    ],
+)
+def test_templates_without_end(folder: Path, template: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_template, "_SECONDS", 0.3)
+    with pytest.raises(InputError, match=r"takes more than 0.3 s"):
+        rendered(folder, template)
+
+
+def test_variables_of_any_text(folder: Path) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": "é\U0001f600\n"}))
+    assert rendered(folder, "{{ bos_token }}") == "é\U0001f600\n"
+
+
+def test_halves_of_characters(folder: Path) -> None:
+    with pytest.raises(InputError, match="fails: UnicodeEncodeError"):
+        rendered(folder, r"{{ '\ud800' }}")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": "\ud800"}))
+    with pytest.raises(InputError, match=r"not a configuration of a tokenizer: .*surrogates not allowed"):
+        rendered(folder, "{{ bos_token }}")

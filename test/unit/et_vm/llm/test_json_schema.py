@@ -108,11 +108,24 @@ def _nested(inner: dict[str, Any], key: str, times: int) -> dict[str, Any]:
     return found
 
 
+def _doubling(levels: int) -> dict[str, Any]:
+    """Arrays of no items, each of which refers twice to the next: a short expression, which takes long to make."""
+    pair = {"type": "array", "maxItems": 0}
+    definitions: dict[str, Any] = {"d0": {"type": "null"}}
+    for level in range(1, levels):
+        refers = {"$ref": f"#/$defs/d{level - 1}"}
+        definitions[f"d{level}"] = {**pair, "items": {"anyOf": [refers, refers]}}
+    return {"$ref": f"#/$defs/d{levels - 1}", "$defs": definitions}
+
+
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
         ("{", "Expecting"),
         ("[]", "expected an object"),
+        ('"x"', "expected an object"),
+        ("null", "expected an object"),
+        (_doubling(60), "nested too deeply"),
         ("[" * 100_000, "JSON schema: maximum recursion"),
         ({"type": "set"}, "'set' is not a type"),
         ({}, "expected one of type, enum"),

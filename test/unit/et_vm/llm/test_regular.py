@@ -8,6 +8,7 @@ import re
 import pytest
 
 from et_schema.errors import InputError
+from et_vm.llm import regular
 from et_vm.llm.regular import Automaton, byte_sequences
 
 EXPRESSIONS = [
@@ -88,6 +89,9 @@ def test_bytes_of_characters(first: int, last: int) -> None:
         ("a\\", "ends too early"),
         ("(" * 5000 + ")" * 5000, "nested too deeply"),
         ("((a{1000}){1000}){1000}", "more than 500,000 states"),
+        ("([acegikmoqsuwyACEGIKMOQSUWY02468]{100}){400}", "more than 1,000,000 connections"),
+        ("a{" + "1" * 5000 + "}", "above 1000"),
+        ("a{0," + "1" * 5000 + "}", "above 1000"),
         ("ab\udcff", "not in UTF-8 at character 2"),
     ],
 )
@@ -104,3 +108,18 @@ def test_ends() -> None:
     state = automaton.after(state, ord("b"))
     assert automaton.is_final(state)
     assert not automaton.after(state, ord("c"))
+
+
+def test_classes_of_neighbours_are_ranges() -> None:
+    """A class of a thousand characters that is repeated a thousand times has as many connections as one of a range."""
+    automaton = Automaton("[" + "".join(map(chr, range(0x4E00, 0x4E00 + 1000))) + "a-fd-z]{1000}")
+    assert automaton.matches("".join(map(chr, range(0x4E00, 0x4E00 + 974))) + "abcdefghijklmnopqrstuvwxyz")
+    assert not automaton.matches("A" * 1000)
+
+
+def test_visited_states_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regular, "_MOST_KEPT", 100)
+    automaton = Automaton("(a|b)*a(a|b){5}")
+    for number in range(1 << 8):
+        text = f"{number:08b}".replace("0", "a").replace("1", "b")
+        assert automaton.matches(text) == (text[2] == "a")
