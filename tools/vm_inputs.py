@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Input", "MethodSignature", "is_registered", "load_arrays", "method_inputs", "method_name"]
 
 SHOWN_NAMES = 8
+_LARGEST = 16
+"""Bytes of an element at most."""
+_DESCRIPTIONS = 1 << 20
+"""Bytes that the descriptions of arrays have in a file, and small arrays of the wrong size."""
 # How a zip archive begins, which is what an .npz file is.
 ZIP = b"PK"
 # What `dtype.isbuiltin` says of types that another package added to numpy.
@@ -80,7 +85,7 @@ def method_inputs(meta: MethodSignature, sources: list[str]) -> list[Input]:
         sources = sources * len(tensors)
     given: list[Input | str] = []
     for source in sources:
-        given += [source] if _generator(source) else load_arrays(source)
+        given += [source] if _generator(source) else load_arrays(source, _most(meta, tensors))
     if len(given) not in (len(tensors), meta.num_inputs()):
         names = ", ".join(item if isinstance(item, str) else item.source for item in given[:SHOWN_NAMES])
         raise UsageError(
@@ -100,6 +105,16 @@ def method_inputs(meta: MethodSignature, sources: list[str]) -> list[Input]:
         else:
             values.append(Input(meta.input_value(slot), "as exported"))
     return values
+
+
+def _most(meta: MethodSignature, tensors: Sequence[int]) -> int | None:
+    """The bytes that arrays for tensor inputs can have, whatever their element types, and some more for descriptions;
+    `None` where an input has no largest size.
+    """
+    types = [meta.input_tensor_meta(slot) for slot in tensors]
+    if any(size < 0 for type in types for size in type.sizes()):
+        return None
+    return _LARGEST * sum(math.prod(type.sizes()) for type in types) + _DESCRIPTIONS
 
 
 def _generator(source: str) -> bool:
@@ -126,8 +141,10 @@ def _generate(source: str, tensor: _TensorType, slot: int) -> Any:
     return generator.standard_normal(tensor.sizes(), np.float32).astype(dtype)
 
 
-def load_arrays(source: str) -> list[Input]:
-    """The arrays of a file. Raises UsageError for what is none, OSError."""
+def load_arrays(source: str, most: int | None = None) -> list[Input]:
+    """The arrays of a file. Raises UsageError for what is none, and for an archive that has more than `most` bytes when
+    it is unpacked, OSError.
+    """
     if not source.endswith((".npy", ".npz")):
         raise UsageError(f"input {source!r} not recognized: expected x.npy, x.npz, random[:SEED] or ones")
     with open(source, "rb") as file:
@@ -137,8 +154,11 @@ def load_arrays(source: str) -> list[Input]:
             if not zipped:
                 return [Input(_native(np.lib.format.read_array(file, allow_pickle=False)), source)]
             with np.load(file, allow_pickle=False) as arrays:
+                unpacked = sum(member.file_size for member in arrays.zip.infolist())
+                if most is not None and unpacked > most:
+                    raise UsageError(f"{source}: {unpacked:,} bytes of arrays, more than the inputs have")
                 return [Input(_native(arrays[key]), f"{source}[{key}]") for key in arrays.files]
-        except OSError:
+        except (OSError, UsageError):
             raise
         except Exception as error:
             # What numpy, zipfile and zlib raise for a damaged file is not written down: TokenError is among it.

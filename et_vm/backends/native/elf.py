@@ -32,6 +32,8 @@ _GLOBAL = 1
 _RELOCATABLE = 1
 _MOST_SECTIONS = 4096
 _MOST_INSTRUCTION = 16
+_MOST_NAMES = 4
+"""Characters of the names of symbols, for each byte of an object."""
 
 
 @dataclass(frozen=True)
@@ -207,10 +209,18 @@ def _symbols(data: memoryview, sections: Sequence[_Section]) -> list[_Symbol]:
     (table,) = tables
     strings = sections[table.link]
     found: list[_Symbol] = []
+    names: dict[int, str] = {}
+    characters = 0
     for at in range(0, table.size - table.size % _SYMBOL.size, _SYMBOL.size):
         entry: tuple[int, ...] = _SYMBOL.unpack_from(data, table.offset + at)
         name, info, _, where, value, _ = entry
-        text = _string(data, strings.offset, strings.size, name)
+        text = names.get(name)
+        if text is None:
+            text = names[name] = _string(data, strings.offset, strings.size, name)
+            # The names of a table may be ends of others, but not all of them of a long one.
+            characters += len(text)
+            if characters > _MOST_NAMES * len(data):
+                raise _invalid("names of symbols that overlap", strings.name)
         if 0 < where < len(sections) and value > sections[where].size:
             raise _invalid(f"{text or 'a symbol'} at byte {value} of {sections[where].size}", table.name)
         # Zero is the section of what is not defined; the highest numbers are no sections.

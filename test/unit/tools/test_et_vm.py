@@ -86,6 +86,10 @@ def test_files(command: Command, program: bytes, verb: str, file: str, code: int
         (b"nonsense" * 20, "x.npy: not a valid .npy file of numbers: "),
         (npz(), "forward takes 1 input, got 0"),
         (npz(GOOD, GOOD), "forward takes 1 input, got 2: x.npy[arr_0], x.npy[arr_1]"),
+        (
+            npz(np.zeros((1 << 20, 8), np.float32)),
+            "x.npy: 33,554,560 bytes of arrays, more than the inputs have",
+        ),
         (npz(GOOD)[:-40], "x.npy: not a valid .npz file: "),
         (npz(GOOD)[:60] + bytes(8) + npz(GOOD)[68:], "x.npy: not a valid .npz file: "),
         (None, "x.npy: No such file or directory"),

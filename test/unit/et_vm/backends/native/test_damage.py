@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from struct import pack_into
+from struct import pack, pack_into
 
 import numpy as np
 import pytest
@@ -84,6 +84,25 @@ class TestObjects:
         for at in range(0, table["size"], 24):
             pack_into("<H", changed.raw, table["offset"] + at + 6, 0)
         refused(changed, number, "which it does not define")
+
+    @MACHINES
+    @pytest.mark.parametrize("step", [0, 1], ids=["equal", "overlapping"])
+    def test_long_names_of_many_symbols(self, number: int, step: int) -> None:
+        changed = Object(number)
+        table = changed.of_kind(2)
+        strings = changed.section(table)["link"]
+        names = b"\0" + b"x" * 4000 + b"\0"
+        entries = b"".join(pack("<IBBHQQ", 1 + step * at, 0, 0, 0, 0, 0) for at in range(2000))
+        for section, content in ((strings, names), (table, entries)):
+            changed.change(section, offset=len(changed.raw), size=len(content))
+            changed.raw += content
+
+        def link() -> None:
+            refused(
+                changed, number, "which it does not define" if step == 0 else "names of symbols that overlap"
+            )
+
+        assert memory_of(link) < 8 * len(changed.raw)
 
     @MACHINES
     def test_relocations_of_symbols_that_there_are_not(self, number: int) -> None:
