@@ -12,6 +12,7 @@ from et_ir.delegation.why_not import DelegationReport
 from et_ir.driver.managers import EdgeProgramManager
 from et_ir.driver.presets import DEFAULT, preset
 from et_ir.driver.stages import Stage, run_stages
+from et_ir.verification import verify_module
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
@@ -52,7 +53,8 @@ def raising_stage(level: str = DEFAULT) -> Stage:
 def import_file(file: PteFile, data_files: Mapping[str, bytes | memoryview] | None = None) -> ModuleOp:
     """The module of a file at the executorch level; `data_files` are its `.ptd` files by name.
 
-    Raises `ExecutorchError` for a file that is damaged, and for constants that no data file has.
+    Raises `ExecutorchError` for a file that is damaged, and for constants that no data file has, `InvalidModule` for
+    instructions that the dialect does not allow.
     """
     from et_ir.dialects.program import BufferOp, GlobalOp
     from et_ir.emit import attach_data_file, disassemble
@@ -60,6 +62,7 @@ def import_file(file: PteFile, data_files: Mapping[str, bytes | memoryview] | No
     from et_schema.ptd import read_ptd
 
     module = disassemble(file)
+    verify_module(module)
     for name, data in (data_files or {}).items():
         attach_data_file(module, name, read_ptd(data))
     missing = [

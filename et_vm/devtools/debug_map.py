@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
@@ -17,7 +17,8 @@ HINT: Final = "et-compile --debug-map writes one"
 
 
 def read_debug_map(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each method, one for each instruction. What a row has is for the reader to check.
+    """The rows of each method, one for each instruction. The fields of a row have the right types; which of them there
+    are is for the reader to check.
 
     Raises ExecutorchError(AccessFailed) for a file that cannot be read, InvalidFile for one that is no debug map.
     """
@@ -33,9 +34,43 @@ def read_debug_map(path: str | os.PathLike[str]) -> dict[str, list[dict[str, Any
     if not isinstance(found, dict):
         raise InvalidFile("not a debug map: expected a JSON object", where=where, hint=HINT)
     for method, rows in cast("dict[str, Any]", found).items():
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in cast("list[Any]", rows)):
+        if not _is_list(rows, lambda row: isinstance(row, dict)):
             raise InvalidFile(f"not a debug map: method {method!r} has no rows", where=where, hint=HINT)
+        if not _is_list(rows, _is_row):
+            raise InvalidFile("the debug map has rows of another form", where=where, hint=HINT)
     return cast("dict[str, list[dict[str, Any]]]", found)
+
+
+_ROW: Final = {"instruction": int, "operator": str, "node": str, "module": str}
+_FRAME: Final = {"file": str, "line": int, "function": str, "code": str}
+
+_DELEGATE: Final = {"backend": str, "identifiers": dict}
+
+
+def _is_row(value: Any) -> bool:
+    if not _has(value, _ROW):
+        return False
+    row = cast("dict[str, Any]", value)
+    delegate: Any = row.get("delegate") or {}
+    if not _is_list(row.get("source") or [], lambda frame: _has(frame, _FRAME)) or not _has(
+        delegate, _DELEGATE
+    ):
+        return False
+    parts: dict[str, Any] = delegate.get("identifiers", {})
+    return all(_is_list(rows, _is_row) for rows in parts.values())
+
+
+def _has(value: Any, fields: Mapping[str, type]) -> bool:
+    """Whether a value is an object, in which the fields that are there have these types."""
+    return isinstance(value, dict) and all(
+        isinstance(found, fields[key]) and not isinstance(found, bool)
+        for key, found in cast("dict[str, Any]", value).items()
+        if key in fields
+    )
+
+
+def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(is_item, cast("list[Any]", value)))
 
 
 def rows_of_method(path: str | os.PathLike[str], method: str) -> list[dict[str, Any]]:

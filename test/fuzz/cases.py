@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class _TimeUp(BaseException):
 
 @dataclass(frozen=True)
 class Case:
-    """A damaged `content` of a `kind`: `pte`, `ptd`, `bpte` or `mlir`."""
+    """A damaged `content` of a `kind`: `pte`, `ptd`, `bpte` or `mlir`; of `again` a program that is compiled again."""
 
     seed: int
     kind: str
@@ -69,12 +70,13 @@ def make_case(seed: int) -> Case:
         return Case(seed, "bpte", "bundle", mutated_bytes(bundled(), random))
     if seed % 20 == 7:
         return Case(seed, "ptd", "weights", mutated_bytes(external_data(), random))
+    kind = "again" if seed % 100 == 3 else "pte"
     base = random.choice(list(programs()))
     mutate = (mutated_bytes, mutated_program, mutated_values)[seed % 3]
     content = mutate(programs()[base], random)
     if seed % 16 == 0:
         content = mutated_bytes(content, random)
-    return Case(seed, "pte", base, content)
+    return Case(seed, kind, base, content)
 
 
 def run_case(case: Case) -> str:
@@ -83,16 +85,14 @@ def run_case(case: Case) -> str:
     started = time.process_time()
     try:
         with _limited(SECONDS):
-            outcome = {"pte": _run_program, "ptd": _run_data, "bpte": _run_bundle, "mlir": _run_text}[
-                case.kind
-            ](case)
+            outcome = _RUN[case.kind](case)
     except _TimeUp:
         raise Violation(f"still running after {SECONDS} s") from None
     except (Exception, SystemExit) as error:
         raise Violation(f"{type(error).__name__}: {error}") from error
     taken = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - high_mark) << 10
-    # The first text loads the compiler.
-    if taken > BYTES and case.kind != "mlir":
+    # The first of these loads the compiler.
+    if taken > BYTES and case.kind not in ("mlir", "again"):
         raise Violation(
             f"{taken:,} bytes for {len(case.content):,} bytes, in {time.process_time() - started:.2f} s"
         )
@@ -205,3 +205,30 @@ def _run_text(case: Case) -> str:
     if code not in (0, 3, 4, 6) or (code and ": error: " not in errors.getvalue()):
         raise Violation(f"exit code {code}: {errors.getvalue()}")
     return f"exit {code}"
+
+
+def _run_again(case: Case) -> str:
+    """Compile the program of a damaged file, and translate what is a file of instructions there and back."""
+    from et_tools.et_compile import main as compile_
+    from et_tools.et_translate import main as translate
+
+    errors = io.StringIO()
+    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()), redirect_stderr(errors):
+        path, text, output = Path(folder, "bad.pte"), Path(folder, "bad.mlir"), Path(folder, "out.pte")
+        path.write_bytes(case.content)
+        codes = [translate(["--pte-to-mlir", str(path), "-o", str(text)])]
+        if codes[0] == 0:
+            codes.append(translate(["--mlir-to-pte", str(text), "-o", str(output)]))
+            codes.append(compile_([str(path), "-o", str(output), "-q", "-O0"]))
+    if any(code not in (0, 3, 4, 6) for code in codes) or (any(codes) and "error: " not in errors.getvalue()):
+        raise Violation(f"exit codes {codes}: {errors.getvalue()}")
+    return f"exit {codes[-1]}"
+
+
+_RUN: Final = {
+    "pte": _run_program,
+    "ptd": _run_data,
+    "bpte": _run_bundle,
+    "mlir": _run_text,
+    "again": _run_again,
+}

@@ -119,7 +119,13 @@ def read_args(op: SchemaOp) -> list[Any]:
         else:
             value: Any = literal_of(attr)
             if value == DYNAMIC and base == "Scalar":
-                value = meta_of(cast(SSAValue, op.arg(name)).type)
+                # The mark may be the number itself.
+                number = op.arg(name)
+                value = (
+                    meta_of(cast("SSAValue[Attribute]", number).type)
+                    if isinstance(number, SSAValue)
+                    else number
+                )
             found.append(value)
     return found
 

@@ -56,6 +56,7 @@ __all__ = [
     "attribute_of",
     "element_type_name",
     "fits",
+    "is_element_type",
     "literal_of",
     "present",
     "segment_sizes",
@@ -128,6 +129,11 @@ def _items(attr: DenseArrayBase[IntegerType]) -> tuple[Scalar, ...]:
 def element_type_name(type: Attribute) -> str:
     """The name of a tensor element type, such as `f32`. Raises `KeyError` for a type tensors cannot have."""
     return _NAMES[storage_of(type)]
+
+
+def is_element_type(type: Attribute) -> bool:
+    """Whether tensors can have elements of a type."""
+    return storage_of(type) in _NAMES
 
 
 def _scalar(value: Scalar) -> Attribute:

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.executorch import KernelCallOp
@@ -16,6 +17,7 @@ from et_ir.dialects.program.arithmetic import FUNCTIONS, primitive
 from et_ops import OPERATORS, Arg, Schema
 from et_ops.conventions import is_in_place
 from et_ops.library import operator_of_kernel
+from et_ops.schema import ArgType
 from et_schema.scalar_type import ScalarType
 
 __all__ = ["PRIMITIVES", "CannotRaise", "build", "functional_arguments", "functional_op"]
@@ -38,9 +40,11 @@ class CannotRaise(Exception):
 def build(made: type[EdgeOp], *args: Any, **kwargs: Any) -> EdgeOp:
     """An edge op of a class, as `EdgeOp.make` builds it. Raises `CannotRaise` where its rule refuses the arguments."""
     try:
-        return made.make(*args, **kwargs)
-    except TypeError as error:
+        op = made.make(*args, **kwargs)
+        op.verify(verify_nested_ops=False)
+    except (TypeError, VerifyException) as error:
         raise CannotRaise(f"[raise_c2] {error}") from error
+    return op
 
 
 def functional_op(kernel: str, custom: Custom) -> type[EdgeOp]:
@@ -83,9 +87,49 @@ def functional_arguments(
     found: dict[str, Any] = {}
     for arg, value in zip(wanted, given, strict=True):
         if arg.name in by_name:
-            found[arg.name] = _value(by_name[arg.name], value, read)
+            taken = by_name[arg.name]
+            found[arg.name] = _value(taken, value, read)
+            if not _fits(taken.type, found[arg.name]):
+                raise CannotRaise(
+                    f"[raise_c2] the argument '{arg.name}' of the kernel '{op.key}' is not of the type {taken.type}"
+                )
     found.update(_dtype(functional, called, results))
     return found
+
+
+def _fits(type: ArgType, value: Any) -> bool:
+    """Whether an argument is of a schema's type."""
+    if value is None:
+        return type.optional or type.base in _WITHOUT_VALUE
+    if not type.is_list:
+        return _fits_base(type, value)
+    # A number stands for a list of a fixed size of it.
+    items = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return all(type.element_optional if item is None else _fits_base(type, item) for item in items)
+
+
+def _fits_base(type: ArgType, value: Any) -> bool:
+    if isinstance(value, SSAValue):
+        is_tensor = isinstance(cast("SSAValue[Attribute]", value).type, TensorType)
+        return is_tensor if type.is_tensor else not is_tensor and type.may_be_symbolic
+    kinds = _KINDS.get(type.base)
+    return kinds is None or isinstance(value, kinds)
+
+
+_WITHOUT_VALUE: Final = ("MemoryFormat", "Layout", "Device", "Generator", "Dimname")
+"""Types of arguments that calls of kernels do not have."""
+_KINDS: Final[dict[str, type | tuple[type, ...]]] = {
+    "Tensor": (),
+    "Scalar": (int, float),
+    "int": int,
+    "SymInt": int,
+    "float": float,
+    "SymFloat": (int, float),
+    "bool": int,
+    "SymBool": int,
+    "str": str,
+    "ScalarType": Attribute,
+}
 
 
 def _dtype(functional: Schema, called: Schema, results: Sequence[Attribute]) -> dict[str, Attribute]:

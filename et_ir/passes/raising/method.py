@@ -49,6 +49,7 @@ from et_ir.dialects.program import (
 )
 from et_ir.dialects.program.guards import GUARDS
 from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
+from et_ir.dialects.schema.literals import is_element_type
 from et_ir.dialects.schema.sizes import RANGES, RangesAttr
 from et_ir.dialects.schema.tensors import has_equal_sizes, is_tensor, layout_of, sized_tensor, tensor_type
 from et_ir.passes.raising.calls import (
@@ -119,6 +120,7 @@ class MethodRaiser:
         for register in plan.registers:
             self.now = register
             try:
+                _check_elements(register.result.type)
                 self._begin(register, attributes)
             except CannotRaise as error:
                 self._report(error)
@@ -429,6 +431,8 @@ class MethodRaiser:
         if op in self.steps:
             self.steps[op](op)
         elif key == ET_VIEW:
+            if not op.inputs or not is_tensor(op.inputs[0].type) or len(op.arguments) < 2 or not op.returned:
+                raise CannotRaise(f"[raise_c2] '{ET_VIEW}' takes a tensor, sizes and a view")
             (base, *_), (view, *_) = op.inputs, op.returned
             if not isinstance(view.owner, ViewOp):
                 self.contents.bindings[view] = self.location(base)
@@ -448,6 +452,8 @@ class MethodRaiser:
 
     def _size(self, op: KernelCallOp) -> None:
         """The size of a tensor: a number, where it is known."""
+        if not op.inputs or not is_tensor(op.inputs[0].type) or len(op.arguments) < 2 or not op.returned:
+            raise CannotRaise(f"[raise_c2] '{SYM_SIZE}' takes a tensor and a dimension")
         tensor, dim = self.value(op.inputs[0]), op.arguments[1]
         type = tensor_type(tensor)
         if not isinstance(dim, int) or not -type.get_num_dims() <= dim < type.get_num_dims():
@@ -575,6 +581,12 @@ class MethodRaiser:
 
     def _argument(self, register: SSAValue) -> Any:
         return self.value(register) if is_tensor(register.type) else self.read(register)
+
+
+def _check_elements(type: Attribute) -> None:
+    """Raise `CannotRaise` for a tensor of elements that files can have and the edge level lacks."""
+    if is_tensor(type) and not is_element_type(type.element_type):
+        raise CannotRaise(f"[raise_c1] the edge level has no tensors of {type.element_type}")
 
 
 def _is_exact(register: SSAValue) -> bool:

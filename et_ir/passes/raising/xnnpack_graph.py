@@ -83,6 +83,8 @@ class GraphRaiser:
     def _run(self, inputs: Sequence[SSAValue], types: Sequence[Attribute], *, exact: bool) -> list[SSAValue]:
         if not all(isinstance(value.type, TensorType) for value in inputs):
             raise CannotRaiseNode("an argument that is not a tensor")
+        if not all(isinstance(type, TensorType) for type in types):
+            raise CannotRaiseNode("a result that is not a tensor")
         if len(inputs) + len(types) != self._tables.num_externs:
             raise CannotRaiseNode("another number of arguments than the call")
         nodes = NodeRaiser(self._insert, self._described())
@@ -99,8 +101,9 @@ class GraphRaiser:
         for number, tensor in self._tensors.items():
             if tensor.flags & EXTERNAL_OUTPUT:
                 at = tensor.external_id - len(inputs)
-                type = cast("TensorType[Attribute]", types[at])
-                results[at] = self._output(nodes, number, type, exact=exact)
+                results[at] = self._output(
+                    nodes, number, cast("TensorType[Attribute]", types[at]), exact=exact
+                )
         if sorted(results) != list(range(len(types))):
             raise CannotRaiseNode("the graph does not have the outputs of the call")
         return [results[at] for at in range(len(types))]
