@@ -60,3 +60,50 @@ executorch.plan @not_written {
   // expected-error @below {{[raise_c6] %r is read before it is written}}
   executorch.return %r
 }
+
+// -----
+
+executorch.plan @number_for_a_tensor {
+  %r = executorch.alloc : tensor<4xf32>
+  // expected-error @below {{[raise_c2] the argument 'self' of the kernel 'aten::abs.out' is not of the type Tensor}}
+  executorch.kernel_call "aten::abs.out"(3) outs(%r)
+  executorch.return %r
+}
+
+// -----
+
+executorch.plan @tensor_for_a_number {
+  %x = executorch.input : tensor<4xf32>
+  %r = executorch.alloc : tensor<4xf32>
+  // expected-error @below {{[raise_c2] the argument 'alpha' of the kernel 'aten::add.out' is not of the type Scalar}}
+  executorch.kernel_call "aten::add.out"(%x, %x, %x) outs(%r)
+  executorch.return %r
+}
+
+// -----
+
+executorch.plan @stride_of_0 {
+  %x = executorch.input : tensor<1x1x4xf32>
+  %r = executorch.alloc : tensor<1x1x4xf32>
+  // expected-error @below {{[raise_c2] [operand_c3] argument 'stride': expected 2 numbers from 1 to 2147483647, got [0, 1]}}
+  executorch.kernel_call "aten::max_pool2d_with_indices.out"(%x, [1, 1], [0, 1], [0, 0], [1, 1], false) outs(%r, %r)
+  executorch.return %r
+}
+
+// -----
+
+executorch.plan @size_of_no_tensor {
+  %i = executorch.value 1 : i64
+  %n = executorch.value 0 : i64
+  // expected-error @below {{[raise_c2] 'aten::sym_size.int' takes a tensor and a dimension}}
+  executorch.kernel_call "aten::sym_size.int"(%i, 0, %n)
+  executorch.return %n
+}
+
+// -----
+
+executorch.plan @elements_of_files_only {
+  // expected-error @below {{[raise_c1] the edge level has no tensors of ui64}}
+  %x = executorch.input : tensor<4xui64>
+  executorch.return %x
+}
