@@ -68,6 +68,17 @@ def _case(window: Window, build: Callable[[Window], list[Callable[[Tensor], Tens
     return lambda: (Several(build(window)), (x + 5,))
 
 
+def _larger() -> tuple[nn.Module, tuple[Tensor, ...]]:
+    """Pools to one element whose windows are larger than the image, as in networks for images of any size."""
+    layers = [
+        nn.AvgPool2d(640, ceil_mode=True),
+        nn.AvgPool2d((9, 640), ceil_mode=True, padding=(2, 3)),
+        nn.AvgPool2d((9, 640), ceil_mode=True, padding=(2, 3), count_include_pad=False),
+        nn.MaxPool2d((64, 9), ceil_mode=True, padding=(3, 2)),
+    ]
+    return Several(layers), (torch.randn(1, 4, 7, 6, generator=torch.Generator().manual_seed(3)) + 5,)
+
+
 def _transposed(kernel: int, strides: tuple[int, int], dilations: tuple[int, int], groups: int = 1) -> Case:
     """With all output paddings that torch takes: each less than the stride or the dilation."""
     most = [max(pair) for pair in zip(strides, dilations, strict=True)]
@@ -87,6 +98,7 @@ CASES: Final[dict[str, Case]] = {
     for kind, build in (("average", averages), ("maximum", maxima))
     for name, window in WINDOWS.items()
 } | {
+    "larger than the image": _larger,
     "transposed, strided": _transposed(3, (2, 3), (1, 1)),
     "transposed, dilated": _transposed(2, (1, 2), (3, 2)),
     "transposed, groups": _transposed(3, (2, 1), (1, 2), 2),

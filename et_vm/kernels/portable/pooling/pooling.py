@@ -33,10 +33,19 @@ def pooling_window(
     dims: int = 2,
 ) -> Window:
     """The geometry of a pooling over the last `dims` dimensions, with a result of the shape of `places`. The last
-    window may hang over the end.
+    window may hang over the end: of one larger than the image with its padding, which has one place, only the taps
+    within are there.
     """
     size, count = self.sizes[-dims:], places.sizes[-dims:]
     window = window_over(size, kernel_size, stride, padding, dilation, count)
+    window = window._replace(
+        kernel=tuple(
+            min(taps, (extent + 2 * pad - 1) // spread + 1)
+            for taps, extent, pad, spread in zip(
+                window.kernel, window.size, window.padding, window.dilation, strict=True
+            )
+        )
+    )
     window.check_cost(ctx, math.prod(self.sizes[:-dims]), filtered=False)
     return window
 
