@@ -60,6 +60,12 @@ class SegmentPlacement:
     size: int
 
 
+def check_alignment(name: str, alignment: int) -> None:
+    """Raise `ValueError` for an alignment that is not a power of two."""
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ValueError(f"{name}: {alignment} is not a power of two")
+
+
 def align_up(offset: int, alignment: int) -> int:
     return -(-offset // alignment) * alignment
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from xdsl.passes import ModulePass
 
@@ -15,6 +15,7 @@ from et_ir.driver.method_passes import MethodPasses
 from et_ir.driver.observer import Observer
 from et_ir.driver.presets import DEFAULT
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
+from et_schema.segments import check_alignment
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -26,6 +27,9 @@ def operator_name(operator: str | OpOverload) -> str:
     """The name of an operator as passes take it: `linear`, `add.Tensor`, `mylib::foo`."""
     name = operator if isinstance(operator, str) else operator.name()
     return name.removeprefix("aten.").removesuffix(".default")
+
+
+Unbounded: TypeAlias = Literal["error", "runtime"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class ExecutorchBackendConfig:
     """Inputs and outputs that are the caller's memory, beside what `alloc_graph_input` and `alloc_graph_output` say:
     `forward.inputs.0`, or `decode.outputs` for all of a method's.
     """
-    unbounded: Literal["error", "runtime"] = "error"
+    unbounded: Unbounded = "error"
     """The treatment of unbounded tensors: an error, or no place in the plan; `et-vm` then finds memory
     for them while it runs, and gives it back.
     """
@@ -116,3 +120,12 @@ class ExecutorchBackendConfig:
     """Optimization level, as `et-compile -O`: `0`, `1`, `2` or `s`."""
     observer: Observer | None = field(default=None, repr=False, compare=False)
     """Told of each pass that runs and each level that is reached."""
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for an alignment that is not a power of two, and for an unknown treatment of unbounded
+        tensors.
+        """
+        for name in ("tensor_alignment", "segment_alignment"):
+            check_alignment(name, getattr(self, name))
+        if self.unbounded not in get_args(Unbounded):
+            raise ValueError(f"unbounded: {self.unbounded!r} is not one of {', '.join(get_args(Unbounded))}")

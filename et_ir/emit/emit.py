@@ -79,7 +79,7 @@ from et_schema.program import (
 )
 from et_schema.program import Instruction as InstructionTable
 from et_schema.pte import write_pte
-from et_schema.segments import Segment
+from et_schema.segments import Segment, check_alignment
 
 __all__ = ["EmitError", "EmitOptions", "Emitted", "emit", "write"]
 
@@ -106,6 +106,13 @@ class EmitOptions:
     """Alignment of each segment [128]."""
     delegate_alignment: int = DEFAULT_DELEGATE
     """Alignment of what backends compiled, if that of its segment is not larger."""
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for an alignment that is not a power of two."""
+        for name in ("tensor_alignment", "segment_alignment", "delegate_alignment"):
+            alignment = getattr(self, name)
+            if alignment is not None:
+                check_alignment(name, alignment)
 
 
 @dataclass

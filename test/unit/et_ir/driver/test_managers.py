@@ -27,6 +27,7 @@ from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.driver.observer import Observer
+from et_ir.emit.data_files import DataFileError
 from et_ir.frontend import UnsupportedProgram, import_program
 from et_ir.passes.memory.plan_memory.infeasible import InfeasibleMemory
 from et_schema.pte import read_pte
@@ -327,3 +328,27 @@ def test_printing_shortens_large_modules() -> None:
     assert lines[-1] == "}"
     shown = sum("tanh" in line for line in lines)
     assert 0 < shown < 100
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tensor_alignment": 3}, "tensor_alignment: 3 is not a power of two"),
+        ({"segment_alignment": 0}, "segment_alignment: 0 is not a power of two"),
+        ({"unbounded": "x"}, "unbounded: 'x' is not one of error, runtime"),
+    ],
+)
+def test_values_of_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ExecutorchBackendConfig(**options)
+
+
+def test_data_files_by_a_function(tmp_path: Path) -> None:
+    """As in ExecuTorch, names have no ending."""
+    exported = torch.export.export(torch.nn.Linear(2, 2), (torch.ones(1, 2),))
+    config = ExecutorchBackendConfig(external_constants=lambda name: "model" if "weight" in name else "b.ptd")
+    to_edge(exported).to_executorch(config).write_tensor_data_to_file(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.ptd", "model.ptd"]
+    config = ExecutorchBackendConfig(external_constants=lambda _: "../model")
+    with pytest.raises(DataFileError, match="not a file name without folders"):
+        to_edge(exported).to_executorch(config).write_tensor_data_to_file(tmp_path)
