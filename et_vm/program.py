@@ -196,10 +196,12 @@ class Program:
         return self._liveness(self.plan_index(name))
 
     def _liveness(self, index: int) -> ByteLiveness:
-        from et_vm.verify.liveness import ByteLiveness
+        from et_vm.verify.liveness import ByteLiveness, delegate_writes
 
         flow = self.flow(index)
-        return ByteLiveness(self.pte.program.execution_plan[index], flow.instructions, flow.rebound)
+        plan = self.pte.program.execution_plan[index]
+        delegates = [delegate_writes(self.pte, delegate) for delegate in plan.delegates]
+        return ByteLiveness(plan, flow.instructions, flow.rebound, delegates)
 
     def load_method(
         self,

@@ -58,12 +58,12 @@ from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.basic_blocks import block_ranges
-from et_ir.emit.delegate_blobs import outputs_of_blob, updates_of_blob
 from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
 from et_ir.emit.register_roles import RegisterRoles, find_roles
 from et_ir.emit.symbols import FileSymbols
 from et_ir.locations import Frame, location_of
 from et_schema import program as schema
+from et_schema.delegate_blobs import outputs_of_blob, updates_of_blob
 from et_schema.errors import Error, InvalidFile
 from et_schema.guards import KEY, decode, encode
 from et_schema.initial_state import join_initial_state

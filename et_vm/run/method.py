@@ -160,7 +160,15 @@ class Method:
             from et_vm.run.observation import observe
 
             hooks = observe(
-                plan, instructions, registers, flow.rebound, memory, platform, tracer=tracer, poison=poison
+                pte,
+                plan,
+                instructions,
+                registers,
+                flow.rebound,
+                memory,
+                platform,
+                tracer=tracer,
+                poison=poison,
             )
         self._hooks = hooks or UNOBSERVED
         self._settling = None

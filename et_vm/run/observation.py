@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from et_vm.load.instructions import written_registers
 from et_vm.run.poison import bind_ranges
-from et_vm.verify.liveness import ByteLiveness
+from et_vm.verify.liveness import ByteLiveness, delegate_writes
 
 if TYPE_CHECKING:
     from collections.abc import Set
 
     from et_schema.program import ExecutionPlan
+    from et_schema.pte import PteFile
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
     from et_vm.run.interpreter import Hooks
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def observe(
+    file: PteFile,
     plan: ExecutionPlan,
     instructions: Sequence[Instruction],
     registers: list[object],
@@ -35,14 +37,15 @@ def observe(
     tracer: EventTracer | None,
     poison: bool,
 ) -> Hooks:
-    """The hooks for one plan: each instruction is reported to `tracer` with its time on the clock of
+    """The hooks for one plan of `file`: each instruction is reported to `tracer` with its time on the clock of
     `platform` and, if the tracer wants them, the values it wrote; with `poison`, the bytes of `memory`
     that it overwrites or uses for the last time are filled.
     """
     overwritten: list[list[tuple[Array, int]]] = [[] for _ in instructions]
     dying = overwritten
     if poison:
-        liveness = ByteLiveness(plan, instructions, rebound)
+        delegates = [delegate_writes(file, delegate) for delegate in plan.delegates]
+        liveness = ByteLiveness(plan, instructions, rebound, delegates)
         overwritten = [bind_ranges(ranges, memory) for ranges in liveness.overwritten_by]
         dying = [bind_ranges(ranges, memory) for ranges in liveness.dead_after]
     ticks, name = platform.ticks, plan.name

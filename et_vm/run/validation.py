@@ -10,7 +10,7 @@ from et_schema.pte import read_pte
 from et_schema.reader import Locations
 from et_vm.run.link import kernel_calls, resolve_calls
 from et_vm.verify.flow import Flow
-from et_vm.verify.liveness import ByteLiveness
+from et_vm.verify.liveness import ByteLiveness, delegate_writes
 from et_vm.verify.plan import Verifier
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ def validate(file: memoryview, kernels: KernelRegistry | None = None) -> Validat
             resolve_calls(plan, kernel_calls(instructions), flow, kernels, problems)
         if len(problems.found) == known:
             try:
-                clashes = ByteLiveness(plan, instructions, flow.rebound).clashes()
+                delegates = [delegate_writes(pte, delegate) for delegate in plan.delegates]
+                clashes = ByteLiveness(plan, instructions, flow.rebound, delegates).clashes()
             except ExecutorchError as error:
                 # Too large to follow: nothing is known to be wrong, nor to be right.
                 error.where = where

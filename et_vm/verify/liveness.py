@@ -8,6 +8,10 @@ with its own last use, even if its bytes are someone else's by then, so that a c
 read without having been written is a view of what others wrote, or state: for these the analysis runs over
 bytes, each arena cut at the boundaries of all tensors in it, and what they still need is spared. Bytes that are
 read before they are written keep their contents between executions: mutable buffers.
+
+A delegate call lists inputs, then outputs, and does not say how many of each: that is in the blob. Where its format
+is not known, the registers at the end that nothing has used before are outputs or views. They count as read, which
+spares their bytes, and no clash is derived from what was in them.
 """
 
 from __future__ import annotations
@@ -18,8 +22,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from et_ops.conventions import is_in_place
+from et_schema.delegate_blobs import outputs_of_blob, updates_of_blob
 from et_schema.errors import Error, ExecutorchError
-from et_schema.program import ExecutionPlan, OptionalTensorList, Tensor, TensorList
+from et_schema.program import BackendDelegate, ExecutionPlan, OptionalTensorList, Tensor, TensorList
+from et_schema.pte import PteFile
 from et_vm.load.instructions import Instruction, call_outputs, changed_tensors
 from et_vm.verify.plan import tensor_bytes
 
@@ -49,6 +55,23 @@ class Clash(NamedTuple):
     needed: int
 
 
+class DelegateWrites(NamedTuple):
+    """The values that a delegate writes, of those of its calls: `outputs` at the end, or `None` where that is not
+    known, of which `updates`, by number, hold the bytes of an input, and new ones in some places.
+    """
+
+    outputs: int | None = None
+    updates: Set[int] = frozenset()
+
+
+def delegate_writes(file: PteFile, delegate: BackendDelegate) -> DelegateWrites:
+    """The values that a delegate of a file writes, as far as the format of its blob is known."""
+    if delegate.processed is None:
+        return DelegateWrites()
+    blob = file.delegate_data(delegate.processed)
+    return DelegateWrites(outputs_of_blob(delegate.id, blob), updates_of_blob(delegate.id, blob).keys())
+
+
 class ByteLiveness:
     """Live ranges of arena bytes in a plan.
 
@@ -60,10 +83,18 @@ class ByteLiveness:
     instruction, so a plan in which both are many takes long: ExecutorchError(OutOfResources) when it would be too long.
     """
 
-    def __init__(self, plan: ExecutionPlan, instructions: Sequence[Instruction], rebound: Set[int]) -> None:
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        instructions: Sequence[Instruction],
+        rebound: Set[int],
+        delegates: Sequence[DelegateWrites] = (),
+    ) -> None:
+        """`delegates` says of each delegate of the plan what it writes; of others nothing is known."""
         self._plan = plan
         self._instructions = instructions
         self._rebound = rebound
+        self._delegates = delegates
         self._pieces: list[tuple[int, int, int]] = []
         self._work_left = MAX_WORK
         self._own = self._cut()
@@ -71,13 +102,13 @@ class ByteLiveness:
             raise self._too_much()
         self._floats = self._float_registers()
         self._sources = self._find_sources()
-        reads, writes = self._accesses()
         outputs = inputs = 0
         for register in plan.outputs:
             outputs |= self._sources[register]
         for register in plan.inputs:
             if register not in rebound:
                 inputs |= 1 << register
+        reads, writes = self._accesses()
         live_registers, borrowed = self._solve(reads, writes, outputs, inputs)
         self._needed = [live & ~borrowed | read for live, read in zip(live_registers, reads, strict=True)]
         self._borrowed = [read & borrowed for read in reads]
@@ -210,6 +241,7 @@ class ByteLiveness:
         writers: dict[int, Clash] = {}
         extents: set[int] = set()
         fresh: set[int] = set()
+        unsure: set[Clash] = set()
         state = 0
         for index, value in enumerate(self._plan.values):
             info = value.val.extra_tensor_info if isinstance(value.val, Tensor) else None
@@ -231,14 +263,24 @@ class ByteLiveness:
                     found.extend(
                         writer._replace(needed=register)
                         for writer in last
+                        if writer not in unsure
                         # What covers more may be what the register is a view of a part of, unless it has been
                         # written itself before.
-                        if self._own[writer.written] & own != own
-                        or (register in fresh and self._own[writer.written] != own)
+                        and (
+                            self._own[writer.written] & own != own
+                            or (register in fresh and self._own[writer.written] != own)
+                        )
                     )
 
         for at, (borrowed, written) in enumerate(zip(self._borrowed, self._writes, strict=True)):
-            read(borrowed)
+            possible = self._unsure[at]
+            read(borrowed & ~possible)
+            for register in _members(possible):
+                extents.add(self._own[register])
+                unsure.add(Clash(at, register, register))
+                writers.update(
+                    (piece, Clash(at, register, register)) for piece in _members(self._own[register])
+                )
             for register in _members(written):
                 if not borrowed >> register & 1:
                     extents.add(self._own[register])
@@ -345,10 +387,26 @@ class ByteLiveness:
         """Registers read, and registers whose bytes are certainly overwritten, by each instruction."""
         reads: list[int] = []
         writes: list[int] = []
+        self._unsure: list[int] = []
+        """Registers that each instruction reads or overwrites, which of both is not known."""
+        used = set(self._plan.inputs)
         for instruction in self._instructions:
             read: list[int] = list(instruction.args)
-            written = 0
-            if instruction.opcode.mnemonic == "call" and instruction.prim is None:
+            written = unsure = 0
+            if instruction.opcode.mnemonic == "delegate":
+                outputs, updates = self._delegate(instruction)
+                if outputs is None:
+                    for register in reversed(read):
+                        if register in used or not self._own[register]:
+                            break
+                        unsure |= 1 << register
+                else:
+                    first = len(read) - outputs
+                    for register in read[first:]:
+                        if register not in self._rebound:
+                            written |= 1 << register
+                    read = [*read[:first], *(read[first + output] for output in sorted(updates))]
+            elif instruction.opcode.mnemonic == "call" and instruction.prim is None:
                 outputs = call_outputs(instruction, self._plan)
                 for register in outputs:
                     if register not in self._rebound:
@@ -370,7 +428,19 @@ class ByteLiveness:
                 bits |= self._sources[register]
             reads.append(bits)
             writes.append(written)
+            self._unsure.append(unsure)
+            used.update(_members(bits), instruction.args)
         return reads, writes
+
+    def _delegate(self, instruction: Instruction) -> DelegateWrites:
+        """What a call of a delegate writes: unknown where its blob does not fit the call."""
+        number = instruction.callee
+        known = self._delegates[number] if number < len(self._delegates) else DelegateWrites()
+        if known.outputs is None or not max(known.updates, default=-1) < known.outputs <= len(
+            instruction.args
+        ):
+            return DelegateWrites()
+        return known
 
     def _lists_only(self, register: int, outputs: set[int]) -> bool:
         """Whether the register is a tensor list of outputs, and so not read."""

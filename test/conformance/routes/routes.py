@@ -37,6 +37,7 @@ from et_ir.codegen.object_code import INSTRUCTION_SETS
 from et_ir.delegation.partitioner import Partitioner
 from et_ir.targets.lookup import DEFAULT
 from et_vm.backends.native.cpu import cpu_features
+from et_vm.run.validation import validate
 from et_vm.runtime import Runtime
 from routes.cases import Case, Prepared
 
@@ -105,7 +106,8 @@ class Route:
         return edge
 
     def wrong(self, case: Case, program: Prepared, stock: StockRuntime, folder: Path) -> str | None:
-        """The first difference from what eager returns and leaves in inputs, with its execution; None if there is none.
+        """The first difference from what eager returns and leaves in inputs, with its execution, or what is wrong with
+        the file; None if there is neither.
 
         Raises what compilers and runtimes raise.
         """
@@ -117,6 +119,9 @@ class Route:
             file = _of_stock(program) if self.again == "stock" else edge.to_executorch(config).buffer
             edge = raise_program(file, level=self.level)
         edge.to_executorch(config).save(path)
+        found = validate(memoryview(path.read_bytes()))
+        for error in (*found.problems, *found.clashes):
+            return f"the file: {error}"
         execute = self._on_stock(path, stock) if self.is_stock else self._on_vm(path)
         for number, (inputs, expected) in enumerate(zip(program.inputs, program.expected, strict=True)):
             results, left = execute([one.clone() if isinstance(one, torch.Tensor) else one for one in inputs])

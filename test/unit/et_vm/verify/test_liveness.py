@@ -1,20 +1,32 @@
 """Byte liveness, and premature overwrites in a plan."""
 
 import pytest
+from support import xnnpack_graphs
 from support.vm_programs import Build, chain_of_adds
 
 from et_schema.errors import Error, ExecutorchError
+from et_schema.xnnpack_graph import XNNAbs
 from et_vm.program import Program
 from et_vm.run.validation import validate
 from et_vm.verify.flow import Flow
-from et_vm.verify.liveness import ByteLiveness, Clash
+from et_vm.verify.liveness import ByteLiveness, Clash, delegate_writes
 
 
 def liveness(build: Build) -> ByteLiveness:
     program = Program.load(build.file())
     instructions = program.instructions(0)
     flow = Flow(build.plan, instructions, "execution_plan[0]")
-    return ByteLiveness(build.plan, instructions, flow.rebound)
+    delegates = [delegate_writes(program.pte, delegate) for delegate in build.plan.delegates]
+    return ByteLiveness(build.plan, instructions, flow.rebound, delegates)
+
+
+def relus(count):
+    """A blob for XNNPACK that computes `count` results of one input."""
+    build = xnnpack_graphs.Build()
+    x = build.input(4)
+    for _ in range(count):
+        build.node(XNNAbs(input_id=x, output_id=build.output(4)))
+    return build.blob()
 
 
 def spans(ranges):
@@ -304,6 +316,102 @@ class TestClashes:
         build.inputs(x)
         build.outputs(clash)
         assert Clash(1, clash, y) in liveness(build).clashes()
+
+
+UNKNOWN, XNNPACK = ("Elsewhere", lambda _: b"?"), ("XnnpackBackend", relus)
+
+
+@pytest.mark.parametrize(("backend", "blob"), [UNKNOWN, XNNPACK], ids=["unknown", "xnnpack"])
+class TestDelegates:
+    """The formats of some blobs say how many outputs there are; of others nothing is known."""
+
+    def test_a_result_in_parts_of_dead_tensors(self, backend, blob):
+        build = Build()
+        x, first, second = build.tensor(4), build.tensor(4), build.tensor(4)
+        result, out = build.tensor(4, offset=24), build.tensor(4)
+        build.add(x, x, first)
+        build.add(x, first, second)
+        build.add(first, second, x)
+        build.delegate(backend, blob(1), x, result)
+        build.delegate(backend, blob(1), result, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
+
+    def test_results_that_make_up_a_whole(self, backend, blob):
+        """One of them where a larger tensor was."""
+        build = Build()
+        x, before = build.tensor(4), build.tensor(4, offset=16)
+        first, second = build.tensor(4, offset=16), build.tensor(4, offset=32)
+        whole, out = build.tensor(2, 4, offset=16), build.tensor(2, 4)
+        build.add(x, x, before)
+        build.add(before, before, out)
+        build.delegate(backend, blob(2), x, first, second)
+        build.add(whole, whole, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
+
+    def test_a_view_among_the_arguments(self, backend, blob):
+        build = Build()
+        x, y, view, out = build.tensor(4), build.tensor(8), build.tensor(4, offset=32), build.tensor(4)
+        build.add(x, x, y)
+        build.delegate(backend, blob(1), view, out)
+        build.add(y, out, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
+
+    def test_a_result_that_is_overwritten(self, backend, blob):
+        build = Build()
+        x, result = build.tensor(4), build.tensor(4)
+        clash, out, more = build.tensor(4, offset=24), build.tensor(4), build.tensor(4)
+        build.delegate(backend, blob(1), x, result)
+        build.add(x, x, clash)
+        build.add(clash, clash, more)
+        build.add(result, result, out)
+        build.inputs(x)
+        build.outputs(out, more)
+        assert [found.written for found in liveness(build).clashes()] == [clash]
+
+
+class TestKnownDelegates:
+    def test_a_result_over_a_live_tensor(self):
+        build = Build()
+        x, y = build.tensor(4), build.tensor(4)
+        clash, out = build.tensor(4, offset=24), build.tensor(4)
+        build.add(x, x, y)
+        build.delegate("XnnpackBackend", relus(1), x, clash)
+        build.add(y, clash, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == [Clash(1, clash, y)]
+
+    def test_a_result_over_an_operand(self):
+        build = Build()
+        x, out = build.tensor(4), build.tensor(4, offset=8)
+        build.delegate("XnnpackBackend", relus(1), x, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == [Clash(0, out, x)]
+
+    def test_results_are_no_state(self):
+        build = Build()
+        x, out = build.tensor(4), build.tensor(4)
+        build.delegate("XnnpackBackend", relus(1), x, out)
+        build.inputs(x)
+        build.outputs(out)
+        found = liveness(build)
+        assert not found.state
+        assert [spans(ranges) for ranges in found.overwritten_by] == [[(16, 32)]]
+
+    def test_a_blob_of_more_results_than_the_call_has_arguments(self):
+        build = Build()
+        x, out = build.tensor(4), build.tensor(4)
+        build.delegate("XnnpackBackend", relus(3), x, out)
+        build.inputs(x)
+        build.outputs(out)
+        assert liveness(build).clashes() == []
 
 
 @pytest.mark.parametrize("limit", ["MAX_STATE", "MAX_WORK"])
