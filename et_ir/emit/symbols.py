@@ -20,7 +20,7 @@ _PRINTABLE = frozenset(ELEMENT_TYPES.values())
 
 
 class FileSymbols:
-    """Makes one symbol per constant and name, which all methods share."""
+    """Makes one symbol per constant, element type and name, which all methods share."""
 
     def __init__(self, file: PteFile):
         self.file = file
@@ -42,7 +42,8 @@ class FileSymbols:
         data = self.file.constant(index, size)
         self.sizes[index] = max(size, self.sizes.get(index, 0))
         kind = ParameterOp if name else ConstantOp
-        return self._symbol(("constant", index, size, name), name or f"constant_{index}", kind, type, data)
+        identity = ("constant", index, size, name, type.element_type)
+        return self._symbol(identity, name or f"constant_{index}", kind, type, data)
 
     def state(self, table: TensorTable, type: Tensor) -> str:
         """The symbol of a mutable buffer. Raises `InvalidFile` if the file does not have its initial bytes."""

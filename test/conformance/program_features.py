@@ -57,6 +57,21 @@ class Lifted(nn.Module):
         return x + torch.tensor([1.0, 2.0, 3.0]), torch.arange(3) + x, torch.ones(3) * 2
 
 
+class EqualBytes(nn.Module):
+    """Constants of several element types and shapes, in equal bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(2, 4))
+        self.register_buffer("reals", torch.zeros(8))
+        self.register_buffer("integers", torch.zeros(4, dtype=torch.int64))
+        self.register_buffer("flags", torch.zeros(32, dtype=torch.bool))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        small = x[:4].to(torch.int64)
+        return x + self.reals, x.view(2, 4) - self.rows, small + self.integers, (x > 0) | self.flags[:8]
+
+
 class Hollow(nn.Module):
     """Whose only constants have no elements, which makes a segment of constants without bytes."""
 
@@ -107,6 +122,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "strings": lambda: Case(Strings(), (X, "flat")),
     "literals": lambda: Case(Literals(), (X, 7)),
     "lifted": lambda: Case(Lifted(), (X,)),
+    "equal bytes": lambda: Case(EqualBytes(), (torch.linspace(-2, 2, 8),)),
     "hollow": lambda: Case(Hollow(), (X,)),
     "passing": lambda: Case(Passing(), (X, Y)),
     "tied": lambda: Case(Tied(), (torch.tensor([1, 499]),)),

@@ -24,11 +24,12 @@ def tensor(
     data: int = 0,
     arena: int = 1,
     name: str = "",
+    scalar_type: ScalarType = ScalarType.FLOAT,
     **fields: Any,
 ) -> schema.Tensor:
-    """A float tensor, planned if it has an offset."""
+    """A tensor, planned if it has an offset."""
     return schema.Tensor(
-        scalar_type=ScalarType.FLOAT,
+        scalar_type=scalar_type,
         sizes=list(sizes),
         dim_order=bytes(range(len(sizes))),
         data_buffer_idx=data,
@@ -250,12 +251,15 @@ def test_constants_by_name_and_without() -> None:
         tensor(data=1),
         tensor(data=2, requires_grad=True),
         tensor(sizes=(2, 2), data=1),
+        # Of another element type: equal bytes are written once.
+        tensor(data=1, scalar_type=ScalarType.INT),
     )
     assert builder.text([[b"a", b"b"]]) == [
         "%r0 = constant @w",
         "%r1 = constant anonymous @constant_1",
         "%r2 = constant anonymous requires_grad @constant_2",
         "%r3 = constant anonymous @constant_1 : tensor<2x2xf32>",
+        "%r4 = constant anonymous @constant_1_1 : tensor<4xi32>",
         "return",
     ]
 
