@@ -158,6 +158,21 @@ def rows(most: int) -> Any:
     return torch.export.Dim("rows", min=2, max=most)
 
 
+class Tokens(nn.Module):
+    """Attention over embeddings of a sequence whose length only its indices tell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.block = nn.Embedding(10, 16), Block()
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(tokens)
+        q, k, v = self.block.q(x), self.block.k(x), self.block.v(x)
+        heads = (one.view(*tokens.shape, 2, 8).transpose(1, 2) for one in (q, k, v))
+        mixed = F.scaled_dot_product_attention(*heads, is_causal=True)
+        return x + self.block.out(mixed.transpose(1, 2).reshape(*tokens.shape, 16))
+
+
 XNNPACK = b"XnnpackBackend"
 Sized = tuple[Callable[[], nn.Module], Callable[[int], tuple[torch.Tensor, ...]], Any]
 SIZED: dict[str, Sized] = {
@@ -174,6 +189,7 @@ SIZED: dict[str, Sized] = {
         ({2: 2 * rows(8)},),
     ),
     "block": (Block, lambda n: (torch.randn(1, n, 16),), ({1: rows(8)},)),
+    "tokens": (Tokens, lambda n: (torch.arange(n)[None] % 10,), ({1: rows(8)},)),
     "sum": (
         lambda: Calls(lambda x, y: torch.cat([x + y, x * 2], 1)),
         lambda n: (torch.randn(n, 3), torch.randn(n, 3)),

@@ -14,7 +14,7 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema.literals import ui8
-from et_ir.dialects.xnnpack import GraphOp
+from et_ir.dialects.xnnpack import GraphOp, InputOp
 from et_ir.passes.raising.xnnpack_constants import GraphConstants, ProgramConstants, quantized_constant
 from et_ir.passes.raising.xnnpack_nodes import CannotRaiseNode, Grid, NodeRaiser, Tensors
 from et_schema.xnnpack_graph import (
@@ -56,9 +56,17 @@ class GraphRaiser:
         self._constants = GraphConstants(graph, self._tables, program)
         self._tensors: dict[int, XNNTensorValue] = {}
         self._parameters: dict[int, XNNQuantParams] = {}
+        # An input may be an argument for its sizes alone, of any type.
+        unread = {
+            op.id_out.value.data
+            for op in graph.body.block.ops
+            if isinstance(op, InputOp) and not op.value.uses
+        }
         for value in self._tables.xvalues:
             tensor = tensor_of(value)
             assert tensor is not None
+            if tensor.id_out in unread:
+                continue
             self._tensors[tensor.id_out] = tensor
             described = value.xvalue_union
             if isinstance(described, XNNQuantizedTensorValue) and described.quant_params is not None:
