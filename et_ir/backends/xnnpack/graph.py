@@ -109,9 +109,13 @@ class GraphBuilder:
         self._graph.xnodes.append(XNode(node, handle, clamp))
 
     def finish(self) -> XNNGraph:
-        """The graph, with its outputs in the order of their arguments, and without nodes that nothing reads."""
+        """The graph, with its outputs in the order of their arguments, and without nodes that nothing reads.
+
+        Its values are numbered anew, as readers of the format take an id for a position among the values.
+        """
         self._drop_unread()
         self._separate_packed()
+        self._renumber()
         outputs: list[tuple[int, int]] = []
         for one in self._graph.xvalues:
             tensor = tensor_of(one)
@@ -130,7 +134,7 @@ class GraphBuilder:
             assert node is not None
             roles = roles_of(node)
             if any(getattr(node, name) in read for name in roles.results):
-                read.update(getattr(node, name) for name in roles.operands)
+                read.update(getattr(node, name) for name in (*roles.operands, *roles.results))
                 kept.append(one)
         self._graph.xnodes = kept[::-1]
         self._graph.xvalues = [
@@ -164,6 +168,22 @@ class GraphBuilder:
             self._graph.xvalues.append(copied)
             for node, name in packed[tensor.id_out]:
                 setattr(node, name, made.id_out)
+
+    def _renumber(self) -> None:
+        """Make the id of each value its position."""
+        numbers = {NO_VALUE: NO_VALUE}
+        for number, value in enumerate(self._graph.xvalues):
+            tensor = tensor_of(value)
+            assert tensor is not None
+            numbers[tensor.id_out] = number
+            tensor.id_out = number
+        for one in self._graph.xnodes:
+            node = one.xnode_union
+            assert node is not None
+            roles = roles_of(node)
+            for name in (*roles.operands, *roles.results):
+                setattr(node, name, numbers[getattr(node, name)])
+        self._graph.input_ids = [numbers[number] for number in self._graph.input_ids]
 
     def _value(
         self,
