@@ -10,13 +10,14 @@ from typing import Any, cast
 from et_ir.language_models.cache import has_recurrent_layers
 from et_ir.language_models.errors import LanguageModelError
 from et_ir.language_models.speech import speech_metadata
+from et_schema.scalar_type import ScalarType
 
 __all__ = ["metadata"]
 
 
 def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
-    """Constant methods of a model of transformers: ids of tokens, among them those that are never generated, sizes,
-    whether calls differ in length, and whether there is state that later tokens replace.
+    """Constant methods of a model of transformers: ids of tokens, among them those that are never generated, sizes, the
+    element type, whether calls differ in length, and whether there is state that later tokens replace.
 
     Raises `LanguageModelError` for an id that is no integer, or outside the vocabulary.
     """
@@ -51,16 +52,26 @@ def metadata(model: Any, *, context: int, chunk: int) -> dict[str, Any]:
         "get_max_context_len": context,
         "get_vocab_size": vocabulary,
         "get_n_layers": int(config.num_hidden_layers),
+        "get_max_batch_size": 1,
+        # Of the caches and the logits; weights in other floats have been converted.
+        "get_dtype": int(ScalarType.FLOAT),
         "use_kv_cache": True,
         "use_sdpa_with_kv_cache": False,
         "enable_dynamic_shape": chunk > 1,
     }
+    heads = getattr(config, "num_attention_heads", None)
+    if type(heads) is int and heads > 0:
+        size = getattr(config, "head_dim", None) or config.hidden_size // heads
+        constants["get_head_dim"] = int(size)
+        constants["get_n_kv_heads"] = int(getattr(config, "num_key_value_heads", None) or heads)
     if has_recurrent_layers(config):
         constants["use_recurrent_state"] = True
     # What an encoder-decoder writes begins with a token of its own.
     first = known("decoder_start_token_id" if model.config.is_encoder_decoder else "bos_token_id")
     if first:
         constants["get_bos_id"] = first[0]
+        if model.config.is_encoder_decoder:
+            constants["decoder_start_token_id"] = first[0]
     last = known("eos_token_id")
     if last:
         constants["get_eos_ids"] = last

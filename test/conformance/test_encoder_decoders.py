@@ -77,6 +77,7 @@ def test_texts_from_sources(family: str, target: str, compiled: Compiled) -> Non
     step = decoder if target == "stock" else program.load_method("decode")
     (first,) = program.load_method("get_bos_id").execute([])
     assert first == model.config.decoder_start_token_id
+    assert program.load_method("decoder_start_token_id").execute([]) == [first]
     for length, counts in ((20, (4, *[1] * 16)), (5, (1, 1, 3, 1, 1, 4)), (6, (4, *[1] * 16))):
         source = _source(family, length)
         with torch.no_grad():

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 import torch
-from language_models import ATTENTION, VOCABULARY, random_model
+from language_models import ATTENTION, VOCABULARY, hf, random_model
 from support.language_model import model as random_llama
 from support.language_model import tokenizer
 
@@ -34,6 +34,27 @@ config = GenerationConfig(temperature=0.0, max_new_tokens=12, echo=False, num_bo
 TextLLMRunner(program, tokenizer).generate("the import", config, token_callback=pieces.append)
 print(json.dumps("".join(pieces)))
 """
+OTHER: Final = """
+import json, sys
+import torch
+from executorch.extension.pybindings import portable_lib
+from executorch.extension.llm.custom_ops import custom_ops
+program, tokens, count = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
+module = portable_lib._load_for_executorch(program)
+assert module.method_meta("forward").input_tensor_meta(1).sizes()[0] > 1
+names = ("get_max_batch_size", "get_dtype", "get_head_dim", "get_n_kv_heads", "use_kv_cache", "use_sdpa_with_kv_cache")
+constants = [module.run_method(name)[0] for name in names]
+places = module.run_method("get_max_seq_len")[0]
+given, start = tokens, 0
+while len(tokens) < places and count:
+    positions = torch.arange(start, start + len(given))
+    logits = module.forward((torch.tensor([given]), positions))[0]
+    assert logits.shape[:2] == (1, len(given))
+    given, start, count = [int(logits[0, -1].argmax())], len(tokens), count - 1
+    tokens = tokens + given
+print(json.dumps([constants, tokens]))
+"""
+"""A runner as other packages have it: it reads constant methods, and takes the last of all logits."""
 TOKENS: Final = torch.randint(0, VOCABULARY, (1, 20), generator=torch.Generator().manual_seed(0))
 
 
@@ -72,6 +93,30 @@ def test_text_by_the_stock_runner(folder: Path, options: tuple[str, ...], tmp_pa
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout.splitlines()[-1]) == text
+
+
+def test_tokens_by_other_runners(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.pte"
+    command = Path(sys.executable).parent / "et-compile"
+    options = ("--max-len", "48", "--max-prefill", "48", "--all-logits", "--custom-sdpa", "-q")
+    subprocess.run([command, f"hf:{folder}", "-o", path, *options], check=True)
+    tokens = TOKENS[0, :20].tolist()
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", OTHER, path, json.dumps(tokens), "12"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    constants, found = json.loads(ran.stdout.splitlines()[-1])
+    model = hf.AutoModelForCausalLM.from_pretrained(folder).eval()
+    config = model.config
+    head = config.hidden_size // config.num_attention_heads
+    assert constants == [1, 6, head, config.num_key_value_heads, True, True]
+    with torch.no_grad():
+        for _ in range(12):
+            tokens.append(int(model(torch.tensor([tokens]), use_cache=False).logits[0, -1].argmax()))
+    assert found == tokens
 
 
 @pytest.mark.parametrize("scale", [None, 0.3])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from language_models import ATTENTION, RECURRENT, hf, random_model
@@ -168,7 +170,24 @@ def test_metadata() -> None:
         "get_max_context_len": 16,
         "get_vocab_size": 64,
         "get_n_layers": 2,
+        "get_max_batch_size": 1,
+        "get_dtype": 6,
+        "get_head_dim": 8,
+        "get_n_kv_heads": 2,
         "use_kv_cache": True,
         "use_sdpa_with_kv_cache": False,
         "enable_dynamic_shape": True,
     }
+
+
+def test_heads_of_other_configurations() -> None:
+    """Sizes of heads that a configuration has, as many heads of keys as of queries, and no heads."""
+
+    def heads(model: Any) -> tuple[Any, ...]:
+        found = metadata(model, context=16, chunk=4)
+        return found.get("get_head_dim"), found.get("get_n_kv_heads")
+
+    gemma = random_model(ATTENTION["gemma"]())
+    assert heads(gemma) == (gemma.config.head_dim, gemma.config.num_key_value_heads)
+    assert heads(random_model(ATTENTION["opt"]())) == (8, 4)
+    assert heads(random_model(RECURRENT["mamba"]())) == (None, None)
