@@ -22,9 +22,12 @@ _CHANGES_FIRST: Final = frozenset({"executorch_prim::et_copy_index.tensor"})
 """Prims that write into a part of their first argument and return nothing."""
 
 
+UPDATE_CACHE: Final = "llama::update_cache.out"
+"""Writes `[batch, tokens, groups, size]` into a cache `[batch, places, groups, size]` from a place on."""
+
 _CHANGES_CACHES: Final = {
     "llama::sdpa_with_kv_cache.out": (3, 4),
-    "llama::update_cache.out": (1,),
+    UPDATE_CACHE: (1,),
     "llama::update_cache_with_indices.out": (1,),
 }
 """Operators of ExecuTorch's library for language models that write into arguments beside their outs."""

@@ -65,7 +65,7 @@ from et_ir.passes.raising.delegate_types import DelegateTypes
 from et_ir.passes.raising.liveness import LiveRegisters
 from et_ir.passes.raising.memory_reads import Reader
 from et_ir.passes.raising.sizes import InputSizes
-from et_ops.conventions import COPY, ET_VIEW, is_in_place
+from et_ops.conventions import COPY, ET_VIEW, UPDATE_CACHE, is_in_place
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["MethodRaiser"]
@@ -447,8 +447,25 @@ class MethodRaiser:
             self._primitive(op, PRIMITIVES[key])
         elif key == COPY:
             self._copy(op)
+        elif key == UPDATE_CACHE:
+            self._update_cache(op)
         else:
             self._operator(op)
+
+    def _update_cache(self, op: KernelCallOp) -> None:
+        """A write of neighboring places, the second dimension of a cache. Nothing is written to the out."""
+        if len(op.arguments) != 3 or len(op.inputs) < 2:
+            raise CannotRaise(f"[raise_c2] '{UPDATE_CACHE}' takes values, a cache and a place")
+        values, cache = (self.value(register) for register in op.inputs[:2])
+        place = op.arguments[2]
+        start = self.read(place) if isinstance(place, SSAValue) else place
+        count = self._sizes(values)[1] if tensor_type(values).get_num_dims() > 1 else 1
+        end = start + count if isinstance(start, int) and isinstance(count, int) else None
+        if end is None:
+            made = ComputeOp("add", [self.operand(start), self.operand(count)])
+            self.insert(made)
+            end = made.result
+        self._write(op.inputs[1], self._edge("slice_scatter", cache, values, 1, start, end))
 
     def _size(self, op: KernelCallOp) -> None:
         """The size of a tensor: a number, where it is known."""

@@ -55,12 +55,12 @@ from et_ir.dialects.executorch import (
 from et_ir.dialects.program import Globals
 from et_ir.passes.memory.coalescing import Coalescing, erase, insert_before
 from et_ir.passes.memory.update_in_place.updates import UPDATES, Update, UpdatedBytes, update_of
-from et_ir.passes.memory.update_in_place.writing import UPDATE_CACHE, Emitter
+from et_ir.passes.memory.update_in_place.writing import Emitter
 from et_ir.passes.memory.write_back import clone_call
 from et_ir.passes.plans import plans_of
 from et_ir.targets.lookup import DEFAULT
 from et_ir.targets.rewriting import target_of
-from et_ops.conventions import COPY
+from et_ops.conventions import COPY, UPDATE_CACHE
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["UpdateInPlacePass"]

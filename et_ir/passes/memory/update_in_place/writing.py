@@ -44,13 +44,11 @@ from et_ir.passes.memory.update_in_place.updates import (
     numel,
     type_of,
 )
-from et_ops.conventions import COPY
+from et_ops.conventions import COPY, UPDATE_CACHE
 from et_schema.program import TensorShapeDynamism
 
-__all__ = ["UPDATE_CACHE", "Emitter"]
+__all__ = ["Emitter"]
 
-UPDATE_CACHE: Final = "llama::update_cache.out"
-"""Writes `[batch, tokens, groups, size]` into a cache `[batch, places, groups, size]` from a place on."""
 
 KNOWN: Final = 64
 """Elements of constants that are looked at."""

@@ -183,3 +183,29 @@ executorch.plan @guarded {guards = #program.guards<(x, y, z), "x.shape[0] <= 7",
   executorch.kernel_call "aten::sum.IntList_out"(%x, [0], false, none) outs(%s)
   executorch.return %s, %y, %r
 }
+
+// -----
+
+// Places of a cache that ExecuTorch's operator writes, from a number on that is known, or not.
+// CHECK-LABEL: func.func @cache
+// CHECK:         %c = program.load @c : tensor<1x8x2x4xf32>
+// CHECK-NEXT:    %0 = edge.slice_scatter %c, %x {dim = 1, start = 2, end = 5}
+// CHECK-NEXT:    %y = edge.mul.Scalar %0 {other = 2}
+// CHECK:         %[[END:.*]] = program.compute "add" %n, %{{.*}}
+// CHECK-NEXT:    %[[WRITTEN:.*]] = edge.slice_scatter %0, %x {dim = 1, start = %n, end = %[[END]]}
+// CHECK-NEXT:    program.store @c, %[[WRITTEN]]
+// CHECK-NEXT:    func.return %y
+program.buffer mutable @c : tensor<1x8x2x4xf32>
+executorch.plan @cache {arenas = array<i64: 1024>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<1x3x2x4xf32>
+  %t = executorch.input {memory_id = 1, offset = 960} : tensor<i64>
+  %n = executorch.value 0 : i64
+  %c = executorch.state @c {memory_id = 1, offset = 96} : tensor<1x8x2x4xf32>
+  %y = executorch.alloc {memory_id = 1, offset = 352} : tensor<1x8x2x4xf32>
+  %unused = executorch.alloc {memory_id = 1, offset = 704} : tensor<1xf32>
+  executorch.kernel_call "llama::update_cache.out"(%x, %c, 2) outs(%unused)
+  executorch.kernel_call "aten::mul.Scalar_out"(%c, 2) outs(%y)
+  executorch.kernel_call "aten::_local_scalar_dense"(%t) returns(%n)
+  executorch.kernel_call "llama::update_cache.out"(%x, %c, %n) outs(%unused)
+  executorch.return %y
+}
