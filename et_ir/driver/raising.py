@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from et_schema.pte import PteFile
 
 __all__ = ["import_file", "raise_program", "raising_passes", "raising_stage"]
+
+_KNOWN: Final = frozenset({"aten", "executorch_prim"})
+"""Namespaces of operators that no user registers."""
 
 
 def raising_passes(level: str = DEFAULT) -> list[ModulePass]:
@@ -63,6 +66,7 @@ def import_file(file: PteFile, data_files: Mapping[str, bytes | memoryview] | No
 
     module = disassemble(file)
     verify_module(module)
+    _declare_operators(module)
     for name, data in (data_files or {}).items():
         attach_data_file(module, name, read_ptd(data))
     missing = [
@@ -77,6 +81,36 @@ def import_file(file: PteFile, data_files: Mapping[str, bytes | memoryview] | No
             code=Error.NotFound,
         )
     return module
+
+
+def _declare_operators(module: ModuleOp) -> None:
+    """Declare the registered operators of users that the kernels of a module compute, and those of ExecuTorch's library
+    for language models.
+    """
+    from et_ir.dialects.executorch import KernelCallOp
+    from et_ir.dialects.program import DeclareOperatorOp
+    from et_ops.conventions import is_in_place
+    from et_ops.library import operator_of_kernel
+
+    kernels = dict.fromkeys(op.key for op in module.walk() if isinstance(op, KernelCallOp))
+    unknown = [one for one in kernels if one.partition("::")[0] not in _KNOWN and not is_in_place(one)]
+    unknown = [one for one in unknown if operator_of_kernel(one) is None]
+    if not unknown:
+        return
+    # Imported here because no other file needs torch.
+    from et_ir.frontend.custom_operators import find_operator
+
+    if any(one.startswith("llama::") for one in unknown):
+        from et_ir.language_models.custom_attention import register
+
+        register()
+    found = dict.fromkeys(filter(None, map(find_operator, unknown)))
+    first = module.body.block.first_op
+    declared = [DeclareOperatorOp(*schemas) for schemas in found]
+    if first is None:
+        module.body.block.add_ops(declared)
+    else:
+        module.body.block.insert_ops_before(declared, first)
 
 
 def raise_program(

@@ -26,7 +26,14 @@ from et_ir.frontend.unsupported import UnsupportedNode
 from et_ops import Schema, parse_schema
 from et_ops.variants import functional_problem, out_variant_definition, out_variant_problem
 
-__all__ = ["CustomOperators", "DeclaredOutVariant", "find_out_variant", "is_known_namespace", "write_refusal"]
+__all__ = [
+    "CustomOperators",
+    "DeclaredOutVariant",
+    "find_operator",
+    "find_out_variant",
+    "is_known_namespace",
+    "write_refusal",
+]
 
 _KNOWN = frozenset(
     {
@@ -109,6 +116,22 @@ def find_out_variant(op: Operator) -> DeclaredOutVariant:
     wanted = (f"{schema.overload}_out" if schema.overload else "out", f"{schema.overload}.out", "out")
     fitting.sort(key=lambda s: (s.name != name, wanted.index(s.overload) if s.overload in wanted else 9))
     return DeclaredOutVariant(fitting[0].text)
+
+
+def find_operator(kernel: str) -> tuple[str, str] | None:
+    """The schemas of the registered operator that a kernel is the out variant of, by the name that files give that, and
+    of the out variant: both with the namespace. `None` if there is none.
+    """
+    namespace, _, rest = kernel.partition("::")
+    name = rest.partition(".")[0]
+    for op in (*_overloads(namespace, name), *_overloads(namespace, name.removesuffix("_out"))):
+        if schema_of(op).is_mutable:
+            continue
+        schema = _schema(op)
+        out = find_out_variant(op).text
+        if out.partition("(")[0] == kernel and functional_problem(schema) is None:
+            return schema.text, out
+    return None
 
 
 def write_refusal(op: Operator, form: Operator | None = None) -> UnsupportedNode:

@@ -16,7 +16,7 @@ from torch import Tensor
 from et_ir.language_models.cache import AttentionCache
 from et_ir.language_models.errors import LanguageModelError
 
-__all__ = ["NAME", "custom_sdpa", "use_custom_attention"]
+__all__ = ["NAME", "custom_sdpa", "register", "use_custom_attention"]
 
 NAME: Final = "custom_sdpa"
 """The operator, and the implementation of attention by transformers' name."""
@@ -35,7 +35,7 @@ def use_custom_attention(model: Any, layers: list[Any]) -> None:
     """
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-    _register()
+    register()
     if not all(isinstance(one, AttentionCache) and not one.is_quantized for one in layers):
         raise LanguageModelError(f"{NAME} is for layers with keys and values in floats")
     cast(Any, ALL_ATTENTION_FUNCTIONS).register(NAME, _attend)
@@ -70,7 +70,7 @@ def _attend(
     return torch.ops.llama.custom_sdpa(*parts, 0, mask[0, 0], 0.0, False, scale), None
 
 
-def _register() -> None:
+def register() -> None:
     """Have torch know the operator: by ExecuTorch's package, or in its absence by the same formula."""
     if _fragments or hasattr(torch.ops.llama, NAME):
         return

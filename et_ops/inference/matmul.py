@@ -229,6 +229,14 @@ def flash_attention(query: Meta, key: Meta, value: Meta, *_: object) -> tuple[Me
     return out, Meta(query.shape[:-1], statistics)
 
 
+@rule("llama.custom_sdpa")
+def cached_attention(query: Meta, key: Meta, value: Meta, *_: object) -> Meta:
+    for arg, meta in (("query", query), ("key", key), ("value", value)):
+        _rank(meta, 4, arg)
+    _contract(query.shape[-1], key, -1, "key")
+    return Meta((*query.shape[:-1], value.shape[-1]), query.dtype)
+
+
 @rule("cross", "linalg_cross")
 def cross(self: Meta, other: Meta, dim: int | None) -> Meta | None:
     return Meta(broadcast(self.shape, other.shape), self.dtype) if self.dtype is other.dtype else None

@@ -15,8 +15,9 @@ import torch
 from stock import StockError, StockRuntime
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram, export
+from xdsl.utils.exceptions import PassFailedException
 
-from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir import ExecutorchBackendConfig, raise_program, to_edge
 from et_schema.program import KernelCall
 from et_schema.pte import read_pte
 from et_vm import KernelRegistry, kernel, kernels_of
@@ -153,6 +154,16 @@ def test_values(function: Callable[..., Any], make: Callable[..., bytes]):
     check(make(function), function, "aten")
 
 
+@pytest.mark.parametrize(
+    ("function", "make"), [*((f, make) for f in PROGRAMS for make in (ours, theirs)), (named, ours)]
+)
+def test_files_compiled_again(function: Callable[..., Any], make: Callable[..., bytes]):
+    edge = raise_program(make(function))
+    file = edge.to_executorch(ExecutorchBackendConfig(extra_operators=NAMES)).buffer
+    assert calls(file) == calls(make(function))
+    check(file, function, registry())
+
+
 @pytest.mark.parametrize("make", [ours, theirs])
 def test_the_stock_runtime_names_what_it_lacks(
     make: Callable[..., bytes], stock: StockRuntime, tmp_path: Path
@@ -173,3 +184,8 @@ def test_sizes_known_at_run_time():
             torch.testing.assert_close(
                 list(method.execute([x])), torch.utils._pytree.tree_leaves(both_ends(x))
             )
+    # No rule says how the sizes of results depend on those of inputs.
+    with pytest.raises(
+        PassFailedException, match=r"raise_c4\] nothing tells the sizes of results of 'et_stock::ends"
+    ):
+        raise_program(file)

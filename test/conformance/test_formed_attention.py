@@ -13,7 +13,7 @@ from language_models import ATTENTION, VOCABULARY, random_model
 from stock import StockRuntime
 from xdsl.context import Context
 
-from et_ir import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir import EdgeCompileConfig, ExecutorchBackendConfig, raise_program
 from et_ir.driver.managers import EdgeProgramManager
 from et_ir.driver.stages import edge_stages, run_stages
 from et_ir.frontend import import_program
@@ -111,10 +111,21 @@ def test_decoders(
     compiled(
         programs["forward"] if isinstance(programs, dict) else programs, for_stock, "stock-1.5", **options
     )
+    # Compiled again, attention is a call of the same operator.
+    again = [raise_program(path.read_bytes()), raise_program(for_stock.read_bytes())]
+    extra = ["llama::custom_sdpa.out", "llama::update_cache.out"]
+    again[0].to_executorch(ExecutorchBackendConfig(target="et-vm")).save(path)
+    config = ExecutorchBackendConfig(target="stock-1.5", extra_operators=extra)
+    again[1].to_executorch(config).save(for_stock)
+    program_again = Runtime().load_program(path, poison=True)
+    methods_again = {name: program_again.load_method(name) for name in program_again.method_names}
     for first, last in CALLS:
         method = methods.get("decode" if last == first + 1 else "forward", methods["forward"])
         inputs = [TOKENS[:, first:last].contiguous(), torch.arange(first, last)]
         (found,) = method.execute(inputs)
         torch.testing.assert_close(found, expected[:, first:last], rtol=1e-4, atol=1e-5)
         (found,) = stock.run_on(for_stock, inputs)
+        torch.testing.assert_close(found, expected[:, first:last], rtol=1e-4, atol=1e-5)
+        method = methods_again.get("decode" if last == first + 1 else "forward", methods_again["forward"])
+        (found,) = method.execute(inputs)
         torch.testing.assert_close(found, expected[:, first:last], rtol=1e-4, atol=1e-5)

@@ -554,10 +554,16 @@ class MethodRaiser:
         self, op: KernelCallOp, made: type[EdgeOp], arguments: dict[str, Any], types: list[Attribute]
     ) -> EdgeOp:
         """The op of a call, with the types of its registers, or inferred ones where sizes are not exact."""
-        if self.sizes is None:
-            return build(made, **arguments, result_types=types, location=op.location)
-        raised = build(made, **arguments, location=op.location)
         targets = [op.inputs[0]] if is_in_place(op.key) else [*op.outs, *op.returned]
+        is_untold = made.operator.shape_rule is None and all(map(_is_exact, targets))
+        if self.sizes is None or is_untold:
+            return build(made, **arguments, result_types=types, location=op.location)
+        if made.operator.shape_rule is None:
+            raise CannotRaise(
+                f"[raise_c4] nothing tells the sizes of results of '{op.key}', which are known at run time only",
+                "compile the program from its source",
+            )
+        raised = build(made, **arguments, location=op.location)
         if len(targets) != len(raised.results):
             raise CannotRaise(f"[raise_c2] {len(targets)} results of '{op.key}', not {len(raised.results)}")
         for target, result in zip(targets, raised.results, strict=True):
