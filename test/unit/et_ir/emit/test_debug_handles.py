@@ -105,6 +105,30 @@ class Turns(nn.Module):
         return x
 
 
+class Convolutions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.signal = nn.Conv1d(2, 4, 3, padding=1)
+        self.image = nn.Conv2d(4, 4, 3, stride=2, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.image(self.signal(x).unflatten(-1, (3, 4)))
+
+
+def test_products_of_a_convolution_have_its_handle() -> None:
+    """For the stock runtime, small convolutions become copies of patches and products of matrices."""
+    program = torch.export.export(Convolutions().eval(), (torch.randn(1, 2, 12),))
+    lowered = to_edge(program).to_executorch()
+    found = origins(lowered.module)["forward"]
+    assert {(row.handle, row.module) for row in found if row.operator == "aten::mm.out"} == {
+        (1, "signal"),
+        (2, "image"),
+    }
+    assert {(row.handle, row.module) for row in found} == {(1, "signal"), (2, "image")}
+    assert not any(row.operator == "aten::convolution.out" for row in found)
+    assert all(row.frames for row in found)
+
+
 def test_the_turns_of_a_loop_have_handles_of_their_own() -> None:
     program = to_edge(torch.export.export(Turns(), (torch.randn(2, 3),))).to_executorch()
     rows = origins(program.module)["forward"]
