@@ -4,9 +4,10 @@
     y, = evaluator.run([x])                       # the method "forward"
     evaluator.run([x], "step")                    # mutable buffers keep their values between runs
 
-Each operator is computed by torch's of the same name. Tensors have no strides in the IR, so every value is contiguous.
-Partitions are evaluated by their own ops. What only a runtime can compute, a delegate that is compiled or an operator
-that torch does not have, is left to `fallback`.
+Each operator is computed by torch's of the same name, if torch is asked to (`et_ops.torch_operators`), on operands that
+its shape rule takes. Tensors have no strides in the IR, so every value is contiguous. Partitions are evaluated by
+their own ops. What only a runtime can compute, a delegate that is compiled or an operator that torch does not compute,
+is left to `fallback`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.dim_order_operators import DIM_ORDER_OPERATORS
-from et_ir.evaluation.torch_kernels import operator_of, torch_dtypes
+from et_ir.evaluation.torch_kernels import check_operands, constant_of, operator_of, torch_dtypes
 from et_schema.diagnostics import Report
 
 __all__ = ["MAX_OPS", "EvaluationFailed", "Evaluator", "Fallback", "Watch", "constant_tensor"]
@@ -135,6 +136,8 @@ class Evaluator:
             ):
                 return operands
             found = self._op(op, operands, values)
+            if len(found) != len(op.results):
+                raise _failed(op, f"gives {len(found)} results, not {len(op.results)}")
             for result, value in zip(op.results, found, strict=True):
                 values[result] = _checked(op, result.type, _plain(value))
             if self._watch is not None and op.results:
@@ -231,14 +234,14 @@ class Evaluator:
         import torch
 
         name = op.name.partition(".")[2]
-        function = DIM_ORDER_OPERATORS.get(name)
+        function = DIM_ORDER_OPERATORS.get(name) or operator_of(type(op))
         if function is None:
-            try:
-                function = operator_of(type(op))
-            except AttributeError:
-                return self._by_fallback(op, operands)
-        positional, named = _arguments(op, dict(zip(op.operands, operands, strict=True)))
+            return self._by_fallback(op, operands)
         try:
+            positional, named = _arguments(op, dict(zip(op.operands, operands, strict=True)))
+            given = iter(positional)
+            arguments = [named.get(arg.name) if arg.kwarg_only else next(given) for arg in op.schema().args]
+            check_operands(op.operator, arguments)
             found = function(*positional, **named)
         except (
             RuntimeError,
@@ -276,7 +279,9 @@ def _arguments(op: SchemaOp, by_value: Mapping[SSAValue, Any]) -> tuple[list[Any
         if base == "ScalarType" and isinstance(value, Attribute):
             return _dtype(value)
         if base in ("MemoryFormat", "Layout") and isinstance(value, str):
-            return getattr(torch, value.removeprefix("torch."))
+            return constant_of(value)
+        if base == "Device" and value is not None:
+            return "cpu"  # values have no devices
         return value
 
     positional: list[Any] = []

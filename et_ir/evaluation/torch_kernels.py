@@ -15,8 +15,12 @@ from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.evaluation.arrays import Array, element_type_of, numpy_dtype
 from et_ir.evaluation.call import ConstantCall
+from et_ops import Operator
+from et_ops.dtypes import BY_NAME, DType
+from et_ops.inference.meta import Meta
+from et_ops.torch_operators import overload_of
 
-__all__ = ["evaluate", "is_available", "operator_of", "torch_dtypes"]
+__all__ = ["check_operands", "constant_of", "evaluate", "is_available", "operator_of", "torch_dtypes"]
 
 
 @cache
@@ -46,6 +50,19 @@ def torch_dtypes() -> dict[str, Any]:
     }
 
 
+_CONSTANTS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")
+
+
+def constant_of(name: str) -> Any:
+    """The memory format or layout of torch that a program names. Raises `ValueError` for another."""
+    import torch
+
+    name = name.removeprefix("torch.")
+    if name not in _CONSTANTS:
+        raise ValueError(f"{name} is neither a memory format nor the layout of dense tensors")
+    return getattr(torch, name)
+
+
 def _tensor(array: Array) -> Any:
     import torch
 
@@ -63,26 +80,50 @@ def _array(tensor: Any, type: TensorType[Attribute]) -> Array:
     return cast("Array", flat.view(numpy_dtype(type.element_type))).reshape(type.get_shape())
 
 
-def operator_of(op: type[SchemaOp]) -> Any:
-    """The overload of torch that an op class stands for. Raises `AttributeError` where none is registered."""
+def operator_of(op: type[SchemaOp]) -> Any | None:
+    """The overload of torch that computes the operator of an op class, `None` where torch must not be asked: see
+    `et_ops.torch_operators`.
+    """
     import torch
 
-    schema = op.schema()
-    namespace = op.name.partition(".")[2].removesuffix(schema.qualified_name).rstrip(".") or "aten"
-    if namespace == "quantized_decomposed":
-        import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers them)
-    elif namespace == "torchao":
-        pass  # pyright: ignore[reportUnusedImport]  (registers them)
+    return overload_of(torch, op.operator)
 
-    packet = getattr(getattr(torch.ops, namespace), schema.name)
-    return getattr(packet, schema.overload or "default")
+
+def check_operands(operator: Operator, arguments: Sequence[Any]) -> None:
+    """Raise `ValueError` for arguments that the operator does not take: those of its schema, in order, as torch takes
+    them. Torch's kernels do not check all that they rely on.
+    """
+    rule = operator.shape_rule
+    if rule is not None:
+        rule(*map(_known, arguments))
+
+
+def _known(value: Any) -> Any:
+    """What shape rules know of an argument."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return Meta(tuple(value.shape), _dtype_of(value.dtype))
+    if isinstance(value, torch.dtype):
+        return _dtype_of(value)
+    if isinstance(value, torch.memory_format | torch.layout):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, list | tuple):
+        return tuple(_known(item) for item in cast("Sequence[Any]", value))
+    return value
+
+
+@cache
+def _dtype_of(dtype: Any) -> DType:
+    return next(one for one in BY_NAME.values() if one.torch_name == str(dtype).removeprefix("torch."))
 
 
 def evaluate(call: ConstantCall) -> Sequence[Array]:
     """The results of an operator on constants.
 
-    Raises whatever torch raises for operands that the operator does not take: `RuntimeError`, `TypeError`,
-    `ValueError`, `IndexError` or `NotImplementedError`.
+    Raises whatever its shape rule and torch raise for operands that the operator does not take: `RuntimeError`,
+    `TypeError`, `ValueError`, `IndexError` or `NotImplementedError`, the last also for an operator that torch is not
+    asked to compute.
     """
     import torch
 
@@ -98,7 +139,9 @@ def evaluate(call: ConstantCall) -> Sequence[Array]:
         if base == "ScalarType" and isinstance(value, Attribute):
             return torch_dtypes()[element_type_name(value)]
         if base in ("MemoryFormat", "Layout") and isinstance(value, str):
-            return getattr(torch, value.removeprefix("torch."))
+            return constant_of(value)
+        if base == "Device" and value is not None:
+            return "cpu"  # constants have no devices
         if base == "Tensor" and isinstance(value, int | float):
             return value if takes_numbers else torch.tensor(value, dtype=computed)
         return value
@@ -112,7 +155,13 @@ def evaluate(call: ConstantCall) -> Sequence[Array]:
                 named[arg.name] = value
         else:
             positional.append(value)
+    overload = operator_of(call.op)
+    if overload is None:
+        raise NotImplementedError(f"torch is not asked to compute {call.op.name}")
+    given = iter(positional)
+    arguments = [named.get(arg.name) if arg.kwarg_only else next(given) for arg in call.op.schema().args]
+    check_operands(call.op.operator, arguments)
     with torch.no_grad():
-        found = operator_of(call.op)(*positional, **named)
+        found = overload(*positional, **named)
     results = cast("Sequence[Any]", found) if isinstance(found, list | tuple) else (found,)
     return [_array(result, type) for result, type in zip(results, call.types, strict=True)]

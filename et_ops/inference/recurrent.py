@@ -4,12 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from et_ops.inference.meta import Meta, rule
+from et_ops.inference.meta import Meta, Mismatch, rule
+from et_ops.inference.shapes import unlike
 
 
 def _output(input: Meta, hx: Meta, bidirectional: bool) -> Meta:
     """The output sequence: the input's, with the width of the hidden state in each direction."""
     return Meta((*input.shape[:-1], hx.shape[-1] * (2 if bidirectional else 1)), input.dtype)
+
+
+def _check(
+    input: Meta,
+    states: Sequence[Meta],
+    params: Sequence[Meta],
+    has_biases: bool,
+    layers: int,
+    bidirectional: bool,
+    batch_first: bool,
+    gates: int,
+) -> None:
+    """Raise `Mismatch` for states and weights that are not those of so many layers: torch's kernels do not check them.
+
+    The weights of each layer and direction are those of the input `[gates * cells, features]` and of the hidden state,
+    their biases, and those that project cells on a narrower hidden state.
+    """
+    if input.rank != 3:
+        raise Mismatch("input", "3 dimensions", input)
+    if len(states) != (2 if gates == 4 else 1):
+        raise Mismatch("hx", "a hidden state and a cell state", f"{len(states)} tensors")
+    directions = 2 if bidirectional else 1
+    for state in states:
+        expected = (
+            layers * directions,
+            input.shape[0 if batch_first else 1],
+            state.shape[-1] if state.rank else 0,
+        )
+        if unlike(state.shape, expected):
+            raise Mismatch("hx", f"shape {list(expected)}", state)
+    width, cells = states[0].shape[-1], states[-1].shape[-1]
+    sizes: list[tuple[int, ...]] = []
+    for layer in range(layers):
+        features = width * directions if layer else input.shape[-1]
+        one = [(gates * cells, features), (gates * cells, width)]
+        one += [(gates * cells,)] * (2 if has_biases else 0) + [(width, cells)] * (width != cells)
+        sizes += one * directions
+    if len(params) != len(sizes):
+        raise Mismatch("params", f"{len(sizes)} tensors", f"{len(params)}")
+    for number, (param, expected) in enumerate(zip(params, sizes, strict=True)):
+        if unlike(param.shape, expected):
+            raise Mismatch(f"params[{number}]", f"shape {list(expected)}", param)
 
 
 @rule("lstm.input")
@@ -24,11 +67,28 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Meta, Meta, Meta]:
+    _check(input, hx, params, has_biases, num_layers, bidirectional, batch_first, 4)
     hidden, cell = hx
     return _output(input, hidden, bidirectional), hidden, cell
 
 
-@rule("gru.input", "rnn_relu.input", "rnn_tanh.input")
+@rule("gru.input")
+def gru(
+    input: Meta,
+    hx: Meta,
+    params: Sequence[Meta],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Meta, Meta]:
+    _check(input, [hx], params, has_biases, num_layers, bidirectional, batch_first, 3)
+    return _output(input, hx, bidirectional), hx
+
+
+@rule("rnn_relu.input", "rnn_tanh.input")
 def rnn(
     input: Meta,
     hx: Meta,
@@ -40,6 +100,7 @@ def rnn(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Meta, Meta]:
+    _check(input, [hx], params, has_biases, num_layers, bidirectional, batch_first, 1)
     return _output(input, hx, bidirectional), hx
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from et_ops.torch_operators import overload_called
 from et_schema.errors import Error, ExecutorchError
 from et_schema.etrecord import RecordedNode, RecordedProgram, Tensors
 
@@ -201,8 +202,6 @@ def _define(outputs: Sequence[Mapping[str, Any]], found: Any, values: dict[str, 
 def _function(target: str) -> Callable[..., Any]:
     """The function that a graph calls: of targets, which anyone may have written, only operators are looked up."""
     torch = _torch()
-    from torch._ops import OpOverload
-
     module, _, name = target.rpartition(".")
     found: Any = None
     if target.startswith(_EDGE + "dim_order_ops."):
@@ -215,15 +214,11 @@ def _function(target: str) -> Callable[..., Any]:
         found = getattr(torch, name, None) if name.startswith(("sym_", "_sym_")) else None
     else:
         path = target.removeprefix(_EDGE if target.startswith(_EDGE) else "torch.ops.").split(".")
-        if path[0] == "quantized_decomposed":
-            import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (registers them)
-        found = torch.ops
-        for part in path:
-            found = getattr(found, part, None)
-        # Some operators of torch read and write files.
-        schema: Any = getattr(found, "_schema", None)
-        if not isinstance(found, OpOverload) or any(one.name == "filename" for one in schema.arguments):
-            found = None
+        if len(path) == 3:
+            namespace, packet, overload = path
+            found = overload_called(
+                torch, f"{namespace}::{packet}" + f".{overload}" * (overload != "default")
+            )
     if found is None:
         raise ExecutorchError(
             Error.NotSupported,
