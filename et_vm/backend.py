@@ -55,6 +55,18 @@ def number_of_threads(threads: int, given: str = "") -> int:
     raise ExecutorchError(Error.InvalidArgument, f"{given}: a number from 1 to {MAX_THREADS} is required")
 
 
+class NativeRefused(ExecutorchError):
+    """A delegate is run outside of et-vm's checks, by a processor or a driver, and the caller has not allowed that."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__(
+            Error.NotSupported,
+            f"the file holds {content}",
+            hint="if you trust its source, allow it: --native, or load_program(…, allow_native=True)",
+        )
+        self.args = (content,)
+
+
 class BackendInitContext(NamedTuple):
     """Context of a delegate's initialization."""
 
@@ -80,13 +92,11 @@ class BackendInitContext(NamedTuple):
     """For backends whose blobs hold machine code."""
 
     def require_native(self, content: str) -> None:
-        """Raise ExecutorchError(NotSupported) unless machine code may run. `content` is what the file holds."""
+        """Raise NativeRefused, an ExecutorchError(NotSupported), unless machine code may run: the one gate of all
+        backends that do not interpret their blobs. `content` is what the file holds.
+        """
         if not self.native.allowed:
-            raise ExecutorchError(
-                Error.NotSupported,
-                f"the file holds {content}",
-                hint="if you trust its source, allow it: et-vm run --native, or load_program(…, allow_native=True)",
-            )
+            raise NativeRefused(content)
 
     def constant(self, key: str, nbytes: int, where: str) -> memoryview:
         """The named data of a constant that takes `nbytes` bytes; it may have more. `where` is the place of the

@@ -20,6 +20,7 @@ from et_tools.comparison.matching import Pair, first_difference
 from et_tools.exit_codes import UsageError
 from et_tools.level_runs import LevelRunner, ModuleRun
 from et_tools.module_changes import OpChange, changed_ops
+from et_vm.backend import NativeRefused
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -116,7 +117,9 @@ class Bisection:
         criterion: Criterion,
         report: Callable[[str], None] = lambda _: None,
     ):
-        """`report` is told of each step. Raises what running the first state raises."""
+        """`report` is told of each step. Raises what running the first state raises, and `find` raises `NativeRefused`
+        for a state with machine code that may not run.
+        """
         self._history = history
         self._inputs = inputs
         self._runner = runner
@@ -158,6 +161,8 @@ class Bisection:
         """Why a program is bad; empty if it is good."""
         try:
             runs = self._run(module)
+        except NativeRefused:
+            raise
         except (Report, PassFailedException, ExecutorchError) as error:
             return f"the program fails: {(str(error).splitlines() or [''])[-1].strip()}"
         for method, run in runs.items():

@@ -19,6 +19,7 @@ from et_schema.errors import ExecutorchError
 from et_tools.comparison.matching import Pair, first_difference
 from et_tools.level_runs import LevelRunner, ModuleRun, method_names
 from et_tools.module_changes import changed_ops
+from et_vm.backend import NativeRefused
 from et_vm.devtools.gaps import Gap, bound_for, gap_between
 
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ class PassChecker(Observer):
         after = module.clone()
         try:
             runs = run_methods(self._runner, after, self._inputs)
+        except NativeRefused:
+            raise
         except (Report, ExecutorchError) as error:
             raise self._report(one, after, f"after it the program fails: {_first_line(error)}") from error
         worst = largest_deviation(runs, self._runs, self._bound)

@@ -47,7 +47,7 @@ def parse_options(
     args = parser.parse_args(arguments)
     if extend is not None and args.emit == "pte":
         args.emit = "executorch"
-    _check(args)
+    _check(args, command)
     return args
 
 
@@ -65,15 +65,15 @@ def is_text(model: str) -> bool:
     return model.endswith(".mlir") or model == "-"
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: argparse.Namespace, command: str) -> None:
     """Raise `UsageError` for options that exclude each other, do not fit the input, or name files that cannot be."""
     is_program = args.emit == "pte" and args.stop_after is None
-    _check_emitted(args, is_program=is_program)
+    _check_emitted(args, command, is_program=is_program)
     _check_input(args)
     _check_files(args)
 
 
-def _check_emitted(args: argparse.Namespace, *, is_program: bool) -> None:
+def _check_emitted(args: argparse.Namespace, command: str, *, is_program: bool) -> None:
     """Options against the level that is emitted."""
     if args.explain == "json" and (args.output == "-" or (not is_program and args.output is None)):
         raise UsageError("--explain=json and the program both go to standard output: give -o FILE")
@@ -94,6 +94,8 @@ def _check_emitted(args: argparse.Namespace, *, is_program: bool) -> None:
             raise UsageError(f"{option} needs a program: leave out --emit and --stop-after")
     if args.check_bound is not None and args.check_passes is None:
         raise UsageError("--check-bound needs --check-passes")
+    if args.native and args.check_passes is None and command == "et-compile":
+        raise UsageError("--native needs --check-passes")
 
 
 def _check_input(args: argparse.Namespace) -> None:

@@ -362,6 +362,12 @@ def _add_pass_options(add: _Add) -> None:
         "example inputs (default; random ones where there are none), random inputs, or the arrays of a file",
     )
     add(
+        "--native",
+        action="store_true",
+        help="let machine code and shaders in delegates run when the program does: they can do whatever this command "
+        "can",
+    )
+    add(
         "--check-bound",
         type=tolerance,
         metavar="BOUND",

@@ -94,7 +94,7 @@ def _bisect(args: argparse.Namespace, stages: Stages) -> ExitCode:
             print(f"et-bisect: {text}", file=sys.stderr)
 
     tell(f"{history.ran} passes, {len(history.passes)} of which change the program")
-    runner = LevelRunner.with_files(args.load)
+    runner = LevelRunner.with_files(args.load, native=args.native)
     found = Bisection(history, inputs, runner, criterion, tell).find()
     if args.json:
         print(json.dumps({"found": None if found is None else _json(found)}, indent=2))

@@ -252,7 +252,7 @@ def _checker(args: argparse.Namespace, source: Source) -> PassChecker:
     from et_tools.level_runs import LevelRunner
 
     inputs = given_inputs(args.check_passes, source.module, source.programs, "--check-passes")
-    return PassChecker(inputs, LevelRunner.with_files(args.load), args.check_bound)
+    return PassChecker(inputs, LevelRunner.with_files(args.load, native=args.native), args.check_bound)
 
 
 def _explanation(args: argparse.Namespace, observers: list[Observer]) -> Explanation | None:

@@ -20,6 +20,7 @@ from et_tools.exit_codes import ExitCode, print_traceback, tracebacks_wanted
 from et_tools.loading import ProgramError
 from et_tools.messages import print_diagnostics, print_message
 from et_tools.vm_errors import exit_code_of_error
+from et_vm.backend import NativeRefused
 
 __all__ = ["INPUT_ERRORS", "Outcome", "exit_code_of", "print_hint", "report_failures"]
 
@@ -49,9 +50,10 @@ def exit_code_of(error: BaseException) -> ExitCode:
     """The exit code of an input error: its own, or that of invalid input."""
     if isinstance(error, ExecutorchError):
         code = exit_code_of_error(error)
-        # Nothing runs here: but for a file that cannot be opened, it is the program that does not fit a file.
-        opened = error.code is not Error.AccessFailed
-        return ExitCode.INVALID_INPUT if opened and code is ExitCode.USAGE else code
+        # Nothing runs here: but for a file that cannot be opened, and for what may not run, it is the program that does
+        # not fit a file.
+        is_usage = error.code is Error.AccessFailed or isinstance(error, NativeRefused)
+        return ExitCode.INVALID_INPUT if code is ExitCode.USAGE and not is_usage else code
     return ExitCode(getattr(error, "exit_code", ExitCode.INVALID_INPUT))
 
 

@@ -26,6 +26,7 @@ from et_ir.evaluation.evaluator import MAX_OPS, EvaluationFailed, Evaluator
 from et_ir.locations import node_name, place_of
 from et_schema.errors import ExecutorchError
 from et_tools.comparison.recording import ObservedValue, Recorder, sources_of
+from et_vm.backend import NativeOptions, NativeRefused
 from et_vm.interchange import to_numpy
 
 if TYPE_CHECKING:
@@ -178,7 +179,9 @@ def program_of(module: ModuleOp) -> Program:
 
 
 class LevelRunner:
-    """Runs methods of modules, each time from initial state. Machine code that a backend made may run if `native`."""
+    """Runs methods of modules, each time from initial state. Machine code, of the module's text or of this process's
+    own backends, runs only if `native`.
+    """
 
     def __init__(
         self,
@@ -189,17 +192,15 @@ class LevelRunner:
         limit: int | None = None,
     ):
         """`limit` is the most ops that an execution evaluates; that of the evaluator if there is none."""
-        from et_vm.backend import NativeOptions
-
         self._kernels: KernelRegistry | str = "portable" if kernels is None else kernels
         self._backends = backends
         self._native = NativeOptions(native)
         self._limit = limit
 
     @staticmethod
-    def with_files(places: Sequence[str]) -> LevelRunner:
-        """With the kernels and backends of files, and machine code that this process has compiled. Raises `UsageError`
-        for a file that cannot be used.
+    def with_files(places: Sequence[str], *, native: bool) -> LevelRunner:
+        """With the kernels and backends of files; `native` as above. Raises `UsageError` for a file that cannot be
+        used.
         """
         from argparse import Namespace
 
@@ -210,7 +211,7 @@ class LevelRunner:
         registry = load_library("portable")
         for kernels in load_files(list(places)):
             kernels(registry)
-        return LevelRunner(registry, chosen_backends(Namespace(load=places)), native=True)
+        return LevelRunner(registry, chosen_backends(Namespace(load=places)), native=native)
 
     def run(
         self, module: ModuleOp, inputs: Sequence[Any], method: str = "forward", *, values: bool = False
@@ -218,7 +219,7 @@ class LevelRunner:
         """Run a method on arrays and Python values; with `values`, record what each op computes.
 
         A register program runs on et-vm, where dead memory is overwritten. Raises `EvaluationFailed`, and what emitting
-        and running a register program raises.
+        and running a register program raises: `NativeRefused` for machine code that may not run.
         """
         if is_executorch(module):
             return self._on_vm(module, inputs, method, values)
@@ -281,6 +282,8 @@ class LevelRunner:
         try:
             run_stages(module, stages)
             run = self._on_vm(module, [_array(one) for one in operands], "forward", False)
+        except NativeRefused:
+            raise
         except (ExecutorchError, ValueError) as error:
             raise _no_reference(op, str(error)) from error
         return [torch.from_numpy(one) if isinstance(one, np.ndarray) else one for one in run.outputs]

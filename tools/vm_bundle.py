@@ -15,6 +15,7 @@ from et_tools.vm_backends import chosen_backends
 from et_tools.vm_files import count, open_data
 from et_tools.vm_inputs import Input, is_registered, load_arrays, method_inputs, method_name
 from et_tools.vm_kernels import chosen_kernels
+from et_vm.backend import NativeOptions
 
 if TYPE_CHECKING:
     from et_vm.meta import MethodMeta, TensorInfo
@@ -64,6 +65,7 @@ def _run(args: argparse.Namespace, program: Program, name: str, inputs: list[Any
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
         external=open_data(args.data),
+        native=NativeOptions(args.native),
     )
     # What the method writes to is bundled as it was.
     return method.execute([value.copy() if isinstance(value, np.ndarray) else value for value in inputs])

@@ -280,6 +280,7 @@ def report_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--measure", type=positive_number, metavar="N", help="measure times in N executions on random inputs"
     )
+    _add(parser, "--native")
     parser.add_argument(
         "--explain",
         action="append",
@@ -391,7 +392,7 @@ def bundle_options(parser: CommandParser) -> None:
         metavar="SOURCE",
         help="x.npy or x.npz with expected outputs, in order; repeatable (default: the outputs of a run)",
     )
-    _add(parser, "--data", "--kernels", "--load")
+    _add(parser, "--data", "--kernels", "--load", "--native")
 
 
 def verify_options(parser: CommandParser) -> None:
@@ -428,4 +429,4 @@ def validate_options(parser: CommandParser) -> None:
     linking.add_argument(
         "--no-kernels", action="store_true", help="check the file alone, without matching calls to kernels"
     )
-    _add(parser, "--load", "--data", "--json")
+    _add(parser, "--load", "--data", "--native", "--json")

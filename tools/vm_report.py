@@ -99,7 +99,7 @@ def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
     if profile is not None:
         subject.profile = (profile, read_json(profile, "profile"))
     if args.measure:
-        subject.profile = (file, _measured(subject, args.measure))
+        subject.profile = (file, _measured(subject, args.measure, native=args.native))
     return subject
 
 
@@ -110,10 +110,11 @@ def _opened(file: str) -> Program:
         raise BadFile(file, error) from error
 
 
-def _measured(subject: Subject, repeat: int) -> dict[str, Any]:
-    """The output of `et-vm profile --json` for the program's main method. Machine code in files does not run here."""
+def _measured(subject: Subject, repeat: int, *, native: bool) -> dict[str, Any]:
+    """The output of `et-vm profile --json` for the program's main method. Machine code runs if `native`."""
     from et_tools.measurement import measure, usual_threads
     from et_tools.vm_inputs import method_inputs, method_name
+    from et_vm.backend import NativeOptions
     from et_vm.devtools.debug_map import places_of_method
     from et_vm.devtools.machine_peak import machine_peak
 
@@ -122,7 +123,9 @@ def _measured(subject: Subject, repeat: int) -> dict[str, Any]:
     inputs = method_inputs(program.method_meta(method), ["random:0"])
     places = None if subject.debug_map is None else places_of_method(subject.debug_map, method)
     try:
-        measured = measure(program, method, inputs, repeat=repeat, places=places)
+        measured = measure(
+            program, method, inputs, repeat=repeat, places=places, native=NativeOptions(native)
+        )
     except ExecutorchError as error:
         raise BadFile(subject.name, error) from error
     found = measured.json(subject.name, machine_peak(usual_threads()))

@@ -46,7 +46,7 @@ def validate_file(args: argparse.Namespace) -> int:
     found = validate(file, kernels)
     problems = [_with_way_out(problem, args) for problem in found.problems]
     if kernels is not None and (args.kernels or args.load) and not problems:
-        problems = _load_methods(file, kernels, chosen_backends(args), args.data)
+        problems = _load_methods(file, kernels, chosen_backends(args), args.data, native=args.native)
     elif not problems:
         # Loading methods would find these as well.
         problems = list(blob_problems(file, kernels))
@@ -78,10 +78,15 @@ def _with_way_out(problem: ExecutorchError, args: argparse.Namespace) -> Executo
 
 
 def _load_methods(
-    file: memoryview, kernels: KernelRegistry, backends: BackendRegistry, data: list[str] | None
+    file: memoryview,
+    kernels: KernelRegistry,
+    backends: BackendRegistry,
+    data: list[str] | None,
+    *,
+    native: bool,
 ) -> list[ExecutorchError]:
-    """Errors of loading each method."""
-    from et_vm.backend import NativeOptions
+    """Errors of loading each method. What machine code may not run is looked at instead."""
+    from et_vm.backend import NativeOptions, NativeRefused
     from et_vm.program import Program
 
     program = Program.load(file)
@@ -90,14 +95,17 @@ def _load_methods(
     except ExecutorchError as error:
         return [error]
     problems: list[ExecutorchError] = []
+    refused = False
     for name in program.method_names:
         try:
-            # Loading machine code does not run it.
-            native = NativeOptions(allowed=True)
-            program.load_method(name, kernels=kernels, backends=backends, external=external, native=native)
+            # Loading runs the code that rearranges constants.
+            options = NativeOptions(native)
+            program.load_method(name, kernels=kernels, backends=backends, external=external, native=options)
+        except NativeRefused:
+            refused = True
         except ExecutorchError as error:
             problems.append(error)
-    return problems
+    return [*problems, *blob_problems(file, kernels)] if refused else problems
 
 
 def _facts(error: ExecutorchError) -> dict[str, Any]:
