@@ -18,8 +18,9 @@ small they are, unless `dequantize` says so, and then it is, however large. What
 other op.
 
 Movement of data, conversion and plain arithmetic are evaluated in numpy, the rest by torch if it is installed
-(`et_ir/evaluation`). Random ops, uninitialized tensors, constants whose bytes are not loaded, and ops that
-torch fails on are left as they are.
+(`et_ir/evaluation`), but for operators whose kernels trust their operands (`et_ops/unchecked.txt`). Random ops,
+uninitialized tensors, constants whose bytes are not loaded, and ops that torch fails on are left as they are, and so is
+what would take memory or time out of proportion to the constants of the program: see `Budget`.
 """
 
 from __future__ import annotations
@@ -47,16 +48,40 @@ from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.evaluation import torch_kernels
 from et_ir.evaluation.arrays import has_numpy_dtype, numpy_dtype
 from et_ir.evaluation.call import ConstantCall
+from et_ir.evaluation.cost import Cost, cost_of, cost_of_all
 from et_ir.evaluation.expression import ConstantExpression, ExpressionResult, Leaf, Operand
 from et_ir.evaluation.numpy_kernels import HALVES, kernel_for
 from et_ops.inference.pointwise import promoted
+from et_ops.torch_operators import may_compute
 
 __all__ = ["ConstantFoldPass", "fold_ops"]
 
 _UNINITIALISED: Final = ("empty", "new_empty", "dim_order_ops._empty")
 _MANY_LEAVES: Final = 64
+DECISIONS: Final = 10
+"""How many of the largest results may be computed to decide what is folded."""
 # What kernels raise for operands they do not take; such an op fails at run time just so, and is left to it.
 _REFUSALS: Final = (TypeError, ValueError, IndexError, RuntimeError, NotImplementedError, AssertionError)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits on what one result may take to compute, with all that it is computed from, for a program with `nbytes`
+    bytes of constants: a small program may compute small constants only, however large its tensors are in between.
+    """
+
+    nbytes: int
+
+    @property
+    def most(self) -> Cost:
+        """Bytes of operands and results, visits of elements and multiply-adds: 64 MiB and some seconds, and more in
+        proportion to the constants.
+        """
+        return Cost(64 * 2**20 + 16 * self.nbytes, 10**9 + 1000 * self.nbytes)
+
+    def covers(self, cost: Cost) -> bool:
+        """Whether a computation stays below the limits."""
+        return cost.memory <= self.most.memory and cost.work <= self.most.work
 
 
 @dataclass(eq=False)
@@ -86,6 +111,14 @@ class _Folder:
         self.refused: set[Operation] = set()
         """Ops that are not folded: their results would make the file larger."""
         self.unfoldable: set[int] = set()
+        stored = [op.value.blob for op in self.globals.by_name.values() if op.value is not None]
+        self.budget = Budget(sum(blob.nbytes for blob in stored if blob.is_resolved))
+        self.costs: dict[int, Cost] = {}
+        """What each expression takes to compute, with all before it: at least that, if some is shared."""
+        self.left = DECISIONS * self.budget.most.work
+        """Work that deciding may still take: small results are computed for it."""
+        self.tried: set[tuple[int, int]] = set()
+        """The results that have been computed for it."""
 
     def run(self, ops: Iterable[Operation] | None = None) -> None:
         for op in self._of_methods() if ops is None else ops:
@@ -151,7 +184,7 @@ class _Folder:
         dtype = numpy_dtype(types[0].element_type)
         is_half = dtype in HALVES or (computed is not None and numpy_dtype(computed) in HALVES)
         kernel = kernel_for(name, literals, is_half=is_half, has_numbers=numbers)
-        if kernel is None and not (self.torch and _is_torch_operator(op)):
+        if kernel is None and not (self.torch and _is_torch_operator(op) and may_compute(op.operator)):
             return
         tensors: dict[str, Operand] = {}
         for arg, value in zip(op.info().tensors, op.tensor_operands(), strict=True):
@@ -165,6 +198,8 @@ class _Folder:
         expression = self._intern(
             op, ConstantExpression(ConstantCall(cls, literals, types, computed), tensors, kernel)
         )
+        if not self._is_affordable(expression):
+            return
         self.candidates[op] = _Candidate(op, expression, self._leaves_of(expression))
         for index, result in enumerate(op.results):
             self.values[result] = ExpressionResult(expression, index)
@@ -182,6 +217,20 @@ class _Folder:
         literals = tuple(sorted(op.properties.items(), key=lambda item: item[0]))
         operands = tuple((name, key(value)) for name, value in made.tensors.items())
         return self.interned.setdefault((type(op), literals, operands, tuple(made.call.types)), made)
+
+    def _is_affordable(self, expression: ConstantExpression) -> bool:
+        """Whether the budget covers an expression with all that it is computed from, which it does for each operand."""
+        known = self.costs.get(id(expression))
+        if known is None:
+            known = cost_of(expression)
+            operands = [one for one in expression.operands() if isinstance(one, ExpressionResult)]
+            for key in {id(one.expression) for one in operands}:
+                known = known.plus(self.costs[key])
+            if not self.budget.covers(known):
+                # Of what several operands share, that was counted several times.
+                known = cost_of_all(expression, most=self.budget.most)
+            self.costs[id(expression)] = known
+        return self.budget.covers(known)
 
     def _leaves_of(self, expression: ConstantExpression) -> frozenset[str] | None:
         found: set[str] = set()
@@ -204,10 +253,20 @@ class _Folder:
             return None
         hint = _hint(candidate)
         blobs = {index: expression.blobs.get(index) or expression.blob(index, hint) for index in used}
+        work = self.costs[id(expression)].work
         try:
-            for blob in blobs.values():
-                if blob.nbytes <= KEEP:
+            for index, blob in blobs.items():
+                small = blob.nbytes <= KEEP
+                if (id(expression), index) in self.tried or not (small or _may_refuse_values(candidate.op)):
+                    continue
+                if work > self.left:
+                    raise RuntimeError("deciding takes too long")
+                self.left -= work
+                if small:
                     blob.view()
+                else:
+                    expression.evaluate(index)
+                self.tried.add((id(expression), index))
         except _REFUSALS:
             self.unfoldable.add(id(expression))
             expression.blobs.clear()
@@ -314,6 +373,11 @@ def _restores(op: SchemaOp) -> bool:
     """Whether an op makes floats of quantized numbers."""
     name = op.name.partition(".")[2]
     return name.startswith(("quantized_decomposed.dequantize_", "quantized_decomposed.embedding_"))
+
+
+def _may_refuse_values(op: SchemaOp) -> bool:
+    """Whether a kernel may refuse operands for the numbers in them: indices out of range."""
+    return (op.operator.family or "").startswith("indexing.")
 
 
 def _is_torch_operator(op: SchemaOp) -> bool:

@@ -17,7 +17,9 @@ from et_ir.data.blob import KEEP, Blob
 from et_ir.dialects.program import ConstantOp, GlobalOp, ParameterOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.evaluation import numpy_kernels
-from et_ir.passes.common.constant_fold import ConstantFoldPass
+from et_ir.evaluation.cost import Cost
+from et_ir.evaluation.expression import ConstantExpression
+from et_ir.passes.common.constant_fold import Budget, ConstantFoldPass
 
 ops: Any = torch.ops.aten
 
@@ -380,7 +382,9 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from et_ir.dialects.aten import Aten
 from et_ir.dialects.program import Program
-from et_ir.passes.common.constant_fold import ConstantFoldPass
+from et_ir.evaluation.cost import Cost
+from et_ir.evaluation.expression import ConstantExpression
+from et_ir.passes.common.constant_fold import Budget, ConstantFoldPass
 from et_ir.text import parse_module
 ctx = Context()
 for dialect in (Builtin, Func, Aten, Program):
@@ -404,3 +408,107 @@ def test_limit_is_an_option() -> None:
     assert ConstantFoldPass().limit == KEEP
     module = run(transposed_product(weights(20, 30), embeds=True), "constant-fold{limit=100}")
     assert any(op.name == "aten.permute" for op in module.walk())
+
+
+class TestBudget:
+    """What is computed of a few constants takes memory and time in proportion to them, or stays."""
+
+    @staticmethod
+    def left(text: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The names of the ops that stay, none of whose values is computed."""
+
+        def refuse(self: ConstantExpression, done: Any) -> Any:
+            raise AssertionError(f"{self.call.op.name} is evaluated")
+
+        monkeypatch.setattr(ConstantExpression, "_apply", refuse)
+        module = run(parse(text), "constant-fold")
+        return [op.name for op in module.walk() if isinstance(op, SchemaOp)]
+
+    @pytest.mark.parametrize(
+        ("body", "names"),
+        [
+            (
+                "%b = aten.expand %a {size = [30000000000], implicit = false} : "
+                "(tensor<1xf32>) -> tensor<30000000000xf32>\n"
+                "%r = aten.sum.dim_IntList %b {dim = [0], keepdim = false} : (tensor<30000000000xf32>) -> tensor<f32>",
+                ["aten.expand", "aten.sum.dim_IntList"],
+            ),
+            (
+                "%b = aten.expand %a {size = [4096, 1], implicit = false} : (tensor<1xf32>) -> tensor<4096x1xf32>\n"
+                "%c = aten.expand %a {size = [1, 4096], implicit = false} : (tensor<1xf32>) -> tensor<1x4096xf32>\n"
+                "%d = aten.mul.Tensor %b, %c : (tensor<4096x1xf32>, tensor<1x4096xf32>) -> tensor<4096x4096xf32>\n"
+                "%r = aten.sum %d : (tensor<4096x4096xf32>) -> tensor<f32>",
+                ["aten.mul.Tensor", "aten.sum"],
+            ),
+            (
+                "%b = aten.expand %a {size = [1600, 1600], implicit = false} : "
+                "(tensor<1xf32>) -> tensor<1600x1600xf32>\n"
+                "%d = aten.mm %b, %b : (tensor<1600x1600xf32>, tensor<1600x1600xf32>) -> tensor<1600x1600xf32>\n"
+                "%r = aten.sum %d : (tensor<1600x1600xf32>) -> tensor<f32>",
+                ["aten.mm", "aten.sum"],
+            ),
+        ],
+        ids=["elements", "an outer product", "multiply-adds"],
+    )
+    def test_costs_from_few_bytes(self, body: str, names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        left = self.left(
+            "program.constant @a : tensor<1xf32> = #program.data<f32, [1.0]>\n"
+            "func.func @forward() -> tensor<f32> {\n"
+            f"%a = program.get @a : tensor<1xf32>\n{body}\n"
+            "func.return %r : tensor<f32>\n}",
+            monkeypatch,
+        )
+        assert set(left) >= set(names)
+
+    def test_shared_operands(self) -> None:
+        """A value that is used twice counts once: else, a chain of these would double at each step."""
+        rows = "\n".join(f"%{n + 1} = aten.add.Tensor %{n}, %{n} : tensor<64xf32>" for n in range(200))
+        module = parse(
+            "program.constant @a : tensor<64xf32> = "
+            f"#program.data<f32, [{', '.join(['0.0'] * 64)}]>\n"
+            "func.func @forward() -> tensor<64xf32> {\n%0 = program.get @a : tensor<64xf32>\n"
+            f"{rows}\nfunc.return %200 : tensor<64xf32>\n}}"
+        )
+        assert not [op for op in run(module, "constant-fold").walk() if isinstance(op, SchemaOp)]
+
+    def test_in_proportion_to_constants(self) -> None:
+        assert Budget(10**9).covers(Cost(10**10, 10**12))
+        assert not Budget(10**3).covers(Cost(10**8, 10**6))
+        assert not Budget(10**3).covers(Cost(10**6, 10**10))
+
+
+def test_indices_that_torch_does_not_check() -> None:
+    """The values of constants, as an attacker chooses them, are no addresses: the op stays."""
+    pool = "{kernel_size = [2, 2], stride = [2, 2], padding = [0, 0], dilation = [1, 1], ceil_mode = false}"
+    module = parse(
+        "program.constant @g : tensor<1x1x1x1xf32> = #program.data<f32, [1.0]>\n"
+        "program.constant @x : tensor<1x1x2x2xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>\n"
+        "program.constant @i : tensor<1x1x1x1xi64> = #program.data<i64, [1099511627776]>\n"
+        "func.func @forward() -> tensor<1x1x2x2xf32> {\n"
+        "%g = program.get @g : tensor<1x1x1x1xf32>\n"
+        "%x = program.get @x : tensor<1x1x2x2xf32>\n"
+        "%i = program.get @i : tensor<1x1x1x1xi64>\n"
+        f"%r = aten.max_pool2d_with_indices_backward %g, %x, %i {pool} : "
+        "(tensor<1x1x1x1xf32>, tensor<1x1x2x2xf32>, tensor<1x1x1x1xi64>) -> tensor<1x1x2x2xf32>\n"
+        "func.return %r : tensor<1x1x2x2xf32>\n}"
+    )
+    names = [op.name for op in run(module, "constant-fold").walk() if isinstance(op, SchemaOp)]
+    assert names == ["aten.max_pool2d_with_indices_backward"]
+
+
+@pytest.mark.parametrize("index", [7, -8])
+def test_large_results_of_indices_out_of_range(index: int) -> None:
+    """Found out before the op is folded: nobody asks for the bytes of a large result until the program is written."""
+    count = KEEP // 4 + 1
+    module = parse(
+        "program.constant @x : tensor<4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0]>\n"
+        f"program.constant @i : tensor<1xi64> = #program.data<i64, [{index}]>\n"
+        f"func.func @forward() -> tensor<{count}xf32> {{\n"
+        "%x = program.get @x : tensor<4xf32>\n"
+        "%i = program.get @i : tensor<1xi64>\n"
+        f"%j = aten.expand %i {{size = [{count}], implicit = false}} : (tensor<1xi64>) -> tensor<{count}xi64>\n"
+        f"%r = aten.gather %x, %j {{dim = 0, sparse_grad = false}} : (tensor<4xf32>, tensor<{count}xi64>) "
+        f"-> tensor<{count}xf32>\n"
+        f"func.return %r : tensor<{count}xf32>\n}}"
+    )
+    assert "aten.gather" in [op.name for op in run(module, "constant-fold{limit=1000000}").walk()]
