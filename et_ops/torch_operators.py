@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from et_ops.conventions import is_in_place
-from et_ops.library import OPERATORS, Operator
+from et_ops.library import OPERATORS, Operator, operator_of_kernel
 from et_ops.schema import Arg, Schema, parse_schema
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "may_compute",
     "overload_called",
     "overload_of",
+    "record_of",
     "user_overload",
 ]
 
@@ -54,7 +55,7 @@ def _unchecked() -> dict[str, str]:
 
 
 UNCHECKED: Final = _unchecked()
-"""Why torch is not asked to compute an operator of the library, by the name of an overload (`lu_unpack`)."""
+"""Why torch is not asked to compute an operator of the library, by the name of an overload (`segment_reduce`)."""
 
 
 @cache
@@ -123,6 +124,16 @@ def overload_called(torch: Any, name: str) -> Any | None:
     if form is not None:
         return _found(torch, namespace, packet, overload) if may_compute(form) else None
     return user_overload(torch, name)
+
+
+def record_of(name: str) -> Operator | None:
+    """The record of the library for a kernel's name as files have it: an out variant (`aten::add.out`), or what writes
+    to its first operand (`aten::add_.Tensor`).
+    """
+    packet, dot, overload = name.removeprefix("aten::").partition(".")
+    if is_in_place(packet) and "::" not in packet:
+        return OPERATORS.get(f"{packet[:-1]}{dot}{overload}")
+    return operator_of_kernel(name)
 
 
 def _found(torch: Any, namespace: str, packet: str, overload: str) -> Any | None:

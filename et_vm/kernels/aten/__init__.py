@@ -1,10 +1,11 @@
-"""The kernels of torch itself: every operator by its out variant, on tensors that alias the method's
-memory.
+"""The kernels of torch itself: each operator of the operator library by its out variant, on tensors that alias the
+method's memory.
 
-Importing this package imports torch. Any operator that torch's registry knows by an out variant (or an
-in-place form) has a kernel, so the library is as complete as the torch that is installed; `special`
-and `convolution` hold the few that have a faster way than their out variant. Operators of a user's own are called
-as torch has them registered (`custom`) when a program asks for one.
+Importing this package imports torch. What torch's registry has beside the operator library is no kernel: some of it
+reads files, or takes addresses. Operators whose kernels in torch trust their operands (`et_ops/unchecked.txt`), and
+those that torch does not have, are computed in numpy; `special` and `convolution` hold the few that have a faster way
+than their out variant. Operators of a user's own are called as torch has them registered (`custom`) when a program
+asks for one.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import functools
 
 import torch
 
-from et_ops.families import families
+from et_vm.kernels import portable
 from et_vm.kernels.aten import convolution, special
 from et_vm.kernels.aten.custom import custom_kernel
 from et_vm.kernels.aten.declare import SPECIAL
 from et_vm.kernels.aten.out_variant import out_variant_kernel
 from et_vm.kernels.aten.quantized import PACKETS, quantized_kernels
 from et_vm.kernels.aten.schema import operators
-from et_vm.kernels.portable import load_family
 from et_vm.kernels.registry import KernelRegistry
 
 DECLARING = (convolution, special)
@@ -34,12 +34,8 @@ def register(registry: KernelRegistry) -> None:
     for name in operators():
         if name not in SPECIAL:
             registry.register_lazy(name, functools.partial(out_variant_kernel, name))
+    portable.register(registry)
     registry.register_family(PACKETS, quantized_kernels)
-    for family, packets in families().items():
-        if family.startswith(("attention.", "integer.")):  # operators that torch's registry does not have
-            registry.register_family(
-                (packet.replace(".", "::") for packet in packets), functools.partial(load_family, family)
-            )
     registry.finders.append(custom_kernel)
     registry.guard = torch.inference_mode
     registry.compiled = True

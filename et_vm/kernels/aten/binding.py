@@ -51,9 +51,3 @@ def meta_of(tensor: Tensor) -> torch.Tensor:
     return torch.empty_strided(
         tensor.sizes, tensor.strides, dtype=torch_dtype(tensor.scalar_type), device="meta"
     )
-
-
-def zeros_of(tensor: Tensor) -> torch.Tensor:
-    """Zeros of the same shape, strides and type."""
-    made = torch.empty_strided(tensor.sizes, tensor.strides, dtype=torch_dtype(tensor.scalar_type))
-    return made.zero_()

@@ -35,7 +35,7 @@ def custom_kernel(name: str) -> Prepare | None:
         return None
     try:
         op = operator(name)
-    except (AttributeError, RuntimeError):
+    except AttributeError:
         return None
     return CustomVariant(op) if op.outs else None
 
@@ -46,6 +46,7 @@ def _functional(op: TorchOperator) -> Any | None:
     if found is not None:
         return found
     namespace, _, rest = op.name.partition("::")
+    # The operator is a user's: a name of its namespace is no attribute of anything else.
     packet = getattr(getattr(torch.ops, namespace), rest.partition(".")[0].removesuffix("_out"), None)
     wanted = [argument.name for argument in op.inputs]
     for which in packet.overloads() if packet is not None else ():

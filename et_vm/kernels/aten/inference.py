@@ -2,26 +2,29 @@
 
 The portable kernels know the shape rules and have errors that name the argument, so theirs is the first
 word; their step is thrown away. Torch's own rules, by way of meta tensors, serve the operators and types
-that they lack: correct too, but the first use imports half of torch's compiler.
+that they lack: correct too, but the first use imports half of torch's compiler. The operator library's shape
+rule comes after them, as kernels of torch rely on more than theirs check.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, cast
 
 import torch
 
+from et_ops import Arg
+from et_ops.dtypes import BY_NAME, DType
+from et_ops.inference.meta import Meta
+from et_ops.torch_operators import record_of
 from et_schema.errors import Error, Trap
+from et_schema.scalar_type import ScalarType
 from et_vm.kernels import portable
-from et_vm.kernels.aten.binding import meta_of, torch_dtype, zeros_of
+from et_vm.kernels.aten.binding import meta_of, torch_dtype
 from et_vm.kernels.aten.call import AtenCall
 from et_vm.kernels.aten.schema import TorchOperator
 from et_vm.kernels.registry import KernelRegistry, PrepareContext
 from et_vm.values import Tensor
-
-# On the meta device these give saved statistics and the like a shape that they have on other devices.
-_META_DIFFERS = frozenset({"aten::_embedding_bag_forward_only.out", "aten::native_batch_norm.out"})
 
 _MASKS = (torch.bool, torch.uint8)
 
@@ -61,9 +64,11 @@ def shape_outputs(ctx: PrepareContext, call: AtenCall) -> bool:
             refused = trap
         else:
             return not shape_depends_on_data(call)
-    if shape_depends_on_data(call):
-        return False
-    shapes = _infer(ctx, call, refused)
+    shapes = None if shape_depends_on_data(call) else _infer(ctx, call, refused)
+    try:
+        _check_operands(call)
+    except ValueError as problem:
+        raise (refused or ctx.error(str(problem), code=Error.InvalidArgument)) from None
     if shapes is None:
         return False
     for out, shape in zip(call.outs, shapes, strict=True):
@@ -73,9 +78,8 @@ def shape_outputs(ctx: PrepareContext, call: AtenCall) -> bool:
 
 def _infer(ctx: PrepareContext, call: AtenCall, refused: Trap | None) -> list[tuple[int, ...]] | None:
     """The shapes of the outputs by torch's rules, None where it has none."""
-    device, stand_in = ("cpu", zeros_of) if call.op.name in _META_DIFFERS else ("meta", meta_of)
-    positional, keywords = call.arguments(stand_in)
-    outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device=device) for out in call.outs]
+    positional, keywords = call.arguments(meta_of)
+    outs = [torch.empty(0, dtype=torch_dtype(out.scalar_type), device="meta") for out in call.outs]
     try:
         call.op.overload(*positional, **call.with_outs(keywords, outs))
     except NotImplementedError:
@@ -85,6 +89,36 @@ def _infer(ctx: PrepareContext, call: AtenCall, refused: Trap | None) -> list[tu
             raise refused from None
         raise ctx.error(first_line(problem), code=Error.InvalidArgument) from None
     return [tuple(out.shape) for out in outs]
+
+
+def _check_operands(call: AtenCall) -> None:
+    """Raise `ValueError` for arguments that the operator does not take, by the operator library's shape rule."""
+    record = record_of(call.op.name)
+    if record is None or record.shape_rule is None:
+        return
+    given = {argument.name: value for value, argument in zip(call.inputs, call.op.inputs, strict=True)}
+    try:
+        known = [_known(given.get(argument.name), argument) for argument in record.schema.args]
+    except KeyError:
+        return  # of an element type that the library does not have
+    record.shape_rule(*known)
+
+
+def _known(value: Any, argument: Arg) -> Any:
+    """What shape rules know of an argument."""
+    if isinstance(value, Tensor):
+        return Meta(tuple(value.sizes), _dtype(value.scalar_type))
+    if isinstance(value, list):
+        return tuple(_known(item, argument) for item in cast("list[Any]", value))
+    if value is None or argument.type.base not in ("ScalarType", "MemoryFormat", "Layout"):
+        return value
+    return _dtype(value) if argument.type.base == "ScalarType" else None
+
+
+@functools.cache
+def _dtype(scalar_type: int) -> DType:
+    name = ScalarType(scalar_type).torch_name
+    return {one.torch_name: one for one in BY_NAME.values()}[name]
 
 
 def first_line(problem: BaseException) -> str:
@@ -102,3 +136,8 @@ def check_in_place(ctx: PrepareContext, call: AtenCall) -> None:
     prepare = _portable().lookup(call.op.name, ())
     if prepare is not None:
         prepare(PrepareContext(ctx.op, instruction=ctx.instruction, frames=ctx.frames), *call.values)
+        return
+    try:
+        _check_operands(call)
+    except ValueError as problem:
+        raise ctx.error(str(problem), code=Error.InvalidArgument) from None

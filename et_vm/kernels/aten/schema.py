@@ -11,6 +11,7 @@ import torch
 
 from et_ops import Arg, ArgType, parse_schema
 from et_ops.conventions import is_in_place
+from et_ops.torch_operators import TORCH_NAMESPACES, may_compute, record_of, user_overload
 from et_vm.kernels.registry import Param
 
 # What kinds of program values an argument of each schema type takes; of an optional one, None as well.
@@ -70,8 +71,8 @@ def _parameter(argument: Arg) -> Param:
 
 @functools.cache
 def operators() -> tuple[str, ...]:
-    """Names, as ExecuTorch writes them, of the operators of torch that write to an out tensor or to
-    `self`.
+    """Names, as ExecuTorch writes them, of the operators of the library that torch computes by writing to an out tensor
+    or to `self` (`et_ops.torch_operators`).
     """
     return tuple(_operators())
 
@@ -83,32 +84,38 @@ def _operators() -> Iterator[str]:
             continue
         if not all("Tensor" in str(a.type) for a in written):
             continue  # the methods of Python's lists and dictionaries
-        if is_in_place(schema.name) or any(a.kwarg_only for a in written):
-            yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
-
-
-_OWN = frozenset(
-    {"aten", "prim", "prims", "quantized", "onednn", "mkldnn", "inductor", "profiler", "static_runtime"}
-)
+        if not is_in_place(schema.name) and not any(a.kwarg_only for a in written):
+            continue
+        name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+        record = record_of(name)
+        if record is not None and may_compute(record):
+            yield name
 
 
 def custom_operators() -> Iterator[str]:
     """The names of the out variants in torch's registry that are of other libraries than torch's own, now."""
     for schema in torch._C._jit_get_all_schemas():  # pyright: ignore[reportPrivateUsage]
         written = [a for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-        if schema.name.partition("::")[0] not in _OWN and any(a.kwarg_only for a in written):
+        if schema.name.partition("::")[0] not in TORCH_NAMESPACES and any(a.kwarg_only for a in written):
             yield f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
 
 
 @functools.cache
 def operator(name: str) -> TorchOperator:
-    """The operator called `name` (`aten::add.out`).
+    """The operator called `name` (`aten::add.out`), of torch's own or a user's library; programs reach of torch's only
+    `operators`.
 
-    Raises AttributeError when torch has none, ValueError for one with types that programs do not hold.
+    Raises AttributeError where there is none, ValueError for one with types that programs do not hold.
     """
     namespace, _, rest = name.partition("::")
     packet, _, overload_name = rest.partition(".")
-    overload = getattr(getattr(getattr(torch.ops, namespace), packet), overload_name or "default")
+    overload: Any = (
+        getattr(getattr(torch.ops.aten, packet), overload_name or "default")
+        if namespace == "aten"
+        else user_overload(torch, name)
+    )
+    if overload is None:
+        raise AttributeError(f"no library of a user has {name}")
     schema = parse_schema(str(overload._schema))
     outs = schema.out_args
     return TorchOperator(name, overload, tuple(arg for arg in schema.args if arg not in outs), outs)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from et_ops.torch_operators import may_compute, record_of
 from et_vm.kernels.aten.schema import functional, operator, operators
+from et_vm.kernels.libraries import load_library
 from et_vm.kernels.registry import Param
 
 
@@ -66,3 +68,44 @@ def test_functional_forms(name: str, overload: object) -> None:
 def test_unknown_operators() -> None:
     with pytest.raises(AttributeError):
         operator("aten::no_such_operator.out")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aten::from_file.out",
+        "aten::sparse_coo_tensor.size_out",
+        "aten::_sparse_coo_tensor_with_dims.out",
+        "aten::set_.source_Tensor",
+        "aten::resize_",
+        "aten::_foobar.out",
+        "aten::_pin_memory.out",
+        "aten::native_batch_norm.out",
+        "aten::_ctc_loss.out",
+        "inductor::accumulate_grad_",
+        "load_library::__call__",
+        "profiler::_record_function_enter",
+        "prims::device_put.out",
+    ],
+)
+def test_what_is_no_kernel(name: str) -> None:
+    """Operators that read files, make tensors of another kind or trust their operands."""
+    assert load_library("aten").lookup(name, ()) is None
+
+
+def test_operators_of_the_library_alone() -> None:
+    records = [record_of(name) for name in operators()]
+    assert all(record is not None and may_compute(record) for record in records)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aten::max_pool2d_with_indices_backward.grad_input",
+        "aten::_embedding_bag.out",
+        "aten::segment_reduce.out",
+    ],
+)
+def test_kernels_that_torch_does_not_check_are_in_numpy(name: str) -> None:
+    prepare = load_library("aten").lookup(name, ())
+    assert prepare is load_library("portable").lookup(name, ()) is not None
