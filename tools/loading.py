@@ -432,8 +432,10 @@ def _unknown_operators(path: Path) -> list[str]:
         match.decode() for text in texts for match in re.findall(rb'"torch\.ops\.(\w+\.\w+\.\w+)"', text)
     }
     unknown: list[str] = []
+    registry: Any = torch._C  # pyright: ignore[reportPrivateUsage]  (names of a file are no attributes of torch.ops)
     for name in sorted(called):
         namespace, packet, overload = name.split(".")
-        if not hasattr(getattr(getattr(torch.ops, namespace), packet, None), overload):
+        known = registry._jit_get_schemas_for_operator(f"{namespace}::{packet}")
+        if overload not in {schema.overload_name or "default" for schema in known}:
             unknown.append(f"{namespace}::{packet}" + ("" if overload == "default" else f".{overload}"))
     return unknown

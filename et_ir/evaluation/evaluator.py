@@ -42,6 +42,7 @@ from et_ir.dialects.schema.literals import element_type_name, literal_of
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.evaluation.dim_order_operators import DIM_ORDER_OPERATORS
 from et_ir.evaluation.torch_kernels import check_operands, constant_of, operator_of, torch_dtypes
+from et_ir.passes.verify.program_rules import ProgramRules
 from et_schema.diagnostics import Report
 
 __all__ = ["MAX_OPS", "EvaluationFailed", "Evaluator", "Fallback", "Watch", "constant_tensor"]
@@ -80,8 +81,12 @@ class Evaluator:
         limit: int = MAX_OPS,
     ):
         """`watch` is told of every op's results. Constants are read when they are needed; without bytes, that raises
-        `MissingData`. An execution fails after `limit` ops, those in loops counted each time.
+        `MissingData`. An execution fails after `limit` ops, those in loops counted each time. Raises `EvaluationFailed`
+        for accesses of symbols that the module does not have, or not as they are accessed.
         """
+        wrong = ProgramRules(module, "").accesses()
+        if wrong:
+            raise EvaluationFailed("the program cannot be evaluated", wrong)
         self.methods = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
         self.state: dict[str, Any] = {}
         self.overwritten: dict[int, Any] = {}

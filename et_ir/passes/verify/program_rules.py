@@ -123,6 +123,10 @@ class ProgramRules:
                 found.append(diagnose(op, message, "move it into a func.func"))
         return found
 
+    def accesses(self) -> list[Diagnostic]:
+        """The findings about accesses of symbols alone (`program_c2` to `program_c4`)."""
+        return [finding for op in self.module.walk() for finding in self._access(op)]
+
     def _op(self, op: Operation, rule: OpRule, found: list[Diagnostic]) -> None:
         found.extend(self.quantized_types.findings(op))
         dialect = dialect_of(op)
