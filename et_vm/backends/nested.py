@@ -94,6 +94,10 @@ class NestedProgramBackend(Backend):
             if not isinstance(target, Tensor) or not isinstance(result, np.ndarray):
                 raise ExecutorchError(Error.InvalidType, "an output of a nested program is not a tensor")
             array = cast("Array", result)
+            wanted = target.array.dtype
+            if array.dtype != wanted:
+                message = f"an output of the nested program is {array.dtype.name}, that of the call {wanted.name}"
+                raise ExecutorchError(Error.InvalidType, message)
             target.resize(array.shape)
             np.copyto(target.array, array, casting="no")
 

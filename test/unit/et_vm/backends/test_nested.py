@@ -5,6 +5,7 @@ import pytest
 from support.vm_programs import Build
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile, MissingBackend, Trap
+from et_schema.scalar_type import ScalarType
 from et_vm.program import Program
 
 
@@ -61,3 +62,17 @@ def _file(blob: bytes) -> bytes:
     build.inputs(x)
     build.outputs(out)
     return build.file()
+
+
+def test_outputs_of_another_type():
+    build = Build()
+    x, number = build.tensor(2), build.tensor(2, dtype=ScalarType.LONG)
+    build.call("aten::ne.Scalar_out", x, build.scalar(0.0), number, number)
+    build.inputs(x)
+    build.outputs(number)
+    method = nested(bytes(build.file())).load_method("forward")
+    with pytest.raises(
+        Trap, match="an output of the nested program is int64, that of the call float32"
+    ) as caught:
+        method.execute([np.zeros(2, np.float32)])
+    assert caught.value.code is Error.InvalidType
