@@ -1,4 +1,4 @@
-"""Which operators torch is asked to compute for a program, and how they are found in its registry.
+"""Operators of torch that programs may reach, and their look-up.
 
 A program is a file of somebody else: what it names must not decide what runs. Torch computes an operator of the
 library, unless torch's kernels trust its operands (`unchecked.txt`) or it computes nothing from tensors; and an
