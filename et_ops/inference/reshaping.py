@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from et_ops.dtypes import BOOL, C32, C64, C128, F16, F32, F64, I64, DType, real_of
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
@@ -443,6 +444,15 @@ def meshgrid(tensors: Sequence[Meta], indexing: str = "ij") -> list[Meta]:
     return [Meta(tuple(shape), t.dtype) for t in tensors]
 
 
+_MOST_RESULTS: Final = 100_000
+"""Results of one op, at most: a number of pieces in a few bytes of a program takes no memory in proportion to it."""
+
+
+def _check_count(arg: str, count: int) -> None:
+    if count > _MOST_RESULTS:
+        raise Mismatch(arg, f"at most {_MOST_RESULTS:,} results", count)
+
+
 def _pieces(self: Meta, dim: int, sizes: Sequence[int]) -> list[Meta]:
     return [Meta(with_size(self.shape, dim, size), self.dtype) for size in sizes]
 
@@ -457,6 +467,7 @@ def split(self: Meta, split_size: int, dim: int) -> list[Meta] | None:
         raise Mismatch("split_size", "a positive size", split_size)
     if split_size == 0:
         return _pieces(self, dim, [0])
+    _check_count("split_size", ceil_div(size, split_size))
     return _pieces(self, dim, [min(split_size, size - at) for at in range(0, size, split_size)] or [0])
 
 
@@ -476,6 +487,7 @@ def chunk(self: Meta, chunks: int, dim: int) -> list[Meta] | None:
     if not known(size):
         return None
     if size == 0:
+        _check_count("chunks", chunks)
         return _pieces(self, dim, [0] * chunks)
     return split(self, ceil_div(size, chunks), dim)
 
@@ -486,6 +498,7 @@ def tensor_split(self: Meta, sections: int, dim: int) -> list[Meta] | None:
     size = self.shape[dim]
     if not known(size, sections):
         return None
+    _check_count("sections", sections)
     return _pieces(self, dim, [size // sections + (i < size % sections) for i in range(sections)])
 
 
@@ -501,6 +514,7 @@ def tensor_split_indices(self: Meta, indices: Sequence[int], dim: int) -> list[M
 def tensor_split_anywhere(self: Meta, tensor_indices_or_sections: Meta, dim: int) -> list[Meta] | None:
     if tensor_indices_or_sections.rank != 1 or not known(*tensor_indices_or_sections.shape):
         return None
+    _check_count("tensor_indices_or_sections", tensor_indices_or_sections.shape[0])
     return _pieces(self, wrap_dim(dim, self.rank), [UNKNOWN] * (tensor_indices_or_sections.shape[0] + 1))
 
 
@@ -544,6 +558,7 @@ def unbind(self: Meta, dim: int) -> list[Meta] | None:
     size = self.shape[dim]
     if not known(size):
         return None
+    _check_count("self", size)
     return [Meta(self.shape[:dim] + self.shape[dim + 1 :], self.dtype)] * size
 
 
