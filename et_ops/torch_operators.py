@@ -29,6 +29,7 @@ __all__ = [
     "overload_of",
     "record_of",
     "user_overload",
+    "user_overloads",
 ]
 
 TORCH_NAMESPACES: Final = frozenset({
@@ -101,6 +102,16 @@ def user_overload(torch: Any, name: str, schema: Schema | None = None) -> Any | 
             return None
         return _found(torch, namespace, packet, overload)
     return None
+
+
+def user_overloads(torch: Any, namespace: str, packet: str) -> list[Any]:
+    """Torch's overloads of an operator of a user's own, `namespace::packet`."""
+    if not (namespace.isidentifier() and packet.isidentifier()):
+        return []
+    name = f"{namespace}::{packet}"
+    known = [one.overload_name for one in torch._C._jit_get_schemas_for_operator(name)]
+    found = [user_overload(torch, f"{name}.{overload}" if overload else name) for overload in known]
+    return [one for one in found if one is not None]
 
 
 def overload_of(torch: Any, operator: Operator) -> Any | None:

@@ -24,6 +24,7 @@ from et_ir.dialects.schema.custom import custom_class
 from et_ir.frontend.torch_registry import Operator, as_operator, name_of, schema_of
 from et_ir.frontend.unsupported import UnsupportedNode
 from et_ops import Schema, parse_schema
+from et_ops.torch_operators import user_overloads
 from et_ops.variants import functional_problem, out_variant_definition, out_variant_problem
 
 __all__ = [
@@ -124,7 +125,10 @@ def find_operator(kernel: str) -> tuple[str, str] | None:
     """
     namespace, _, rest = kernel.partition("::")
     name = rest.partition(".")[0]
-    for op in (*_overloads(namespace, name), *_overloads(namespace, name.removesuffix("_out"))):
+    # The name is that of a file, which must reach nothing else of torch's registry.
+    packets = dict.fromkeys((name, name.removesuffix("_out")))
+    operators: list[Operator] = [op for packet in packets for op in user_overloads(torch, namespace, packet)]
+    for op in operators:
         if schema_of(op).is_mutable:
             continue
         schema = _schema(op)

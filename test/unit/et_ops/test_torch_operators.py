@@ -18,6 +18,7 @@ from et_ops.torch_operators import (
     may_compute,
     overload_of,
     user_overload,
+    user_overloads,
 )
 
 
@@ -141,3 +142,18 @@ def test_weights_of_recurrent_networks(name: str):
         check(right[:-1])
     with pytest.raises(ValueError, match="hx"):
         check(right, [meta(2, 1, 3)] * 2)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "packet"),
+    [
+        ("load_library", "__call__"),
+        ("inductor", "_reinterpret_tensor"),
+        ("aten", "from_file"),
+        ("__class__", "__init__"),
+        ("a.b", "c"),
+        ("", ""),
+    ],
+)
+def test_operators_that_are_no_user_s(namespace: str, packet: str) -> None:
+    assert user_overloads(torch, namespace, packet) == []
