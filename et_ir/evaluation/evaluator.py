@@ -12,6 +12,7 @@ is left to `fallback`.
 
 from __future__ import annotations
 
+import builtins
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
@@ -212,6 +213,9 @@ class Evaluator:
         import torch
 
         carried, sequences = operands[:count], operands[count:]
+        if len({one.shape[0] for one in sequences}) > 1:
+            shown = ", ".join(str(list(one.shape)) for one in sequences)
+            raise _failed(op, f"loops over tensors of different lengths: {shown}")
         rows: list[list[Any]] = []
         for slices in zip(*sequences, strict=True):
             yielded = self._apply(op.body.block, [*carried, *slices], values)
@@ -223,7 +227,10 @@ class Evaluator:
                 torch.zeros([0, *map(abs, t.get_shape()[1:])], dtype=_dtype(t.element_type)) for t in types
             ]
             return [*carried, *empty]
-        return [*carried, *(torch.stack(list(items)) for items in zip(*rows, strict=True))]
+        try:
+            return [*carried, *(torch.stack(list(items)) for items in zip(*rows, strict=True))]
+        except RuntimeError as error:
+            raise _failed(op, str(error).splitlines()[0]) from error
 
     def _check_range(self, op: RangeOp, number: Any) -> None:
         if (op.least is not None and number < op.least) or (op.most is not None and number > op.most):
@@ -332,8 +339,14 @@ def _shared(array: np.ndarray[Any, Any]) -> Any:
 
 def _checked(op: Operation, type: Attribute, value: Any) -> Any:
     """A result, if it is of the type that the module says."""
+    import torch
+
     if not is_tensor(type):
+        if isinstance(value, torch.Tensor):
+            raise _failed(op, f"gives a tensor, which is not of its type {type}")
         return value
+    if not isinstance(value, torch.Tensor):
+        raise _failed(op, f"gives {builtins.type(value).__name__}, which is not of its type {type}")
     shape = type.get_shape()
     fits = (
         len(shape) == value.dim()
