@@ -25,6 +25,7 @@ import window_programs
 import written_inputs
 import xnnpack_programs
 from program_features import CASES as FEATURES
+from stock import compile_stock
 from torch import nn
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
@@ -67,6 +68,17 @@ class Prepared:
     module: ModuleOp
     inputs: Sequence[list[Any]]
     expected: Sequence[list[Any]]
+
+    @functools.cached_property
+    def stock_file(self) -> bytes:
+        """The file of the stock compiler, made once: a second compilation of one program may fail.
+
+        Raises `RuntimeError` for what the compiler raises, of several types.
+        """
+        try:
+            return compile_stock(self.exported)
+        except Exception as error:
+            raise RuntimeError(f"the stock compiler refuses the program: {type(error).__name__}") from error
 
 
 @functools.lru_cache(maxsize=2)

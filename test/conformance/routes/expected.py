@@ -51,6 +51,8 @@ AT_0: Final = Limit(
 )
 ZERO: Final = Limit("value 0: Tensor-likes are not close", "devices may take anything times 0 for 0")
 STOCK: Final = ("stock", "Os-stock", "callers-memory-stock", "xnnpack-stock")
+OF_STOCK: Final = ("again-of-stock", "again-for-xnnpack", "again-for-native")
+"""Routes of files of the stock compiler."""
 KERNELS: Final = (*STOCK, "again-stock")
 """Routes of stock's kernels."""
 
@@ -90,7 +92,8 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
     },
     **{(f"resize, area 3d, {given}", "vulkan"): LOOPS for given in ("sizes", "factors", "sizes of factors")},
     **{
-        (case, "again-of-stock"): limit
+        (case, route): limit
+        for route in OF_STOCK
         for case, limit in (
             ("sizes, number computed", REMAINDERS),
             ("sizes, padded to a multiple", REMAINDERS),
@@ -102,7 +105,8 @@ EXPECTED: Final[dict[tuple[str, str], Limit]] = {
         )
     },
     **{
-        (case, "again-of-stock"): REFUSED
+        (case, route): REFUSED
+        for route in OF_STOCK
         for case in (
             *(
                 f"numbers, {element} shifted{by}"

@@ -13,7 +13,7 @@ from typing import Any, Final
 import freestanding_machines as machines
 import numpy as np
 import torch
-from stock import StockRuntime, compile_stock
+from stock import StockRuntime
 from vulkan_device import require_device
 
 from et_ir import (
@@ -87,6 +87,8 @@ class Route:
     is_stock: bool = False
     again: str = ""
     """Whose file is compiled again, `ours` or `stock`; none is if it is empty."""
+    then: Callable[[], Partitioner] | None = None
+    """The partitioner for the program of a file that is compiled again; `partitioner` is that of our file."""
     is_whole: bool = False
     """Whether nothing of a program of small operators may be left by the backend."""
     tolerance: tuple[float, float] = (1e-4, 1e-5)
@@ -116,8 +118,9 @@ class Route:
         path = folder / "program.pte"
         edge = self.edge(case, program)
         if self.again:
-            file = _of_stock(program) if self.again == "stock" else edge.to_executorch(config).buffer
+            file = program.stock_file if self.again == "stock" else edge.to_executorch(config).buffer
             edge = raise_program(file, level=self.level)
+            edge = edge if self.then is None else edge.to_backend(self.then())
         edge.to_executorch(config).save(path)
         found = validate(memoryview(path.read_bytes()))
         for error in (*found.problems, *found.clashes):
@@ -185,14 +188,6 @@ class Freestanding(Route):
         return None
 
 
-def _of_stock(program: Prepared) -> bytes:
-    """The file of the stock compiler. Raises `RuntimeError` for what that raises, of several types."""
-    try:
-        return compile_stock(program.exported)
-    except Exception as error:
-        raise RuntimeError(f"the stock compiler refuses the program: {type(error).__name__}") from error
-
-
 SETS: Final = [name for name, one in INSTRUCTION_SETS.items() if cpu_features().issuperset(one.cpu_flags)]
 
 
@@ -220,6 +215,11 @@ ROUTES: Final[dict[str, Route]] = {
     "again": Route(AGAIN, again="ours", poison=True, tolerance=(1e-5, 1e-6)),
     "again-stock": Route(AGAIN, again="ours", is_stock=True, target=DEFAULT, tolerance=(1e-5, 1e-6)),
     "again-of-stock": Route(AGAIN_OF_STOCK, again="stock", poison=True, tolerance=(1e-5, 1e-6)),
+    "again-of-xnnpack": Route(AGAIN, XnnpackPartitioner, again="ours", poison=True, tolerance=(1e-3, 1e-4)),
+    "again-for-xnnpack": Route(
+        AGAIN_OF_STOCK, again="stock", then=XnnpackPartitioner, poison=True, tolerance=(1e-3, 1e-4)
+    ),
+    "again-for-native": Route(AGAIN_OF_STOCK, again="stock", then=_native(SETS[-1]), poison=True),
     "nested": Route(partitioner=NestedPartitioner, poison=True, tolerance=(1e-5, 1e-6)),
     **{
         f"native-{name}": Route(
