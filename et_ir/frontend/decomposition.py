@@ -56,7 +56,7 @@ from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 from et_ops.sizes import Expression, Ranges
 
-__all__ = ["decompose_call", "derive", "trace_decomposition"]
+__all__ = ["decompose_call", "derive", "refusal", "trace_decomposition"]
 
 Decomposition = Callable[..., Any]
 Table = dict[Operator, Decomposition]
@@ -146,6 +146,7 @@ def trace_decomposition(
     preserve: frozenset[str] = frozenset(),
     last_resort: frozenset[str] = frozenset(),
     ranges: Ranges = MappingProxyType({}),
+    refusals: list[str] | None = None,
 ) -> GraphModule | None:
     """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`,
     in order. A tensor is a `Like`.
@@ -153,7 +154,8 @@ def trace_decomposition(
     Operators in `preserve` (`linear`, `add.Tensor`) stay, and those in `last_resort` where torch cannot decompose
     them. Sizes known at run time only are traced as symbols. Which of them are the same does not matter at first: they
     differ, unless torch refuses that. Where this is too general, they are the expressions that a `Like` has, whose
-    symbols have `ranges`. Returns `None` where torch has no decomposition into these, or one for some sizes only.
+    symbols have `ranges`. Returns `None` where torch has no decomposition into these, or one for some sizes only;
+    `refusals` then gets the reasons that are known.
     """
     given = (list(args), dict(kwargs))
     tensors = [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, Like)]
@@ -163,7 +165,7 @@ def trace_decomposition(
     if any(isinstance(size, Expression) for like in tensors for size in like.shape):
         trials.append((given, trials[0][1]))
     for (positional, named), sizes in trials:
-        call = _TracedCall(target, positional, named, preserve, last_resort, sizes, ranges)
+        call = _TracedCall(target, positional, named, preserve, last_resort, sizes, ranges, refusals)
         module = call.traced(_table(preserve))
         if module is None and last_resort:
             # Torch's reference of an operator may call the operator; that of others then goes on for ever.
@@ -186,6 +188,8 @@ class _TracedCall:
     last_resort: frozenset[str]
     sizes: Numbering
     ranges: Ranges
+    refusals: list[str] | None = None
+    """Gets why the call cannot be decomposed."""
 
     def _function(self) -> tuple[Callable[..., Any], list[Like]]:
         """The call as a function of its tensors, and these."""
@@ -211,7 +215,7 @@ class _TracedCall:
         kept = {overload(name) for name in self.preserve & OP_BY_NAME.keys()}
         function = call
         while True:
-            module = _trace(function, tensors, table, self.sizes, self.ranges)
+            module = _trace(function, tensors, table, self.sizes, self.ranges, self.refusals)
             if module is None:
                 return None
             calls = [node for node in module.graph.nodes if node.op == "call_function"]
@@ -295,7 +299,12 @@ def _without_torch_log() -> Generator[None]:
 
 
 def _trace(
-    function: Callable[..., Any], tensors: list[Like], table: Table, numbering: Numbering, ranges: Ranges
+    function: Callable[..., Any],
+    tensors: list[Like],
+    table: Table,
+    numbering: Numbering,
+    ranges: Ranges,
+    refusals: list[str] | None,
 ) -> GraphModule | None:
     env = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
@@ -311,7 +320,10 @@ def _trace(
             # a dimension that is not there, AssertionError; others for data-dependent operators, and for overloads
             # whose name is no name in Python (`from`). The op stays, and the level's verifier reports it.
             return None
-    if not sizes.are_general():
+    assumed = sizes.first_assumption()
+    if assumed is not None:
+        if refusals is not None:
+            refusals.append(assumed)
         return None  # what was traced is right for some sizes only
     module.graph.eliminate_dead_code()
     return module
@@ -393,6 +405,18 @@ def derive(
     if module is None:
         return None
     return _inline(op, module, symbols)
+
+
+def refusal(
+    op: AtenOp, preserve: frozenset[str] = frozenset(), last_resort: frozenset[str] = frozenset()
+) -> str | None:
+    """What torch's decomposition of an op assumes of sizes though it is not so for all in their range, as `s0 <= 7`;
+    `None` if it is not this that keeps it from being decomposed.
+    """
+    found: list[str] = []
+    args, kwargs = _call_of(op)
+    known = (overload(op.name), args, kwargs, preserve, last_resort, ranges_of(op), found)
+    return found[-1] if trace_decomposition(*known) is None and found else None
 
 
 def _operand(value: SSAValue) -> Attribute | None:

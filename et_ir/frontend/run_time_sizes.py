@@ -198,9 +198,17 @@ class SymbolicSizes:
         )
         return cast(torch.SymInt, self._env.create_symintnode(symbol, hint=hint, source=source))
 
-    def are_general(self) -> bool:
-        """Whether all that a trace has assumed of sizes is so for each of them in its range."""
-        return all(self._always(guard.expr) for guard in self._env.guards)
+    def first_assumption(self) -> str | None:
+        """The first condition on sizes that a trace has assumed though it is not known to be so for each of them in its
+        range; sizes without a name are called `?`.
+        """
+        for guard in self._env.guards:
+            if not self._always(guard.expr):
+                names = {expression(one): sympy.Symbol(name) for name, one in self._named.items()}
+                unknown = {symbol: sympy.Symbol("?") for symbol in guard.expr.free_symbols - names.keys()}
+                condition: Any = guard.expr
+                return _infix(condition.xreplace(names | unknown))
+        return None
 
     def _always(self, condition: Any) -> bool:
         names: dict[Any, str] = {expression(one): name for name, one in self._named.items()}
@@ -215,6 +223,14 @@ class SymbolicSizes:
             return all(function(*numbers) for numbers in product(*ranges))
         except (NameError, TypeError, ArithmeticError):
             return False  # a function that is not in the table, or a division by a size that is 0
+
+
+def _infix(condition: Any) -> str:
+    """A condition as Python writes it."""
+    for relation, sign in ((sympy.Eq, "=="), (sympy.Ne, "!=")):
+        if isinstance(condition, relation):  # sympy prints these as calls
+            return f"{condition.lhs} {sign} {condition.rhs}"
+    return str(condition)
 
 
 def _computed(function: str, *sizes: Any) -> Any:

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import torch
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.utils import _pytree as pytree
 
 from et_ir.frontend.torch_registry import Operator, schema_of
 from et_ir.frontend.unsupported import UnsupportedNode
@@ -17,18 +19,21 @@ STRIDED: Final = frozenset({"aten::as_strided", "aten::as_strided_copy", "aten::
 
 
 def check_strided(target: Operator, node: Node) -> None:
-    """Refuse an operator that reads memory beyond its operand, or an operand that is not laid out as its value is."""
+    """Refuse an operator that reads memory beyond its operand, or an operand that is not laid out as its value is.
+
+    Sizes that are known at run time only are symbols: whatever they are, there has to be the memory.
+    """
     names = [argument.name for argument in schema_of(target).arguments]
-    arguments: dict[str, Any] = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-    operand: Any = arguments["self"].meta.get("val")
-    sizes, strides = arguments["size"], arguments["stride"]
-    start = arguments.get("storage_offset")
+    given = pytree.tree_map_only(Node, lambda n: n.meta.get("val"), (node.args, node.kwargs))
+    arguments: dict[str, Any] = {**dict(zip(names, given[0], strict=False)), **given[1]}
+    operand = arguments["self"]
+    start = arguments.get("storage_offset") or 0
+    pairs = zip(arguments["size"], arguments["stride"], strict=True)
     fits = (
         isinstance(operand, torch.Tensor)
         and operand.is_contiguous()
         and operand.storage_offset() == 0
-        and all(type(number) is int for number in (*operand.shape, *sizes, *strides, start or 0))
-        and (start or 0) + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True)) < operand.numel()
+        and statically_known_true(start + sum((n - 1) * s for n, s in pairs) < operand.numel())
     )
     if not fits:
         raise UnsupportedNode(

@@ -369,6 +369,7 @@ def views() -> Iterator[Case]:
     yield A.unsafe_split_with_sizes, f(7, 3), [1, 2], 1
     yield A.tensor_split.sections, f(7, 3), 3
     yield A.tensor_split.indices, f(7, 3), [1, 4]
+    yield A.tensor_split.indices, torch.arange(21.0).view(7, 3), [4, 1]
     yield A.hsplit.int, f(4, 6), 2
     yield A.hsplit.int, f(6), 2
     yield A.vsplit.int, f(4, 6), 2
@@ -793,6 +794,5 @@ def unchanged() -> Iterator[Case]:
     yield A.unfold, f(2, 9), 1, 3, 2
     yield A.empty.memory_format, [2, 3]
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75
-    yield A.tensor_split.indices, f(7, 3), [4, 1]
     yield A.silu, f(3, dtype=torch.complex64)
     yield A.native_dropout, f(3), 0.5, True

@@ -35,10 +35,10 @@ from et_ir.passes.aten_to_core.decompose import DECOMPOSITIONS
 from et_ir.rewriting import rewrite
 from et_ops.leaves import LEAVES
 
-__all__ = ["DecomposeTracedPass", "TracedDecomposition"]
+__all__ = ["LAST_RESORT", "DecomposeTracedPass", "TracedDecomposition"]
 
 
-_LAST_RESORT: Final = frozenset(LEAVES) | {cls.name.removeprefix("aten.") for cls in DECOMPOSITIONS}
+LAST_RESORT: Final = frozenset(LEAVES) | {cls.name.removeprefix("aten.") for cls in DECOMPOSITIONS}
 """Operators that a decomposition may come down to where torch has none for them."""
 
 
@@ -58,7 +58,7 @@ class TracedDecomposition(RewritePattern):
         from et_ir.frontend.decomposition import derive
 
         preserve = self.preserve - {op.operator.name}
-        derived = derive(op, self.symbols, preserve, _LAST_RESORT)
+        derived = derive(op, self.symbols, preserve, LAST_RESORT)
         if derived is not None:
             rewriter.replace(op, *derived)
 

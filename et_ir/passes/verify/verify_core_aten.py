@@ -31,6 +31,7 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.program import Globals
 from et_ir.dialects.schema.custom import is_custom
+from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_ir.passes.verify.quantization_rules import quantization_findings
 from et_ir.passes.verify.verify_aten import aten_findings
@@ -51,11 +52,18 @@ _DATA_DEPENDENT: Final = {
 """Advice for operators with data-dependent result sizes."""
 
 
-def _fix(name: str) -> str:
+def _fix(op: AtenOp, preserved: frozenset[str]) -> str:
     from et_ir.dialects.edge import OP_BY_NAME
+    from et_ir.frontend.decomposition import refusal
+    from et_ir.passes.aten_to_core.decompose_traced import LAST_RESORT
 
+    name = op.operator.name
     if name in _DATA_DEPENDENT:
         return _DATA_DEPENDENT[name]
+    is_dynamic = any(is_tensor(v.type) and not is_static(v.type) for v in op.operands)
+    assumed = refusal(op, preserved, LAST_RESORT) if is_dynamic else None
+    if assumed is not None:
+        return f"torch decomposes it where {assumed} only: export with ranges of sizes that are within this"
     if name in OP_BY_NAME:
         return f"decompose it, or keep it if the target has a kernel: preserve={name}, et-compile --preserve {name}"
     return "run decompose and decompose-traced; rewrite what remains with other operators"
@@ -82,7 +90,7 @@ class VerifyCoreAtenPass(ModulePass):
                 inner.operator.is_core or is_leaf(type(inner)) or inner.name in preserved
             ):
                 yield diagnose(
-                    inner, "[core_aten_c1] is not Core ATen", _fix(inner.name.removeprefix("aten."))
+                    inner, "[core_aten_c1] is not Core ATen", _fix(inner, frozenset(self.preserve))
                 )
 
         PassReport.raise_if("the program is not Core ATen", ProgramRules(op, "aten").check(rule))

@@ -172,6 +172,10 @@ class Chain:
             return value
         return self(aten.ViewOp, value, size)
 
+    def flat(self, value: SSAValue) -> SSAValue:
+        """The elements as a vector; the value itself if it is one."""
+        return self.view(value, (numel(value) if is_static(value) else -1,))
+
     def expand(self, value: SSAValue, size: Sequence[Size]) -> SSAValue:
         """The value, broadcast to sizes of which -1 stands for one to keep; itself if it has that shape."""
         shape = meta(value).shape

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 from math import prod
 
 from xdsl.ir import SSAValue
 
+from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
 from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, Size, decomposes, is_static, meta
 from et_ops.inference.reshaping import moved_order
@@ -164,47 +167,95 @@ def narrow(b: Chain, op: aten.NarrowOp) -> SSAValue | None:
     return b(aten.SliceTensorOp, op.self, op.dim, start, start + op.length)
 
 
-def _split(b: Chain, x: SSAValue, sizes: Sequence[int], dim: int) -> Sequence[SSAValue]:
-    return b.results(aten.SplitWithSizesOp, x, sizes, dim) if len(sizes) > 1 else (x,)
+def _slices(b: Chain, x: SSAValue, dim: int, bounds: Sequence[Size]) -> list[SSAValue]:
+    """The parts between indices, and those before the first and behind the last of them."""
+    starts, ends = (0, *bounds), (*bounds, None)
+    return [b(aten.SliceTensorOp, x, dim, *part) for part in zip(starts, ends, strict=True)]
 
 
-def _as_split(
-    b: Chain, op: aten.ChunkOp | aten.HsplitIntOp | aten.VsplitIntOp | aten.DsplitIntOp, dim: int
-) -> Sequence[SSAValue] | None:
-    """Parts as the result types have them."""
+def _parts(
+    b: Chain, op: AtenOp, x: SSAValue, dim: int, bounds: Callable[[], Sequence[Size]]
+) -> list[SSAValue]:
+    """Parts that make up the whole, and begin at `bounds` but for the first."""
     sizes = [meta(part).shape[dim] for part in op.results]
-    return None if min(sizes, default=-1) < 0 else _split(b, op.self, sizes, dim)
+    if len(sizes) == 1:
+        return [x]
+    if min(sizes) < 0:
+        return _slices(b, x, dim, bounds())
+    return list(b.results(aten.SplitWithSizesOp, x, sizes, dim))
 
 
-@decomposes(
-    Reason.COMMON,
-    aten.ChunkOp,
-    aten.SplitTensorOp,
-    aten.SplitSizesOp,
-    aten.TensorSplitIndicesOp,
-    aten.TensorSplitSectionsOp,
-)
-def split(b: Chain, op: aten.ChunkOp) -> Sequence[SSAValue] | None:
-    # Indices of tensor_split may overlap or run backwards: only parts that make up the whole are a split.
-    whole = meta(op.self).shape[op.dim]
-    if sum(meta(part).shape[op.dim] for part in op.results) != whole:
-        return None
-    return _as_split(b, op, op.dim)
+def _equal_parts(b: Chain, op: AtenOp, x: SSAValue, dim: int, size: Callable[[], Size]) -> list[SSAValue]:
+    """Parts of one size, of which the last may be smaller."""
+
+    def bounds() -> list[Size]:
+        part = size()
+        return [part, *(b.compute("mul", part, i) for i in range(2, len(op.results)))]
+
+    return _parts(b, op, x, dim, bounds)
+
+
+def _even_parts(b: Chain, op: AtenOp, x: SSAValue, dim: int) -> list[SSAValue]:
+    """As many parts as there are results: the first of them are larger by one where the size is no multiple of that."""
+
+    def bounds() -> list[Size]:
+        count, size = len(op.results), b.size(x, dim)
+        part = b.compute("floordiv", size, count)
+        rest = b.compute("sub", size, b.compute("mul", part, count))
+        return [
+            b.compute("add", b.compute("mul", part, i), b.compute("min", rest, i)) for i in range(1, count)
+        ]
+
+    return _parts(b, op, x, dim, bounds)
+
+
+@decomposes(Reason.COMMON, aten.ChunkOp)
+def chunk(b: Chain, op: aten.ChunkOp) -> list[SSAValue]:
+    x, dim, chunks = op.self, op.dim, op.chunks
+    return _equal_parts(
+        b, op, x, dim, lambda: b.compute("floordiv", b.compute("add", b.size(x, dim), chunks - 1), chunks)
+    )
+
+
+@decomposes(Reason.COMMON, aten.SplitTensorOp)
+def split(b: Chain, op: aten.SplitTensorOp) -> list[SSAValue]:
+    return _equal_parts(b, op, op.self, op.dim, lambda: op.split_size)
+
+
+@decomposes(Reason.COMMON, aten.SplitSizesOp)
+def split_sizes(b: Chain, op: aten.SplitSizesOp) -> list[SSAValue]:
+    return _parts(
+        b, op, op.self, op.dim, lambda: list(accumulate(op.split_size[:-1], partial(b.compute, "add")))
+    )
+
+
+@decomposes(Reason.COMMON, aten.TensorSplitIndicesOp)
+def tensor_split_indices(b: Chain, op: aten.TensorSplitIndicesOp) -> list[SSAValue]:
+    """Slices, as indices may overlap or run backwards: only parts that make up the whole are a split."""
+    sizes = [meta(part).shape[op.dim] for part in op.results]
+    if -1 in sizes or sum(sizes) != meta(op.self).shape[op.dim]:
+        return _slices(b, op.self, op.dim, op.indices)
+    return _parts(b, op, op.self, op.dim, lambda: op.indices)
+
+
+@decomposes(Reason.COMMON, aten.TensorSplitSectionsOp)
+def tensor_split_sections(b: Chain, op: aten.TensorSplitSectionsOp) -> list[SSAValue]:
+    return _even_parts(b, op, op.self, op.dim)
 
 
 @decomposes(Reason.FEWER, aten.HsplitIntOp)
-def hsplit(b: Chain, op: aten.HsplitIntOp) -> Sequence[SSAValue] | None:
-    return _as_split(b, op, 0 if meta(op.self).rank == 1 else 1)
+def hsplit(b: Chain, op: aten.HsplitIntOp) -> list[SSAValue]:
+    return _even_parts(b, op, op.self, 0 if meta(op.self).rank == 1 else 1)
 
 
 @decomposes(Reason.FEWER, aten.VsplitIntOp)
-def vsplit(b: Chain, op: aten.VsplitIntOp) -> Sequence[SSAValue] | None:
-    return _as_split(b, op, 0)
+def vsplit(b: Chain, op: aten.VsplitIntOp) -> list[SSAValue]:
+    return _even_parts(b, op, op.self, 0)
 
 
 @decomposes(Reason.FEWER, aten.DsplitIntOp)
-def dsplit(b: Chain, op: aten.DsplitIntOp) -> Sequence[SSAValue] | None:
-    return _as_split(b, op, 2)
+def dsplit(b: Chain, op: aten.DsplitIntOp) -> list[SSAValue]:
+    return _even_parts(b, op, op.self, 2)
 
 
 @decomposes(Reason.COMMON, aten.UnbindIntOp)
@@ -254,7 +305,7 @@ def roll(b: Chain, op: aten.RollOp) -> SSAValue | None:
         if size == 0 or shift % size == 0:
             continue
         at = size - shift % size
-        head, tail = _split(b, x, (at, size - at), dim)
+        head, tail = b.results(aten.SplitWithSizesOp, x, (at, size - at), dim)
         x = b(aten.CatOp, (tail, head), dim)
     return b.view(x, shape) if flat else x
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta, numel
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
 from et_ops.dtypes import I32, I64
 
 
 @decomposes(Reason.NONE, aten.TakeOp)
-def take(b: Chain, op: aten.TakeOp) -> SSAValue | None:
-    if not is_static(op.self):
-        return None
+def take(b: Chain, op: aten.TakeOp) -> SSAValue:
     return b(aten.IndexTensorOp, b.view(op.self, (-1,)), (op.index,))
 
 
@@ -55,11 +53,9 @@ def _scatter_reduced(
 
 
 @decomposes(Reason.NONE, aten.IndexReduceOp)
-def index_reduce(b: Chain, op: aten.IndexReduceOp) -> SSAValue | None:
+def index_reduce(b: Chain, op: aten.IndexReduceOp) -> SSAValue:
     """A scatter of whole slices."""
     rank = meta(op.self).rank
-    if not is_static(op.source):
-        return None
     if not rank:
         index, source = (b.view(value, (1,)) for value in (op.index, op.source))
         line = b.view(op.self, (1,))
@@ -67,7 +63,7 @@ def index_reduce(b: Chain, op: aten.IndexReduceOp) -> SSAValue | None:
             b(aten.IndexReduceOp, line, 0, index, source, op.reduce, include_self=op.include_self), ()
         )
     dim = op.dim % rank
-    shape = meta(op.source).shape
+    shape = b.sizes(op.source)
     line = b.view(b.to(op.index, I64), [shape[dim] if d == dim else 1 for d in range(rank)])
     index = b.expand(line, shape)
     reduce, include_self = op.reduce, op.include_self
@@ -75,51 +71,41 @@ def index_reduce(b: Chain, op: aten.IndexReduceOp) -> SSAValue | None:
 
 
 @decomposes(Reason.NONE, aten.PutOp)
-def put(b: Chain, op: aten.PutOp) -> SSAValue | None:
-    x, shape = op.self, meta(op.self).shape
-    if not is_static(x, op.index):
-        return None
-    index, source = (b.view(value, (numel(op.index),)) for value in (op.index, op.source))
-    written = b(aten.IndexPutOp, b.view(x, (numel(x),)), (index,), source, op.accumulate)
-    return b.view(written, shape)
+def put(b: Chain, op: aten.PutOp) -> SSAValue:
+    sizes = b.sizes(op.self)
+    index, source, x = map(b.flat, (op.index, op.source, op.self))
+    return b.view(b(aten.IndexPutOp, x, (index,), source, op.accumulate), sizes)
 
 
 @decomposes(Reason.NONE, aten.DiagonalScatterOp)
-def diagonal_scatter(b: Chain, op: aten.DiagonalScatterOp) -> SSAValue | None:
+def diagonal_scatter(b: Chain, op: aten.DiagonalScatterOp) -> SSAValue:
     """Written at pairs of indices, with the two dimensions of the diagonal in front."""
     x, rank = op.self, meta(op.self).rank
-    if not is_static(x):
-        return None
     first, second = op.dim1 % rank, op.dim2 % rank
     order = [first, second, *(d for d in range(rank) if d not in (first, second))]
-    rows, columns = (meta(x).shape[d] for d in (first, second))
-    down, across = max(-op.offset, 0), max(op.offset, 0)
-    length = max(min(rows - down, columns - across), 0)
-    if not length:
+    length = b.size(op.src, -1)
+    if length == 0:
         return x
-    index = [b(aten.ArangeStartStepOp, start, start + length, 1, dtype=I64) for start in (down, across)]
+    index = [
+        b(aten.ArangeStartStepOp, start, b.compute("add", length, start), 1, dtype=I64)
+        for start in (max(-op.offset, 0), max(op.offset, 0))
+    ]
     values = b.permute(op.src, [rank - 2, *range(rank - 2)])
     written = b(aten.IndexPutOp, b.permute(x, order), index, values)
     return b.permute(written, [order.index(d) for d in range(rank)])
 
 
 @decomposes(Reason.NONE, aten.AsStridedScatterOp)
-def as_strided_scatter(b: Chain, op: aten.AsStridedScatterOp) -> SSAValue | None:
+def as_strided_scatter(b: Chain, op: aten.AsStridedScatterOp) -> SSAValue:
     """Written at the places that the strides address, in the elements as they lie in memory."""
-    x, shape = op.self, meta(op.self).shape
-    sizes, strides, start = op.size, op.stride, op.storage_offset or 0
-    if isinstance(start, SSAValue) or any(isinstance(n, SSAValue) for n in (*sizes, *strides)):
-        return None
-    if not is_static(x):
-        return None
-    place = b.scalar(start, I64)
-    for dim, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+    whole, sizes, start = b.sizes(op.self), op.size, op.storage_offset or 0
+    place = b(aten.FullOp, (), start, dtype=I64)
+    for dim, (size, stride) in enumerate(zip(sizes, op.stride, strict=True)):
         line = b(aten.ArangeStartStepOp, 0, size, 1, dtype=I64)
         line = b.view(line, [size if d == dim else 1 for d in range(len(sizes))])
         place = b(aten.AddTensorOp, place, b(aten.MulScalarOp, line, stride))
-    count = numel(op.src)
-    index, values = b.view(b.expand(place, sizes), (count,)), b.view(op.src, (count,))
-    return b.view(b(aten.IndexPutOp, b.view(x, (numel(x),)), (index,), values), shape)
+    index, values, x = map(b.flat, (b.expand(place, sizes), op.src, op.self))
+    return b.view(b(aten.IndexPutOp, x, (index,), values), whole)
 
 
 @decomposes(Reason.NONE, aten.ArgwhereOp)

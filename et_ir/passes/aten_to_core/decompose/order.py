@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta, numel
+from et_ir.passes.aten_to_core.decompose.chain import (
+    Chain,
+    Reason,
+    Size,
+    decomposes,
+    is_static,
+    meta,
+    numel,
+)
 from et_ops.dtypes import I32, I64
 
 _COMPARISONS = 1 << 20
@@ -26,7 +34,7 @@ def sort_stable(b: Chain, op: aten.SortStableOp) -> Sequence[SSAValue] | None:
 Pair = tuple[SSAValue, SSAValue]
 
 
-def _at(b: Chain, pair: Sequence[SSAValue], dim: int, index: int, keepdim: bool) -> Pair:
+def _at(b: Chain, pair: Sequence[SSAValue], dim: int, index: Size, keepdim: bool) -> Pair:
     """Values and indices at one place of a dimension."""
     value, place = (b(aten.SelectIntOp, x, dim, index) for x in pair)
     return _kept(b, (value, place), dim) if keepdim else (value, place)
@@ -47,9 +55,9 @@ def kthvalue(b: Chain, op: aten.KthvalueOp) -> Pair | None:
     if not meta(x).rank:
         return _only(b, x)
     dim = op.dim % meta(x).rank
-    if isinstance(k, SSAValue) or meta(x).shape[dim] < 1:
+    if meta(x).shape[dim] == 0:
         return None
-    return _at(b, b.results(aten.SortOp, x, dim), dim, k - 1, op.keepdim)
+    return _at(b, b.results(aten.SortOp, x, dim), dim, b.compute("sub", k, 1), op.keepdim)
 
 
 @decomposes(Reason.NONE, aten.MedianDimOp)
@@ -64,13 +72,12 @@ def nanmedian_dim(b: Chain, op: aten.NanmedianDimOp) -> Pair | None:
 
 @decomposes(Reason.NONE, aten.MedianOp, aten.NanmedianOp)
 def median(b: Chain, op: aten.MedianOp | aten.NanmedianOp) -> SSAValue | None:
+    """Where sizes are known at run time only, there have to be elements: of none, a kernel cannot select one."""
     x = op.self
-    if not is_static(x):
-        return None
-    if not numel(x):
+    if is_static(x) and not numel(x):
         return b.scalar(math.nan, meta(x).dtype) if meta(x).dtype.is_float else None
     of = _median if isinstance(op, aten.MedianOp) else _nanmedian
-    found = of(b, b.view(x, (numel(x),)), 0, False)
+    found = of(b, b.flat(x), 0, False)
     return None if found is None else found[0]
 
 
@@ -79,10 +86,10 @@ def _median(b: Chain, x: SSAValue, dim: int, keepdim: bool) -> Pair | None:
     if not meta(x).rank:
         return _only(b, x)
     dim %= meta(x).rank
-    size = meta(x).shape[dim]
-    if size < 1:
+    if meta(x).shape[dim] == 0:
         return None
-    value, place = _at(b, b.results(aten.SortOp, x, dim), dim, (size - 1) // 2, keepdim)
+    middle = b.compute("floordiv", b.compute("sub", b.size(x, dim), 1), 2)
+    value, place = _at(b, b.results(aten.SortOp, x, dim), dim, middle, keepdim)
     if not meta(x).dtype.is_float:
         return value, place
     # The largest is NaN if any is.
@@ -96,7 +103,7 @@ def _nanmedian(b: Chain, x: SSAValue, dim: int, keepdim: bool) -> Pair | None:
     if not meta(x).rank or not meta(x).dtype.is_float:
         return _median(b, x, dim, keepdim)
     dim %= meta(x).rank
-    if meta(x).shape[dim] < 1:
+    if meta(x).shape[dim] == 0:
         return None
     found = b.results(aten.SortOp, x, dim)
     there = b(aten.SumDimIntListOp, b(aten.LogicalNotOp, b(aten.IsnanOp, x)), (dim,), True)

@@ -6,13 +6,13 @@ What works on one dimension works on two of which one is 1: kernels are written 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from functools import partial, reduce
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, Size, decomposes, is_static, meta
 from et_ops.dtypes import I64
 from et_ops.inference.shapes import spatial
 
@@ -161,15 +161,12 @@ def _uneven_max(b: Chain, x: SSAValue, output: Sequence[int]) -> list[SSAValue] 
     changes neither the maximum nor the first place of it.
     """
     rank, dims = meta(x).rank, len(output)
-    sizes = meta(x).shape[-dims:]
-    if min(sizes) < 0 or 0 in meta(x).shape or 0 in output:
+    if 0 in meta(x).shape or 0 in output:
         return None
     places: list[SSAValue] = []
-    windows: list[int] = []
-    for dim, (size, out) in enumerate(zip(sizes, output, strict=True)):
-        starts = [i * size // out for i in range(out)]
-        ends = [-(-(i + 1) * size // out) for i in range(out)]
-        window = max(end - start for start, end in zip(starts, ends, strict=True))
+    windows: list[Size] = []
+    for dim, out in enumerate(output):
+        size, window = b.size(x, dim - dims), _largest_window(b, x, dim - dims, out)
         number = b(aten.ArangeStartStepOp, 0, out, 1, dtype=I64)
         start = b(aten.FloorDivideScalarOp, b(aten.MulScalarOp, number, size), out)
         following = b(aten.MulScalarOp, b(aten.AddScalarOp, number, 1), size)
@@ -178,20 +175,28 @@ def _uneven_max(b: Chain, x: SSAValue, output: Sequence[int]) -> list[SSAValue] 
         place = b(
             aten.MinimumOp, b(aten.AddTensorOp, b.view(start, (out, 1)), inside), b.view(last, (out, 1))
         )
-        shape = [1] * (2 * dims)
+        shape: list[Size] = [1] * (2 * dims)
         shape[dim], shape[dims + dim] = out, window
         places.append(b.view(place, shape))
         windows.append(window)
     lead = b.sizes(x)[: rank - dims]
-    count = prod(windows)
+    count = reduce(partial(b.compute, "mul"), windows)
     gathered = b(aten.IndexTensorOp, x, (*(None,) * (rank - dims), *places))
     gathered = b.view(gathered, (*lead, *output, count))
     largest, which = b.results(aten.MaxDimOp, gathered, -1)
     flat = places[0]
-    for size, place in zip(sizes[1:], places[1:], strict=True):
-        flat = b(aten.AddTensorOp, b(aten.MulScalarOp, flat, size), place)
+    for dim, place in enumerate(places[1:], 1 - dims):
+        flat = b(aten.AddTensorOp, b(aten.MulScalarOp, flat, b.size(x, dim)), place)
     flat = b.expand(b.view(b.expand(flat, (*output, *windows)), (*output, count)), (*lead, *output, count))
     return [largest, b(aten.SqueezeDimsOp, b(aten.GatherOp, flat, -1, b(aten.UnsqueezeOp, which, -1)), (-1,))]
+
+
+def _largest_window(b: Chain, x: SSAValue, dim: int, out: int) -> Size:
+    """The largest number of elements in one of `out` windows; at most one more if it is known at run time only."""
+    size = b.size(x, dim)
+    if isinstance(size, SSAValue):
+        return b.compute("add", b.compute("floordiv", size, out), 2)
+    return max(-(-(i + 1) * size // out) - i * size // out for i in range(out))
 
 
 def _divides(sizes: Sequence[int], output: Sequence[Any]) -> bool:

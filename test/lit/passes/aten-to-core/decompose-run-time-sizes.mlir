@@ -199,3 +199,81 @@ func.func @forward(%x: tensor<?x4x?xf32>, %y: tensor<2x3xf32>, %z: tensor<f32>) 
 // CHECK-NEXT: %[[SIX:.*]] = program.literal 6
 // CHECK-NEXT: %[[ONE:.*]] = program.literal 1
 // CHECK-NEXT: func.return %[[COUNT]], %[[SIX]], %[[ONE]]
+
+// -----
+
+// Parts of a size that is not known are slices between numbers that are computed.
+func.func @forward(%x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0, %1 = aten.chunk %x {chunks = 2} : (tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  func.return %0, %1 : tensor<?x4xf32>, tensor<?x4xf32>
+}
+// CHECK:      func.func @forward
+// CHECK:      %[[BOUND:.*]] = program.compute "floordiv"
+// CHECK-NEXT: %[[FIRST:.*]] = aten.slice.Tensor %x {start = 0, end = %[[BOUND]]}
+// CHECK-NEXT: %[[SECOND:.*]] = aten.slice.Tensor %x {start = %[[BOUND]]}
+// CHECK-NEXT: func.return %[[FIRST]], %[[SECOND]]
+
+// -----
+
+// The lower one of two in the middle, wherever that is.
+func.func @forward(%x: tensor<2x?xi64>) -> (tensor<2xi64>, tensor<2xi64>) {
+  %0, %1 = aten.median.dim %x {dim = 1} : (tensor<2x?xi64>) -> (tensor<2xi64>, tensor<2xi64>)
+  func.return %0, %1 : tensor<2xi64>, tensor<2xi64>
+}
+// CHECK:      func.func @forward
+// CHECK:      %[[MIDDLE:.*]] = program.compute "floordiv"
+// CHECK-NEXT: %[[VALUES:.*]], %[[PLACES:.*]] = aten.sort %x
+// CHECK-NEXT: %[[VALUE:.*]] = aten.select.int %[[VALUES]] {dim = 1, index = %[[MIDDLE]]}
+// CHECK-NEXT: %[[PLACE:.*]] = aten.select.int %[[PLACES]] {dim = 1, index = %[[MIDDLE]]}
+// CHECK-NEXT: func.return %[[VALUE]], %[[PLACE]]
+
+// -----
+
+// A transform is of the elements that there are.
+func.func @forward(%x: tensor<?xf32>) -> tensor<?xcomplex<f32>> {
+  %0 = aten.fft_rfft %x {norm = "ortho"} : (tensor<?xf32>) -> tensor<?xcomplex<f32>>
+  func.return %0 : tensor<?xcomplex<f32>>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[FFT:.*]] = aten._fft_r2c %x {dim = [0], normalization = 1, onesided = true}
+// CHECK-NEXT: func.return %[[FFT]]
+
+// -----
+
+// A part of the spectrum, where a size is given: zeros behind it, and then as much as is asked for.
+func.func @forward(%x: tensor<?xcomplex<f32>>) -> (tensor<7xcomplex<f32>>, tensor<?xf32>, tensor<6xf32>) {
+  %0 = aten.fft_fft %x {n = 7} : (tensor<?xcomplex<f32>>) -> tensor<7xcomplex<f32>>
+  %1 = aten.fft_irfft %x : (tensor<?xcomplex<f32>>) -> tensor<?xf32>
+  %2 = aten.fft_hfft %x {n = 6} : (tensor<?xcomplex<f32>>) -> tensor<6xf32>
+  func.return %0, %1, %2 : tensor<7xcomplex<f32>>, tensor<?xf32>, tensor<6xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[PAD:.*]] = aten.constant_pad_nd %x {pad = [0, 7]}
+// CHECK-NEXT: %[[FIRST:.*]] = aten.slice.Tensor %[[PAD]] {start = 0, end = 7}
+// CHECK-NEXT: %[[FFT:.*]] = aten._fft_c2c %[[FIRST]] {dim = [0], normalization = 0, forward = true}
+// CHECK:      %[[SIZE:.*]] = program.compute "mul"
+// CHECK-NEXT: %[[IRFFT:.*]] = aten._fft_c2r %x {dim = [0], normalization = 2, last_dim_size = %[[SIZE]]}
+// CHECK:      %[[HALF:.*]] = aten.slice.Tensor %{{.*}} {start = 0, end = 4}
+// CHECK-NEXT: %[[CONJ:.*]] = aten._conj_physical %[[HALF]]
+// CHECK-NEXT: %[[HFFT:.*]] = aten._fft_c2r %[[CONJ]] {dim = [0], normalization = 0, last_dim_size = 6}
+// CHECK-NEXT: func.return %[[FFT]], %[[IRFFT]], %[[HFFT]]
+
+// -----
+
+// Frames of which the first halves overlap the second halves of those before.
+func.func @forward(%x: tensor<2x3x?xcomplex<f32>>) -> tensor<2x?xf32> {
+  %0 = aten.istft %x {n_fft = 4, hop_length = 2, center = false} : (tensor<2x3x?xcomplex<f32>>) -> tensor<2x?xf32>
+  func.return %0 : tensor<2x?xf32>
+}
+// CHECK:      func.func @forward
+// CHECK-NEXT: %[[ROWS:.*]] = aten.permute %x {dims = [0, 2, 1]}
+// CHECK-NEXT: %[[FRAMES:.*]] = aten._fft_c2r %[[ROWS]] {dim = [2], normalization = 2, last_dim_size = 4}
+// CHECK:      %[[MUL:.*]] = aten.mul.Tensor %[[FRAMES]], %{{.*}}
+// CHECK-NEXT: %[[FIRST:.*]] = aten.slice.Tensor %[[MUL]] {dim = 2, start = 0, end = 2}
+// CHECK-NEXT: %[[LINE:.*]] = aten.view %[[FIRST]] {size = [2, -1]}
+// CHECK-NEXT: %[[PAD:.*]] = aten.constant_pad_nd %[[LINE]] {pad = [0, 2]}
+// CHECK-NEXT: %[[SECOND:.*]] = aten.slice.Tensor %[[MUL]] {dim = 2, start = 2, end = 4}
+// CHECK-NEXT: %[[LINE2:.*]] = aten.view %[[SECOND]] {size = [2, -1]}
+// CHECK-NEXT: %[[PAD2:.*]] = aten.constant_pad_nd %[[LINE2]] {pad = [2, 0]}
+// CHECK-NEXT: aten.add.Tensor %[[PAD]], %[[PAD2]]
+// CHECK:      aten.div.Tensor

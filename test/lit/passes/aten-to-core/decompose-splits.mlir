@@ -36,8 +36,10 @@ func.func @forward(%x: tensor<7x3xf32>) -> (tensor<4x3xf32>, tensor<0x3xf32>, te
   func.return %0, %1, %2 : tensor<4x3xf32>, tensor<0x3xf32>, tensor<6x3xf32>
 }
 // CHECK:      func.func @forward
-// CHECK-NEXT: %[[TENSOR_SPLIT:.*]], %[[TENSOR_SPLIT2:.*]], %[[TENSOR_SPLIT3:.*]] = aten.tensor_split.indices %x {indices = [4, 1]}
-// CHECK-NEXT: func.return %[[TENSOR_SPLIT]], %[[TENSOR_SPLIT2]], %[[TENSOR_SPLIT3]]
+// CHECK-NEXT: %[[SLICE:.*]] = aten.slice.Tensor %x {start = 0, end = 4}
+// CHECK-NEXT: %[[SLICE2:.*]] = aten.slice.Tensor %x {start = 4, end = 1}
+// CHECK-NEXT: %[[SLICE3:.*]] = aten.slice.Tensor %x {start = 1}
+// CHECK-NEXT: func.return %[[SLICE]], %[[SLICE2]], %[[SLICE3]]
 
 // -----
 

@@ -17,14 +17,14 @@ from et_ops.intervals import Interval
 from et_ops.sizes import Expression
 
 
-def is_general(make: Any, least: int | None, most: int | None) -> bool:
-    """Whether what `make` states of a size is so for the sizes of a range."""
+def first_assumption(make: Any, least: int | None, most: int | None) -> str | None:
+    """What `make` states of a size if it is not so for all sizes of a range."""
     env = ShapeEnv()
     sizes = SymbolicSizes(env, lambda tensor, dim, rank: 0, {"n": Interval(least, most)})
     with FakeTensorMode(shape_env=env):
         (tensor,) = sizes.tensors([Like((Expression.of("n"),), torch.float32)])
     env.guards.append(SimpleNamespace(expr=make(expression(tensor.shape[0]))))  # pyright: ignore[reportArgumentType]
-    return sizes.are_general()
+    return sizes.first_assumption()
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,18 @@ def is_general(make: Any, least: int | None, most: int | None) -> bool:
     ],
 )
 def test_conditions(make: Any, least: int, most: int | None, expected: bool) -> None:
-    assert is_general(make, least, most) == expected
+    assert (first_assumption(make, least, most) is None) == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda n: sympy.Ge(n, 4), "n >= 4"),
+        (lambda n: sympy.Eq(FloorDiv(n, 2), 3), "n//2 == 3"),
+        (lambda n: sympy.Ne(n + sympy.Symbol("other"), 4), "? + n != 4"),
+    ],
+)
+def test_texts(make: Any, text: str) -> None:
+    found = first_assumption(make, 3, 24)
+    assert found is not None
+    assert found.replace("(", "").replace(")", "") == text
