@@ -135,11 +135,14 @@ class Expression:
                 return (self.constant or 0) >= 0 and self.constant is not None
 
     @property
+    def is_polynomial(self) -> bool:
+        """Whether it is a sum of products of symbols, some of which may be subtracted."""
+        return all(isinstance(atom, str) for monomial, _ in self.terms for atom in monomial)
+
+    @property
     def is_sum(self) -> bool:
         """Whether it is a sum of products of symbols, none of which is subtracted."""
-        return all(
-            factor >= 0 and all(isinstance(atom, str) for atom in monomial) for monomial, factor in self.terms
-        )
+        return self.is_polynomial and all(factor >= 0 for _, factor in self.terms)
 
     @cached_property
     def symbols(self) -> frozenset[str]:

@@ -282,7 +282,7 @@ def _is_taken(op: SchemaOp) -> bool:
     shape = tensor_type(weight).get_shape()
     literal = not any(
         isinstance(one, SSAValue) for name in ("stride", "padding", "dilation") for one in op.arg(name)
-    )
+    ) and not isinstance(op.arg("groups"), SSAValue)
     return (
         len(shape) == 4
         and not op.arg("transposed")

@@ -215,7 +215,7 @@ class Known:
             self._symbols[size.symbol] = word
             return
         unknown = size.symbols - set(self._symbols)
-        if len(unknown) == 1 and size.is_sum:
+        if len(unknown) == 1 and size.is_polynomial:
             (symbol,) = unknown
             alone = Expression.of(symbol)
             slope, rest = 0, Expression.of(0)
@@ -226,7 +226,7 @@ class Known:
                     return
                 else:
                     rest = rest + Expression({monomial: factor})
-            if slope and not rest.symbols - set(self._symbols):
+            if slope > 0 and not rest.symbols - set(self._symbols):
                 self._symbols[symbol] = (word - rest.substituted(self._symbols)) // slope
                 assert alone.symbols <= set(self._symbols)
 

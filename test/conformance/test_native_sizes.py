@@ -1,4 +1,4 @@
-"""Example models as machine code for inputs of any size within bounds: one file, against eager at several sizes."""
+"""Models as machine code for inputs of any size within bounds: one file, against eager at several sizes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+import torch.nn.functional as F
+from support.programs import Calls
 from torch import Tensor, nn
 from torch.export import Dim
 from torch.utils import _pytree as pytree
@@ -88,3 +90,91 @@ def test_accuracy_at_several_sizes(name: str, instruction_set: str) -> None:
             for got, expected in zip(method.execute(inputs), wanted, strict=True):
                 assert got.shape == expected.shape
                 assert (got - expected).abs().max() <= ACCURACY * expected.std(), sizes
+
+
+class CrossAttention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(16, 4, batch_first=True)
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        return self.attention(q, k, k, need_weights=False)[0]
+
+
+def separable(**options: Any) -> nn.Module:
+    return nn.Sequential(nn.Conv2d(8, 8, 3, padding=1, groups=8, **options), nn.ReLU(), nn.Conv2d(8, 16, 1))
+
+
+def by_sample(x: Tensor, w: Tensor) -> Tensor:
+    """Convolutions of which each sample has its own filters."""
+    groups = x.shape[0] * x.shape[1]
+    return F.conv2d(x.reshape(1, -1, 8, 8), w.reshape(-1, 1, 3, 3), groups=groups).relu()
+
+
+def random(*shapes: Sequence[int]) -> tuple[Tensor, ...]:
+    return tuple(torch.randn(*shape) for shape in shapes)
+
+
+SIZE, OTHER = Dim("size", min=4, max=24), Dim("other", min=4, max=24)
+ROWS = {0: BATCH}
+LAYERS: dict[str, Case] = {
+    "attention over another length": Case(
+        lambda: (CrossAttention(), None),
+        ({0: BATCH, 1: SIZE}, {0: BATCH, 1: OTHER}),
+        lambda n, m: random((2, n, 16), (2, m, 16)),
+        ((5, 7), (9, 4), (24, 24)),
+    ),
+    **{
+        f"separable convolution, stride {stride}": Case(
+            lambda stride=stride: (separable(stride=stride), None),
+            ({2: SIZE, 3: OTHER},),
+            lambda n, m: random((1, 8, n, m)),
+            ((12, 12), (5, 20), (24, 4)),
+        )
+        for stride in (1, 2)
+    },
+    "windows of a padded signal": Case(
+        lambda: (Calls(lambda x: F.pad(x, (2, 2)).unfold(1, 5, 2) * torch.arange(5.0)), None),
+        (({0: BATCH, 1: SIZE},),),
+        lambda n, m: random((n, m)),
+        ((2, 12), (3, 20), (1, 4)),
+    ),
+    "filters of each sample": Case(
+        lambda: (Calls(by_sample), None),
+        ((ROWS, ROWS),),
+        lambda n, _: random((n, 3, 8, 8), (n, 3, 3, 3)),
+        ((2, 0), (3, 0)),
+    ),
+    "signal of one channel": Case(
+        lambda: (nn.Sequential(nn.Conv1d(1, 8, 3), nn.GELU()), None),
+        ({2: SIZE},),
+        lambda n, _: random((1, 1, n)),
+        ((20, 0), (9, 0), (4, 0)),
+    ),
+    "signal, strided": Case(
+        lambda: (nn.Sequential(nn.Conv1d(1, 8, 3, stride=2), nn.GELU()), None),
+        ({2: 2 * Dim("half", min=3, max=12)},),
+        lambda n, _: random((1, 1, n)),
+        ((20, 0), (8, 0), (6, 0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_any_size(name: str) -> None:
+    """No partition is given up: what native code does not take is known before it is compiled."""
+    case = LAYERS[name]
+    torch.manual_seed(0)
+    module = case.model()[0].eval()
+    program = torch.export.export(module, case.inputs(*case.sizes[0]), dynamic_shapes=case.dynamic)
+    partitioner = NativePartitioner(instruction_sets=[SETS[0]])
+    edge = to_edge_transform_and_lower(program, partitioner=partitioner, strict=True)
+    file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
+    for sizes in case.sizes:
+        inputs = case.inputs(*sizes)
+        with torch.no_grad():
+            wanted = module(*inputs)
+        (got,) = method.execute(inputs)
+        assert got.shape == wanted.shape
+        assert (got - wanted).abs().max() <= ACCURACY * wanted.std(), sizes

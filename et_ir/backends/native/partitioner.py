@@ -26,6 +26,7 @@ from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
 from et_ir.codegen.passes.fuse_bands import CACHE
 from et_ir.codegen.sizes import (
     Known,
+    has_known_sizes,
     largest,
     number_of,
     shape_of,
@@ -154,6 +155,9 @@ def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
     for value in inputs:
         if not is_tensor(value.type) and value.type != i64:
             return Diagnostic("takes a number that is not an integer", str(value.type))
+    for value in inputs:
+        if is_tensor(value.type) and not has_known_sizes(value):
+            return Diagnostic("a size without an expression", str(value.type))
     known = Known(list(inputs))
     for op in ops:
         for operand in op.operands:

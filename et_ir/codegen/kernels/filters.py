@@ -155,6 +155,7 @@ def is_plain(op: SchemaOp) -> bool:
     return (
         tensor_type(op.arg("input")).get_num_dims() == rank
         and rank - 2 in range(1, DIRECTIONS + 1)
+        and not isinstance(op.arg("groups"), SSAValue)
         and not any(
             isinstance(one, SSAValue)
             for name in ("stride", "padding", "dilation", "output_padding")

@@ -72,9 +72,12 @@ class FuseBandsPass(ModulePass):
 
 
 def _chain(depthwise: KernelOp, cache: int) -> list[KernelOp]:
-    """A depthwise convolution with its neighbors, if an image between them is too large for the cache."""
+    """A depthwise convolution with its neighbors, if an image between them is too large for the cache.
+
+    Bands are planned for images whose sizes are known.
+    """
     chain = [depthwise]
-    if not _is_by_channel(depthwise):
+    if not _is_by_channel(depthwise) or not _is_static(_image(depthwise), depthwise.outputs[0]):
         return chain
     before = _image(depthwise).owner
     if (
@@ -89,6 +92,10 @@ def _chain(depthwise: KernelOp, cache: int) -> list[KernelOp]:
     if isinstance(after, KernelOp) and _is_point(after) and _image(after) is depthwise.outputs[0]:
         chain.append(after)
     return chain if any(_nbytes(kernel) > cache for kernel in chain[:-1]) else [depthwise]
+
+
+def _is_static(*values: SSAValue) -> bool:
+    return all(tensor_type(value).has_static_shape() for value in values)
 
 
 def _image(kernel: KernelOp) -> SSAValue:
