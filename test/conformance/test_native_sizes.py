@@ -151,12 +151,20 @@ LAYERS: dict[str, Case] = {
         lambda n, _: random((1, 1, n)),
         ((20, 0), (9, 0), (4, 0)),
     ),
-    "signal, strided": Case(
-        lambda: (nn.Sequential(nn.Conv1d(1, 8, 3, stride=2), nn.GELU()), None),
-        ({2: 2 * Dim("half", min=3, max=12)},),
-        lambda n, _: random((1, 1, n)),
-        ((20, 0), (8, 0), (6, 0)),
-    ),
+    **{
+        f"signals, {name}": Case(
+            lambda options=options: (nn.Sequential(nn.Conv1d(16, 16, 3, **options), nn.GELU()), None),
+            ({0: BATCH, 2: 2 * Dim("half", min=3, max=12)},),
+            lambda n, batch: random((batch, 16, n)),
+            ((20, 2), (8, 3), (6, 1)),
+        )
+        for name, options in {
+            "strided": {"stride": 2},
+            "padded": {"padding": 1},
+            "dilated": {"padding": 4, "dilation": 4},
+            "by channel": {"groups": 16, "bias": False},
+        }.items()
+    },
 }
 
 
@@ -169,6 +177,8 @@ def test_layers_of_any_size(name: str) -> None:
     program = torch.export.export(module, case.inputs(*case.sizes[0]), dynamic_shapes=case.dynamic)
     partitioner = NativePartitioner(instruction_sets=[SETS[0]])
     edge = to_edge_transform_and_lower(program, partitioner=partitioner, strict=True)
+    left = [op for op in edge.module.walk() if op.name == "edge.convolution"]
+    assert len(left) == (name == "filters of each sample")
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
     for sizes in case.sizes:

@@ -8,6 +8,7 @@ from typing import Final
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from et_ir.backends.native.backend import (
     ALGORITHM_SPEC,
@@ -24,6 +25,7 @@ from et_ir.codegen.kernels.sorts import SORTS, kept_size
 from et_ir.codegen.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
 from et_ir.codegen.passes.fuse_bands import CACHE
+from et_ir.codegen.passes.signals_to_images import SignalsToImagesPass
 from et_ir.codegen.sizes import (
     Known,
     has_known_sizes,
@@ -126,6 +128,9 @@ class NativePartitioner(OperatorPartitioner):
             without=without,
             min_ops=min_ops,
         )
+
+    def passes(self) -> Sequence[ModulePass]:
+        return [SignalsToImagesPass()]
 
     def support(self, method: FuncOp) -> KernelSupport:
         return _Support(method, self.only, self.without)

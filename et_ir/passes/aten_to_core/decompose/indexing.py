@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from et_ir.dialects.aten import ops as aten
-from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, is_static, meta
+from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes, meta
 from et_ops.dtypes import I32, I64
 
 
@@ -122,7 +122,7 @@ def nonzero_numpy(b: Chain, op: aten.NonzeroNumpyOp) -> list[SSAValue]:
 
 @decomposes(Reason.SIZES, aten.IsinTensorTensorOp)
 def isin(b: Chain, op: aten.IsinTensorTensorOp) -> SSAValue | None:
-    if not is_static(op.test_elements) or meta(op.elements).dtype is not meta(op.test_elements).dtype:
+    if meta(op.elements).dtype is not meta(op.test_elements).dtype:
         return None
     elements = b(aten.UnsqueezeOp, op.elements, -1)
     found = b(aten.AnyDimOp, b(aten.EqTensorOp, elements, b.view(op.test_elements, (-1,))), -1)

@@ -1,0 +1,57 @@
+"""Torch's samples of operators with a size that is known at run time only: one file, run for two sizes or more.
+
+What torch exports with a dynamic size compiles for et-vm, but for what `REFUSED` lists with the reason.
+"""
+
+from __future__ import annotations
+
+import pytest
+from sweep.compare import difference
+from sweep.samples import entries, samples
+from sweep.sizes import DynamicSample, dynamic_samples
+
+from et_ir import ExecutorchBackendConfig, to_edge
+from et_ir.diagnostics import PassReport
+from et_ir.frontend.unsupported import UnsupportedProgram
+from et_schema.errors import InputError
+from et_vm.runtime import Runtime
+
+SAMPLES = 2
+"""Samples of an entry, at most."""
+
+REFUSED: dict[str, str] = {}
+"""Entries that are refused with a dynamic size, with the reason: a pattern of the message."""
+
+
+def refusal(given: DynamicSample) -> str | None:
+    """Why the program is refused; None if it is not, and computes what torch does."""
+    try:
+        file = to_edge(given.program).to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
+    except (PassReport, UnsupportedProgram) as error:
+        return str(error)
+    method = Runtime.get().load_program(file, poison=True).load_method("forward")
+    sample = given.sample
+    for inputs, wanted in ((sample.inputs, sample.results), *given.others):
+        try:
+            found = method.execute([x.clone() for x in inputs])
+        except InputError as error:
+            if "the program requires" not in str(error):
+                raise AssertionError(str(given)) from error
+            continue  # torch has traced it for some sizes only, and says so
+        assert difference(list(found), wanted, random=sample.random, entry=sample.entry) is None, str(given)
+    return None
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("entry", entries())
+def test_samples_of_dynamic_sizes(entry: str) -> None:
+    found = [
+        (str(given), refusal(given))
+        for sample in samples(entry, "f32", SAMPLES)
+        for given in dynamic_samples(sample)
+    ]
+    reasons = [f"{given}: {reason}" for given, reason in found if reason is not None]
+    if entry in REFUSED:
+        assert reasons, "nothing is refused any more"
+        pytest.xfail(REFUSED[entry])
+    assert not reasons, "\n".join(reasons)
