@@ -32,17 +32,33 @@ _FOLDED_INTO: Final = frozenset(
 )
 _PARAMETERS: Final = (1, 2)
 """The arguments of layers that are their weight and bias."""
+_STATISTICS: Final = (3, 4)
+"""The arguments of batch normalizations that are the running mean and variance."""
+_IN_TRAINING: Final = 5
+"""The argument of `batch_norm` that says that the statistics are those of the batch."""
+_TRANSPOSED_GROUPS: Final = 6
+"""The argument of transposed convolutions that is the number of groups."""
+_TRANSPOSED: Final = frozenset(
+    {_aten.conv_transpose1d.default, _aten.conv_transpose2d.input, _aten.conv_transpose3d.input}
+)
 
 
 def separate_normalized(module: GraphModule) -> None:
     """Give each layer before a batch normalization a result, a weight and a bias that nothing else reads.
 
     torchao folds the normalization into the parameters, and takes the layer for the normalization, whoever reads these.
+    What it would fold wrongly is kept apart from the layer.
     """
     graph = module.graph
     for norm in [node for node in graph.nodes if node.target in BATCH_NORMS]:
         layer = norm.args[0]
         if not isinstance(layer, Node) or layer.target not in _FOLDED_INTO:
+            continue
+        if not _is_folded_right(layer, norm):
+            with graph.inserting_before(norm):
+                apart = graph.call_function(_aten.alias.default, (layer,))
+            apart.meta = copy.copy(layer.meta)
+            norm.replace_input_with(layer, apart)
             continue
         if len(layer.users) > 1:
             with graph.inserting_before(norm):
@@ -54,6 +70,18 @@ def separate_normalized(module: GraphModule) -> None:
             if isinstance(given, Node) and given.op == "get_attr" and len(given.users) > 1:
                 _own_parameter(module, layer, place, given)
     module.recompile()
+
+
+def _is_folded_right(layer: Node, norm: Node) -> bool:
+    """Whether torchao folds a normalization as it is computed: by statistics that there are, and by the channels of the
+    result, which filters of transposed groups do not list.
+    """
+    if any(norm.args[place] is None for place in _STATISTICS):
+        return False
+    if norm.target is _aten.batch_norm.default and norm.args[_IN_TRAINING]:
+        return False
+    groups = layer.args[_TRANSPOSED_GROUPS] if len(layer.args) > _TRANSPOSED_GROUPS else 1
+    return layer.target not in _TRANSPOSED or bool(groups == 1)
 
 
 def _own_parameter(module: GraphModule, layer: Node, place: int, given: Node) -> None:

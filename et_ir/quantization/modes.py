@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 import torch
 from torch import nn
 from torch.fx import GraphModule, Node
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from et_ir.frontend.sources import node_module_path
@@ -157,7 +158,8 @@ def quantize(
         made, plain, reference, left = module, None, None, list[Unquantized]()
         if chosen.name != "int8":
             moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
-            made, left = _by_weights(copy.deepcopy(module), chosen, keep_float, moments)
+            read = _other_readers(module, inputs, keywords)
+            made, left = _by_weights(copy.deepcopy(module), chosen, keep_float, moments, read)
         if chosen.name != "8da4w":
             run = _Calibration(chosen, keywords, batches, keep_float, exported)
             floats, plain, reference, others = run.quantized(module)
@@ -248,6 +250,8 @@ class _Calibration:
                 first = str(error).strip().partition("\n")[0]
                 place = first_undefined(self.export(module), batch, self.kwargs)
                 reason = f"NaN or infinity in {place}" if place else f"the module fails: {first}"
+                if first.startswith("Guard failed"):
+                    reason += "; the sizes are those of the example inputs: pass dynamic_shapes, or data of these sizes"
                 raise QuantizationError(f"calibration data {number}: {reason}") from error
         _check_observed(prepared)
         plain = copy.deepcopy(prepared)
@@ -302,8 +306,50 @@ def _moments(module: nn.Module, batches: list[Inputs], kwargs: dict[str, Any]) -
     return found
 
 
+_READERS: Final = (torch.nn.functional.linear, torch.nn.functional.embedding)
+"""The functions that take a quantized weight, as the second argument."""
+
+
+class _WeightReaders(TorchFunctionMode):
+    """Notes what reads weights otherwise than a layer or a table does."""
+
+    def __init__(self, weights: Iterable[torch.Tensor]) -> None:
+        super().__init__()
+        self._weights = {id(weight) for weight in weights}
+        self.found: dict[int, str] = {}
+        """The name of a function by the weight that it reads."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if any(
+            isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(result)
+        ):  # not a size, or a type
+            given = (args[:1], args[2:], kwargs) if func in _READERS else (args, kwargs)
+            for leaf in pytree.tree_leaves(given):
+                if id(leaf) in self._weights:
+                    self.found.setdefault(id(leaf), getattr(func, "__name__", str(func)))
+        return result
+
+
+def _other_readers(module: nn.Module, inputs: Inputs, kwargs: dict[str, Any]) -> dict[str, str]:
+    """What else reads the weights of layers and tables, by the paths of these."""
+    layers = _tables_and_layers(module)
+    state = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    with _WeightReaders(one.weight for _, one in layers) as readers:
+        module(*inputs, **kwargs)
+    for name, buffer in module.named_buffers():
+        buffer.copy_(state[name])  # as it was, whatever the module writes
+    return {name: readers.found[id(one.weight)] for name, one in layers if id(one.weight) in readers.found}
+
+
 def _by_weights(
-    module: nn.Module, mode: QuantizationMode, keep_float: Sequence[str], moments: Mapping[str, torch.Tensor]
+    module: nn.Module,
+    mode: QuantizationMode,
+    keep_float: Sequence[str],
+    moments: Mapping[str, torch.Tensor],
+    read: Mapping[str, str],
 ) -> tuple[nn.Module, list[Unquantized]]:
     """Rows of tables in 8 or 4 bits and, where the mode says so, linear layers in groups of 4 bits."""
     from torchao.quantization.granularity import PerAxis, PerGroup
@@ -321,8 +367,13 @@ def _by_weights(
     def is_quantized(kinds: tuple[type[nn.Module], ...], one: nn.Module, name: str) -> bool:
         if not isinstance(one, kinds):
             return False
-        is_kept = _is_kept(name, keep_float)
-        reason = "left in floats by configuration" if is_kept else mode.why_not(one)
+        reason = mode.why_not(one)
+        if _is_kept(name, keep_float):
+            reason = "left in floats by configuration"
+        elif name in read:
+            reason = f"its weight is read by {read[name]} too"
+        elif "weight" not in dict(one.named_parameters(recurse=False)):
+            reason = "its weight is computed"
         if reason:
             left.append(Unquantized(type(one).__name__, name, "", reason))
         return not reason

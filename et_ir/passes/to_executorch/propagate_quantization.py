@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from xdsl.context import Context
@@ -238,18 +238,16 @@ class HoistAboveMove(_Pattern):
         how = self.one_scale(op)
         if how is None or not isinstance(move, _HOISTS) or not _only_use(op.operands[0]):
             return
-        properties: dict[str, Any] = {}
-        if isinstance(move, edge.ConstantPadNdOp):
-            if isinstance(move.arg("value"), SSAValue):
-                return
-            value = stored(float(move.arg("value") or 0), how)
-            properties = {"value": value}
+        if isinstance(move, edge.ConstantPadNdOp) and isinstance(move.arg("value"), SSAValue):
+            return
         before = _again(op, move.operands[0], op.results[0].type)
-        after = _moved(move, [before.results[0], *move.operands[1:]], how.dtype)
-        if properties:
+        if isinstance(move, edge.ConstantPadNdOp):
+            value = stored(float(move.arg("value") or 0), how)
             after = edge.ConstantPadNdOp.make(
-                before.results[0], move.arg("pad"), properties["value"], result_types=[op.results[0].type]
+                before.results[0], move.arg("pad"), value, result_types=[op.results[0].type]
             )
+        else:
+            after = _moved(move, [before.results[0], *move.operands[1:]], how.dtype)
         rewriter.replace(op, [before, after], [after.results[0]])
 
 

@@ -142,3 +142,16 @@ func.func @stays(%x: tensor<4x1xi8>, %s: tensor<4xf32>, %z: tensor<4xi64>) -> (t
   %5 = edge.view_copy %4 {size = [4]} : (tensor<4x1xf32>) -> tensor<4xf32>
   func.return %1, %2, %3, %5 : tensor<4xf32>, tensor<4x1xf32>, tensor<4x3xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A pad between equal quantizations is one of integers.
+// CHECK-LABEL: func.func @pad_of_equal_scales
+func.func @pad_of_equal_scales(%x: tensor<2x4xi8>) -> tensor<2x5xi8> {
+  // CHECK-NEXT: %[[PAD:.*]] = edge.constant_pad_nd %x {pad = [0, 1], value = 3} : (tensor<2x4xi8>) -> tensor<2x5xi8>
+  // CHECK-NEXT: func.return %[[PAD]]
+  %0 = edge.quantized_decomposed.dequantize_per_tensor %x {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %1 = edge.constant_pad_nd %0 {pad = [0, 1], value = 0.0} : (tensor<2x4xf32>) -> tensor<2x5xf32>
+  %2 = edge.quantized_decomposed.quantize_per_tensor %1 {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x5xf32>) -> tensor<2x5xi8>
+  func.return %2 : tensor<2x5xi8>
+}

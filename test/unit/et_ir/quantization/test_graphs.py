@@ -8,8 +8,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
-from et_ir.quantization import graphs, modes, quantize
+from et_ir.quantization import (
+    XNNPACKQuantizer,
+    get_symmetric_quantization_config,
+    graphs,
+    modes,
+    quantize,
+)
 
 
 class Layers(nn.Module):
@@ -110,3 +117,28 @@ def test_parameters_of_a_layer_alone_are_kept() -> None:
 def test_writes_to_shared_memory(run: Callable[[Layers, Tensor], Tensor], shared: bool) -> None:
     module = torch.export.export(Layers(run).eval(), (torch.randn(1, 4, 5, 5),)).module()
     assert graphs.writes_to_shared(module.graph) is shared
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        (nn.ConvTranspose2d(8, 16, 3, groups=2), nn.BatchNorm2d(16)),
+        (nn.Conv2d(8, 16, 3), nn.BatchNorm2d(16, track_running_stats=False)),
+        (nn.ConvTranspose2d(8, 16, 3), nn.BatchNorm2d(16, track_running_stats=False)),
+    ],
+    ids=["transposed groups", "statistics of the batch", "those of a transposed convolution"],
+)
+def test_normalizations_that_torchao_folds_wrongly(layers: tuple[nn.Module, nn.Module]) -> None:
+    """They stay, and the layer is none of a normalization."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        nn.init.uniform_(layers[1].get_parameter("weight"))
+    x = torch.randn(2, 8, 6, 6)
+    module = nn.Sequential(*layers).eval()
+    graph = torch.export.export(module, (x,)).module()
+    graphs.separate_normalized(graph)
+    quantizer = XNNPACKQuantizer()
+    quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
+    with torch.no_grad():
+        prepared = prepare_pt2e(graph, quantizer)
+        torch.testing.assert_close(prepared(x), module(x))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -291,3 +292,78 @@ def test_search_for_a_bound() -> None:
     fewer = [trial.quality for trial in tight.trials if len(trial.kept) < len(tight.kept)]
     assert max(fewer) < tight.quality
     assert not {layer.name for layer in tight.module.layers if layer.is_quantized} & set(tight.kept)
+
+
+class Reading(nn.Module):
+    """A layer or a table whose weight is read directly."""
+
+    def __init__(self, layer: nn.Module, read: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.layer = layer
+        self.read = read
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return self.read(self.layer, x)
+
+
+IDS = torch.arange(6).view(2, 3)
+
+
+@pytest.mark.parametrize("mode", ["int8-weights", "int8-dynamic", "8da4w"])
+@pytest.mark.parametrize(
+    ("read", "inputs", "reader"),
+    [
+        (lambda table, x: table(x) @ table.weight.T, IDS, "__get__"),
+        (lambda table, x: nn.functional.one_hot(x, 20).float() @ table.weight, IDS, "matmul"),
+        (lambda table, x: x + table.weight[:3], torch.randn(2, 3, 32), "__getitem__"),
+    ],
+    ids=["transposed", "factor", "part"],
+)
+def test_tables_that_something_else_reads_stay_floats(
+    read: Callable[..., torch.Tensor], inputs: torch.Tensor, reader: str, mode: str
+) -> None:
+    module = Reading(nn.Embedding(20, 32), read)
+    quantized = quantize(module, (inputs,), mode)
+    assert ("layer", f"its weight is read by {reader} too") in [
+        (one.module, one.reason) for one in quantized.unquantized
+    ]
+    torch.testing.assert_close(quantized.module(inputs), module(inputs), rtol=0.1, atol=0.1)
+    assert "".join(name for name, _ in quantized.module.named_buffers()).count("scale") == 0
+
+
+def test_sizes_and_types_of_weights_may_be_read() -> None:
+    module = Reading(
+        nn.Linear(32, 16), lambda layer, x: layer(x.to(layer.weight.dtype)) * layer.weight.shape[0]
+    )
+    quantized = quantize(module, (torch.randn(2, 32),), "8da4w")
+    assert not quantized.unquantized
+    assert module.calls == 0
+
+
+def test_layers_that_other_functions_compute_stay_floats() -> None:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, 0.0, batch_first=True).eval()
+    quantized = quantize(layer, (torch.randn(2, 5, 32),), "8da4w")
+    assert [(one.module, one.reason) for one in quantized.unquantized] == [
+        ("self_attn.out_proj", "its weight is read by multi_head_attention_forward too")
+    ]
+    assert {one.name for one in quantized.layers if one.is_quantized} == {"linear1", "linear2"}
+
+
+def test_computed_weights_stay_floats() -> None:
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(32, 16))
+    quantized = quantize(nn.Sequential(layer), (torch.randn(2, 32),), "8da4w")
+    assert [one.reason for one in quantized.unquantized] == ["its weight is computed"]
+
+
+def test_calibration_data_of_other_sizes() -> None:
+    layer = nn.Linear(4, 2)
+    with pytest.raises(
+        QuantizationError, match=r"Guard failed.*; the sizes are those of the example inputs: pass dyn"
+    ):
+        quantize(layer, (torch.randn(1, 4),), "int8", calibration=[(torch.randn(3, 4),)])
+    batch = torch.export.Dim("batch", max=8)
+    quantize(
+        layer, (torch.randn(2, 4),), "int8", calibration=[(torch.randn(3, 4),)], dynamic_shapes=({0: batch},)
+    )
