@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +31,7 @@ from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.delegation.partitioner import Partitioner
 from et_vm.run.validation import validate
 from et_vm.runtime import Runtime
+from examples.artefacts import digest, keep
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of stock about itself
 
@@ -112,12 +115,27 @@ BACKENDS: Final[dict[str, Callable[[], Partitioner]]] = {
 }
 
 
-@cache
-def file_of(name: str, compiler: str) -> bytes:
-    torch.manual_seed(0)
-    with warnings.catch_warnings(action="ignore"):  # of transformers about its own code
-        program = NETWORKS[name][0]()
-    return bytes(COMPILERS[compiler](program))
+FileOf = Callable[[str, str], bytes]
+
+
+@pytest.fixture(scope="module")
+def file_of(pytestconfig: pytest.Config) -> FileOf:
+    """The file of a network by a compiler, kept until this page or the stock toolchain changes."""
+    folder = pytestconfig.cache.mkdir("stock")
+    key = digest(Path(__file__), *(version(name) for name in ("executorch", "torch", "transformers")))
+
+    def make(name: str, compiler: str, draft: Path) -> dict[str, Any]:
+        torch.manual_seed(0)
+        with warnings.catch_warnings(action="ignore"):  # of transformers about its own code
+            draft.write_bytes(COMPILERS[compiler](NETWORKS[name][0]()))
+        return {}
+
+    def read(name: str, compiler: str) -> bytes:
+        path = folder / f"{name}.sized.{compiler}.pte"
+        keep(path, key, partial(make, name, compiler))
+        return path.read_bytes()
+
+    return read
 
 
 def results(file: bytes, name: str) -> list[Any]:
@@ -131,10 +149,10 @@ def results(file: bytes, name: str) -> list[Any]:
     ]
 
 
-def check(file: bytes, name: str, compiler: str) -> None:
+def check(file: bytes, name: str, expected: bytes) -> None:
     found = validate(memoryview(file))
     assert [str(error) for error in (*found.problems, *found.clashes)] == []
-    for ours, theirs in zip(results(file, name), results(file_of(name, compiler), name), strict=True):
+    for ours, theirs in zip(results(file, name), results(expected, name), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -143,17 +161,19 @@ FILES = [pytest.param(name, compiler, id=f"{name}-{compiler}") for name in NETWO
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("name", "compiler"), FILES)
-def test_text(name: str, compiler: str) -> None:
-    again = rewritten(file_of(name, compiler))
+def test_text(name: str, compiler: str, file_of: FileOf) -> None:
+    file = file_of(name, compiler)
+    again = rewritten(file)
     assert rewritten(again) == again
-    check(again, name, compiler)
+    check(again, name, file)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("backend", ["", *BACKENDS])
 @pytest.mark.parametrize(("name", "compiler"), FILES)
-def test_compiled_again(name: str, compiler: str, backend: str) -> None:
-    edge = raise_program(file_of(name, compiler))
+def test_compiled_again(name: str, compiler: str, backend: str, file_of: FileOf) -> None:
+    file = file_of(name, compiler)
+    edge = raise_program(file)
     if backend:
         edge = edge.to_backend(BACKENDS[backend]())
-    check(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer, name, compiler)
+    check(edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer, name, file)
