@@ -24,7 +24,9 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema import DYNAMIC, compatible
 from et_ir.dialects.schema.inference import infer
 from et_ops import OPERATORS
+from et_ops.dtypes import F32
 from et_ops.inference import RULES
+from et_ops.inference.meta import Meta, Mismatch
 
 
 def called(case: tuple[Any, ...]) -> RecordedCall:
@@ -105,12 +107,23 @@ def test_every_rule_has_a_case() -> None:
 DIM_ORDER_OPS = {name for name in RULES if name.startswith("dim_order_ops.")}
 """Operators that lowering makes, which the tests of the edge dialect infer."""
 
-UNTESTED = {"baddbmm.dtype", *DIM_ORDER_OPS, *INTEGER, *RUNTIME_EXAMPLES}
+DECLARED = {"llama.custom_sdpa"}
+"""Operators of ExecuTorch's library for language models, which are in no registry: modules declare them."""
+
+UNTESTED = {"baddbmm.dtype", *DECLARED, *DIM_ORDER_OPS, *INTEGER, *RUNTIME_EXAMPLES}
 """Operators that torch does not run on the CPU, and those that only runtimes have: `test_quantized.py`, lit tests."""
 
 
 def test_rules_are_of_operators_that_exist() -> None:
-    assert set(RULES) <= set(OPERATORS)
+    assert set(RULES) <= set(OPERATORS) | DECLARED
+
+
+def test_attention_over_a_cache() -> None:
+    query, cache = Meta((1, 3, 4, 8), F32), Meta((1, 16, 2, 8), F32)
+    rule = RULES["llama.custom_sdpa"]
+    assert rule(query, cache, cache, 0, None, 0.0, True, None) == query
+    with pytest.raises(Mismatch, match="key"):
+        rule(query, Meta((1, 16, 2, 7), F32), cache, 0, None, 0.0, True, None)
 
 
 def value(*shape: int, element: Attribute = f32) -> SSAValue:
