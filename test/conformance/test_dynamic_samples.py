@@ -19,8 +19,10 @@ from et_vm.runtime import Runtime
 SAMPLES = 2
 """Samples of an entry, at most."""
 
-REFUSED: dict[str, str] = {}
-"""Entries that are refused with a dynamic size, with the reason: a pattern of the message."""
+REFUSED = {
+    "as_strided": "it addresses memory that there is for some sizes only",
+}
+"""Entries that are refused with a dynamic size, with the reason."""
 
 
 def refusal(given: DynamicSample) -> str | None:
@@ -42,8 +44,12 @@ def refusal(given: DynamicSample) -> str | None:
     return None
 
 
+NOT_GROWN = frozenset({"bucketize", "linalg.pinv-singular", "searchsorted"})
+"""Entries whose samples are sorted or singular, and others when they grow."""
+
+
 @pytest.mark.sweep
-@pytest.mark.parametrize("entry", entries())
+@pytest.mark.parametrize("entry", [name for name in entries() if name not in NOT_GROWN])
 def test_samples_of_dynamic_sizes(entry: str) -> None:
     found = [
         (str(given), refusal(given))

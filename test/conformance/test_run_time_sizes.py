@@ -396,6 +396,8 @@ def along() -> dict[str, Case]:
             x.put(torch.tensor([1, -2]), x[0, :2]),
             x.put(torch.tensor([[1, 1]]), x[:1, :2], accumulate=True),
         ),
+        "bucketize": lambda x: torch.bucketize(x, x[:, 0].abs().cumsum(0)),
+        "isin": lambda x: (torch.isin(x, x[:, 0]), torch.isin(x, x[1:, 0], invert=True)),
         "take": lambda x: x.take(torch.tensor([1, -2])),
         "index_reduce": lambda x: x.index_reduce(0, torch.tensor([2, 0]), x[:2], "amax"),
         "diagonal_scatter": lambda x: (

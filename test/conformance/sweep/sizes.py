@@ -13,12 +13,13 @@ from typing import Any
 
 import torch
 from torch.export import Dim, ExportedProgram
+from torch.utils import _pytree as pytree
 
 from sweep.samples import Sample
 
 __all__ = ["DynamicSample", "dynamic_samples"]
 
-LARGEST = 64
+LARGEST = 128
 """The bound of the size that is dynamic."""
 
 
@@ -64,19 +65,22 @@ def _run(sample: Sample, size: int, more: int) -> tuple[tuple[torch.Tensor, ...]
         results = sample.module(*(x.clone() for x in inputs))
     except Exception:  # whatever an operator has against the sizes
         return None
-    leaves = torch.utils._pytree.tree_leaves(results)
-    return inputs, tuple(x.resolve_conj().resolve_neg() if isinstance(x, torch.Tensor) else x for x in leaves)
+    return inputs, tuple(
+        leaf.resolve_conj().resolve_neg() if isinstance(leaf, torch.Tensor) else leaf
+        for leaf in pytree.tree_leaves(results)
+    )
 
 
 def _grown(x: torch.Tensor, size: int, more: int) -> torch.Tensor:
     """With `more` elements along each dimension of a size: numbers between those that there are, or the first again."""
+    random = torch.Generator().manual_seed(0)
     for dim in range(x.dim()):
         if x.shape[dim] != size:
             continue
         first = x.narrow(dim, 0, more)
         if x.is_floating_point():
-            # Others than the first, in the domain of the operator if that is an interval.
-            share = torch.linspace(0.3, 0.6, more, dtype=x.dtype).view(-1, *(1,) * (x.dim() - 1 - dim))
-            first = torch.lerp(first, x.narrow(dim, size - more, more).flip(dim), share.expand_as(first))
+            # In the domain of the operator if that is an interval, and no sum of other rows.
+            share = 0.2 + 0.6 * torch.rand(first.shape, generator=random, dtype=x.dtype)
+            first = torch.lerp(first, x.roll(1, dim).narrow(dim, 0, more), share)
         x = torch.cat([x, first], dim)
     return x

@@ -138,7 +138,8 @@ def _countable(sequence: SSAValue, x: SSAValue) -> bool:
 
 @decomposes(Reason.NONE, aten.BucketizeTensorOp)
 def bucketize(b: Chain, op: aten.BucketizeTensorOp) -> SSAValue | None:
-    if not _countable(op.boundaries, op.self):
+    """By comparisons, however many there are, where a size is known at run time only: nothing else takes that."""
+    if is_static(op.boundaries, op.self) and not _countable(op.boundaries, op.self):
         return None
     return _count(b, op.boundaries, op.self, right=op.right, narrow=op.out_int32)
 
