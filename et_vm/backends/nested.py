@@ -96,7 +96,9 @@ class NestedProgramBackend(Backend):
             array = cast("Array", result)
             wanted = target.array.dtype
             if array.dtype != wanted:
-                message = f"an output of the nested program is {array.dtype.name}, that of the call {wanted.name}"
+                message = (
+                    f"an output of the nested program is {array.dtype.name}, that of the call {wanted.name}"
+                )
                 raise ExecutorchError(Error.InvalidType, message)
             target.resize(array.shape)
             np.copyto(target.array, array, casting="no")
