@@ -20,7 +20,9 @@ SAMPLES = 2
 """Samples of an entry, at most."""
 
 REFUSED = {
-    "as_strided": "it addresses memory that there is for some sizes only",
+    **dict.fromkeys(
+        ("as_strided", "as_strided-partial_views"), "they address memory that there is for some sizes only"
+    ),
 }
 """Entries that are refused with a dynamic size, with the reason."""
 
