@@ -364,4 +364,5 @@ def _check_references(
                 continue
             inline = reference.location == DataLocation.INLINE
             count = len(program.backend_delegate_data if inline else segments)
-            check_index(reference.index, count, f"{where}.index")
+            if not check_index(reference.index, count, f"{where}.index"):
+                malformed.add(id(reference))

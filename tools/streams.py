@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from shutil import get_terminal_size
 from typing import IO, Any, Final, cast
 
-__all__ = ["UNLIMITED", "fit", "line_width", "moving", "standard_streams"]
+__all__ = ["UNLIMITED", "content", "fit", "line_width", "moving", "standard_streams"]
 
 UNLIMITED: Final = sys.maxsize
 """The width of lines that are not cut."""
@@ -72,6 +72,13 @@ class _Unescaped:
 def moving(stream: IO[str]) -> IO[str]:
     """A standard stream on which the command itself moves the cursor: what it writes is not escaped."""
     return cast("IO[str]", _Unescaped(stream)) if isinstance(stream, _Printed) else stream
+
+
+def content(stream: IO[str]) -> IO[str]:
+    """A standard stream for what a program has made, such as the text of a language model: it is escaped on terminals
+    alone, as elsewhere it is data.
+    """
+    return stream if stream.isatty() else moving(stream)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.interruption import Interruption
 from et_tools.messages import print_message
 from et_tools.output import check_output, is_same_file
+from et_tools.streams import content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -263,8 +264,9 @@ def _standard_input() -> TextIO:
 
 
 def _print_piece(piece: str) -> None:
-    sys.stdout.write(piece)
-    sys.stdout.flush()
+    stream = content(sys.stdout)
+    stream.write(piece)
+    stream.flush()
 
 
 def _peak_memory() -> int:

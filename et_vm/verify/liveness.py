@@ -66,7 +66,7 @@ class DelegateWrites(NamedTuple):
 
 def delegate_writes(file: PteFile, delegate: BackendDelegate) -> DelegateWrites:
     """The values that a delegate of a file writes, as far as the format of its blob is known."""
-    if delegate.processed is None:
+    if delegate.processed is None or id(delegate.processed) in file.malformed:
         return DelegateWrites()
     blob = file.delegate_data(delegate.processed)
     return DelegateWrites(outputs_of_blob(delegate.id, blob), updates_of_blob(delegate.id, blob).keys())

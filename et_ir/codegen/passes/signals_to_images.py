@@ -27,7 +27,7 @@ _ROW = 2
 
 @dataclass(frozen=True)
 class SignalsToImagesPass(ModulePass):
-    """Replace convolutions of signals of any length by those of images.
+    """Convolve signals of any length as images.
 
     Before:
 
