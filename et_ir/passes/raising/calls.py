@@ -20,7 +20,7 @@ from et_ops.library import operator_of_kernel
 from et_ops.schema import ArgType
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["PRIMITIVES", "CannotRaise", "build", "functional_arguments", "functional_op"]
+__all__ = ["PRIMITIVES", "CannotRaise", "build", "functional_arguments", "functional_op", "verify"]
 
 PRIMITIVES: Final[dict[str, str]] = {primitive(name): name for name in FUNCTIONS}
 """The function of numbers that each primitive operator computes."""
@@ -40,11 +40,17 @@ class CannotRaise(Exception):
 def build(made: type[EdgeOp], *args: Any, **kwargs: Any) -> EdgeOp:
     """An edge op of a class, as `EdgeOp.make` builds it. Raises `CannotRaise` where its rule refuses the arguments."""
     try:
-        op = made.make(*args, **kwargs)
-        op.verify(verify_nested_ops=False)
-    except (TypeError, VerifyException) as error:
+        return made.make(*args, **kwargs)
+    except TypeError as error:
         raise CannotRaise(f"[raise_c2] {error}") from error
-    return op
+
+
+def verify(op: EdgeOp) -> None:
+    """Raise `CannotRaise` for an op that breaks rules of its operator: calls of files may have any arguments."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        raise CannotRaise(f"[raise_c2] {error}") from error
 
 
 def functional_op(kernel: str, custom: Custom) -> type[EdgeOp]:

@@ -59,6 +59,7 @@ from et_ir.passes.raising.calls import (
     build,
     functional_arguments,
     functional_op,
+    verify,
 )
 from et_ir.passes.raising.contents import Contents, Definition, Location
 from et_ir.passes.raising.delegate_types import DelegateTypes
@@ -543,6 +544,7 @@ class MethodRaiser:
         if self.sizes is None and any(layout_problems(raised)):
             self._contiguous(raised, targets)
             return
+        verify(raised)
         self.insert(raised)
         for target, result in zip(targets, raised.results, strict=True):
             self.define(target, result)
@@ -580,6 +582,7 @@ class MethodRaiser:
         ]
         made = type(op).create(operands=op.operands, result_types=plain, properties=op.properties)
         op.drop_all_references()
+        verify(made)
         self.insert(made)
         for target, result in zip(targets, made.results, strict=True):
             wanted = target.type
