@@ -118,18 +118,24 @@ _NUMBERINGS: Final[tuple[Numbering, ...]] = (
 
 
 def numberings(tensors: Sequence[Like]) -> Iterator[Numbering]:
-    """Ways to tell sizes of tensors apart, without those that come to the same."""
+    """Ways to tell sizes of tensors apart, without those that come to the same, and those that take sizes of different
+    expressions for one.
+    """
     dims = [
         (i, dim, len(like.shape))
         for i, like in enumerate(tensors)
         for dim, n in enumerate(like.shape)
         if is_dynamic(n)
     ]
+    sizes = [tensors[i].shape[dim] for i, dim, _ in dims]
     seen: set[tuple[int, ...]] = set()
     for numbering in _NUMBERINGS:
         numbers = [numbering(*place) for place in dims]
         groups = tuple(numbers.index(number) for number in numbers)
-        if groups not in seen:
+        known = {
+            (group, size) for group, size in zip(groups, sizes, strict=True) if isinstance(size, Expression)
+        }
+        if groups not in seen and len(known) == len({group for group, _ in known}):
             seen.add(groups)
             yield numbering
 

@@ -13,7 +13,7 @@ from sweep.sizes import DynamicSample, dynamic_samples
 from et_ir import ExecutorchBackendConfig, to_edge
 from et_ir.diagnostics import PassReport
 from et_ir.frontend.unsupported import UnsupportedProgram
-from et_schema.errors import InputError
+from et_schema.errors import ExecutorchError, InputError
 from et_vm.runtime import Runtime
 
 SAMPLES = 2
@@ -23,6 +23,7 @@ REFUSED = {
     **dict.fromkeys(
         ("as_strided", "as_strided-partial_views"), "they address memory that there is for some sizes only"
     ),
+    "nn.functional.scaled_dot_product_attention": "torch asks whether the root of a size is negative",
 }
 """Entries that are refused with a dynamic size, with the reason."""
 
@@ -46,8 +47,20 @@ def refusal(given: DynamicSample) -> str | None:
     return None
 
 
-NOT_GROWN = frozenset({"bucketize", "linalg.cholesky_ex", "linalg.pinv-singular", "searchsorted"})
-"""Entries whose samples are sorted, singular or positive definite, and others when they grow."""
+NOT_GROWN = frozenset(
+    {"bucketize", "linalg.cholesky_ex", "linalg.pinv-singular", "lu_unpack", "searchsorted"}
+)
+"""Entries whose samples are sorted, singular, positive definite or permutations, and others when they grow."""
+AMBIGUOUS = frozenset({"linalg.eig", "linalg.eigh", "svd"})
+"""Entries whose results have any sign."""
+LIMITS = {
+    **dict.fromkeys(
+        ("nn.functional.dropout3d", "nn.functional.feature_alpha_dropout-with_train"),
+        "the arena has room for five dimensions of the largest size",
+    ),
+    "linalg.tensorsolve": "a view has two sizes that only kernels know",
+}
+"""Entries whose programs cannot be run, with the reason."""
 
 
 def refusals(entry: str, count: int) -> list[str]:
@@ -66,8 +79,12 @@ def test_a_sample_of_dynamic_sizes(entry: str) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("entry", [name for name in entries() if name not in NOT_GROWN])
+@pytest.mark.parametrize("entry", [name for name in entries() if name not in NOT_GROWN | AMBIGUOUS])
 def test_samples_of_dynamic_sizes(entry: str) -> None:
+    if entry in LIMITS:
+        with pytest.raises(ExecutorchError):
+            refusals(entry, SAMPLES)
+        pytest.xfail(LIMITS[entry])
     reasons = refusals(entry, SAMPLES)
     if entry in REFUSED:
         assert reasons, "nothing is refused any more"

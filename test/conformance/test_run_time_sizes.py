@@ -148,6 +148,9 @@ def normalizations() -> dict[str, Case]:
         "group_norm": layer(nn.GroupNorm(2, 4), lambda n: (r(n, 4, 5),), BATCH),
         "group_norm of rows": layer(nn.GroupNorm(2, 4), lambda n: (r(2, 4, n),), COLUMNS),
         "instance_norm": layer(nn.InstanceNorm1d(4, affine=True), lambda n: (r(n, 4, 5),), BATCH),
+        "instance_norm of squares": layer(
+            nn.InstanceNorm2d(2, affine=True), lambda n: (r(n, 2, n, 4),), BATCH | COLUMNS
+        ),
         "batch_norm": layer(nn.BatchNorm1d(4), lambda n: (r(n, 4, 5),), BATCH),
         "local_response_norm": layer(nn.LocalResponseNorm(2), lambda n: (r(n, 4, 5, 5),), BATCH),
         "normalize": of(F.normalize, lambda n: (r(n, 4),), BATCH),

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Mod
 
-from et_ir.frontend.run_time_sizes import Like, SymbolicSizes, expression
+from et_ir.frontend.run_time_sizes import Like, SymbolicSizes, expression, numberings
 from et_ops.intervals import Interval
 from et_ops.sizes import Expression
 
@@ -61,3 +61,15 @@ def test_texts(make: Any, text: str) -> None:
     found = first_assumption(make, 3, 24)
     assert found is not None
     assert found.replace("(", "").replace(")", "") == text
+
+
+def test_sizes_of_different_expressions_are_not_taken_for_one() -> None:
+    batch, channels = Expression.of("s0"), 2 * Expression.of("s0")
+    image, weight = Like((1, channels, batch, 4), torch.float32), Like((channels,), torch.float32)
+    for numbering in numberings([image, weight]):
+        assert numbering(0, 1, 4) != numbering(0, 2, 4)
+        assert numbering(0, 2, 4) != numbering(1, 0, 1)
+    alike = Like((batch, 4, batch), torch.float32)
+    assert any(numbering(0, 0, 3) == numbering(0, 2, 3) for numbering in numberings([alike]))
+    unknown = Like((-1, 4, batch), torch.float32)
+    assert any(numbering(0, 0, 3) == numbering(0, 2, 3) for numbering in numberings([unknown]))
