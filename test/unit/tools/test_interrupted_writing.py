@@ -58,8 +58,11 @@ def before(command: Command) -> dict[Path, bytes]:
     assert command("et-compile", "large.py:large", "-q", "--emit", "executorch", "-o", "plan.mlir").code == 0
     np.save("x.npy", np.ones((16, 16), np.float32))
     Path("out").mkdir()
-    for name in ("out.pte", "out.ptd", "out.mlir", "out.safetensors", "out/output_0.npy"):
+    for name in ("out.pte", "out.mlir", "out/output_0.npy"):
         Path(name).write_bytes(b"what was there before")
+    # Files that the commands do not name take the place of files of their kind alone.
+    Path("out.ptd").write_bytes(b"\0\0\0\0FT01what was there before")
+    Path("out.safetensors").write_bytes(b"\2\0\0\0\0\0\0\0{}")
     return files()
 
 
