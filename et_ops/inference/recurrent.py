@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from et_ops.inference.meta import Meta, Mismatch, rule
 from et_ops.inference.shapes import unlike
@@ -42,14 +42,16 @@ def _check(
         if unlike(state.shape, expected):
             raise Mismatch("hx", f"shape {list(expected)}", state)
     width, cells = states[0].shape[-1], states[-1].shape[-1]
+    # Counted first: a number of layers is no bound of the work.
+    count = layers * directions * (2 + 2 * has_biases + (width != cells))
+    if len(params) != count:
+        raise Mismatch("params", f"{count} tensors", f"{len(params)}")
     sizes: list[tuple[int, ...]] = []
     for layer in range(layers):
         features = width * directions if layer else input.shape[-1]
         one = [(gates * cells, features), (gates * cells, width)]
         one += [(gates * cells,)] * (2 if has_biases else 0) + [(width, cells)] * (width != cells)
         sizes += one * directions
-    if len(params) != len(sizes):
-        raise Mismatch("params", f"{len(sizes)} tensors", f"{len(params)}")
     for number, (param, expected) in enumerate(zip(params, sizes, strict=True)):
         if unlike(param.shape, expected):
             raise Mismatch(f"params[{number}]", f"shape {list(expected)}", param)
@@ -72,36 +74,28 @@ def lstm(
     return _output(input, hidden, bidirectional), hidden, cell
 
 
-@rule("gru.input")
-def gru(
-    input: Meta,
-    hx: Meta,
-    params: Sequence[Meta],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Meta, Meta]:
-    _check(input, [hx], params, has_biases, num_layers, bidirectional, batch_first, 3)
-    return _output(input, hx, bidirectional), hx
+def _of_one_state(gates: int) -> Callable[..., tuple[Meta, Meta]]:
+    """The rule of networks with a hidden state alone, whose cells have so many gates."""
+
+    def infer(
+        input: Meta,
+        hx: Meta,
+        params: Sequence[Meta],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> tuple[Meta, Meta]:
+        _check(input, [hx], params, has_biases, num_layers, bidirectional, batch_first, gates)
+        return _output(input, hx, bidirectional), hx
+
+    return infer
 
 
-@rule("rnn_relu.input", "rnn_tanh.input")
-def rnn(
-    input: Meta,
-    hx: Meta,
-    params: Sequence[Meta],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Meta, Meta]:
-    _check(input, [hx], params, has_biases, num_layers, bidirectional, batch_first, 1)
-    return _output(input, hx, bidirectional), hx
+rule("gru.input")(_of_one_state(3))
+rule("rnn_relu.input", "rnn_tanh.input")(_of_one_state(1))
 
 
 @rule("gru_cell", "rnn_relu_cell", "rnn_tanh_cell")

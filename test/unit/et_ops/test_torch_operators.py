@@ -140,6 +140,8 @@ def test_weights_of_recurrent_networks(name: str):
                 check([*right[:at], meta(*wrong), *right[at + 1 :]])
     with pytest.raises(ValueError, match="params"):
         check(right[:-1])
+    with pytest.raises(ValueError, match="params"):
+        check(right, [meta(2**41, 2, 3)] * 2, 2**40)
     with pytest.raises(ValueError, match="hx"):
         check(right, [meta(2, 1, 3)] * 2)
 
