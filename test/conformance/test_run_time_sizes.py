@@ -58,7 +58,7 @@ LIMITS = {
     }.items()
     for name in names
 }
-"""What the stock kernels lack, of programs where dynamic sizes leave no alternative."""
+"""Errors of programs for which stock has no kernels, where dynamic sizes leave no alternative."""
 
 BOTH = {0: Dim("b", min=3, max=16), 1: Dim("s", min=3, max=32)}
 

@@ -59,7 +59,7 @@ __all__ = ["ConstantFoldPass", "fold_ops"]
 _UNINITIALISED: Final = ("empty", "new_empty", "dim_order_ops._empty")
 _MANY_LEAVES: Final = 64
 DECISIONS: Final = 10
-"""How many of the largest results may be computed to decide what is folded."""
+"""Limit of the work for decisions on folding, in results of the largest budget."""
 # What kernels raise for operands they do not take; such an op fails at run time just so, and is left to it.
 _REFUSALS: Final = (TypeError, ValueError, IndexError, RuntimeError, NotImplementedError, AssertionError)
 
