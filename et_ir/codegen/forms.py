@@ -289,7 +289,11 @@ def _is_taken(op: SchemaOp) -> bool:
         and literal
         and _is_constant(weight)
         and (op.arg("bias") is None or _is_constant(op.arg("bias")))
-        and (int(op.arg("groups")) == 1 or is_depthwise(op))
+        and (
+            int(op.arg("groups")) == 1
+            or is_depthwise(op)
+            or not tensor_type(op.arg("input")).has_static_shape()
+        )
     )
 
 

@@ -163,8 +163,33 @@ LAYERS: dict[str, Case] = {
             "padded": {"padding": 1},
             "dilated": {"padding": 4, "dilation": 4},
             "by channel": {"groups": 16, "bias": False},
+            "by groups": {"groups": 4, "padding": 1},
         }.items()
     },
+    **{
+        f"transposed signals, {name}": Case(
+            lambda options=options: (nn.Sequential(nn.ConvTranspose1d(16, 8, 4, **options), nn.GELU()), None),
+            ({0: BATCH, 2: SIZE},),
+            lambda n, batch: random((batch, 16, n)),
+            ((20, 2), (8, 3), (6, 1)),
+        )
+        for name, options in {
+            "doubled": {"stride": 2, "padding": 1},
+            "by groups": {"stride": 3, "groups": 4, "bias": False},
+        }.items()
+    },
+    "groups of images": Case(
+        lambda: (nn.Sequential(nn.Conv2d(12, 36, 3, groups=2, stride=2, padding=1), nn.ReLU()), None),
+        ({0: BATCH, 2: SIZE, 3: OTHER},),
+        lambda n, m: random((2, 12, n, m)),
+        ((12, 9), (5, 20), (24, 4)),
+    ),
+    "transposed images": Case(
+        lambda: (nn.Sequential(nn.ConvTranspose2d(6, 10, (3, 2), (1, 2)), nn.ReLU()), None),
+        ({0: BATCH, 2: SIZE, 3: OTHER},),
+        lambda n, m: random((2, 6, n, m)),
+        ((12, 9), (5, 20), (24, 4)),
+    ),
 }
 
 

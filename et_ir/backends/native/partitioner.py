@@ -26,6 +26,7 @@ from et_ir.codegen.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
 from et_ir.codegen.passes.fuse_bands import CACHE
 from et_ir.codegen.passes.signals_to_images import SignalsToImagesPass
+from et_ir.codegen.passes.transposed_to_convolutions import TransposedToConvolutionsPass
 from et_ir.codegen.sizes import (
     Known,
     has_known_sizes,
@@ -130,7 +131,9 @@ class NativePartitioner(OperatorPartitioner):
         )
 
     def passes(self) -> Sequence[ModulePass]:
-        return [SignalsToImagesPass()]
+        if "convolution" in self.without or (self.only and "convolution" not in self.only):
+            return []
+        return [TransposedToConvolutionsPass(), SignalsToImagesPass()]
 
     def support(self, method: FuncOp) -> KernelSupport:
         return _Support(method, self.only, self.without)

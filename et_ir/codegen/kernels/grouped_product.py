@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue
 from et_ir.codegen.kernels.groups import ends_operand, of_group, visit_groups, with_single_rows
 from et_ir.codegen.kernels.host import Host, Operand, kernel_key
-from et_ir.codegen.kernels.panels import PANEL, Array, constant_array, panel_columns, tile_rows
+from et_ir.codegen.kernels.panels import PANEL, constant_array, group_panels, panel_columns, tile_rows
 from et_ir.codegen.kernels.pointwise_rules import anchor_of
 from et_ir.codegen.kernels.product import Sizes, accumulate, in_panels
 from et_ir.codegen.kernels.row_tiles import visit_rows
@@ -36,7 +35,7 @@ def grouped_product_kernel(host: Host, kernel: KernelOp) -> None:
     epilogue = Epilogue(kernel, anchor, rows, columns)
     operands = [
         Operand(host.buffer(outside[input]), [rows, inner]),
-        _panels(host, array.reshape(groups, columns, inner), sizes.panel),
+        group_panels(host, array.reshape(groups, columns, inner), sizes.panel),
         ends_operand(host, outside[ends]),
         *epilogue.operands(host),
         Operand(host.buffer(kernel.outputs[0]), [rows, columns]),
@@ -63,22 +62,3 @@ def grouped_product_kernel(host: Host, kernel: KernelOp) -> None:
         visit_groups(b, sizes, limits, b.dim(y, 0), b.dim(y, 1), visit)
 
     host.call("grouped_product", operands, build, kernel_key(kernel))
-
-
-def _panels(host: Host, matrices: Array, panel: int) -> Operand:
-    """Panels of matrices `[group, column, row]`, as a kernel takes them: `[group * panel][row][column]`."""
-    groups, columns, inner = matrices.shape
-    each = -(-columns // panel)
-
-    def pack(stacked: Array) -> Array:
-        packed = np.zeros((groups, each, inner, panel), np.float32)
-        # Panel by panel, as the elements of each stay in the cache while their order changes.
-        for matrix, target in zip(stacked.reshape(groups, columns, inner), packed, strict=True):
-            for number, one in enumerate(target):
-                some = matrix[number * panel : (number + 1) * panel]
-                one[:, : len(some)] = some.T
-        return packed
-
-    blob = host.packed(f"panels of {panel} of {groups} matrices", [matrices], pack)
-    sizes = [groups * each, inner, panel]
-    return Operand(host.constant(blob, blob.nbytes // 4), sizes, fixed=[2])

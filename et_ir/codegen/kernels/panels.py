@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from et_ir.analysis.dim_orders import in_order, step, straight
-from et_ir.codegen.kernels.host import Host
+from et_ir.codegen.kernels.host import Host, Operand
 from et_ir.codegen.kernels.packing import as_is
 from et_ir.data import Blob
 from et_ir.dialects.edge.attributes import dim_order_of
@@ -21,6 +21,7 @@ __all__ = [
     "array_constant",
     "constant_array",
     "constant_integers",
+    "group_panels",
     "integers_constant",
     "panel_columns",
     "panels_blob",
@@ -77,6 +78,25 @@ def panels_blob(host: Host, matrix: Array, panel: int = PANEL) -> Blob:
         return packed
 
     return host.packed(f"panels of {panel}", [matrix], pack)
+
+
+def group_panels(host: Host, matrices: Array, panel: int) -> Operand:
+    """Panels of matrices `[group, column, row]`, as a kernel takes them: `[group * panel][row][column]`."""
+    groups, columns, inner = matrices.shape
+    each = -(-columns // panel)
+
+    def pack(stacked: Array) -> Array:
+        packed = np.zeros((groups, each, inner, panel), np.float32)
+        # Panel by panel, as the elements of each stay in the cache while their order changes.
+        for matrix, target in zip(stacked.reshape(groups, columns, inner), packed, strict=True):
+            for number, one in enumerate(target):
+                some = matrix[number * panel : (number + 1) * panel]
+                one[:, : len(some)] = some.T
+        return packed
+
+    blob = host.packed(f"panels of {panel} of {groups} matrices", [matrices], pack)
+    sizes = [groups * each, inner, panel]
+    return Operand(host.constant(blob, blob.nbytes // 4), sizes, fixed=[2])
 
 
 def array_constant(host: Host, array: Array) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Kernels on images whose sizes are known at run time only: convolutions, depthwise ones, and pools.
+"""Kernels on images whose sizes are known at run time only: convolutions, grouped and depthwise ones, and pools.
 
 What a window covers around an image is added to it before, so that all windows are inside. The pixels of a row of the
 result are then computed alike, in tiles of several heights.
@@ -14,12 +14,14 @@ from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.convolution import LARGE_FILTERS
 from et_ir.codegen.kernels.epilogue import Epilogue, convolution_epilogue
+from et_ir.codegen.kernels.groups import of_group
 from et_ir.codegen.kernels.host import Host, Number, Operand
 from et_ir.codegen.kernels.padding import copy_row, fill_row
 from et_ir.codegen.kernels.panels import (
     PANEL,
     array_constant,
     constant_array,
+    group_panels,
     panel_columns,
     panels_of,
     tile_rows,
@@ -110,8 +112,11 @@ class _Images:
 
 
 def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
-    """Lower a kernel whose anchor is a convolution of all channels."""
+    """Lower a kernel whose anchor is a convolution of all channels, or of those of a group."""
     anchor = anchor_of(kernel)
+    if int(anchor.arg("groups")) > 1:
+        _grouped_convolution(host, kernel, anchor)
+        return
     images, window = _Images.of(anchor), window_of(anchor)
     outside = kernel.outside()
     filters = constant_array(host, outside[anchor.arg("weight")])
@@ -152,7 +157,9 @@ def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
 
             def pixels(left: Index, count: int) -> None:
                 at = [number, top, b.mul(left, window.step_x * channels)]
-                total = _products(b, window, channels, x, w, at, column, count, columns)
+                total = _products(
+                    b, window, _Channels(0, channels, channels), x, w, at, column, count, columns
+                )
                 epilogue.store(b, total, y, [b.add(first, left), column], mask)
 
             visit_rows(b, 0, width, tile, pixels, any_number=True)
@@ -179,10 +186,64 @@ def sized_convolution_kernel(host: Host, kernel: KernelOp) -> None:
     host.call("convolution", operands, build)
 
 
+def _grouped_convolution(host: Host, kernel: KernelOp, anchor: SchemaOp) -> None:
+    """Lower a kernel whose anchor is a convolution of groups of channels."""
+    images, window = _Images.of(anchor), window_of(anchor)
+    outside = kernel.outside()
+    filters = constant_array(host, outside[anchor.arg("weight")])
+    assert filters is not None
+    groups, channels = int(anchor.arg("groups")), filters.shape[1]
+    columns, inner = len(filters) // groups, window.height * window.width * channels
+    tile = tile_rows(host.most(images.out_width), host)
+    sizes = Sizes(1, images.out_width, inner, columns, tile, panel_columns(host))
+    matrices = filters.transpose(0, 2, 3, 1).reshape(groups, columns, inner)
+    epilogue = convolution_epilogue(kernel, anchor)
+
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        x, w, *others, y, height, width = buffers
+        epilogue.bind(others)
+        rows = b.mul(b.dim(x, 0), height)
+        # The filters of a group stay in the cache for as many rows as a thread computes.
+        with b.parallel(b.mul(rows, groups)) as place:
+            group, row = b.quotient(place, rows), b.remainder(place, rows)
+            number, top = b.quotient(row, height), b.mul(b.remainder(row, height), window.step_y)
+            some = _Channels(b.mul(group, channels), channels, images.channels)
+            filters_of_group, first = of_group(b, w, groups, group), b.mul(group, columns)
+
+            def visit(column: Index, count: int, mask: SSAValue | None) -> None:
+                def pixels(left: Index, pixels: int) -> None:
+                    at = [number, top, b.mul(left, window.step_x * images.channels)]
+                    total = _products(b, window, some, x, filters_of_group, at, column, pixels, count)
+                    epilogue.store(b, total, y, [b.add(b.mul(row, width), left), b.add(first, column)], mask)
+
+                visit_rows(b, 0, width, tile, pixels, any_number=True)
+
+            column_groups(b, sizes, columns, visit)
+
+    operands = [
+        images.padded(host, host.buffer(outside[anchor.arg("input")]), 0.0),
+        group_panels(host, matrices, sizes.panel),
+        *epilogue.operands(host),
+        Operand(host.buffer(kernel.outputs[0]), [images.rows, len(filters)]),
+        *images.told(),
+    ]
+    host.call("convolution", operands, build)
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """Channels that follow each other, of each pixel of an image."""
+
+    first: Index
+    count: int
+    step: int
+    """Channels of a pixel."""
+
+
 def _products(
     b: LoopBuilder,
     window: Window,
-    channels: int,
+    channels: _Channels,
     x: SSAValue,
     w: SSAValue,
     at: Sequence[Index],
@@ -192,20 +253,21 @@ def _products(
 ) -> SSAValue:
     """A tile of neighboring pixels by columns, from the pixels under the window at a place of the padded image."""
     number, top, start = at
+    start = b.add(start, channels.first)
     # Neighbors under the filter follow each other in memory, unless they are apart.
-    near = window.apart_x == 1
-    runs = [0] if near else [place * window.apart_x * channels for place in range(window.width)]
-    run = window.width * channels if near else channels
+    near = window.apart_x == 1 and channels.count == channels.step
+    runs = [0] if near else [place * window.apart_x * channels.step for place in range(window.width)]
+    run = window.width * channels.count if near else channels.count
     zero = b.splat(0.0, vector_of(count, columns))
     with b.for_(0, window.height, 1, [zero]) as rows:
         total = rows.args[0]
         line = b.add(top, b.mul(rows.index, window.apart_y))
         for place, offset in enumerate(runs):
             base = b.add(start, offset)
-            first = b.add(b.mul(rows.index, window.width * channels), place * channels)
+            first = b.add(b.mul(rows.index, window.width * channels.count), place * channels.count)
             with b.for_(0, run, 1, [total]) as loop:
                 places = [number, line, b.add(base, loop.index)]
-                left = b.column(x, places, 2, window.step_x * channels, vector_of(count))
+                left = b.column(x, places, 2, window.step_x * channels.step, vector_of(count))
                 right = b.panels(w, column, [b.add(first, loop.index)], columns)
                 loop.next = [b.outer_product(left, right, loop.args[0])]
             total = loop.results[0]

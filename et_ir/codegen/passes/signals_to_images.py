@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
-from et_ir.codegen.forms import form_of_operator, is_depthwise
+from et_ir.codegen.forms import form_of_operator
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.program import GetOp, GlobalOp, Globals
 from et_ir.dialects.schema.tensors import sized_tensor, sizes_of, tensor_type
@@ -45,7 +45,7 @@ class SignalsToImagesPass(ModulePass):
     %3 = edge.squeeze_copy.dims %2 {dim = [2]} : … -> tensor<1x8x?xf32, #program.sizes<s0>>
     ```
 
-    Those with constant filters that read all channels, or one channel each.
+    Those with constant filters.
     """
 
     name = "signals-to-images"
@@ -71,7 +71,6 @@ class _ToImage(RewritePattern):
             or tensor_type(signal).has_static_shape()
             or op.arg("transposed")
             or form_of_operator(op) not in ("filter_convolution", "channel_convolution")
-            or not (op.arg("groups") == 1 or is_depthwise(op))
         ):
             return
         name = constant.key
