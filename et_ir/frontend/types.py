@@ -100,8 +100,8 @@ def _size(size: Any, translate: Translation | None) -> Size:
     if type(size) is int:
         return size
     found = None if translate is None else translate(size.node.expr)
-    # Torch may find that a size is a number after it has made what depends on it, which then has none.
-    return None if found is None or found.constant is not None else found
+    number = None if found is None else found.constant
+    return found if number is None else number
 
 
 def result_type(value: object, translate: Translation | None = None) -> Attribute:

@@ -49,6 +49,29 @@ def test_traces_in_the_symbols_of_calls(traced: Any, least: int, expected: Expre
     assert translation_of_trace(operands, ranges)(traced) == expected
 
 
+class CrossAttention(torch.nn.Module):
+    """Its heads are viewed by a symbol of the batch that torch later finds to be that of the other input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return self.attention(q, k, k, need_weights=False)[0]
+
+
+def test_sizes_that_torch_finds_to_be_numbers():
+    batch, length, other = (torch.export.Dim(name, max=8) for name in ("batch", "length", "other"))
+    program = torch.export.export(
+        CrossAttention().eval(),
+        (torch.randn(2, 3, 8), torch.randn(2, 5, 8)),
+        dynamic_shapes=({0: batch, 1: length}, {0: batch, 1: other}),
+    )
+    module = import_program(program)
+    types = [r.type for op in module.walk() for r in op.results if isinstance(r.type, TensorType)]
+    assert all(size is not None for type in types for size in sizes_of(type))
+
+
 def test_every_value_of_a_traced_network_has_its_size():
     program = torch.export.export(
         torch.nn.GRUCell(4, 3), (torch.randn(3, 4),), dynamic_shapes=({0: torch.export.Dim("n", max=8)},)
