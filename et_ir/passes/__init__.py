@@ -30,6 +30,7 @@ PASSES: Final[dict[str, str]] = {
     "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",
     "inline-tosa-constants": "et_ir.backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
     "fuse-normalization": "et_ir.codegen.passes.fuse_normalization:FuseNormalizationPass",
+    "creations-to-constants": "et_ir.codegen.passes.creations_to_constants:CreationsToConstantsPass",
     "transposed-to-convolutions": "et_ir.codegen.passes.transposed_to_convolutions:TransposedToConvolutionsPass",
     "signals-to-images": "et_ir.codegen.passes.signals_to_images:SignalsToImagesPass",
     "fuse-bands": "et_ir.codegen.passes.fuse_bands:FuseBandsPass",

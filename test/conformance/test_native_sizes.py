@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from et_ir import ExecutorchBackendConfig, to_edge_transform_and_lower
 from et_ir.backends.native import NativePartitioner
 from et_ir.codegen.object_code import INSTRUCTION_SETS
+from et_ir.dialects.edge import EdgeOp
 from et_vm.backends.native.cpu import cpu_features
 from et_vm.runtime import Runtime
 from examples.models.bert import bert
@@ -111,6 +112,14 @@ def by_sample(x: Tensor, w: Tensor) -> Tensor:
     return F.conv2d(x.reshape(1, -1, 8, 8), w.reshape(-1, 1, 3, 3), groups=groups).relu()
 
 
+def placed(x: Tensor) -> Tensor:
+    """Numbers of elements that depend on sizes, of several kinds."""
+    batch, length = x.shape
+    odd = torch.arange(1, 2 * length + 1, 2, dtype=torch.float32)
+    early = torch.arange(length) < 3
+    return torch.cat([torch.full((batch, 2), 2.5), x * odd + torch.ones_like(x), x * early], 1)
+
+
 def random(*shapes: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple(torch.randn(*shape) for shape in shapes)
 
@@ -178,6 +187,12 @@ LAYERS: dict[str, Case] = {
             "by groups": {"stride": 3, "groups": 4, "bias": False},
         }.items()
     },
+    "places and constants": Case(
+        lambda: (Calls(placed), None),
+        (({0: BATCH, 1: SIZE},),),
+        lambda n, batch: random((batch, n)),
+        ((20, 2), (9, 3), (4, 1)),
+    ),
     "groups of images": Case(
         lambda: (nn.Sequential(nn.Conv2d(12, 36, 3, groups=2, stride=2, padding=1), nn.ReLU()), None),
         ({0: BATCH, 2: SIZE, 3: OTHER},),
@@ -193,6 +208,13 @@ LAYERS: dict[str, Case] = {
 }
 
 
+LEFT = {
+    "filters of each sample": {"edge.convolution", "edge.view_copy"},
+    "windows of a padded signal": {"edge.constant_pad_nd", "edge.unfold_copy"},
+}
+"""Operators that stay with et-vm."""
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_of_any_size(name: str) -> None:
     """No partition is given up: what native code does not take is known before it is compiled."""
@@ -202,8 +224,8 @@ def test_layers_of_any_size(name: str) -> None:
     program = torch.export.export(module, case.inputs(*case.sizes[0]), dynamic_shapes=case.dynamic)
     partitioner = NativePartitioner(instruction_sets=[SETS[0]])
     edge = to_edge_transform_and_lower(program, partitioner=partitioner, strict=True)
-    left = [op for op in edge.module.walk() if op.name == "edge.convolution"]
-    assert len(left) == (name == "filters of each sample")
+    left = {op.name for op in edge.module.walk() if isinstance(op, EdgeOp)} - {"edge.sym_size.int"}
+    assert left == LEFT.get(name, set())
     file = edge.to_executorch(ExecutorchBackendConfig(target="et-vm")).buffer
     method = Runtime().load_program(file, allow_native=True, poison=True).load_method("forward")
     for sizes in case.sizes:

@@ -24,6 +24,7 @@ from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.codegen.kernels.sorts import SORTS, kept_size
 from et_ir.codegen.object_code import INSTRUCTION_SETS, require_llvm
 from et_ir.codegen.passes.choose_algorithms import ALGORITHMS
+from et_ir.codegen.passes.creations_to_constants import CreationsToConstantsPass
 from et_ir.codegen.passes.fuse_bands import CACHE
 from et_ir.codegen.passes.signals_to_images import SignalsToImagesPass
 from et_ir.codegen.passes.transposed_to_convolutions import TransposedToConvolutionsPass
@@ -131,9 +132,16 @@ class NativePartitioner(OperatorPartitioner):
         )
 
     def passes(self) -> Sequence[ModulePass]:
-        if "convolution" in self.without or (self.only and "convolution" not in self.only):
-            return []
-        return [TransposedToConvolutionsPass(), SignalsToImagesPass()]
+        by_operator: dict[str, Sequence[ModulePass]] = {
+            "convolution": [TransposedToConvolutionsPass(), SignalsToImagesPass()],
+            "expand": [CreationsToConstantsPass()],
+        }
+        return [
+            one
+            for name, passes in by_operator.items()
+            if name not in self.without and (not self.only or name in self.only)
+            for one in passes
+        ]
 
     def support(self, method: FuncOp) -> KernelSupport:
         return _Support(method, self.only, self.without)
