@@ -50,9 +50,10 @@ class Sort(RewritePattern):
         dim: int = op.arg("dim")
         if not type.get_num_dims() or type.element_type == i1:
             return
-        size = type.get_shape()[dim]
+        size: int | SSAValue = type.get_shape()[dim]
         if size < 0:
-            return
+            length = edge.SymSizeIntOp.make(op.operands[0], dim % type.get_num_dims(), location=op.location)
+            size = rewriter.insert(length).results[0]
         arguments = (op.operands[0], size, dim, op.arg("descending"), True)
         rewriter.replace(op, edge.TopkOp.make(*arguments, result_types=op.result_types))
 

@@ -195,3 +195,15 @@ func.func @sort(%x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xi64>) {
 // CHECK:      func.func @sort
 // CHECK-NEXT: edge.topk %x {k = 4, dim = 1}
 // CHECK-NEXT: func.return
+
+// -----
+
+// As many as there are, where that is known at run time only.
+func.func @sort_of_dynamic_size(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xi64>) {
+  %0, %1 = edge.sort %x : (tensor<?xf32>) -> (tensor<?xf32>, tensor<?xi64>)
+  func.return %0, %1 : tensor<?xf32>, tensor<?xi64>
+}
+// CHECK:      func.func @sort_of_dynamic_size
+// CHECK-NEXT: %[[SIZE:.*]] = edge.sym_size.int %x {dim = 0}
+// CHECK-NEXT: edge.topk %x {k = %[[SIZE]]
+// CHECK-NEXT: func.return
