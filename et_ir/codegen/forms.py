@@ -12,6 +12,8 @@ from et_ir.codegen.elements import ELEMENTS, element_of, i8
 from et_ir.codegen.kernels.channel_convolution import MOST_REPEATED
 from et_ir.codegen.kernels.filters import is_plain
 from et_ir.codegen.kernels.gathers import GATHERS, SCATTERS, is_taken
+from et_ir.codegen.kernels.grid_sample import GRID_SAMPLES
+from et_ir.codegen.kernels.grid_sample import is_taken as is_grid_sample_taken
 from et_ir.codegen.kernels.integer_operands import integer_operands
 from et_ir.codegen.kernels.moves import MOVES
 from et_ir.codegen.kernels.pointwise_rules import anchor_of, is_pointwise, operator_name, rule_of
@@ -70,6 +72,7 @@ SPATIAL: Final = frozenset(
         "convolution",
         "depthwise",
         "filter_convolution",
+        "grid_sample",
         "integer_convolution",
         "integer_depthwise",
         "integer_point",
@@ -175,6 +178,8 @@ def form_of_operator(op: SchemaOp) -> str | None:
         return "pool" if all(not result.uses for result in op.results[1:]) else None
     if name in RESAMPLING or (takes_pixels(op) and element_of(op.operands[0]) == f32):
         return "resample" if not any(result.uses for result in op.results[1:]) else None
+    if name in GRID_SAMPLES:
+        return "grid_sample" if is_grid_sample_taken(op) else None
     if name in MOVES and _is_step_of_one(op):
         return "move"
     if name == BATCH_NORM and has_expansion(op):

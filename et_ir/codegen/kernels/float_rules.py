@@ -18,7 +18,7 @@ from et_ir.dialects.native import CompareOp, SelectOp
 from et_ir.dialects.native.types import vector_type
 from et_ir.dialects.schema import SchemaOp
 
-__all__ = ["FLOATS"]
+__all__ = ["FLOATS", "Floats"]
 
 _Rule: TypeAlias = Callable[[LoopBuilder, SchemaOp, Sequence[SSAValue]], SSAValue]
 
@@ -28,7 +28,7 @@ LARGE: Final = 2.0**30
 """From here on what is added to a square does not matter, and before it squares are finite."""
 
 
-class _Floats:
+class Floats:
     """Arithmetic on vectors of floats."""
 
     def __init__(self, b: LoopBuilder):
@@ -77,7 +77,7 @@ def _remainder(b: LoopBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     Each step subtracts a multiple that has the first bits of the quotient. It is at most one unit in the last of them
     too large, and the difference has few bits, so that it is exact; one that is below 0 is made good at the end.
     """
-    v = _Floats(b)
+    v = Floats(b)
     wide = VectorType(f64, vector_type(x).get_shape())
     size, divisor = (b.value(arith.ExtFOp(v.abs(one), wide)) for one in (x, y))
     rest = size
@@ -98,7 +98,7 @@ def _fmod(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
 
 def _modulo(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     """The remainder with the sign of the divisor."""
-    v = _Floats(b)
+    v = Floats(b)
     value, other = _operands(b, op, x)
     rest = _remainder(b, value, other)
     signs = v.mul(_unit(b, rest), _unit(b, other))
@@ -107,12 +107,12 @@ def _modulo(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
 
 def _unit(b: LoopBuilder, x: SSAValue) -> SSAValue:
     """One, with the sign of x."""
-    return _Floats(b).signed(b.number(1.0, x.type), x)
+    return Floats(b).signed(b.number(1.0, x.type), x)
 
 
 def _division(b: LoopBuilder, op: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     """A quotient rounded toward zero, or down; down as Python's `//`, from the exact remainder."""
-    v = _Floats(b)
+    v = Floats(b)
     value, other = _operands(b, op, x)
     quotient = v.div(value, other)
     if op.arg("rounding_mode") is None:
@@ -136,12 +136,12 @@ def _log1p(b: LoopBuilder, x: SSAValue) -> SSAValue:
 
 
 def _log_of_double(b: LoopBuilder, x: SSAValue) -> SSAValue:
-    return _Floats(b).add(b.value(math.LogOp(x)), log(2))
+    return Floats(b).add(b.value(math.LogOp(x)), log(2))
 
 
 def _asinh(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     """log(|x| + sqrt(x**2 + 1)), with the sign of x."""
-    v = _Floats(b)
+    v = Floats(b)
     (value,) = x
     size = v.abs(value)
     square = v.mul(size, size)
@@ -152,7 +152,7 @@ def _asinh(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
 
 def _acosh(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     """log(x + sqrt(x**2 - 1)), with t = x - 1."""
-    v = _Floats(b)
+    v = Floats(b)
     (value,) = x
     t = v.sub(value, 1.0)
     root = b.value(math.SqrtOp(b.value(vector.FMAOp(t, t, v.add(t, t)))))  # of t**2 + 2 t, rounded once
@@ -162,7 +162,7 @@ def _acosh(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
 
 def _atanh(b: LoopBuilder, _: SchemaOp, x: Sequence[SSAValue]) -> SSAValue:
     """log((1 + |x|) / (1 - |x|)) / 2, with the sign of x."""
-    v = _Floats(b)
+    v = Floats(b)
     size = v.abs(x[0])
     ratio = v.div(v.add(size, size), v.sub(b.number(1.0, size.type), size))
     return v.signed(v.choose(size, "ogt", 1.0, nan, v.mul(_log1p(b, ratio), 0.5)), x[0])

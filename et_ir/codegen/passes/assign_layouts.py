@@ -106,6 +106,8 @@ class _Layouts:
                 op.operands[number] = self._in_order(value, self._readable(value), op)
                 continue
             wanted = order if rank == len(order) else straight(rank)
+            if op.form.data == "grid_sample" and anchor_of(op).arg("grid") is op.body.block.args[number]:
+                wanted = straight(rank)
             if rank == len(NHWC) and straight(rank) in self._orders(value) and reads_planes(op, value):
                 wanted = straight(rank)
             op.operands[number] = self._in_order(value, wanted, op)

@@ -30,6 +30,7 @@ from et_ir.codegen.kernels.gathers import (
     scatter_kernel,
     sized_gather_kernel,
 )
+from et_ir.codegen.kernels.grid_sample import grid_sample_kernel
 from et_ir.codegen.kernels.grouped_product import grouped_product_kernel
 from et_ir.codegen.kernels.host import Host, Packed
 from et_ir.codegen.kernels.integer_convolution import integer_convolution_kernel
@@ -72,6 +73,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "depthwise": depthwise_kernel,
     "filter_convolution": filter_convolution_kernel,
     "gather": gather_kernel,
+    "grid_sample": grid_sample_kernel,
     "grouped_product": grouped_product_kernel,
     "integer_convolution": integer_convolution_kernel,
     "integer_depthwise": integer_depthwise_kernel,
