@@ -21,6 +21,8 @@ from et_ir.codegen.kernels.quantized_operands import (
     is_zero_point,
     quantized_operands,
 )
+from et_ir.codegen.kernels.resampling import RESIZES
+from et_ir.codegen.kernels.resampling import takes_any_size as resizes_any_size
 from et_ir.codegen.kernels.scans import scanned_size
 from et_ir.codegen.kernels.sorts import least_size, sorted_size
 from et_ir.codegen.sizes import (
@@ -64,6 +66,7 @@ _NUMBERED: Final = frozenset(
         "select_copy.int",
         "slice_copy.Tensor",
         "view_copy",
+        *RESIZES,
     }
 )
 """Operators that take integers which are known at run time only: sizes, which the type of the result tells, and places.
@@ -102,7 +105,7 @@ class KernelSupport(OperatorSupport):
     def _dynamic_refusal(self, op: SchemaOp, value: SSAValue) -> Diagnostic | None:
         """Why an op with a tensor whose sizes are known at run time only is not taken."""
         form = form_of_operator(op)
-        fixed = form in _FIXED_FORMS and not takes_any_size(op)
+        fixed = form in _FIXED_FORMS and not (takes_any_size(op) or resizes_any_size(op))
         if fixed or (form == "pool" and tensor_type(op.operands[0]).get_num_dims() != 4):
             return Diagnostic("dynamic size", str(value.type))
         if largest(count_of(value), self.ranges) is None:

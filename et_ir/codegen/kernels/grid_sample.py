@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue
@@ -19,6 +18,7 @@ from et_ir.codegen.kernels.float_rules import Floats
 from et_ir.codegen.kernels.host import Host, Operand
 from et_ir.codegen.kernels.panels import PANEL
 from et_ir.codegen.kernels.pointwise_rules import anchor_of
+from et_ir.codegen.kernels.taps import Tap, Taps
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.codegen.sizes import product, shape_of
 from et_ir.dialects.native import KernelOp
@@ -73,14 +73,6 @@ class _Shape:
     align_corners: bool
 
 
-@dataclass(frozen=True)
-class _Tap:
-    """A place along a dimension of the image, which may be outside, and its weight, if it has one."""
-
-    place: Index
-    weight: SSAValue | None
-
-
 def _build(
     b: LoopBuilder, shape: _Shape, epilogue: Epilogue, x: SSAValue, grid: SSAValue, y: SSAValue
 ) -> None:
@@ -119,7 +111,7 @@ class _Corner:
     weight: SSAValue | None
 
 
-def _corner(b: LoopBuilder, x: SSAValue, number: Index, row: _Tap, column: _Tap) -> _Corner:
+def _corner(b: LoopBuilder, x: SSAValue, number: Index, row: Tap, column: Tap) -> _Corner:
     inside: SSAValue | None = None
     for axis, tap in enumerate((row, column)):
         for one in (b.at_least(tap.place, 0), b.below(tap.place, b.dim(x, 1 + axis))):
@@ -136,7 +128,7 @@ class _Axis:
 
     def __init__(self, b: LoopBuilder, shape: _Shape, size: Index):
         self._b, self._shape, self._size = b, shape, size
-        self._place, self._weights = b.local(1, element=i64), b.local(2)
+        self._taps = Taps(b)
         length = b.to_float(size)
         half = b.number(0.5, length.type)
         first = b.value(arith.SubfOp(length, b.number(1.0, length.type)))
@@ -144,19 +136,16 @@ class _Axis:
         self._length = b.broadcast(length, vector_of(1))
         self._half = b.broadcast(b.value(arith.MulfOp(length, half)), vector_of(1))
 
-    def taps(self, unit: SSAValue) -> list[_Tap]:
+    def taps(self, unit: SSAValue) -> list[Tap]:
         """The places for a coordinate from -1 to 1, a vector of one element."""
         b, v = self._b, Floats(self._b)
         position = self._padded(self._position(unit))
         if not self._shape.bilinear:
-            return [_Tap(self._index(b.value(math.RoundEvenOp(position))), None)]
+            return [Tap(self._index(b.value(math.RoundEvenOp(position))))]
         low = b.value(math.FloorOp(position))
-        share = v.sub(position, low)
-        for at, weight in enumerate((v.sub(v.add(low, 1.0), position), share)):
-            b.store(weight, self._weights, [at])
-        place = self._index(low)
-        first, second = (b.element(self._weights, [at]) for at in range(2))
-        return [_Tap(place, first), _Tap(b.add(place, 1), second)]
+        first = self._index(low)
+        weights = v.sub(v.add(low, 1.0), position), v.sub(position, low)
+        return self._taps.two((first, b.add(first, 1)), weights)
 
     def _position(self, unit: SSAValue) -> SSAValue:
         """In pixels, rounded as torch's vectors do."""
@@ -191,8 +180,6 @@ class _Axis:
 
     def _index(self, position: SSAValue) -> Index:
         """A whole position as an index; what no index can be is outside, and so is its successor."""
-        b, v = self._b, Floats(self._b)
+        v = Floats(self._b)
         position = v.choose(position, "oge", -1.0, position, -2.0)
-        position = v.choose(position, "ole", self._length, position, -2.0)
-        b.store(b.convert("fptosi", position, i64), self._place, [0])
-        return b.value(arith.IndexCastOp(b.element(self._place, [0]), IndexType()))
+        return self._taps.index(v.choose(position, "ole", self._length, position, -2.0))

@@ -22,7 +22,16 @@ from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import tensor_type
 
-__all__ = ["RESAMPLING", "Axis", "Indices", "axes_of", "takes_maximum", "takes_pixels"]
+__all__ = [
+    "RESAMPLING",
+    "RESIZES",
+    "Axis",
+    "Indices",
+    "axes_of",
+    "takes_any_size",
+    "takes_maximum",
+    "takes_pixels",
+]
 
 Integers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float32]]
@@ -54,6 +63,9 @@ RESAMPLING: Final = frozenset(
 )
 """Operators whose result is a separable combination of pixels: with tables for each dimension."""
 
+RESIZES: Final = frozenset({"upsample_bilinear2d.vec", "upsample_nearest2d.vec"})
+"""Those that there is a kernel for with images of any size."""
+
 
 @dataclass(frozen=True, eq=False)
 class Axis:
@@ -70,6 +82,20 @@ class Axis:
     divisors: Floats | None = None
     """Divisors of the sums, `[out]`: the factor of this dimension."""
     apart: int = 1
+
+
+def takes_any_size(op: SchemaOp) -> bool:
+    """Whether an op of `RESIZES` goes by the same factors at all sizes.
+
+    The nearest neighbors of a dimension that keeps or doubles its size are at the ratio of the sizes where torch takes
+    one of its two kernels, and at the given factor where it takes the other one (`et_ops.resampling`): that is the same
+    only if no other factor gives these sizes.
+    """
+    name = operator_name(op)
+    return name in RESIZES and (
+        "nearest" not in name
+        or all(factor is None or factor < 1 or factor == int(factor) for factor in factors_of(op))
+    )
 
 
 def takes_maximum(op: SchemaOp) -> bool:

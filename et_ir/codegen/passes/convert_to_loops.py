@@ -50,6 +50,7 @@ from et_ir.codegen.kernels.sized_images import (
     sized_depthwise_kernel,
     sized_pool_kernel,
 )
+from et_ir.codegen.kernels.sized_resizing import sized_resize_kernel
 from et_ir.codegen.kernels.sorts import sort_kernel
 from et_ir.codegen.kernels.transpose import transpose_kernel
 from et_ir.codegen.kernels.winograd import winograd_kernel
@@ -109,6 +110,7 @@ SIZED_FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "depthwise": sized_depthwise_kernel,
     "gather": sized_gather_kernel,
     "pool": sized_pool_kernel,
+    "resample": sized_resize_kernel,
 }
 """The same for sizes that are known at run time only, where that makes a difference."""
 

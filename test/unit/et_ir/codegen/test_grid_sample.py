@@ -11,7 +11,9 @@ from native_modules import SETS, check, lowered, run
 from support.programs import Calls, exported
 from torch.export import Dim
 
-INSIDE = [(mode, padding) for mode in ("bilinear", "nearest") for padding in ("zeros", "border", "reflection")]
+INSIDE = [
+    (mode, padding) for mode in ("bilinear", "nearest") for padding in ("zeros", "border", "reflection")
+]
 
 
 def sampled(x: torch.Tensor, grid: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -33,9 +35,13 @@ def test_points_inside_and_outside(mode: str, padding: str, corners: bool) -> No
     torch.manual_seed(0)
     x, grid = torch.randn(2, 19, 6, 5), points(2, 4, 7)
     if padding == "reflection":
-        grid.nan_to_num_(0.3, 0.4, 0.6).clamp_(-9, 9)  # far outside, positions are apart by more than the image
+        grid.nan_to_num_(0.3, 0.4, 0.6).clamp_(
+            -9, 9
+        )  # far outside, positions are apart by more than the image
     program = exported(
-        Calls(lambda x, grid: sampled(x, grid, mode=mode, padding_mode=padding, align_corners=corners)), x, grid
+        Calls(lambda x, grid: sampled(x, grid, mode=mode, padding_mode=padding, align_corners=corners)),
+        x,
+        grid,
     )
     found = torch.from_numpy(run(lowered(program, SETS[0]), (x, grid)))
     expected = sampled(x, grid, mode=mode, padding_mode=padding, align_corners=corners)
