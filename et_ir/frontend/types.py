@@ -99,9 +99,12 @@ def tensor_type(tensor: torch.Tensor, translate: Translation | None = None) -> T
 def _size(size: Any, translate: Translation | None) -> Size:
     if type(size) is int:
         return size
-    found = None if translate is None else translate(size.node.expr)
+    expression = size.node.expr
     # Torch may find that a size is a number after it has made what depends on it, which then has none.
-    return None if found is None or found.constant is not None else found
+    if translate is None or expression.is_Integer:
+        return None
+    found = translate(expression)
+    return found if found is None or found.constant is None else found.constant
 
 
 def result_type(value: object, translate: Translation | None = None) -> Attribute:
