@@ -94,6 +94,10 @@ CASES: dict[str, Case] = {
         one(8, 4, 7, 12),
         [HIGH],
     ),
+    "attention with heads of any size": Case(
+        lambda x: F.scaled_dot_product_attention(*[x.T[None, None] + n for n in range(3)], is_causal=True),
+        *RANGE,
+    ),
     "lower triangle": Case(lambda x: torch.tril(torch.ones(x.shape[0], x.shape[0])) @ x, *RANGE),
     "halves that change places": Case(
         lambda x: torch.cat([x[x.shape[0] // 2 :].relu(), x[: x.shape[0] // 2]]) * 2,
