@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from xdsl.context import Context
@@ -15,8 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriteWalker, RewritePattern
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedException
 
+from et_ir.context import OperatorContext, declared_classes
 from et_ir.diagnostics import Diagnostic, PassRaised
 from et_ir.locations import place_of
 from et_ir.rewrite_limit import current_limit
@@ -27,14 +29,17 @@ from et_schema.user_code import is_library, raised, user_place
 
 __all__ = ["apply_pass", "verify_after"]
 
+STATED: Final = (DiagnosticException, ParseError, OSError)
+"""Exceptions of xDSL's passes that say what is wrong with the input."""
+
 
 def apply_pass(one: ModulePass, ctx: Context, module: ModuleOp, *, verify: bool | None = None) -> None:
     """Run a pass, within the limit of rewrites where there is one, and verify what it made; by default what a pass of
     the user's made. Infinities and NaN in constants are no reason for numpy to warn.
 
     Raises what the pass raises, `InvalidModule`, and `PassRaised` with the names of the pass and of the line for any
-    other exception that comes from the code of users. Exceptions of this project's code are its bugs and stay what they
-    are.
+    other exception that comes from the code of users, or that a pass of xDSL's raises about no input. Exceptions of
+    this project's code are its bugs and stay what they are.
     """
     with np.errstate(all="ignore"):
         _apply(one, ctx, module)
@@ -51,6 +56,8 @@ def verify_after(one: ModulePass, module: ModuleOp) -> None:
 
 def _apply(one: ModulePass, ctx: Context, module: ModuleOp) -> None:
     limit = current_limit()
+    if isinstance(ctx, OperatorContext):
+        ctx.declared = declared_classes(module)
     try:
         if limit is None:
             one.apply(ctx, module)
@@ -65,12 +72,17 @@ def _apply(one: ModulePass, ctx: Context, module: ModuleOp) -> None:
         error.add_note(f"in {_pattern_of_walker(error)}the pass '{one.name}'")
         raise
     except (Exception, SystemExit) as error:
-        if is_library(one) and not user_place(error):
+        if is_library(one) and not user_place(error) and (not _is_of_xdsl(one) or isinstance(error, STATED)):
             raise
         op = _op_of_walker(error)
         subject, at = ("", None) if op is None else (op.name, place_of(op.location))
         message = f"the pass '{one.name}' raised {raised(error)}"
         raise PassRaised("a pass failed", [Diagnostic(message, subject=subject, at=at)]) from error
+
+
+def _is_of_xdsl(one: ModulePass) -> bool:
+    """Whether a pass is xDSL's: what it raises is said of it, not reported as a bug of this project."""
+    return type(one).__module__.partition(".")[0] == "xdsl"
 
 
 def _pattern_of_walker(error: BaseException) -> str:

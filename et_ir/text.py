@@ -33,9 +33,9 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
 
+from et_ir.context import OPERATOR_CLASSES, operator_op_class
 from et_ir.data import Blob
 from et_ir.data.store import WeightStore, is_weight_store, write_store
-from et_ir.dialects import aten, edge
 from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
 from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
@@ -52,7 +52,6 @@ __all__ = [
 ]
 
 
-OPERATOR_CLASSES: Final = (aten.OP_BY_NAME, edge.OP_BY_NAME)
 WIDEST: Final = 2**24 - 1
 """MLIR's limit of an integer type's width."""
 MOST_ATTRIBUTES: Final = 100_000
@@ -313,7 +312,7 @@ class _LocatingParser(Parser):
         """The class of an operator, of which only those that a text holds are made."""
         if name.partition(".")[0] not in self.ctx.registered_dialect_names:
             return None
-        return next((found for classes in OPERATOR_CLASSES if (found := classes.of_op(name))), None)
+        return operator_op_class(name)
 
 
 def parse_module(ctx: Context, text: str, name: str = "<text>", first_line: int = 1) -> ModuleOp:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import NamedTuple
 
 __all__ = ["ANY", "Interval", "Sizes", "computed", "element_count", "largest", "smallest"]
@@ -99,19 +100,34 @@ def _negative(a: int | None) -> int | None:
 
 def _at_corners(a: Interval, b: Interval, *, quotient: bool) -> Interval:
     """The range of a function that is monotonic in each number: of products, and of quotients of positive divisors."""
-    function = int.__floordiv__ if quotient else int.__mul__
     if quotient and (b.least is None or b.least <= 0):
         return ANY
-    if a.least is not None and b.least is not None and a.least >= 0 and b.least >= 0:
-        # Sizes, of which the largest need not be known.
-        ends = (b.most, b.least) if quotient else (b.least, b.most)
-        least = 0 if ends[0] is None else function(a.least, ends[0])
-        most = None if a.most is None or ends[1] is None else function(a.most, ends[1])
-        return Interval(least, most)
-    if None in (*a, *b):
-        return ANY
-    corners = [function(x, y) for x in (a.least, a.most) for y in (b.least, b.most)]  # pyright: ignore[reportArgumentType] known
-    return Interval(min(corners), max(corners))
+    corner = _quotient if quotient else _product
+    corners = [corner(x, y) for x in _ends(a) for y in _ends(b)]
+    least, most = min(corners), max(corners)
+    return Interval(
+        None if isinstance(least, float) else least,
+        None if isinstance(most, float) else most,
+    )
+
+
+def _ends(numbers: Interval) -> tuple[int | float, int | float]:
+    """Both ends of a range, infinite where there is none."""
+    return -inf if numbers.least is None else numbers.least, inf if numbers.most is None else numbers.most
+
+
+def _product(x: int | float, y: int | float) -> int | float:
+    """The product of two ends of ranges; of a range that has no end and of 0 it is 0."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x * y
+    return 0 if 0 in (x, y) else inf if (x > 0) == (y > 0) else -inf
+
+
+def _quotient(x: int | float, y: int | float) -> int | float:
+    """The floor quotient of two ends of ranges, of which the second is positive."""
+    if isinstance(x, int) and isinstance(y, int):
+        return x // y
+    return x if isinstance(y, int) else -int(x < 0)
 
 
 def smallest(*bounds: int | None) -> int | None:

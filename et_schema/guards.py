@@ -7,7 +7,7 @@ conditions in the syntax of Python.
     {"forward": {"inputs": ["x", "mask"], "guards": ["2 <= x.shape[0] <= 64", "mask.shape[1] == x.shape[0]"]}}
 
 A condition compares numbers: `x.shape[0]`, an input that is a number by its name, constants, sums, products, quotients
-and remainders of them, and `min`, `max`, `abs`, `ceil`, `floor`, `trunc`, `round`, `int` and `float`.
+and remainders of them, and `min`, `max`, `abs`, `ceil`, `floor`, `trunc`, `round`, `sqrt`, `int` and `float`.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "floor": math.floor,
     "trunc": math.trunc,
     "round": round,
+    "sqrt": math.sqrt,
     "int": int,
     "float": float,
 }

@@ -80,9 +80,8 @@ def compile_program(
     and nothing is written. `listeners` are told of the passes too; `explain` is called with what `--explain` would
     print, and then no reports are printed.
     """
-    from xdsl.context import Context
-
     from et_ir.analysis.choices import explained
+    from et_ir.context import OperatorContext
     from et_ir.driver.pipelines import split_preserved
     from et_ir.driver.raising import raising_stage
     from et_ir.driver.stages import (
@@ -102,6 +101,7 @@ def compile_program(
         with_user_passes,
     )
     from et_tools.pass_pipelines import IrPrinter
+    from et_tools.plugins import register_dialects
 
     freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
@@ -162,7 +162,8 @@ def compile_program(
         observers.append(IrPrinter(args, [one for stage in stages for one in stage.passes]))
     explanation = _explanation(args, observers)
     exchange = _exchange(args, executorch, observers)
-    context = Context() if explanation is None else explanation.context
+    context = OperatorContext() if explanation is None else explanation.context
+    register_dialects(context)
     extensions.register_dialects(context)
     limit = rewrite_limit(args, edge, executorch)
     try:

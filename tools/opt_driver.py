@@ -10,13 +10,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import shorten
 from typing import IO, Any
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from et_ir.context import OperatorContext
 from et_ir.diagnostics import Diagnostic, diagnostics_of
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import named_pipelines, pipeline_text
@@ -34,7 +35,7 @@ from et_tools.messages import print_diagnostics, print_message
 from et_tools.output import check_output, write_stdout
 from et_tools.pass_pipelines import IrPrinter, find_pass, parse_passes, pass_help, passes_until
 from et_tools.pass_statistics import PassStatistics, statistics_report
-from et_tools.plugins import load_extensions
+from et_tools.plugins import load_extensions, register_dialects
 from et_tools.reading import attach_weights, read_text
 from et_tools.reproducer import check_round_trip, write_reproducer
 
@@ -52,7 +53,7 @@ class EtOptMain(xDSLOptMain):
         self.available_frontends: dict[str, Callable[[IO[bytes]], ModuleOp]] = {}
         self.available_passes = {}
         self.available_targets = {}
-        self.ctx = Context()
+        self.ctx = OperatorContext()
         self.register_all_dialects()
         self.register_all_passes()
         self.args = args
@@ -71,12 +72,7 @@ class EtOptMain(xDSLOptMain):
         self.statistics: list[PassStatistics] = []
 
     def register_all_dialects(self) -> None:
-        from xdsl.universe import Universe
-
-        from et_ir.universe import dialect_factories
-
-        for name, factory in {**Universe.get_multiverse().all_dialects, **dialect_factories()}.items():
-            self.ctx.register_dialect(name, factory)
+        register_dialects(self.ctx)
 
     def register_all_passes(self) -> None:
         from et_ir.passes import pass_factories
@@ -230,8 +226,8 @@ class EtOptMain(xDSLOptMain):
         print(f"{'total':<40} {total * 1e3:>10.2f}", file=sys.stderr)
 
     def list_passes(self) -> None:
-        """Print every pass of this project with the first line of its docstring, on lines of 80 columns, and the
-        standard pipelines.
+        """Print every pass of this project with the first line of its docstring, on lines of 80 columns, the
+        standard pipelines, and the passes of xDSL and of installed packages.
         """
         for name in sorted(self.own_passes):
             cls: Any = self.own_passes[name]()
@@ -239,6 +235,16 @@ class EtOptMain(xDSLOptMain):
         for name in named_pipelines():
             level, _, reached = name.partition("-")
             print(f"{name:<28} A pipeline: to {reached}, with et-compile's -{level}.")
+        for name in sorted(self.available_passes.keys() - self.own_passes.keys()):
+            cls = self.available_passes[name]()
+            if cls.__module__.startswith("et_ir."):
+                continue  # published to xDSL by another name
+            summary = (cls.__doc__ or "").strip().partition("\n\n")[0]
+            of = f"A pass of {cls.__module__.partition('.')[0]}."
+            # As dataclasses have no docstring, Python gives them one: their signature.
+            summary = of if not summary or summary.startswith(cls.__name__) else summary
+            width = max(28, len(name))
+            print(f"{name:<{width}} {shorten(summary, 79 - width, placeholder=' …')}")
 
 
 def split_input(text: str) -> list[tuple[int, str]]:

@@ -6,8 +6,11 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from inspect import cleandoc
+from pathlib import Path
+from shutil import which
 from textwrap import fill
 from typing import Any
 
@@ -32,6 +35,7 @@ EXPECTED: dict[Any, str] = {
     float: "a number",
     bool: "true or false",
     str: "one text",
+    str | None: "one text",
     tuple[str, ...]: "a list",
 }
 ANCHOR = re.compile(r"(?P<op>[\w.]+)\s*\((?P<passes>.*)\)", re.S)
@@ -62,6 +66,7 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
             passes.append(cls.from_pass_spec(spec))
         except Exception as error:
             raise UsageError(f"pass '{spec.name}': {_wrong_option(cls, spec) or error}") from error
+        _check_files(passes[-1])
     return passes
 
 
@@ -88,6 +93,24 @@ def pass_help(cls: type[ModulePass]) -> str:
         lines.append(fill(option.meaning, 100, initial_indent="      ", subsequent_indent="      "))
     module = sys.modules[cls.__module__].__doc__
     return "\n".join([*lines, *(("", cleandoc(module)) if module else ())]) + "\n"
+
+
+def _check_files(one: ModulePass) -> None:
+    """Raise `UsageError` for a missing file that an option names, and for a tool that is not installed."""
+    for option in fields(one):
+        value = getattr(one, option.name)
+        if option.name.endswith("_file") and value is not None and not Path(value).is_file():
+            problem = "is a folder" if Path(value).is_dir() else "no such file"
+            raise UsageError(
+                f"pass '{one.name}': option '{option.name.replace('_', '-')}': {value}: {problem}"
+            )
+    if one.name == "mlir-opt":
+        tool = str(getattr(one, "executable", "mlir-opt"))
+        if which(tool) is None:
+            raise UsageError(
+                f"pass 'mlir-opt': the tool {tool} is not installed: install MLIR's tools (mlir-tools of Debian and "
+                "Ubuntu, llvm of Homebrew), or name the tool by its option 'executable' or by XDSL_MLIR_OPT"
+            )
 
 
 def _standard_passes(spec: ArgSpec) -> list[ModulePass]:

@@ -27,7 +27,7 @@ from et_tools.exit_codes import UsageError
 from et_tools.messages import print_message
 from et_tools.vm_kernels import usage_error
 
-__all__ = ["Extensions", "load_extensions"]
+__all__ = ["Extensions", "load_extensions", "register_dialects"]
 
 _T = TypeVar("_T")
 
@@ -63,6 +63,16 @@ class Extensions:
 
         loaded = {name: lambda cls=cls: cls for name, cls in self.passes.items()}
         return {**Universe.get_multiverse().all_passes, **pass_factories(), **loaded}
+
+
+def register_dialects(context: Context) -> None:
+    """Make every dialect known to a context: those of xDSL and of its universes, and of this project."""
+    from xdsl.universe import Universe
+
+    from et_ir.universe import dialect_factories
+
+    for name, factory in {**Universe.get_multiverse().all_dialects, **dialect_factories()}.items():
+        context.register_dialect(name, factory)
 
 
 def load_extensions(places: Sequence[str], command: str) -> Extensions:

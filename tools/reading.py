@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 from xdsl.utils.exceptions import ParseError
 
+from et_ir.context import OperatorContext
 from et_ir.data.store import StoreError, WeightStore
 from et_ir.text import data_attributes, parse_module, resolve_weights, store_path
 from et_ir.universe import dialect_factories
@@ -28,7 +29,7 @@ def compiler_context(extensions: Extensions | None = None) -> Context:
     """A context with the dialects that programs of this compiler use; with `extensions`, those of loaded files and of
     installed packages too.
     """
-    context = Context()
+    context = OperatorContext()
     context.load_dialect(Builtin)
     context.load_dialect(Func)
     for name, factory in dialect_factories().items():

@@ -24,6 +24,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.analysis.cost_model import CostModel
+from et_ir.context import OperatorContext
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge.attributes import APART
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -65,7 +66,7 @@ class Choice:
 
 
 @dataclass
-class ExplainingContext(Context):
+class ExplainingContext(OperatorContext):
     """A context in which passes say what they have chosen."""
 
     choices: list[Choice] = field(default_factory=list[Choice])

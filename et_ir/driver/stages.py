@@ -16,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from et_ir.context import OperatorContext
 from et_ir.diagnostics import PassReport
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.faults import with_later_faults
@@ -149,7 +150,7 @@ def run_passes(
     """Run passes on a module in place. Raises what they raise, and `InvalidModule` for what a pass of the user's, or
     with `verify_each` any pass, leaves invalid.
     """
-    context = Context() if ctx is None else ctx
+    context = OperatorContext() if ctx is None else ctx
     with quiet_collector():
         for one in passes:
             if observer is not None:

@@ -80,7 +80,8 @@ class ConstantExpression:
         if self.kernel is None:
             return torch_kernels.evaluate(call)
         found = self.kernel(call)
-        return (found,) if isinstance(found, np.ndarray) else found
+        # For arrays without dimensions, numpy gives scalars.
+        return found if isinstance(found, list | tuple) else (np.asarray(found),)
 
     def known(self, index: int) -> Array | None:
         """A result whose bytes are kept already."""

@@ -49,7 +49,7 @@ class Operands(Protocol):
         ...
 
     def is_left_to_view(self, item: Any, others: Sequence[Any]) -> bool:
-        """Whether a size is one that nothing has, and the only one of a view that is not given."""
+        """Whether a size is one that nothing has, and the only one of a view beside `others` that is not given."""
         ...
 
     def place(self, op: Operation) -> None:
@@ -60,9 +60,12 @@ class Operands(Protocol):
 @cache
 def op_class(target: Operator) -> type[AtenOp] | None:
     """The op class of a torch operator, if the dialect has it and its schema is the one the class was made
-    from.
+    from. An overload that the dialect lacks, of a number in the place of a tensor, is the op of the tensor: numbers in
+    tensor slots are values (`special_zeta.other_scalar`).
     """
-    cls = OP_BY_NAME.get(name_of(target))
+    name = name_of(target)
+    base, _, overload = name.partition(".")
+    cls = OP_BY_NAME.get(name) or (OP_BY_NAME.get(base) if overload.endswith("_scalar") else None)
     if cls is None or [a.name for a in cls.schema().args] != [a.name for a in schema_of(target).arguments]:
         return None
     return cls
@@ -199,8 +202,9 @@ class CallBuilder:
                 if all(type(entry) is int for entry in values):
                     return _integers(tuple(values))
                 entries: list[int] = []
-                for entry in values:
-                    if left_out and self._operands.is_left_to_view(entry, values):
+                for place, entry in enumerate(values):
+                    others = (*values[:place], *values[place + 1 :])
+                    if left_out and self._operands.is_left_to_view(entry, others):
                         entries.append(-1)
                         continue
                     number: Any = self._operands.value_of(entry) if isinstance(entry, Node) else entry

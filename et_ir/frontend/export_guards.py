@@ -14,19 +14,20 @@ import math
 import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Final, cast
 
 import sympy
 import torch
 from torch.fx import Node
 from torch.utils._sympy import numbers
-from torch.utils._sympy.functions import FloorDiv, Max, Min, PythonMod
+from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Max, Min, PythonMod, ToFloat
 from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from et_ir.dialects.program import Guards
 from et_ir.frontend.ranges import Ranges, ends, range_of
+from et_ir.frontend.roundings import whole_number
 from et_schema.guards import checked
 
 __all__ = ["UnknownGuard", "input_guards"]
@@ -37,6 +38,7 @@ _LAYOUT: Final = re.compile(r"\.(stride|storage_offset)\(\)")
 _LARGEST_POWER: Final = 8
 _CALLS: Final = {
     "Min": "min", "Max": "max", "math.floor": "floor", "math.ceil": "ceil", "math.trunc": "trunc", "ToFloat": "float",
+    "torch.sym_float": "float", "torch.sym_max": "max", "torch.sym_min": "min", "torch._sym_sqrt": "sqrt",
     "min": "min", "max": "max", "abs": "abs", "int": "int", "float": "float", "round": "round", "TruncToInt": "trunc",
     "FloorToInt": "floor", "CeilToInt": "ceil", "RoundToInt": "round", "Abs": "abs",
 }  # fmt: skip
@@ -51,6 +53,7 @@ _OPERATORS: Final[dict[str, type[ast.operator]]] = {
 }
 _FUNCTIONS: Final[dict[type[ast.AST], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: FloorDiv, ast.Mod: PythonMod,
+    ast.Div: IntTrueDiv,
     ast.Eq: sympy.Eq, ast.NotEq: sympy.Ne, ast.Lt: sympy.Lt, ast.LtE: sympy.Le, ast.Gt: sympy.Gt, ast.GtE: sympy.Ge,
 }  # fmt: skip
 """Torch operators of conditions."""
@@ -268,12 +271,18 @@ class _Known:
         match node:
             case ast.Constant(value=int(number)):
                 return sympy.Integer(number)
+            case ast.Constant(value=float(number)):
+                return sympy.Float(number)
             case ast.Subscript() | ast.Name():
                 return self._sizes.get(ast.unparse(node))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 operands, function = [operand], operator.neg
             case ast.Call(func=ast.Name(id="max" | "min" as name), args=operands):
                 function = Max if name == "max" else Min
+            case ast.Call(func=ast.Name(id="ceil" | "floor" | "trunc" | "round" as name), args=operands):
+                function = partial(whole_number, name)
+            case ast.Call(func=ast.Name(id="float"), args=operands):
+                function = ToFloat
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _FUNCTIONS:
                 operands, function = [left, right], _FUNCTIONS[type(op)]
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _FUNCTIONS:

@@ -10,6 +10,7 @@ from functools import lru_cache, reduce
 from typing import Any, Final
 
 from et_ir.dialects.schema.tensors import Size
+from et_ir.frontend.roundings import ROUNDINGS, whole_number
 from et_ops.sizes import Expression, Ranges, Undecided
 
 __all__ = ["Translation", "expression_of", "translation_of_trace"]
@@ -62,7 +63,12 @@ def _converted(expression: Any) -> Expression:
         return Expression.of(str(expression))
     if expression.is_Integer:
         return Expression.of(int(expression))
-    function = _FUNCTIONS.get(type(expression).__name__)
+    name = type(expression).__name__
+    if name in ROUNDINGS:
+        whole = whole_number(ROUNDINGS[name], expression.args[0])
+        if whole is not None:
+            return _converted(whole)
+    function = _FUNCTIONS.get(name)
     if function is None:
         raise Undecided(f"{expression} is not an expression of sizes")
     return function(*map(_converted, expression.args))
@@ -73,6 +79,10 @@ def _power(base: Expression, exponent: Expression) -> Expression:
     if power is None or not 0 <= power <= _LARGEST_POWER:
         raise Undecided("a power of a size is too large")
     return reduce(Expression.__mul__, [base] * power, Expression.of(1))
+
+
+def _magnitude(number: Expression) -> Expression:
+    return number.maximum(-number)
 
 
 def _digit(base: Expression, divisor: Expression, modulus: Expression) -> Expression:
@@ -89,6 +99,8 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Expression]]] = {
     "Mod": Expression.__mod__,
     "PythonMod": Expression.__mod__,
     "ModularIndexing": _digit,
+    "Abs": _magnitude,
+    "Identity": Expression.of,
     "Max": Expression.maximum,
     "Min": Expression.minimum,
 }

@@ -261,9 +261,7 @@ class NodeConverter:
             return False
         if self.sized.find(item.meta.get("val")) is not None:
             return False
-        return not any(
-            other == -1 or self.is_left_to_view(other, ()) for other in others if other is not item
-        )
+        return not any(other == -1 or self.is_left_to_view(other, ()) for other in others)
 
     def place(self, op: Operation) -> None:
         """Append an op that stands for no node, with the location of the node being converted."""

@@ -6,8 +6,9 @@ left for the view to make out: so shapes need no arithmetic while the program ru
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -21,7 +22,8 @@ from torch.utils._sympy import numbers
 from torch.utils._sympy.value_ranges import ValueRanges
 from xdsl.ir import SSAValue
 
-from et_ops.intervals import ANY
+from et_ir.frontend.ranges import range_of
+from et_ops.intervals import ANY, Interval
 from et_ops.sizes import Expression, Ranges
 
 __all__ = [
@@ -33,6 +35,10 @@ __all__ = [
     "expression",
     "numberings",
 ]
+
+
+# It has no types that a checker could follow.
+_sympy: Any = cast(Any, sympy)
 
 
 def expression(size: Any) -> Any:
@@ -220,15 +226,63 @@ class SymbolicSizes:
         names: dict[Any, str] = {expression(one): name for name, one in self._named.items()}
         symbols = sorted(condition.free_symbols, key=str)
         found = [self._ranges.get(names[symbol], ANY) if symbol in names else ANY for symbol in symbols]
+        if _holds_in(condition, dict(zip(symbols, found, strict=True))):
+            return True
         ranges = [range(max(each.least or 0, 0), each.most + 1) for each in found if each.most is not None]
         if len(ranges) < len(symbols) or prod(map(len, ranges)) > _MOST_NUMBERS:
             return False
         # As Python's functions of numbers, which is faster than replacing symbols in an expression each time.
-        function: Any = cast(Any, sympy).lambdify(symbols, condition, modules=[_FUNCTIONS, "math"])
+        # By other names than sympy's own functions, which it would write as operators, without parentheses.
+        renamed = condition.replace(_is_of_table, _renamed)
+        table = {f"_{name}": function for name, function in _FUNCTIONS.items()}
+        function: Any = _sympy.lambdify(symbols, renamed, modules=[table, "math"])
         try:
             return all(function(*numbers) for numbers in product(*ranges))
         except (NameError, TypeError, ArithmeticError):
             return False  # a function that is not in the table, or a division by a size that is 0
+
+
+def _holds_in(condition: Any, ranges: Mapping[Any, Interval]) -> bool:
+    """Whether a condition on sizes follows from their ranges."""
+    most: Any = cast(Any, numbers).int_oo
+    known = {
+        symbol: ValueRanges(max(range.least or 0, 0), most if range.most is None else range.most)
+        for symbol, range in ranges.items()
+    }
+    try:
+        return bool(range_of(condition, known).lower == sympy.true) or _has_sign(condition, ranges)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return False  # a quotient by a size that may be 0, or a function whose range is not known
+
+
+def _has_sign(condition: Any, ranges: Mapping[Any, Interval]) -> bool:
+    """Whether a condition is that a float is not negative, and the real number is not, whose sign rounding keeps. Torch
+    has no ranges of powers: `1 / sqrt(n) >= 0`.
+    """
+    if not isinstance(condition, sympy.Ge) or not condition.rhs.is_zero:
+        return False
+    # Those of torch may be positive though their ranges begin with 0.
+    symbols: dict[Any, Any] = {}
+    for at, (symbol, range) in enumerate(ranges.items()):
+        sign = {"positive" if (range.least or 0) > 0 else "nonnegative": True}
+        symbols[symbol] = _sympy.Symbol(f"n{at}", integer=True, **sign)
+    return bool(_real(condition.lhs, symbols).is_nonnegative)
+
+
+def _real(number: Any, symbols: Mapping[Any, Any]) -> Any:
+    """An expression of floats as one of real numbers, with others in the place of its symbols."""
+    if not number.args:
+        return symbols.get(number, number)
+    function: Any = _REAL.get(type(number).__name__, number.func)
+    return function(*(_real(argument, symbols) for argument in number.args))
+
+
+def _is_of_table(one: Any) -> bool:
+    return type(one).__name__ in _FUNCTIONS
+
+
+def _renamed(one: Any) -> Any:
+    return _sympy.Function(f"_{type(one).__name__}")(*one.args)
 
 
 def _infix(condition: Any) -> str:
@@ -254,6 +308,13 @@ _SYMBOLIC: Final[dict[str, Callable[..., Any]]] = {
 }
 """The functions of expressions, for symbols of a trace."""
 
+_REAL: Final[dict[str, Callable[..., Any]]] = {
+    "ToFloat": _sympy.sympify,
+    "IntTrueDiv": cast(Any, operator).truediv,
+    "FloatTrueDiv": cast(Any, operator).truediv,
+    "FloatPow": _sympy.Pow,
+}
+"""Functions of floats as those of real numbers."""
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "FloorDiv": cast(Any, operator).floordiv,
     "CleanDiv": cast(Any, operator).floordiv,
@@ -261,5 +322,15 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "PythonMod": operator.mod,
     "Max": max,
     "Min": min,
+    "ToFloat": float,
+    "IntTrueDiv": cast(Any, operator).truediv,
+    "FloatTrueDiv": cast(Any, operator).truediv,
+    "FloatPow": cast(Any, operator).pow,
+    "PowByNatural": cast(Any, operator).pow,
+    "OpaqueUnaryFn_sqrt": math.sqrt,
+    "CeilToInt": math.ceil,
+    "FloorToInt": math.floor,
+    "TruncToInt": math.trunc,
+    "RoundToInt": round,
 }
 """The functions in expressions of torch that Python has under other names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
-from et_ops.dtypes import BF16, BOOL, F16, F32, I32, I64, U8
+from et_ops.dtypes import BF16, BOOL, F16, F32, I32, I64, U8, DType
 from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, Number, check_number, rule
 from et_ops.inference.shapes import (
     Shape,
@@ -73,13 +73,20 @@ def _bags(
         raise Mismatch("offsets", "at least the last offset", offsets)
     dtype = I64 if I64 in (indices.dtype, offsets.dtype) else I32
     bags, counted = (offsets.shape[0] - last, weight.shape[1]), offsets.shape[0] - ends
-    summed = mode == _SUM and weight.dtype in _SUMMED_BY_A_LIBRARY and padding < 0
+    summed = mode == _SUM and bags_end(weight.dtype, mode, padding)
     return (
         Meta(bags, weight.dtype),
         Meta((0 if summed else indices.shape[0],), dtype),
         Meta((counted,), dtype),
         Meta(bags if mode == _MAX else (counted,), dtype),
     )
+
+
+def bags_end(dtype: DType, mode: int, padding: int) -> bool:
+    """Whether the last of the offsets that include it ends the last bag. Otherwise torch adds all indices that are left
+    to it, and counts them in any case.
+    """
+    return mode in (_SUM, _MEAN) and dtype in _SUMMED_BY_A_LIBRARY and padding < 0
 
 
 @rule("_embedding_bag")

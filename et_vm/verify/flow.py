@@ -331,12 +331,11 @@ class Flow:
                     continue
                 if outputs is None:
                     outputs = set(call_outputs(instruction, self._plan))
-                is_output = register in outputs
-                self._check_data(instruction, at, str(at), register, state, is_output, missing, problems)
+                self._check_data(instruction, at, str(at), register, state, outputs, missing, problems)
             self._check_writes(instruction, state, problems)
         elif mnemonic == "delegate":
             for at, register in enumerate(args):
-                self._check_data(instruction, at, str(at), register, state, True, missing, problems)
+                self._check_data(instruction, at, str(at), register, state, set(args), missing, problems)
         elif mnemonic == "jump_false":
             self._check_condition(instruction, state, problems)
         elif mnemonic == "free" and not self.state(state, args[0]) & TENSOR:
@@ -362,7 +361,7 @@ class Flow:
             )
             return
         for at, (name, kinds) in enumerate(prim.params):
-            growing = prim.in_place and at == 0
+            growing = set(args[:1]) if prim.in_place and at == 0 else set[int]()
             self._check_data(instruction, at, name, args[at], state, growing, missing, problems)
             self._check_kind(instruction, at, args[at], state, Param(name, kinds, False), problems)
         self._check_writes(instruction, state, problems)
@@ -390,12 +389,12 @@ class Flow:
         name: str,
         register: int,
         state: State,
-        output: bool,
+        outputs: set[int],
         missing: set[int],
         problems: Problems,
     ) -> None:
         """Report an argument that is a tensor without data, or a list with items that are, or that are of no kind that
-        such a list holds. Only an `output` may be a tensor that grows.
+        such a list holds. Only tensors of the `outputs` may be such that grow, by themselves or in a list.
         """
         table = self._plan.values[register].val
         items = (
@@ -405,7 +404,7 @@ class Flow:
             if item < 0 or item in missing:
                 continue
             bits = self.state(state, item)
-            if bits == NO_DATA and not (output and self._grows(item)):
+            if bits == NO_DATA and not (item in outputs and self._grows(item)):
                 missing.add(item)
                 problems.add(
                     InvalidFile(

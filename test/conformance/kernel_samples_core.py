@@ -49,6 +49,12 @@ def _embedding_calls() -> Iterator[Callable[[], object]]:
                         weight.to(d), named, starts, False, m, False, None, False, p
                     )
             yield lambda f=function, m=mode: f(weight, named, bounds, False, m, False, None, True, -1)
+            for padding in (-1, 1):
+                for dtype in (torch.float32, torch.float64, torch.bfloat16):
+                    # The last offset is before the last index.
+                    yield lambda f=function, m=mode, p=padding, d=dtype: f(
+                        weight.to(d), named, torch.tensor([0, 1, 3]), False, m, False, None, True, p
+                    )
             yield lambda f=function, m=mode: f(weight, named.int(), starts.int(), False, m)
         yield lambda f=function: f(weight, named, starts, False, 0, False, _normal(5))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -48,6 +49,12 @@ def scaled_by_root(x: Tensor) -> Tensor:
     return x * x.shape[0] ** -0.5
 
 
+def rounded(x: Tensor) -> list[Tensor]:
+    n = x.shape[0]
+    counts = (math.ceil(n / 3), math.floor(n / 3), round(n / 4), math.trunc(n * 0.75), round(n * 0.5))
+    return [x.new_zeros(count + 2) + x[0, 0] for count in counts]
+
+
 def one(*sizes: int) -> list[Shapes]:
     return [((n, 4),) for n in sizes]
 
@@ -74,6 +81,23 @@ CASES: dict[str, Case] = {
         lambda x: x.new_ones(torch.sym_max(x.shape[0], 5), torch.sym_min(x.shape[0], 3)), *RANGE
     ),
     "padded to a multiple": Case(lambda x: F.pad(x, (0, 0, 0, -x.shape[0] % 4)), *RANGE),
+    "padded to a multiple that is rounded": Case(
+        lambda x: F.pad(x, (0, 0, 0, math.ceil(x.shape[0] / 4) * 4 - x.shape[0])),
+        ({0: DYNAMIC(min=2, max=12)},),
+        one(6, 5, 12),
+        [HIGH],
+    ),
+    "roundings": Case(rounded, ({0: DYNAMIC(min=2, max=12)},), one(5, 2, 6, 11, 12), [HIGH]),
+    "centers of patches": Case(
+        lambda x: torch.cat([torch.arange(0.5, x.shape[0] // 2), x[: x.shape[0] // 2, 0]]).reshape(2, -1),
+        ({0: DYNAMIC(min=2, max=12)},),
+        one(8, 4, 7, 12),
+        [HIGH],
+    ),
+    "attention with heads of any size": Case(
+        lambda x: F.scaled_dot_product_attention(*[x.T[None, None] + n for n in range(3)], is_causal=True),
+        *RANGE,
+    ),
     "lower triangle": Case(lambda x: torch.tril(torch.ones(x.shape[0], x.shape[0])) @ x, *RANGE),
     "halves that change places": Case(
         lambda x: torch.cat([x[x.shape[0] // 2 :].relu(), x[: x.shape[0] // 2]]) * 2,

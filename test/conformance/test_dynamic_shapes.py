@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -70,7 +70,34 @@ UNBOUNDED: dict[str, Callable[[Tensor], Any]] = {
     "selected": lambda x: x[x > 0] * 2,
     "distinct": lambda x: torch.unique((x * 2).round()),
     "of a number in a tensor": lambda x: torch.zeros((x > 0).sum().item()) + 1,
+    "uneven parts": lambda x: [part * 2 for part in (x + 1).split([1, 3], 1)],
+    "even parts": lambda x: [part * 2 for part in (x + 1).chunk(2, 1)],
+    "parts of a number of rows": lambda x: [
+        part * 2 for part in torch.cat([x, x]).split([1, 2 * x.shape[0] - 1])
+    ],
+    "parts of rows that are selected": lambda x: [part * 2 for part in x[x[:, 0] > 0].split([3, 1], 1)],
+    "written rows": lambda x: _written(x),
+    "two equal sizes of a view": lambda x: torch.linalg.tensorsolve(
+        (torch.eye(4 * x.shape[0]) * 2).reshape(x.shape[0], 4, x.shape[0], 4), x
+    ),
+    "of a product of numbers": lambda x: torch.arange(_count(x) * _count(-x)),
 }
+
+
+def _count(x: Tensor) -> int:
+    count = cast(int, (x > 0).sum().item())
+    torch._check(count >= 1)
+    return count
+
+
+def _written(x: Tensor) -> Tensor:
+    """Rows up to a product of numbers, and those behind it, written to a tensor of a known size."""
+    rows = _count(x[:1]) * 2
+    torch._check(rows <= 16)
+    result = torch.zeros(16, 4)
+    result[:rows] = x[0]
+    result[rows:] = x[0] * 2
+    return result
 
 
 @pytest.mark.parametrize("name", UNBOUNDED)

@@ -13,17 +13,38 @@ from et_ir.dialects.edge import OP_BY_NAME, EdgeOp
 from et_ir.dialects.executorch import KernelCallOp
 from et_ir.dialects.executorch.arguments import Argument, ListValue
 from et_ir.dialects.executorch.layout import element_type
+from et_ir.dialects.program import ComputeOp, LiteralOp
 from et_ir.dialects.program.arithmetic import FUNCTIONS, primitive
+from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.literals import literal_of
 from et_ops import OPERATORS, Arg, Schema
 from et_ops.conventions import is_in_place
 from et_ops.library import operator_of_kernel
 from et_ops.schema import ArgType
 from et_schema.scalar_type import ScalarType
 
-__all__ = ["PRIMITIVES", "CannotRaise", "build", "functional_arguments", "functional_op", "verify"]
+__all__ = [
+    "PRIMITIVES",
+    "TRUNCATED",
+    "CannotRaise",
+    "build",
+    "functional_arguments",
+    "functional_op",
+    "is_never_negative",
+    "verify",
+]
 
 PRIMITIVES: Final[dict[str, str]] = {primitive(name): name for name in FUNCTIONS}
 """The function of numbers that each primitive operator computes."""
+TRUNCATED: Final[dict[str, bool]] = {
+    "executorch_prim::floordiv.int": True,
+    "executorch_prim::mod.int": False,
+    "executorch_prim::mod.Scalar": False,
+}
+"""Primitive operators that divide integers towards zero: whether they give the quotient, or the remainder."""
+
+_MONOTONIC: Final = frozenset({"add", "mul", "floordiv", "max", "min"})
+"""Functions that give no negative integers for those that are not negative."""
 
 Custom = Mapping[str, type[EdgeOp]]
 """Classes of the operators that a module declares, by the kernels that compute them."""
@@ -51,6 +72,17 @@ def verify(op: EdgeOp) -> None:
         op.verify(verify_nested_ops=False)
     except VerifyException as error:
         raise CannotRaise(f"[raise_c2] {error}") from error
+
+
+def is_never_negative(number: SSAValue) -> bool:
+    """Whether an integer is known not to be negative: it is a size, or computed from sizes."""
+    owner = number.owner
+    if isinstance(owner, LiteralOp):
+        known = literal_of(owner.value)
+        return isinstance(known, int) and known >= 0
+    if isinstance(owner, ComputeOp):
+        return owner.function.data in _MONOTONIC and all(map(is_never_negative, owner.inputs))
+    return isinstance(owner, SchemaOp) and owner.operator.view_form in ("sym_size.int", "sym_numel")
 
 
 def functional_op(kernel: str, custom: Custom) -> type[EdgeOp]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.func import ReturnOp as FuncReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -54,11 +54,13 @@ from et_ir.dialects.schema.sizes import RANGES, RangesAttr
 from et_ir.dialects.schema.tensors import has_equal_sizes, is_tensor, layout_of, sized_tensor, tensor_type
 from et_ir.passes.raising.calls import (
     PRIMITIVES,
+    TRUNCATED,
     CannotRaise,
     Custom,
     build,
     functional_arguments,
     functional_op,
+    is_never_negative,
     verify,
 )
 from et_ir.passes.raising.contents import Contents, Definition, Location
@@ -446,6 +448,8 @@ class MethodRaiser:
             self._size(op)
         elif key in PRIMITIVES:
             self._primitive(op, PRIMITIVES[key])
+        elif key in TRUNCATED:
+            self._truncated(op, is_quotient=TRUNCATED[key])
         elif key == COPY:
             self._copy(op)
         elif key == UPDATE_CACHE:
@@ -481,6 +485,39 @@ class MethodRaiser:
             self.contents.scalars[op.returned[0]] = size
         else:
             self.define(op.returned[0], self._edge("sym_size.int", tensor, dim))
+
+    def _truncated(self, op: KernelCallOp, *, is_quotient: bool) -> None:
+        """A quotient of integers that is rounded towards zero, or the remainder, by those that are rounded down."""
+        known = [self.read(value) if isinstance(value, SSAValue) else value for value in op.arguments]
+        if len(known) != 2 or not op.returned:
+            raise CannotRaise(f"[raise_c2] '{op.key}' takes two integers")
+        if all(type(value) is int for value in known):
+            a, b = cast("list[int]", known)
+            if b == 0:
+                raise CannotRaise("[raise_c2] a division by zero")
+            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            self.contents.scalars[op.returned[0]] = quotient if is_quotient else a - quotient * b
+            return
+        a, b = (self.operand(value) for value in known)
+        if a.type != i64 or b.type != i64:
+            raise CannotRaise(f"[raise_c2] '{op.key}' takes two integers")
+        quotient = self._compute("floordiv", a, b)
+        rest = self._compute("sub", a, self._compute("mul", quotient, b))
+        if not (is_never_negative(a) and is_never_negative(b)):
+            # Rounded down, the remainder has the sign of the divisor, and here that of the dividend.
+            zero = self.operand(0)
+            less, more = self._compute("lt", rest, zero), self._compute("gt", rest, zero)
+            differs = self._compute("ite", self._compute("lt", a, zero), more, less)
+            quotient = self._compute(
+                "ite", differs, self._compute("add", quotient, self.operand(1)), quotient
+            )
+            rest = self._compute("ite", differs, self._compute("sub", rest, b), rest)
+        self.define(op.returned[0], quotient if is_quotient else rest)
+
+    def _compute(self, function: str, *operands: SSAValue) -> SSAValue:
+        made = ComputeOp(function, operands)
+        self.insert(made)
+        return made.result
 
     def _primitive(self, op: KernelCallOp, function: str) -> None:
         known = [self.read(value) if isinstance(value, SSAValue) else value for value in op.arguments]

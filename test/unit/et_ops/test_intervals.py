@@ -58,6 +58,11 @@ def test_what_is_computed_is_in_its_range(name: str):
 def test_what_sizes_give():
     size = Interval(2, 8)
     assert computed("mul", size, Interval(2, 2)) == Interval(4, 16)
+    assert computed("mul", Interval(1), Interval(-1, -1)) == Interval(None, -1)
+    assert computed("mul", Interval(1), Interval(None, -2)) == Interval(None, -2)
+    assert computed("mul", ANY, Interval(0, 0)) == Interval(0, 0)
+    assert computed("floordiv", Interval(None, 5), Interval(2)) == Interval(None, 2)
+    assert computed("floordiv", Interval(-3, 5), Interval(2)) == Interval(-2, 2)
     assert computed("mul", Interval(2, None), size) == Interval(4, None)
     assert computed("floordiv", size, Interval(2, 2)) == Interval(1, 4)
     assert computed("sub", Interval(20, 20), size) == Interval(12, 18)

@@ -22,7 +22,12 @@ SIZES = {("x", 0): 6, ("x", 1): 4, ("y", 0): 7, ("n", None): -3}
         ("max(x.shape[0], y.shape[0]) == 7", True),
         ("min(x.shape[0], 2, n) == -3", True),
         ("ceil(0.3 * y.shape[0]) == floor(3.5)", True),
-        ("round(x.shape[0] / 4) == int(2.9) and trunc(-2.5) == -2 and abs(n) == float(3)", True),
+        (
+            "round(x.shape[0] / 4) == int(2.9) and trunc(-2.5) == -2 and abs(n) == float(3)",
+            True,
+        ),
+        ("sqrt(x.shape[0] - 2) == 2", True),
+        ("sqrt(n) == 2", False),
         ("x.shape[0] % 0 == 0", False),
         ("x.shape[0] // (n + 3) >= 0", False),
     ],

@@ -136,3 +136,23 @@ def test_what_is_printed_meanwhile_stands_above_the_line(command: Command) -> No
     assert without_times(screen(shown)) == without_times(expected.split("\n"))
     assert "begins and ends\n" in expected
     assert "IR Dump After slow" in expected
+
+
+def test_rules_as_data(command: Command) -> None:
+    """A pass of xDSL's, whose file has a dialect that programs do not have, in a compilation."""
+    Path("rule.mlir").write_text(
+        "pdl.pattern : benefit(1) {\n"
+        "  %t = pdl.type\n"
+        "  %x = pdl.operand : %t\n"
+        '  %relu = pdl.operation "edge.relu" (%x : !pdl.value) -> (%t : !pdl.type)\n'
+        "  pdl.rewrite %relu {\n"
+        '    %neg = pdl.operation "edge.neg" (%x : !pdl.value) -> (%t : !pdl.type)\n'
+        "    pdl.replace %relu with %neg\n"
+        "  }\n"
+        "}\n"
+    )
+    rule = 'edge:apply-pdl{pdl-file="rule.mlir"}'
+    for explain in ((), ("--explain",)):
+        ran = command("et-compile", "relu.mlir", "-o", "-", "--emit", "edge", "--pass", rule, *explain)
+        assert ran.code == 0
+        assert "edge.neg %x" in ran.out

@@ -154,6 +154,26 @@ def test_list_of_passes_fits_a_terminal(command: Command) -> None:
     assert [line for line in lines if len(line.split()) < 2] == []
 
 
+@pytest.mark.parametrize("name", ["cse", "apply-pdl", "apply-pdl-interp", "apply-eqsat-pdl", "eqsat-extract"])
+def test_list_of_passes_has_those_of_libraries(command: Command, name: str) -> None:
+    names = [line.split()[0] for line in command("et-opt", "--list-passes").out.splitlines()]
+    assert names.count(name) == 1
+
+
+def test_missing_mlir_opt(command: Command) -> None:
+    ran = command("et-opt", "-p", 'mlir-opt{executable="no-mlir-opt"}', "relu.mlir")
+    assert ran.code == 2
+    assert "the tool no-mlir-opt is not installed: install MLIR's tools" in ran.err
+
+
+def test_exceptions_in_passes_of_xdsl(command: Command) -> None:
+    """They are no bugs of this project."""
+    Path("costs.json").write_text("none")
+    ran = command("et-opt", "-p", 'eqsat-add-costs{cost-file="costs.json"}', "relu.mlir")
+    assert ran.code == 3
+    assert "the pass 'eqsat-add-costs' raised JSONDecodeError" in ran.err
+
+
 def test_help_of_a_pass(command: Command) -> None:
     lines = command("et-opt", "--help-pass", "convolutions-to-products").out.splitlines()
     assert lines[:2] == [

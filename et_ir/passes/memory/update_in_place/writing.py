@@ -45,7 +45,6 @@ from et_ir.passes.memory.update_in_place.updates import (
     type_of,
 )
 from et_ops.conventions import COPY, UPDATE_CACHE
-from et_schema.program import TensorShapeDynamism
 
 __all__ = ["Emitter"]
 
@@ -171,7 +170,8 @@ class Emitter:
             end = (
                 count if index.start == 0 else self._number("executorch_prim::add.Scalar", count, index.start)
             )
-            dynamism = TensorShapeDynamism.DYNAMIC_BOUND
+            # As many as the source has rows, which may be known at run time only.
+            dynamism = cast(TensorRegisterOp, index.source.owner).dynamism
         else:
             end = self._number("executorch_prim::add.Scalar", index.start, size * index.step)
             dynamism = None

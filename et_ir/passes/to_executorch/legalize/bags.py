@@ -13,6 +13,7 @@ from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.passes.to_executorch.legalize.lines import Lines, is_plain
 from et_ir.passes.to_executorch.legalize.scatters import combined
+from et_ops.inference.indexing import bags_end
 
 __all__ = ["PATTERNS"]
 
@@ -48,7 +49,12 @@ class EmbeddingBag(RewritePattern):
         element = attr_of(b.dtype(rows))
         if factors is not None:
             rows = b(edge.MulTensorOp, rows, b.view(b.to(factors, element), (count, 1)))
-        bag = self._bags(b, indices, offsets, bags, op.arg("padding_idx"))
+        padding = op.arg("padding_idx")
+        counted = bag = self._bags(b, indices, offsets, bags, padding)
+        if op.arg("include_last_offset"):
+            # Those behind the last offset are in the last bag where it does not end there, and counted as if they were.
+            counted = self._bags(b, indices, b.part(offsets, 0, bags), bags, padding)
+            bag = bag if bags_end(kind, mode, padding) else counted
         goals = b(edge.ExpandCopyOp, b.view(bag, (count, 1)), [count, width])
         blank = b.full((bags + 1, width), 0, element)
         if mode == _MAX:
@@ -57,7 +63,7 @@ class EmbeddingBag(RewritePattern):
             total = b(edge.ScatterAddOp, blank, 0, goals, rows)
         if mode == _MEAN:
             sizes = b.full((bags + 1,), 0, element)
-            sizes = b(edge.ScatterAddOp, sizes, 0, bag, b.full((count,), 1, element))
+            sizes = b(edge.ScatterAddOp, sizes, 0, counted, b.full((count,), 1, element))
             sizes = b.view(b(edge.ClampOp, sizes, 1.0), (bags + 1, 1))
             total = b(edge.DivTensorOp, total, sizes)
         found = b.to(b.part(total, 0, bags), attr_of(kind))

@@ -67,3 +67,20 @@ func.func @torch() -> tensor<2xf32> {
   %0 = aten.exp %w : tensor<2xf32>
   func.return %0 : tensor<2xf32>
 }
+
+// -----
+
+// Elements, which numpy gives as scalars.
+// CHECK: @sizes_select : tensor<i64> = #program.data<i64, [3]>
+// CHECK: @sizes_select_1 : tensor<i64> = #program.data<i64, [2]>
+program.constant @sizes : tensor<2xi64> = #program.data<i64, [2, 3]>
+// CHECK: func.func @elements
+func.func @elements() -> (i64, i64) {
+  %g = program.get @sizes : tensor<2xi64>
+  // CHECK-NOT: aten.select.int
+  %0 = aten.select.int %g {dim = 0, index = 0} : (tensor<2xi64>) -> tensor<i64>
+  %1 = aten.select.int %g {dim = 0, index = 1} : (tensor<2xi64>) -> tensor<i64>
+  %2 = aten._local_scalar_dense %0 : (tensor<i64>) -> i64
+  %3 = aten._local_scalar_dense %1 : (tensor<i64>) -> i64
+  func.return %2, %3 : i64, i64
+}

@@ -209,3 +209,31 @@ executorch.plan @cache {arenas = array<i64: 1024>} {
   executorch.kernel_call "llama::update_cache.out"(%x, %c, %n) outs(%unused)
   executorch.return %y
 }
+
+// -----
+
+// The remainder of a size, and those of numbers that may be negative, which have the sign of the dividend.
+// CHECK-LABEL: func.func @remainders
+// CHECK:         %[[N:.*]] = edge.sym_size.int %x {dim = 0}
+// CHECK:         %[[Q:.*]] = program.compute "floordiv" %[[N]], %[[TWO:.*]] : (i64, i64) -> i64
+// CHECK-NEXT:    %[[P:.*]] = program.compute "mul" %[[Q]], %[[TWO]]
+// CHECK-NEXT:    %[[R:.*]] = program.compute "sub" %[[N]], %[[P]]
+// CHECK-NOT:     program.compute "ite"
+// CHECK:         edge._local_scalar_dense
+// CHECK:         program.compute "ite"
+// CHECK:         program.literal -1 : i64
+// CHECK:         func.return
+executorch.plan @remainders {
+  %x = executorch.input bound : tensor<8x9xf32>
+  %i = executorch.input : tensor<i64>
+  %n = executorch.value 0 : i64
+  %m = executorch.value 0 : i64
+  %k = executorch.value -7 : i64
+  %q = executorch.value 0 : i64
+  executorch.kernel_call "aten::sym_size.int"(%x, 0) returns(%n)
+  executorch.kernel_call "executorch_prim::mod.Scalar"(%n, 2) returns(%n)
+  executorch.kernel_call "aten::_local_scalar_dense"(%i) returns(%m)
+  executorch.kernel_call "executorch_prim::mod.int"(%m, 3) returns(%m)
+  executorch.kernel_call "executorch_prim::mod.Scalar"(%k, 2) returns(%q)
+  executorch.return %n, %m, %q
+}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from support.modules import parse
 from torch import nn
 from xdsl.utils.exceptions import PassFailedException
 
 from et_ir import raise_program, to_edge
 from et_ir.dialects.program import BufferOp, StoreOp
+from et_ir.emit import write
 from et_schema.errors import InvalidFile
 from et_vm.runtime import Runtime
 
@@ -126,3 +129,29 @@ def test_an_input_without_a_bound() -> None:
     file = to_edge(exported).to_executorch(config).buffer
     with pytest.raises(PassFailedException, match=r"\[raise_c4\]"):
         raise_program(file)
+
+
+@pytest.mark.parametrize("operator", ["mod.Scalar", "mod.int", "floordiv.int"])
+def test_divisions_towards_zero(operator: str) -> None:
+    """The compiler divides integers downwards only; files of others do not."""
+    module = parse(
+        "executorch.plan @forward {arenas = array<i64: 16>} {"
+        "%x = executorch.input {memory_id = 1, offset = 0} : tensor<i64> "
+        "%y = executorch.input {memory_id = 1, offset = 8} : tensor<i64> "
+        "%n = executorch.value 0 : i64 %m = executorch.value 0 : i64 %r = executorch.value 0 : i64 "
+        'executorch.kernel_call "aten::_local_scalar_dense"(%x) returns(%n) '
+        'executorch.kernel_call "aten::_local_scalar_dense"(%y) returns(%m) '
+        f'executorch.kernel_call "executorch_prim::{operator}"(%n, %m) returns(%r) '
+        "executorch.return %r }"
+    )
+    stream = io.BytesIO()
+    write(module, stream)
+    file = stream.getvalue()
+    again = raise_program(file).to_executorch().buffer
+    methods = [Runtime().load_program(one).load_method("forward") for one in (file, again)]
+    for a in (-7, -6, -1, 0, 1, 6, 7):
+        for b in (-4, -3, -1, 1, 2, 3):
+            quotient = int(a / b)
+            expected = quotient if operator == "floordiv.int" else a - quotient * b
+            for method in methods:
+                assert method.execute([np.array(a), np.array(b)])[0] == expected

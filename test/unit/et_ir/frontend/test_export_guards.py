@@ -5,6 +5,7 @@ They are all of the constraints, and nothing that follows from the rest.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -114,6 +115,22 @@ AUTO, DYNAMIC = Dim.AUTO, Dim.DYNAMIC
             ],
         ),
         (is_large, ({0: AUTO},), (6,), ["4 <= x.shape[0]"]),
+        (
+            lambda x: x.new_zeros(math.ceil(x.shape[0] / 3)),
+            ({0: DYNAMIC(max=64)},),
+            (12,),
+            ["2 <= x.shape[0] <= 64", "ceil(x.shape[0] / 3) >= 2", "ceil(x.shape[0] / 3) != 1"],
+        ),
+        (
+            lambda x: torch.arange(0.5, x.shape[0] // 2) + x.sum(),
+            ({0: DYNAMIC(max=64)},),
+            (12,),
+            [
+                "2 <= x.shape[0] <= 64",
+                "ceil((-0.5 + float(x.shape[0] // 2)) / 1.0) >= 2",
+                "ceil((-0.5 + float(x.shape[0] // 2)) / 1.0) != 1",
+            ],
+        ),
     ],
 )
 def test_guards(

@@ -10,7 +10,7 @@ import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Mod
+from torch.utils._sympy.functions import FloatPow, FloatTrueDiv, FloorDiv, IntTrueDiv, Mod, ToFloat
 
 from et_ir.frontend.run_time_sizes import Like, SymbolicSizes, expression, numberings
 from et_ops.intervals import Interval
@@ -35,14 +35,30 @@ def first_assumption(make: Any, least: int | None, most: int | None) -> str | No
         (lambda n: sympy.Eq(FloorDiv(2 * n, 2), n), 2, 24, True),
         (lambda n: sympy.Eq(Mod(n, 2), 0), 2, 24, False),
         (lambda n: sympy.Eq(sympy.Min(n, 3), 3), 3, 9, True),
-        (lambda n: sympy.Ge(n, 3), 3, None, False),
-        (lambda n: sympy.Ge(n, 3), 3, 1 << 20, False),
+        (lambda n: sympy.Ge(n, 3), 3, None, True),
+        (lambda n: sympy.Ge(n, 4), 3, None, False),
+        (lambda n: sympy.Eq(Mod(n * n + n, 2), 0), 3, 24, True),
+        (lambda n: sympy.Eq(Mod(n * n + n, 2), 0), 3, None, False),
+        (lambda n: sympy.Eq(Mod(n * n + n, 2), 0), 3, 1 << 20, False),
         (lambda n: sympy.Ge(FloorDiv(8, n), 1), 0, 8, False),
-        (lambda n: sympy.Ge(IntTrueDiv(n, 3), 1), 3, 8, False),
+        (lambda n: sympy.Ge(IntTrueDiv(n, 3), 1.0), 3, 8, True),
+        (lambda n: sympy.Ge(IntTrueDiv(n, 3), 1.5), 3, 8, False),
+        (lambda n: sympy.Ge(FloatTrueDiv(1.0, FloatPow(ToFloat(n), 0.5)), 0.0), 2, None, True),
+        (lambda n: sympy.Ge(FloatTrueDiv(1.0, FloatPow(ToFloat(n), 0.5)), 0.0), 0, 8, False),
+        (lambda n: sympy.Eq(Mod(n + 1, 2), 0), 1, 8, False),
+        (lambda n: sympy.Ge(sympy.Function("other")(n), 1), 3, 8, False),
     ],
     ids=[
-        *("in range", "not at its end", "quotient", "remainder", "minimum", "no upper end", "too many"),
-        *("division by 0", "another function"),
+        *("in range", "not at its end", "quotient", "remainder", "minimum", "no upper end"),
+        *("not at its end of none", "by cases", "no upper end of cases", "too many", "division by 0"),
+        *(
+            "true quotient",
+            "another true quotient",
+            "scale of attention",
+            "scale of nothing",
+            "sum in a remainder",
+            "another function",
+        ),
     ],
 )
 def test_conditions(make: Any, least: int, most: int | None, expected: bool) -> None:

@@ -126,6 +126,23 @@ def test_binary(name: str) -> None:
         check(name, [tensor, 0.3], torch_too=tensor.dtype in HALF)
 
 
+@pytest.mark.parametrize("name", [*UNARY, *BINARY, "clone", "select.int", "where.self", "add.Scalar"])
+def test_results_of_rank_0(name: str) -> None:
+    """Numpy gives scalars for them, not arrays."""
+    for tensor in NUMBERS:
+        one = tensor[0, 1]
+        half = tensor.dtype in HALF
+        if name == "select.int":
+            check(name, [tensor[0], 0, 1])
+        elif name == "where.self":
+            check(name, [B[0, 1], one, tensor[0, 0]], torch_too=True)
+        elif name in BINARY:
+            check(name, [one, tensor[1, 0]], torch_too=True)
+            check(name, [one, 3], torch_too=half)
+        else:
+            check(name, [one, 3] if name == "add.Scalar" else [one], torch_too=half)
+
+
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("name", ["eq.Scalar", "le.Scalar", "gt.Scalar", "add.Scalar", "mul.Scalar"])
 def test_numbers_that_16_bits_do_not_hold(name: str, dtype: torch.dtype) -> None:

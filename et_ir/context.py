@@ -1,0 +1,45 @@
+"""Contexts that find op classes of operators by name, as the parser does.
+
+Rewrites that are data (`apply-pdl`) make ops that no text has named before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from et_ir.dialects import aten, edge
+from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
+
+__all__ = ["OPERATOR_CLASSES", "OperatorContext", "declared_classes", "operator_op_class"]
+
+OPERATOR_CLASSES: Final = (aten.OP_BY_NAME, edge.OP_BY_NAME)
+
+
+def operator_op_class(name: str) -> type[Operation] | None:
+    """The op class of an operator by its full name, `aten.add.Tensor`; `None` for any other op."""
+    return next((found for classes in OPERATOR_CLASSES if (found := classes.of_op(name))), None)
+
+
+def declared_classes(module: ModuleOp) -> dict[str, type[Operation]]:
+    """The op classes of the operators that a module declares, by name."""
+    declared = (op for op in module.body.block.ops if isinstance(op, DeclareOperatorOp))
+    return {made.name: made for op in declared for made in op.classes()}
+
+
+@dataclass
+class OperatorContext(Context):
+    """A context that makes the op classes of the aten and edge dialects when they are asked for by name."""
+
+    declared: dict[str, type[Operation]] = field(default_factory=dict[str, type[Operation]])
+    """Op classes of the operators that the module at hand declares; other modules may declare others of these names."""
+
+    def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
+        """The op class of a name, `None` if there is none; operators come before unregistered ops."""
+        known = self.declared.get(name) or operator_op_class(name)
+        return known or super().get_optional_op(name, dialect_stack=dialect_stack)
