@@ -38,6 +38,10 @@ DATA_ALIGNMENT: Final = 8
 """Of the elements of a constant, whose bytes are a multiple of it too."""
 
 
+_MOST_NUMBERS: Final = 16
+"""Of a shape: `PAD` takes two for each dimension, of which there are 6 in level 8K."""
+
+
 def read_tosa(buffer: Source) -> TosaGraph:
     """Decode and check a file without copying its constants.
 
@@ -126,6 +130,8 @@ def _types(block: TosaBasicBlock, where: str) -> dict[str, TosaType]:
         place = f"{where}.shapes[{number}]"
         if shape.name in types:
             raise InvalidFile(f"two values are named {shape.name!r}", where=place)
+        if not 0 <= shape.rank <= _MOST_NUMBERS:
+            raise InvalidFile(f"a shape of {shape.rank} numbers; the limit is {_MOST_NUMBERS}", where=place)
         # Arm's serializer gives a shape without sizes one.
         if len(shape.data or b"") not in (8 * shape.rank, 8 * max(shape.rank, 1)):
             raise InvalidFile(f"{len(shape.data or b'')} bytes of a shape of rank {shape.rank}", where=place)
