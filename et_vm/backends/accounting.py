@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Needs:
         elements = sizes if isinstance(sizes, int) else prod(sizes)
         self.nbytes += max(elements, 0) * itemsize * arrays
 
-    def visits(self, elements: int, times: int = 1, calls: int = 1) -> None:
+    def visits(self, elements: int, times: int = 1, calls: int = 0) -> None:
         """Count a loop that runs `times` times: elements visited, or multiply-adds, and calls of functions in each."""
         self.work += max(times, 0) * (max(elements, 0) + calls * CALL)
 
@@ -95,18 +95,17 @@ class Accountant:
         """
         if self._platform is None:
             return kernel(*operands)
-        kept = self._platform.reserve(results)
-        working = self._platform.reserve(temporaries)
+        bound = self._platform.reserve(results + temporaries)
         made = kernel(*operands)
         known = {id(_owner(one)) for one in operands}
+        # Views may keep more alive than they show.
         owners = {id(one): one for one in map(_owner, _items(made)) if id(one) not in known}
         new: list[Array] = [one for one in owners.values() if isinstance(one, np.ndarray)]
-        # Views may keep more alive than they show.
-        excess = sum(one.nbytes for one in new) - results
-        del working
-        reservations = kept, self._platform.reserve(excess) if excess > 0 else None
-        for one in new:
-            weakref.finalize(one, _release, reservations).atexit = False
+        del bound
+        if new:
+            kept = self._platform.reserve(sum(one.nbytes for one in new))
+            for one in new:
+                weakref.finalize(one, _release, kept).atexit = False
         return made
 
 
@@ -125,6 +124,6 @@ def _owner(array: object) -> object:
         owner = base
 
 
-def _release(reservations: tuple[Any, ...]) -> None:
-    """Keep reservations until an array is gone."""
-    del reservations
+def _release(kept: object) -> None:
+    """Keep a reservation until an array is gone."""
+    del kept

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from et_schema.coreml import serialize_coreml
+from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
 from et_schema.tosa import serialize_tosa
 from et_schema.tosa_graph import (
     AvgPool2dAttribute,
@@ -38,8 +40,10 @@ from et_schema.tosa_graph import (
     Version,
 )
 from et_schema.tosa_ops import ATTRIBUTES, OPERANDS, POINTWISE, TosaType, numpy_name, result_of
+from et_vm.backends.coreml.program import MAKERS
+from et_vm.backends.coreml.sites import DTYPES, Site
 
-__all__ = ["TosaBuild", "random_tosa"]
+__all__ = ["CoremlBuild", "TosaBuild", "random_coreml", "random_tosa"]
 
 _VERSION: Final = Version(1, 0, 0, False)
 
@@ -360,3 +364,309 @@ def _pool(build: TosaBuild, random: Random, op: Op, x: str) -> str:
         )
     zeros = (build.constant(type.dtype, [0]) for _ in range(2))
     return build.add(op, x, *zeros, attribute=AvgPool2dAttribute(kernel, list(strides), pad, DType.INT32))
+
+
+class _Sizes(Exception):
+    """The sizes of an operation's results."""
+
+    def __init__(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        self.shapes = shapes
+
+
+class _Asking(Site):
+    """The place of an operation whose results have no sizes yet."""
+
+    def expect(self, *shapes: tuple[int, ...]) -> None:
+        raise _Sizes(shapes)
+
+
+class CoremlBuild:
+    """A program under construction, whose operations get the sizes that their operands give."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, MilType] = {}
+        self.constants: dict[str, MilValue] = {}
+        self.inputs: list[tuple[str, MilType]] = []
+        self.operations: list[MilOperation] = []
+
+    def input(self, type: MilType) -> str:
+        """A tensor that the caller gives."""
+        name = self._named(type)
+        self.inputs.append((name, type))
+        return name
+
+    def constant(self, value: object, name: MilTypeName = MilTypeName.FLOAT32) -> str:
+        """A constant of a type; text is of its own."""
+        if isinstance(value, str):
+            made = MilValue(MilType(MilTypeName.STRING), strings=(value,))
+        else:
+            array = np.asarray(value, DTYPES[name])
+            made = MilValue(MilType(name, array.shape), array.tobytes())
+        text = self._named(made.type)
+        self.constants[text] = made
+        self.operations.append(MilOperation("const", {}, ((text, made.type),), made))
+        return text
+
+    def integers(self, *numbers: int) -> str:
+        """A constant vector."""
+        return self.constant(list(numbers), MilTypeName.INT32)
+
+    def add(
+        self,
+        type: str,
+        made: MilTypeName,
+        /,
+        *sizes: tuple[int, ...],
+        **operands: str | tuple[str, ...],
+    ) -> list[str]:
+        """The results of an operation, of sizes that follow from its operands unless they are given.
+
+        Raises ValueError for operands that it does not take.
+        """
+        inputs = {key: (one,) if isinstance(one, str) else one for key, one in operands.items()}
+        shapes = sizes or self._sizes(type, made, inputs)
+        outputs = tuple((self._named(MilType(made, one)), MilType(made, one)) for one in shapes)
+        self.operations.append(MilOperation(type, inputs, outputs))
+        return [name for name, _ in outputs]
+
+    def blob(self, *outputs: str) -> bytes:
+        """The bytes of the blob."""
+        return serialize_coreml(MilProgram(tuple(self.inputs), outputs, tuple(self.operations)))
+
+    def _sizes(
+        self, type: str, made: MilTypeName, inputs: dict[str, tuple[str, ...]]
+    ) -> tuple[tuple[int, ...], ...]:
+        # Some operations look at the rank.
+        like = next((self.types[name].shape for names in inputs.values() for name in names), ())
+        operation = MilOperation(type, inputs, (("", MilType(made, like)),))
+        try:
+            MAKERS[type](_Asking(operation, self.types, self.constants))
+        except _Sizes as found:
+            return found.shapes
+        raise ValueError("an operation that does not say its sizes")
+
+    def _named(self, type: MilType) -> str:
+        name = f"v{len(self.types)}"
+        self.types[name] = type
+        return name
+
+
+def random_coreml(random: Random, *, operators: int, elements: int) -> bytes:
+    """A blob of so many operations, whose results have up to so many elements."""
+    build = CoremlBuild()
+    kind = random.choice((MilTypeName.FLOAT32, MilTypeName.FLOAT16))
+    made = [build.input(MilType(kind, tuple(_shape(random, 64))))]
+    for _ in range(operators):
+        for _ in range(100):
+            before = len(build.operations)
+            try:
+                names = _random_operation(build, random, made, elements)
+                if 1 <= sum(prod(build.types[name].shape) for name in names) <= elements and all(
+                    len(build.types[name].shape) <= 5 for name in names
+                ):
+                    made += names
+                    break
+            except (ValueError, LookupError):
+                pass
+            del build.operations[before:]
+    of_kinds = [name for name in made if build.types[name].name in _RETURNED and build.types[name].shape]
+    return build.blob(random.choice(of_kinds))
+
+
+_RETURNED: Final = (MilTypeName.FLOAT32, MilTypeName.FLOAT16, MilTypeName.INT32)
+_BOOLEAN: Final = frozenset(
+    {"equal", "greater", "greater_equal", "less", "less_equal", "logical_not", "not_equal"}
+    | {"logical_and", "logical_or", "logical_xor"}
+)
+_TWO: Final = frozenset(
+    {"add", "floor_div", "maximum", "minimum", "mul", "pow", "real_div", "sub"} | _BOOLEAN - {"logical_not"}
+)
+
+
+_OF_INTEGERS: Final = frozenset(
+    {"cast", "identity", "select", "reduce_argmax", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum"}
+    | (_TWO - {"real_div", "sub", "floor_div", "pow"})
+    | {
+        "concat",
+        "stack",
+        "split",
+        "tile",
+        "pad",
+        "transpose",
+        "reshape",
+        "slice_by_index",
+        "gather",
+        "reverse",
+    }
+    | {"gather_along_axis", "fill", "shape", "logical_not", "squeeze", "expand_dims", "pixel_shuffle"}
+)
+
+
+def _filled(
+    build: CoremlBuild, random: Random, name: MilTypeName, shape: tuple[int, ...], value: int = 1
+) -> str:
+    """A constant, or a large one that is repeated."""
+    if prod(shape) <= 512:
+        return build.constant(np.full(shape, value), name)
+    small = build.constant(np.full([1] * len(shape), value), name)
+    return build.add("tile", name, x=small, reps=build.integers(*shape))[0]
+
+
+def _random_operation(build: CoremlBuild, random: Random, made: list[str], elements: int) -> list[str]:
+    type = random.choice(list(MAKERS))
+    size = random.randint(1, elements)
+    rank = {"pixel_shuffle": 4, "conv": 4, "conv_transpose": 4, "avg_pool": 4, "max_pool": 4}.get(type)
+    found = [name for name in made if rank is None or len(build.types[name].shape) == rank]
+    if found and random.random() < 0.6:
+        x = random.choice(found)
+    else:
+        kind = random.choice(list(DTYPES))
+        x = _filled(build, random, kind, tuple(_shape(random, size, rank)))
+    name, sizes = build.types[x].name, build.types[x].shape
+    if type not in _OF_INTEGERS and name not in (MilTypeName.FLOAT16, MilTypeName.FLOAT32):
+        raise ValueError("floats are required")
+    dims = len(sizes)
+    axis = random.randrange(max(dims, 1))
+
+    def like() -> str:
+        shape = tuple(random.choice((one, 1)) for one in sizes)
+        return _filled(build, random, name, random.choice((sizes, shape)))
+
+    def number(value: float, kind: MilTypeName = MilTypeName.FLOAT32) -> str:
+        return build.constant(value, kind)
+
+    def flag(value: object) -> str:
+        return build.constant(value, MilTypeName.BOOL)
+
+    match type:
+        case _ if type in _TWO:
+            kind = MilTypeName.BOOL if type in _BOOLEAN else name
+            return build.add(type, kind, x=x, y=like())
+        case "logical_not":
+            return build.add(type, MilTypeName.BOOL, x=x)
+        case "select":
+            return build.add(type, name, cond=_filled(build, random, MilTypeName.BOOL, sizes), a=x, b=like())
+        case "cast":
+            kind = random.choice(("bool", "fp16", "fp32", "int32"))
+            kinds = {"bool": MilTypeName.BOOL, "fp16": MilTypeName.FLOAT16, "fp32": MilTypeName.FLOAT32}
+            return build.add(type, kinds.get(kind, MilTypeName.INT32), x=x, dtype=build.constant(kind))
+        case "gelu":
+            mode = random.choice(("EXACT", "TANH_APPROXIMATION"))
+            return build.add(type, name, x=x, mode=build.constant(mode))
+        case "softmax" | "cumsum":
+            return build.add(type, name, x=x, axis=number(axis, MilTypeName.INT32))
+        case "reduce_argmax" | "reduce_argmin":
+            given = {"axis": number(axis, MilTypeName.INT32), "keep_dims": flag(random.random() < 0.5)}
+            return build.add(type, MilTypeName.INT32, x=x, **given)
+        case _ if type.startswith("reduce_"):
+            axes = random.sample(range(dims), random.randint(1, dims))
+            keeps = flag(random.random() < 0.5)
+            return build.add(type, name, x=x, axes=build.integers(*axes), keep_dims=keeps)
+        case "layer_norm":
+            axes = list(range(axis, dims))
+            gamma = _filled(build, random, name, sizes[axis:])
+            return build.add(type, name, x=x, axes=build.integers(*axes), gamma=gamma, beta=gamma)
+        case "batch_norm":
+            given = {one: _filled(build, random, name, sizes[1:2]) for one in ("mean", "variance", "gamma")}
+            return build.add(type, name, x=x, **given)
+        case "reshape":
+            total = prod(sizes)
+            first = random.choice([one for one in range(1, min(total, 64) + 1) if total % one == 0])
+            shape = first, total // first
+            return build.add(type, name, shape, x=x, shape=build.integers(*shape))
+        case "squeeze" | "expand_dims":
+            shape = tuple(one for one in sizes if one != 1) if type == "squeeze" else (1, *sizes)
+            return build.add(type, name, shape, x=x)
+        case "transpose":
+            return build.add(type, name, x=x, perm=build.integers(*random.sample(range(dims), dims)))
+        case "tile":
+            times = [random.choice((1, 2, random.randint(1, 50))) for _ in sizes]
+            return build.add(type, name, x=x, reps=build.integers(*times))
+        case "slice_by_index":
+            begin = [random.randrange(one) for one in sizes]
+            end = [random.randint(at + 1, one) for at, one in zip(begin, sizes, strict=True)]
+            return build.add(type, name, x=x, begin=build.integers(*begin), end=build.integers(*end))
+        case "concat" | "stack":
+            same = [one for one in made if build.types[one] == build.types[x]]
+            return build.add(
+                type,
+                name,
+                values=tuple(random.choices([x, *same], k=2)),
+                axis=number(axis, MilTypeName.INT32),
+            )
+        case "split":
+            at = random.randint(1, sizes[axis] - 1)
+            parts = [(*sizes[:axis], part, *sizes[axis + 1 :]) for part in (at, sizes[axis] - at)]
+            return build.add(type, name, *parts, x=x, axis=number(axis, MilTypeName.INT32))
+        case "reverse":
+            return build.add(type, name, x=x, axes=build.integers(axis))
+        case "pad":
+            amounts = [random.choice((0, 1, random.randint(0, 50))) for _ in range(2 * dims)]
+            return build.add(type, name, x=x, pad=build.integers(*amounts), constant_val=number(0.0))
+        case "gather":
+            indices = _filled(
+                build, random, MilTypeName.INT32, tuple(_shape(random, 4096, random.randint(1, 2))), 0
+            )
+            return build.add(type, name, x=x, indices=indices, axis=number(axis, MilTypeName.INT32))
+        case "gather_along_axis":
+            shape = (*sizes[:axis], random.randint(1, 2 * sizes[axis]), *sizes[axis + 1 :])
+            indices = _filled(build, random, MilTypeName.INT32, shape, 0)
+            return build.add(type, name, x=x, indices=indices, axis=number(axis, MilTypeName.INT32))
+        case "pixel_shuffle":
+            return build.add(
+                type, name, x=x, upscale_factor=number(random.choice((1, 2, 3)), MilTypeName.INT32)
+            )
+        case "upsample_nearest_neighbor" | "upsample_bilinear":
+            factors = {f"scale_factor_{one}": number(random.choice((1, 2, 9))) for one in ("height", "width")}
+            given = {"align_corners": flag(random.random() < 0.5)} if type == "upsample_bilinear" else {}
+            return build.add(type, name, x=x, **factors, **given)
+        case "resize_bilinear":
+            given = {
+                f"target_size_{one}": number(random.randint(1, 300), MilTypeName.INT32)
+                for one in ("height", "width")
+            }
+            mode = random.choice(("UNALIGN_CORNERS", "STRICT_ALIGN_CORNERS"))
+            return build.add(type, name, x=x, sampling_mode=build.constant(mode), **given)
+        case "fill":
+            shape = _shape(random, size)
+            return build.add(type, MilTypeName.FLOAT32, shape=build.integers(*shape), value=number(1.0))
+        case "shape":
+            return build.add(type, MilTypeName.INT32, x=x)
+        case "matmul":
+            flips = [random.random() < 0.5 for _ in range(2)]
+            depth = sizes[-2 if flips[0] else -1]
+            last = (random.randint(1, 64), depth) if flips[1] else (depth, random.randint(1, 64))
+            y = _filled(build, random, name, (*sizes[: dims - 2], *last))
+            given = {f"transpose_{one}": flag(flip) for one, flip in zip("xy", flips, strict=True)}
+            return build.add(type, name, x=x, y=y, **given)
+        case "linear":
+            rows = random.randint(1, 64)
+            weight = _filled(build, random, name, (rows, sizes[-1]))
+            return build.add(type, name, x=x, weight=weight, bias=_filled(build, random, name, (rows,)))
+        case "conv" | "conv_transpose" | "avg_pool" | "max_pool":
+            return _windowed(build, random, type, x)
+        case _:
+            return build.add(type, name, x=x)
+
+
+def _windowed(build: CoremlBuild, random: Random, type: str, x: str) -> list[str]:
+    name, (_, channels, *_) = build.types[x].name, build.types[x].shape
+    kernel = [random.choice((1, 3, random.randint(1, 20))) for _ in range(2)]
+    given = {
+        "strides": build.integers(*(random.randint(1, 4) for _ in kernel)),
+        "pad": build.integers(*(random.choice((0, random.randint(0, 30))) for _ in range(4))),
+        "pad_type": build.constant("custom"),
+    }
+    if type.endswith("pool"):
+        if type == "avg_pool":
+            given["exclude_padding_from_average"] = build.constant(random.random() < 0.5, MilTypeName.BOOL)
+        return build.add(type, name, x=x, kernel_sizes=build.integers(*kernel), **given)
+    groups = random.choice((1, channels))
+    outputs = groups * random.randint(1, max(1, 16 // groups))
+    given["dilations"] = build.integers(*(random.randint(1, 4) for _ in kernel))
+    given["groups"] = build.constant(groups, MilTypeName.INT32)
+    shape = (outputs, channels // groups, *kernel)
+    if type == "conv_transpose":
+        shape = (channels, outputs // groups, *kernel)
+    weight = _filled(build, random, name, shape)
+    return build.add(type, name, x=x, weight=weight, bias=_filled(build, random, name, (outputs,)), **given)

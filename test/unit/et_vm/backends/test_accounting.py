@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from support.cost import lines_of, memory_of
-from support.random_delegates import TosaBuild, random_tosa
+from support.random_delegates import CoremlBuild, TosaBuild, random_coreml, random_tosa
 
-from et_schema.errors import Error, ExecutorchError, OutOfMemory
+from et_schema.coreml import read_coreml
+from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
+from et_schema.mil import MilTypeName
 from et_schema.tosa import read_tosa
 from et_schema.tosa_graph import (
     AvgPool2dAttribute,
@@ -27,12 +29,14 @@ from et_schema.tosa_graph import (
 from et_schema.tosa_graph import TransposeConv2dAttribute as TransposedAttribute
 from et_schema.tosa_ops import numpy_name
 from et_vm.backends.accounting import Accountant
+from et_vm.backends.coreml.program import CoremlProgram
+from et_vm.backends.coreml.sites import DTYPES
 from et_vm.backends.tosa.program import TosaProgram
 from et_vm.platform import Platform
 from et_vm.values import Array, array_bytes
 from et_vm.work import WorkMeter
 
-SLACK = 64 << 10
+SLACK = 256 << 10
 """Bytes that a step takes beside its arrays: objects of Python, and buffers of a fixed size."""
 PROGRAM = 1 << 20
 """Bytes that a program takes beside its arrays."""
@@ -51,7 +55,23 @@ def tosa(random: Random, elements: int, accountant: Accountant) -> Callable[[], 
     return run
 
 
-BACKENDS = {"tosa": tosa}
+def coreml(random: Random, elements: int, accountant: Accountant) -> Callable[[], None]:
+    """A random program, loaded when it is called, and run."""
+    blob = random_coreml(random, operators=12, elements=elements)
+
+    def run() -> None:
+        program = CoremlProgram(read_coreml(blob), accountant)
+        try:
+            program.run([np.ones(type.shape, DTYPES[type.name]) for _, type in program.inputs])
+        except ExecutorchError as error:
+            # An operation makes other elements of its operands than numpy does.
+            if error.code != Error.DelegateInvalidCompatibility:
+                raise
+
+    return run
+
+
+BACKENDS = {"tosa": tosa, "coreml": coreml}
 
 
 class Measuring(Accountant):
@@ -225,6 +245,99 @@ def test_memory_of_small_blobs(graph: str) -> None:
         assert caught.value.code == Error.MemoryAllocationFailed
 
     assert memory_of(refused) < limit + PROGRAM
+
+
+F32 = MilTypeName.FLOAT32
+
+
+def coreml_image(build: CoremlBuild, *sizes: int) -> str:
+    return build.add("tile", F32, x=build.constant(np.ones([1] * len(sizes))), reps=build.integers(*sizes))[0]
+
+
+def coreml_broadcast(build: CoremlBuild) -> str:
+    rows, columns = coreml_image(build, 1 << 16, 1), coreml_image(build, 1, 1 << 16)
+    return build.add("add", F32, x=rows, y=columns)[0]
+
+
+def coreml_gathered(build: CoremlBuild) -> str:
+    """Rows that an index repeats."""
+    indices = build.add(
+        "tile", MilTypeName.INT32, x=build.constant([0], MilTypeName.INT32), reps=build.integers(1 << 16)
+    )
+    x = coreml_image(build, 1, 1 << 16)
+    return build.add("gather", F32, x=x, indices=indices[0], axis=build.constant(0, MilTypeName.INT32))[0]
+
+
+def coreml_windows(build: CoremlBuild) -> str:
+    x, weight = coreml_image(build, 1, 1, 899, 899), coreml_image(build, 1, 1, 400, 400)
+    given = {"x": x, "weight": weight, "pad_type": build.constant("valid")}
+    return build.add("conv", F32, **given)[0]
+
+
+def coreml_padding(build: CoremlBuild) -> str:
+    """One element, of nothing but padding."""
+    size = 1 << 15
+    given = {
+        "kernel_sizes": build.integers(size, size),
+        "strides": build.integers(size, size),
+        "pad": build.integers(0, size - 1, 0, size - 1),
+        "pad_type": build.constant("custom"),
+    }
+    return build.add("max_pool", F32, x=coreml_image(build, 1, 1, 1, 1), **given)[0]
+
+
+def coreml_spread(build: CoremlBuild) -> str:
+    """An image with strides that its padding cuts away again."""
+    size = 1 << 14
+    given = {
+        "strides": build.integers(size, size),
+        "pad": build.integers(0, size, 0, size),
+        "pad_type": build.constant("custom"),
+    }
+    x, weight = coreml_image(build, 1, 1, 2, 2), coreml_image(build, 1, 1, 8, 8)
+    return build.add("conv_transpose", F32, x=x, weight=weight, **given)[0]
+
+
+COREML = {
+    one.__name__: one
+    for one in (coreml_broadcast, coreml_gathered, coreml_windows, coreml_padding, coreml_spread)
+}
+
+
+def load_coreml(graph: Callable[[CoremlBuild], str], accountant: Accountant) -> Callable[[], None]:
+    build = CoremlBuild()
+    blob = build.blob(graph(build))
+    assert len(blob) < 4000
+
+    def run() -> None:
+        CoremlProgram(read_coreml(blob), accountant).run([])
+
+    return run
+
+
+@pytest.mark.parametrize("graph", COREML)
+def test_limits_of_small_blobs_for_coreml(graph: str) -> None:
+    limit = 64 << 20
+    run = load_coreml(COREML[graph], Accountant(Platform(memory_limit=limit)))
+
+    def refused() -> None:
+        with pytest.raises(ExecutorchError, match="are left of a limit of") as caught:
+            run()
+        assert caught.value.code == Error.MemoryAllocationFailed
+
+    assert memory_of(refused) < limit + PROGRAM
+    run = load_coreml(COREML[graph], Accountant(None, WorkMeter(MOST_UNITS)))
+    with pytest.raises(ExecutorchError, match="units of work"):
+        run()
+
+
+def test_results_that_are_larger_than_the_program_says() -> None:
+    """They are refused before they are made."""
+    build = CoremlBuild()
+    rows, columns = coreml_image(build, 1 << 16, 1), coreml_image(build, 1, 1 << 16)
+    blob = build.blob(*build.add("add", F32, (1,), x=rows, y=columns))
+    with pytest.raises(InvalidFile, match=r"add: the output is float32\[1\], and its sizes would be"):
+        CoremlProgram(read_coreml(blob))
 
 
 @pytest.mark.parametrize("graph", WORK)
