@@ -94,6 +94,9 @@ def _check(graph: TosaGraph) -> None:
     block = block_of(graph)
     where = "regions[0].blocks[0]"
     types = _types(block, where)
+    for name in (*block.inputs, *block.outputs):
+        if name not in types or types[name].dtype is DType.SHAPE:
+            raise InvalidFile(f"no tensor is named {name!r}", where=f"{where}.inputs")
     ready = set(block.inputs)
     data = {tensor.name for tensor in block.tensors if tensor.data}
     for number, op in enumerate(block.operators):
@@ -102,9 +105,6 @@ def _check(graph: TosaGraph) -> None:
             _check_operator(op, types, ready, data)
         except ValueError as error:
             raise InvalidFile(f"{op.op.name}: {error}", where=place) from error
-    for name in (*block.inputs, *block.outputs):
-        if name not in types or types[name].dtype is DType.SHAPE:
-            raise InvalidFile(f"no tensor is named {name!r}", where=f"{where}.inputs")
     for name in block.outputs:
         if name not in ready:
             raise InvalidFile(f"nothing computes {name!r}", where=f"{where}.outputs")

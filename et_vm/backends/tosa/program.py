@@ -96,7 +96,7 @@ class TosaProgram:
             )
             try:
                 kernel = MAKERS[op.op](site)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, LookupError, ArithmeticError) as error:
                 raise InvalidFile(
                     f"{op.op.name}: {error}",
                     code=Error.DelegateInvalidCompatibility,

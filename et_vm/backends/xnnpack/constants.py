@@ -154,7 +154,7 @@ def quantized_weight(
     rows = element_count(dims[:-1])
     nibbles = tensor.datatype in _NIBBLES
     stored = np.frombuffer(data, np.uint8 if nibbles else _STORED.get(tensor.datatype, np.dtype(np.int8)))
-    stored = stored.reshape(rows, stored.size // max(rows, 1))
+    stored = stored.reshape(rows, -(-columns // 2) if nibbles else columns)
     if isinstance(parameters, PerTensorQuant):
         scales = np.full((1, 1), parameters.scale, np.float32)
         return QuantizedWeight(stored, nibbles, dims, scales, np.float32(parameters.zero_point))

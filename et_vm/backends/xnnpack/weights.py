@@ -71,7 +71,7 @@ class QuantizedWeight:
             out -= self._zero_point
         scales = self.scales if self.scales.shape[0] == 1 else self.scales[start:stop]
         if self._groups:
-            blocks = out.reshape(stop - start, self._groups, -1)
+            blocks = out.reshape(stop - start, self._groups, self.columns // self._groups)
             np.multiply(blocks, scales[:, :, None], out=blocks)
         else:
             np.multiply(out, scales, out=out)
