@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from fuzz.blobs import FORMATS
+from support import limited_process
 from support.cost import lines_of, memory_of
 from support.random_delegates import CoremlBuild, TosaBuild, random_coreml, random_tosa
+from support.vm_programs import Build
 
 from et_schema.coreml import read_coreml
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
@@ -38,6 +44,10 @@ from et_vm.work import WorkMeter
 
 SLACK = 256 << 10
 """Bytes that a step takes beside its arrays: objects of Python, and buffers of a fixed size."""
+RESIDENT = 32 << 20
+"""Bytes that a process has resident beside what is counted: libraries, their buffers, and what they keep."""
+NANOSECONDS = 30
+"""Of a unit of work, on a machine that is busy."""
 PROGRAM = 1 << 20
 """Bytes that a program takes beside its arrays."""
 MOST_UNITS = 10**8
@@ -387,3 +397,69 @@ def test_memory_is_given_back() -> None:
     kept = accountant.evaluate(shortened, [x], 2, 0)
     assert platform.reserve(LIMIT) is not None
     del kept
+
+
+def programs(folder: Path) -> Iterator[Path]:
+    """Programs of one delegate that gives an element of a graph."""
+    for name, graph in MEMORY.items():
+        build = TosaBuild()
+        whole = graph(build)
+        start, size = build.sizes(*[0] * 4), build.sizes(*[1] * 4)
+        blob = build.blob(build.add(Op.SLICE, whole, start, size))
+        yield _written(folder / f"{name}.pte", "tosa", blob)
+    for name, graph in COREML.items():
+        made = CoremlBuild()
+        whole = graph(made)
+        rank = len(made.types[whole].shape)
+        begin, end = made.integers(*[0] * rank), made.integers(*[1] * rank)
+        blob = made.blob(*made.add("slice_by_index", F32, x=whole, begin=begin, end=end))
+        yield _written(folder / f"{name}.pte", "coreml", blob)
+
+
+def _written(path: Path, backend: str, blob: bytes) -> Path:
+    build, format = Build(), FORMATS[backend]
+    inputs, outputs = (
+        [build.tensor(*one.shape, dtype=one.dtype) for one in arguments]
+        for arguments in format.arguments(blob)
+    )
+    build.delegate(format.backend().backend_id, blob, *inputs, *outputs)
+    build.inputs(*inputs)
+    build.outputs(*outputs)
+    path.write_bytes(build.file())
+    return path
+
+
+def limited(limit: int, work: int, paths: Iterable[Path]) -> dict[str, tuple[str, int, float]]:
+    """How each program ended in a process of its own, the bytes that it had resident, and the seconds that it took."""
+    command = [sys.executable, limited_process.__file__, str(limit), str(work), *map(str, paths)]
+    root = Path(__file__).parents[4]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+    assert not done.returncode, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {name: (outcome, int(nbytes), float(seconds)) for name, outcome, nbytes, seconds in lines}
+
+
+def test_resident_memory(tmp_path: Path) -> None:
+    limit = 64 << 20
+    found = limited(limit, 10**14, programs(tmp_path))
+    assert len(found) == len(MEMORY) + len(COREML)
+    for name, (outcome, nbytes, seconds) in found.items():
+        assert outcome == Error.MemoryAllocationFailed.name, name
+        assert nbytes < limit + RESIDENT, name
+        assert seconds < 2, name
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(0, 400, 20))
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_resident_memory_of_random_graphs(backend: str, first: int, tmp_path: Path) -> None:
+    """And that a unit of work is some nanoseconds."""
+    limit, work = 64 << 20, 3 * 10**8
+    make = {"tosa": random_tosa, "coreml": random_coreml}[backend]
+    paths: list[Path] = []
+    for seed in range(first, first + 20):
+        blob = make(Random(seed), operators=12, elements=1 << 23)
+        paths.append(_written(tmp_path / f"{seed}.pte", backend, blob))
+    for name, (_, nbytes, seconds) in limited(limit, work, paths).items():
+        assert nbytes < limit + RESIDENT, name
+        assert seconds < NANOSECONDS * 1e-9 * work, name
