@@ -22,6 +22,7 @@ from support.vm_programs import Build
 from et_schema.coreml import read_coreml
 from et_schema.errors import Error, ExecutorchError, InvalidFile, OutOfMemory
 from et_schema.mil import MilTypeName
+from et_schema.scalar_type import ScalarType
 from et_schema.tosa import read_tosa
 from et_schema.tosa_graph import (
     AvgPool2dAttribute,
@@ -34,6 +35,7 @@ from et_schema.tosa_graph import (
 )
 from et_schema.tosa_graph import TransposeConv2dAttribute as TransposedAttribute
 from et_schema.tosa_ops import numpy_name
+from et_tools.vm_blobs import blob_problems
 from et_vm.backends.accounting import Accountant
 from et_vm.backends.coreml.program import CoremlProgram
 from et_vm.backends.coreml.sites import DTYPES
@@ -375,6 +377,21 @@ def test_constants_that_operators_share() -> None:
     assert memory_of(refused) < limit + PROGRAM
     with pytest.raises(ExecutorchError, match="units of work"):
         TosaProgram(read_tosa(blob), Accountant(None, WorkMeter(MOST_UNITS)))
+
+
+def test_validation_of_constants_that_operators_share() -> None:
+    build = TosaBuild()
+    weight = build.constant(DType.INT8, np.ones((1, 512, 512)))
+    x = build.constant(DType.INT8, np.ones((1, 1, 512)))
+    made = [build.add(Op.MATMUL, x, weight, *zeros(build)) for _ in range(100)]
+    program = Build()
+    out = program.tensor(1, 1, 512, dtype=ScalarType.INT)
+    program.delegate("TOSABackend", build.blob(made[-1]), out)
+    program.outputs(out)
+    file = memoryview(program.file())
+    found: list[ExecutorchError] = []
+    assert memory_of(lambda: found.extend(blob_problems(file, None))) < 64 << 20
+    assert [problem.code for problem in found] == [Error.OutOfResources]
 
 
 def test_memory_is_given_back() -> None:
