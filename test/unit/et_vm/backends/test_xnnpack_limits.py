@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import numpy as np
 import pytest
 from support.cost import memory_of
-from support.xnnpack_graphs import Build, D
+from support.random_xnnpack import random_xnnpack
+from support.xnnpack_graphs import Build, D, tensor
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError
+from et_schema.xnnpack import read_xnnpack
 from et_schema.xnnpack_graph import PerChannelQuant, PerTensorQuant
 from et_schema.xnnpack_nodes import NO_VALUE
-from et_vm.backend import BackendInitContext
+from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.backends.xnnpack import XnnpackBackend
 from et_vm.platform import Platform
+from et_vm.values import Tensor
 from et_vm.work import WorkMeter
 
 LIMIT = 32 << 20
@@ -83,9 +87,9 @@ GRAPHS = {
 }
 
 
-def load(blob: bytes, platform: Platform, meter: WorkMeter | None = None) -> None:
+def load(blob: bytes, platform: Platform, meter: WorkMeter | None = None) -> object:
     context = BackendInitContext(platform, None, "forward", {}, meter=meter)
-    XnnpackBackend().init(context, memoryview(blob), [])
+    return XnnpackBackend().init(context, memoryview(blob), [])
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -106,3 +110,26 @@ def test_work_of_loading(graph: Callable[[], Build]) -> None:
     with pytest.raises(ExecutorchError, match="units of work") as caught:
         load(blob, Platform(), WorkMeter(10**8))
     assert caught.value.code == Error.OutOfResources
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(0, 1000, 20))
+def test_memory_of_random_graphs(first: int) -> None:
+    limit = 8 << 20
+    for seed in range(first, first + 20):
+        blob = random_xnnpack(Random(seed), nodes=8, elements=500_000)
+        sizes = read_xnnpack(blob).graph.xvalues[0].xvalue_union.dims
+        args = [tensor(np.ones(shape, np.float32)) for shape in (sizes, (1, 1, 1, 1))]
+
+        def run(blob: bytes = blob, args: list[Tensor] = args) -> None:
+            platform = Platform(memory_limit=limit)
+            try:
+                handle = load(blob, platform)
+                with np.errstate(all="ignore"):
+                    context = BackendExecuteContext(platform, None, "forward")
+                    XnnpackBackend().execute(context, handle, args)
+            except ExecutorchError as error:
+                if error.code == Error.Internal:
+                    raise
+
+        assert memory_of(run) < limit + OBJECTS
