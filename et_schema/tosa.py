@@ -38,6 +38,10 @@ DATA_ALIGNMENT: Final = 8
 """Of the elements of a constant, whose bytes are a multiple of it too."""
 
 
+_MOST_NUMBERS: Final = 16
+"""Of a shape: `PAD` takes two for each dimension, of which there are 6 in level 8K."""
+
+
 def read_tosa(buffer: Source) -> TosaGraph:
     """Decode and check a file without copying its constants.
 
@@ -90,6 +94,9 @@ def _check(graph: TosaGraph) -> None:
     block = block_of(graph)
     where = "regions[0].blocks[0]"
     types = _types(block, where)
+    for name in (*block.inputs, *block.outputs):
+        if name not in types or types[name].dtype is DType.SHAPE:
+            raise InvalidFile(f"no tensor is named {name!r}", where=f"{where}.inputs")
     ready = set(block.inputs)
     data = {tensor.name for tensor in block.tensors if tensor.data}
     for number, op in enumerate(block.operators):
@@ -98,9 +105,6 @@ def _check(graph: TosaGraph) -> None:
             _check_operator(op, types, ready, data)
         except ValueError as error:
             raise InvalidFile(f"{op.op.name}: {error}", where=place) from error
-    for name in (*block.inputs, *block.outputs):
-        if name not in types or types[name].dtype is DType.SHAPE:
-            raise InvalidFile(f"no tensor is named {name!r}", where=f"{where}.inputs")
     for name in block.outputs:
         if name not in ready:
             raise InvalidFile(f"nothing computes {name!r}", where=f"{where}.outputs")
@@ -126,6 +130,8 @@ def _types(block: TosaBasicBlock, where: str) -> dict[str, TosaType]:
         place = f"{where}.shapes[{number}]"
         if shape.name in types:
             raise InvalidFile(f"two values are named {shape.name!r}", where=place)
+        if not 0 <= shape.rank <= _MOST_NUMBERS:
+            raise InvalidFile(f"a shape of {shape.rank} numbers; the limit is {_MOST_NUMBERS}", where=place)
         # Arm's serializer gives a shape without sizes one.
         if len(shape.data or b"") not in (8 * shape.rank, 8 * max(shape.rank, 1)):
             raise InvalidFile(f"{len(shape.data or b'')} bytes of a shape of rank {shape.rank}", where=place)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, cast, get_args
 from et_schema.tosa_graph import (
     Attribute,
     AvgPool2dAttribute,
+    ClampAttribute,
     Conv2dAttribute,
     DepthwiseConv2dAttribute,
     DType,
@@ -213,6 +214,15 @@ def _same(inputs: Sequence[TosaType]) -> DType:
 
 def _unary(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> TosaType:
     return TosaType(inputs[0].shape, inputs[0].dtype)
+
+
+def _clamp(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> TosaType:
+    kind = cast("ClampAttribute", attribute)
+    nbytes = ITEM_BITS[inputs[0].dtype] // 8
+    for name, value in (("min_val", kind.min_val), ("max_val", kind.max_val)):
+        if len(value or b"") < nbytes:
+            raise ValueError(f"{name} has {len(value or b'')} bytes, an element has {nbytes}")
+    return _unary(attribute, inputs, declared)
 
 
 def _binary(attribute: Any, inputs: Sequence[TosaType], declared: DType) -> TosaType:
@@ -507,6 +517,7 @@ _RULES: Final[dict[Op, _Rule]] = {
     Op.ARGMAX: _argmax,
     Op.AVG_POOL2D: _average,
     Op.CAST: _cast,
+    Op.CLAMP: _clamp,
     Op.CONCAT: _concat,
     Op.CONV2D: _conv2d,
     Op.DEPTHWISE_CONV2D: _depthwise,

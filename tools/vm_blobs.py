@@ -68,15 +68,26 @@ def _ethos_u(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[Execu
         yield error
 
 
+_DERIVED: Final = 64
+"""Bytes, and units of work, for each byte of a blob whose operators derive data from constants of their own."""
+_LEAST: Final = 1 << 29
+"""These for any blob."""
+
+
 def _tosa(blob: memoryview, kernels: KernelRegistry | None) -> Iterator[ExecutorchError]:
-    from et_schema.errors import InvalidFile
+    """What operators derive of constants that they share may be any multiple of the blob, so that it is limited."""
+    from et_schema.errors import ExecutorchError
     from et_schema.tosa import read_tosa
+    from et_vm.backends.accounting import Accountant
     from et_vm.backends.tosa.program import TosaProgram
+    from et_vm.platform import Platform
+    from et_vm.work import WorkMeter
 
     del kernels
+    most = _LEAST + _DERIVED * len(blob)
     try:
-        TosaProgram(read_tosa(blob))
-    except InvalidFile as error:
+        TosaProgram(read_tosa(blob), Accountant(Platform(memory_limit=most), WorkMeter(most)))
+    except ExecutorchError as error:
         yield error
 
 

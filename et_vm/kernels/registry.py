@@ -33,6 +33,7 @@ import numpy as np
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_vm.step import Step
 from et_vm.values import array_bytes
+from et_vm.work import CALL
 
 if TYPE_CHECKING:
     from et_schema.program import Frame
@@ -57,6 +58,8 @@ _T = TypeVar("_T")
 
 SCRATCH_ALIGNMENT = 64
 MOST_SCRATCH = 2**62
+STEP_BYTES = 1024
+"""Of a step and the views that are its arguments, at most."""
 
 
 def _aligned(nbytes: int) -> Array:
@@ -125,6 +128,7 @@ class PrepareContext:
         "_scratch",
         "declared_work",
         "frames",
+        "held",
         "instruction",
         "meter",
         "op",
@@ -157,11 +161,14 @@ class PrepareContext:
         self._platform = platform
         self.meter = meter
         self.declared_work = 0
+        self.held: list[object] = []
+        """Reservations for what the steps keep."""
         self._scratch.restart()
 
     def restart(self) -> None:
         """Begin preparing the call again; scratch taken before may be handed out anew."""
         self.declared_work = 0
+        self.held = []
         self._scratch.restart()
 
     def work(self, units: int) -> None:
@@ -178,6 +185,16 @@ class PrepareContext:
         if self.meter is not None:
             self.meter.spend(units)
 
+    def hold(self, nbytes: int = 0, calls: int = 0) -> None:
+        """Count what steps keep beside scratch and `memo`, such as arrays that are made of shapes, and steps of so many
+        calls, before they are made.
+
+        Raises OutOfMemory or ExecutorchError(OutOfResources) when a limit would be passed.
+        """
+        self.spend(calls * CALL)
+        if self._platform is not None:
+            self.held.append(self._platform.reserve(nbytes + calls * STEP_BYTES))
+
     def scratch(self, shape: int | Sequence[int], dtype: object = np.uint8) -> Array:
         """An uninitialised C-contiguous array that the step may write; shared with the other steps of the
         method.
@@ -192,13 +209,17 @@ class PrepareContext:
         kind: np.dtype[Any] = np.dtype(dtype)  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
         return np.ndarray(sizes, kind, self._scratch.take(count * kind.itemsize))
 
-    def memo(self, key: object, build: Callable[[], _T]) -> _T:
+    def memo(self, key: object, build: Callable[[], _T], nbytes: int = 0) -> _T:
         """`build()`, kept for this call as long as the method lives: for data derived from constants,
-        such as packed weights.
+        such as packed weights. What takes more than its constant says so in `nbytes`, which is counted before.
+
+        Raises OutOfMemory when the limit would be passed.
         """
         slot = (self._memo_key, key)
         if slot not in self._memo:
+            bound = None if self._platform is None else self._platform.reserve(nbytes)
             made = build()
+            del bound
             if self._platform is not None and self._platform.memory_limit is not None:
                 self._memo[slot, "reserved"] = self._platform.reserve(array_bytes(made))
             self._memo[slot] = made

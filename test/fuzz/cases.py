@@ -27,6 +27,8 @@ from et_vm.devtools.bundled import BundledProgram
 from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.run.validation import validate
+from et_vm.work import WorkMeter
+from fuzz.blobs import FORMATS, damaged_blob, run_blob
 from fuzz.corpus import backends, bundled, external_data, programs, registry
 from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.texts import TEXTS, garbled
@@ -52,7 +54,9 @@ class _TimeUp(BaseException):
 
 @dataclass(frozen=True)
 class Case:
-    """A damaged `content` of a `kind`: `pte`, `ptd`, `bpte` or `mlir`; of `again` a program that is compiled again."""
+    """A damaged `content` of a `kind`: `pte`, `ptd`, `bpte` or `mlir`; of `again` a program that is compiled again, of
+    `blob` what a delegate of the backend `base` is loaded of.
+    """
 
     seed: int
     kind: str
@@ -70,6 +74,9 @@ def make_case(seed: int) -> Case:
         return Case(seed, "bpte", "bundle", mutated_bytes(bundled(), random))
     if seed % 20 == 7:
         return Case(seed, "ptd", "weights", mutated_bytes(external_data(), random))
+    if seed % 20 in (11, 17):
+        backend = random.choice(list(FORMATS))
+        return Case(seed, "blob", backend, damaged_blob(backend, random))
     kind = "again" if seed % 100 == 3 else "pte"
     base = random.choice(list(programs()))
     mutate = (mutated_bytes, mutated_program, mutated_values)[seed % 3]
@@ -225,7 +232,12 @@ def _run_again(case: Case) -> str:
     return f"exit {codes[-1]}"
 
 
+def _run_blob(case: Case) -> str:
+    return run_blob(case.base, case.content, _platform(), WorkMeter(WORK_LIMIT))
+
+
 _RUN: Final = {
+    "blob": _run_blob,
     "pte": _run_program,
     "ptd": _run_data,
     "bpte": _run_bundle,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import IntEnum
 from random import Random
@@ -91,12 +91,24 @@ def mutated_program(data: bytes, random: Random) -> bytes:
     segments.
     """
     file = read_pte(data)
-    tables = _tables(file.program)
     segments = [[bytearray(segment)] for segment in file.segments]
     alignment = random.choice((128, 128, 128, 16, 1))
+    change_tables(file.program, random, [segment for (segment,) in segments])
+    try:
+        return serialize_pte(
+            file.program, [[bytes(segment)] for (segment,) in segments], segment_alignment=alignment
+        )
+    except (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError):
+        # The schema cannot hold that.
+        return mutated_bytes(data, random)
+
+
+def change_tables(root: Any, random: Random, segments: Sequence[bytearray] = ()) -> None:
+    """Change one to four fields or elements of a table and those in it; and perhaps bytes of segments."""
+    tables = _tables(root)
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         if segments and random.random() < 0.05:
-            (segment,) = random.choice(segments)
+            segment = random.choice(segments)
             if segment:
                 segment[random.randrange(len(segment))] = random.randrange(256)
             continue
@@ -105,13 +117,6 @@ def mutated_program(data: bytes, random: Random) -> bytes:
         if names:
             name = random.choice(names)
             setattr(table, name, _mutated(getattr(table, name), table, name, tables, random))
-    try:
-        return serialize_pte(
-            file.program, [[bytes(segment)] for (segment,) in segments], segment_alignment=alignment
-        )
-    except (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError):
-        # The schema cannot hold that.
-        return mutated_bytes(data, random)
 
 
 def mutated_values(data: bytes, random: Random) -> bytes:

@@ -136,9 +136,9 @@ class DescribedMethod:
         from et_vm.load.instructions import is_constant
 
         table = self.plan.values[register].val
-        if isinstance(table, IntList | TensorList | OptionalTensorList):
+        if register in self._rebound or (isinstance(table, TensorTable) and not is_constant(table)):
+            found.append(register)
+        elif isinstance(table, IntList | TensorList | OptionalTensorList):
             for item in table.items:
                 if item >= 0:
                     self._collect(item, found)
-        elif register in self._rebound or (isinstance(table, TensorTable) and not is_constant(table)):
-            found.append(register)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 
 from et_tools.diff.described import DescribedMethod
@@ -28,19 +28,21 @@ def compare_instructions(first: DescribedMethod, second: DescribedMethod) -> Ite
 
     same: dict[int, int] = dict(zip(first.plan.inputs, second.plan.inputs, strict=False))
     for at, new_at in matched:
-        pairs = list(zip(first.lines[at].registers, second.lines[new_at].registers, strict=True))
-        if any(same.setdefault(old, new) != new for old, new in pairs):
+        old, new = first.lines[at].registers, second.lines[new_at].registers
+        # A call may list its outputs once, and another one twice.
+        pairs = zip(old, new, strict=False)
+        if len(old) != len(new) or any(same.setdefault(one, other) != other for one, other in pairs):
             yield Difference(
                 f"{first.name}, operands",
-                f"{at}: {before[at]} on {_registers(old for old, _ in pairs)}",
-                f"{new_at}: {after[new_at]} on {_registers(new for _, new in pairs)}",
+                f"{at}: {before[at]} on {_registers(old)}",
+                f"{new_at}: {after[new_at]} on {_registers(new)}",
             )
-    for old, new in same.items():
-        if (place := first.place(old)) != (other := second.place(new)):
+    for register, counterpart in same.items():
+        if (place := first.place(register)) != (other := second.place(counterpart)):
             yield Difference(
                 f"{first.name}, memory",
-                f"%{old} {first.describe(old)}: {place}",
-                f"%{new} {second.describe(new)}: {other}",
+                f"%{register} {first.describe(register)}: {place}",
+                f"%{counterpart} {second.describe(counterpart)}: {other}",
             )
     sources, new_sources = first.sources(), second.sources()
     for at, new_at in matched:
@@ -52,5 +54,5 @@ def compare_instructions(first: DescribedMethod, second: DescribedMethod) -> Ite
             )
 
 
-def _registers(registers: Iterator[int]) -> str:
+def _registers(registers: Iterable[int]) -> str:
     return " ".join(f"%{register}" for register in registers)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,20 +12,15 @@ from et_schema.coreml import BACKEND, read_coreml
 from et_schema.errors import Error, ExecutorchError
 from et_schema.mil import MilType
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
+from et_vm.backends.accounting import Accountant
 from et_vm.backends.coreml.program import CoremlProgram, Step
 from et_vm.backends.coreml.sites import DTYPES
 from et_vm.values import Array, Tensor
-from et_vm.work import WorkMeter
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
 
 __all__ = ["CoremlRuntime"]
-
-
-class _Loaded(NamedTuple):
-    program: CoremlProgram
-    meter: WorkMeter | None
 
 
 class CoremlRuntime(Backend):
@@ -40,15 +36,15 @@ class CoremlRuntime(Backend):
     ) -> Handle:
         """Raises InvalidFile(DelegateInvalidCompatibility) for a program that makes no sense or is not supported."""
         del compile_specs
-        return _Loaded(CoremlProgram(read_coreml(processed)), context.meter)
+        return CoremlProgram(read_coreml(processed), Accountant(context.platform, context.meter))
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
-        assert isinstance(handle, _Loaded)
-        return {"steps": len(handle.program.steps)}
+        assert isinstance(handle, CoremlProgram)
+        return {"steps": len(handle.steps)}
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        assert isinstance(handle, _Loaded)
-        program = handle.program
+        assert isinstance(handle, CoremlProgram)
+        program = handle
         count = len(program.inputs)
         if len(args) != count + len(program.outputs):
             raise ExecutorchError(
@@ -61,10 +57,8 @@ class CoremlRuntime(Backend):
                 zip(args, [*program.inputs, *program.outputs], strict=True)
             )
         ]
-        if handle.meter is not None:
-            handle.meter.spend(program.work)
         inputs = [
-            _converted(array, type, f"input {number}")
+            _converted(program.accountant, array, type, f"input {number}")
             for number, (array, (_, type)) in enumerate(zip(arrays, program.inputs, strict=False))
         ]
 
@@ -89,10 +83,14 @@ def _array(arg: object, type: MilType, what: str) -> Array:
     return array
 
 
-def _converted(array: Array, type: MilType, what: str) -> Array:
-    made = array.astype(DTYPES[type.name])
-    if array.dtype.kind == "i" and not np.array_equal(made, array):
-        raise ExecutorchError(
-            Error.InvalidArgument, f"{what} has integers that {type.name.name.lower()} does not hold"
-        )
-    return np.ascontiguousarray(made)
+def _converted(accountant: Accountant, array: Array, type: MilType, what: str) -> Array:
+    def convert(array: Array) -> Array:
+        made = array.astype(DTYPES[type.name], order="C")
+        if array.dtype.kind == "i" and not np.array_equal(made, array):
+            raise ExecutorchError(
+                Error.InvalidArgument, f"{what} has integers that {type.name.name.lower()} does not hold"
+            )
+        return made
+
+    # The comparison has a bool for each element.
+    return accountant.evaluate(convert, [array], type.nbytes, prod(type.shape))

@@ -13,6 +13,9 @@ from et_vm.values import Array
 
 __all__ = ["MAKERS"]
 
+_INDEX: Final = 8
+"""Bytes of an index."""
+
 
 def _reshape(site: Site) -> Prepared:
     given = site.integers("shape")
@@ -21,18 +24,29 @@ def _reshape(site: Site) -> Prepared:
         asked not in (-1, 0, size) for asked, size in zip(given, shape, strict=True)
     ):
         raise ValueError(f"the output is {site.output}, the shape {list(given)}")
-    return site.unary(lambda x: x.reshape(shape))
+    return _reshaped(site)
 
 
 def _same_elements(site: Site) -> Prepared:
     """Dimensions of one element that come or go."""
     site.integers("axes", ())
+    return _reshaped(site)
+
+
+def _reshaped(site: Site) -> Prepared:
     shape = site.output.shape
+    if prod(shape) != site.elements_of("x"):
+        raise ValueError(f"the output is {site.output}, the operand has the sizes {list(site.shape('x'))}")
+    site.expect(shape)
     return site.unary(lambda x: x.reshape(shape))
 
 
 def _transpose(site: Site) -> Prepared:
     perm = site.integers("perm")
+    sizes = site.shape("x")
+    if sorted(dim % len(sizes) for dim in perm) != list(range(len(sizes))):
+        raise ValueError(f"{list(perm)} is not a permutation of {len(sizes)} dimensions")
+    site.expect(tuple(sizes[dim] for dim in perm))
     return site.unary(lambda x: np.ascontiguousarray(x.transpose(perm)))
 
 
@@ -66,6 +80,13 @@ def _slice(site: Site) -> Prepared:
         )
         for dim in range(rank)
     )
+    site.expect(
+        tuple(
+            len(range(*part.indices(size)))
+            for part, size in zip(box, sizes, strict=True)
+            if isinstance(part, slice)
+        )
+    )
     return site.unary(lambda x: x[box])
 
 
@@ -76,20 +97,33 @@ def _concat(site: Site) -> Prepared:
     axis = int(site.number("axis"))
     if not -rank <= axis < rank:
         raise ValueError(f"there is no dimension {axis} of {rank}")
+    names = site.list("values")
+    shapes = site.shapes(names)
+    if any(len(shape) != rank for shape in shapes):
+        raise ValueError(f"parts of ranks {sorted({len(shape) for shape in shapes})}")
+    sizes = list(shapes[0])
+    sizes[axis] = sum(shape[axis] for shape in shapes)
+    site.expect(tuple(sizes))
 
     def kernel(*arrays: Array) -> Array:
         return np.concatenate(arrays, axis)
 
-    return Prepared(kernel, site.list("values"))
+    return Prepared(kernel, names)
 
 
 def _stack(site: Site) -> Prepared:
     axis = int(site.number("axis"))
+    names = site.list("values")
+    sizes = list(site.shapes(names)[0])
+    if not -len(sizes) - 1 <= axis <= len(sizes):
+        raise ValueError(f"there is no dimension {axis} of {len(sizes) + 1}")
+    sizes.insert(axis % (len(sizes) + 1), len(names))
+    site.expect(tuple(sizes))
 
     def kernel(*arrays: Array) -> Array:
         return np.stack(arrays, axis)
 
-    return Prepared(kernel, site.list("values"))
+    return Prepared(kernel, names)
 
 
 def _split(site: Site) -> Prepared:
@@ -98,15 +132,18 @@ def _split(site: Site) -> Prepared:
         site.number("num_splits")
     if site.has("split_sizes"):
         site.integers("split_sizes")
-    sizes = [type.shape[axis] for _, type in site.op.outputs]
+    sizes = [type.shape[axis] for _, type in site.op.outputs if len(type.shape) > axis]
     if sum(sizes) != site.shape("x")[axis]:
         raise ValueError(f"parts of {sizes} of {site.shape('x')[axis]}")
+    whole = site.shape("x")
+    site.expect(*((*whole[:axis], size, *whole[axis + 1 :]) for size in sizes))
     ends = np.cumsum(sizes)[:-1]
     return site.unary(lambda x: list(np.split(x, ends, axis)))
 
 
 def _reverse(site: Site) -> Prepared:
     axes = site.axes()
+    site.expect(site.shape("x"))
     return site.unary(lambda x: np.flip(x, axes))
 
 
@@ -138,13 +175,23 @@ def _gather(site: Site) -> Prepared:
     sizes = site.shape("x")
     limit = sizes[axis]
     site.expect((*sizes[:axis], *site.shape("indices"), *sizes[axis + 1 :]))
+    # Indices as numpy takes them, and the operand in the order of memory.
+    site.needs.memory(site.elements_of("indices"), _INDEX, 2)
+    site.copies("x")
     return site.binary(lambda x, places: np.take(x, _checked(places, limit), axis), "x", "indices")
 
 
 def _gather_along(site: Site) -> Prepared:
     site.number("validate_indices", 0.0)
     axis = site.axis(default=0)
-    limit = site.shape("x")[axis]
+    sizes, places = site.shape("x"), site.shape("indices")
+    limit = sizes[axis]
+    if [*sizes[:axis], *sizes[axis + 1 :]] != [*places[:axis], *places[axis + 1 :]]:
+        raise ValueError(f"indices of sizes {list(places)} of an operand of {list(sizes)}")
+    site.expect(places)
+    # Indices as numpy takes them, and those of the other dimensions.
+    site.needs.memory(site.elements_of("indices") + sum(places), _INDEX, 3)
+    site.takes(0, passes=5)
     return site.binary(lambda x, places: np.take_along_axis(x, _checked(places, limit), axis), "x", "indices")
 
 
@@ -154,7 +201,8 @@ def _pixel_shuffle(site: Site) -> Prepared:
     if factor < 1 or channels % (factor * factor):
         raise ValueError(f"{channels} channels and a factor of {factor}")
     outer = channels // (factor * factor)
-    shape = site.output.shape
+    shape = (batch, outer, height * factor, width * factor)
+    site.expect(shape)
 
     def kernel(x: Array) -> Array:
         split = x.reshape(batch, outer, factor, factor, height, width)
@@ -181,8 +229,15 @@ def _between(size: int, places: Array) -> tuple[Array, Array, Array]:
 
 
 def _bilinear(site: Site, mode: str) -> Prepared:
-    *_, rows, columns = site.shape("x")
+    *outer, rows, columns = site.shape("x")
     *_, height, width = site.output.shape
+    # Places of rows and columns; of lines, and of the result, two elements, their difference and a product.
+    site.needs.memory(height + width, _INDEX, 8)
+    site.needs.visits(height + width, 8)
+    site.copies("x")
+    site.needs.memory((*outer, height, columns), site.wide, 5)
+    site.needs.visits(prod(outer) * height * columns, 5)
+    site.takes(5)
     if mode not in _MODES:
         raise ValueError(f"the mode {mode!r} is not supported")
 
@@ -235,9 +290,9 @@ def _fill(site: Site) -> Prepared:
 
 
 def _shape(site: Site) -> Prepared:
-    sizes = np.array(site.shape("x"), np.int32)
-    assert prod(sizes.shape) == len(sizes)
-    return Prepared(lambda: sizes, ())
+    sizes = site.shape("x")
+    site.expect((len(sizes),))
+    return Prepared(lambda: np.array(sizes, np.int32), ())
 
 
 MAKERS: Final[dict[str, Maker]] = {

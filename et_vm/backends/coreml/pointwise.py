@@ -8,11 +8,14 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from et_vm.backends.coreml.sites import Maker, Prepared, Site
+from et_vm.backends.coreml.sites import Maker, Prepared, Site, broadcast, reduced
 from et_vm.kernels.portable.special.error_function import erf, temporaries_of_erf
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]
+
+_INDEX: Final = 8
+"""Bytes of an index."""
 
 _CASTS: Final = {"bool": np.bool_, "fp16": np.float16, "fp32": np.float32, "int32": np.int32}
 
@@ -25,12 +28,32 @@ def _wide(function: Callable[..., Any], *arrays: Array) -> Array:
     return np.asarray(function(*(one.astype(np.float32) for one in arrays))).astype(dtype)
 
 
+_ARRAYS: Final = 3
+"""Temporaries of a function of one operand, at most."""
+_PASSES: Final = 20
+"""Visits of elements that a function takes as long as, at most."""
+
+
+def _elementwise(site: Site, *parameters: str, arrays: int = _ARRAYS, passes: int = _PASSES) -> None:
+    """Check the sizes of a result like operands together, and count its temporaries."""
+    site.expect(broadcast(*map(site.shape, parameters)))
+    site.takes(arrays, passes)
+
+
 def _unary(function: Callable[[Array], Any]) -> Maker:
-    return lambda site: site.unary(lambda x: _wide(function, x))
+    def make(site: Site) -> Prepared:
+        _elementwise(site, "x")
+        return site.unary(lambda x: _wide(function, x))
+
+    return make
 
 
 def _binary(function: Callable[[Array, Array], Any]) -> Maker:
-    return lambda site: site.binary(function)
+    def make(site: Site) -> Prepared:
+        _elementwise(site, "x", "y", arrays=0)
+        return site.binary(function)
+
+    return make
 
 
 def _with(function: Callable[..., Any], **defaults: float) -> Maker:
@@ -38,6 +61,7 @@ def _with(function: Callable[..., Any], **defaults: float) -> Maker:
 
     def make(site: Site) -> Prepared:
         numbers = [np.float32(site.number(name, default)) for name, default in defaults.items()]
+        _elementwise(site, "x")
 
         def kernel(x: Array) -> Array:
             return function(x, *numbers)
@@ -116,6 +140,7 @@ def _gelu(site: Site) -> Prepared:
     found = {"EXACT": exact, "TANH_APPROXIMATION": tanh}.get(mode)
     if found is None:
         raise ValueError(f"the mode {mode!r} is not supported")
+    _elementwise(site, "x", arrays=7, passes=60)
     return site.unary(lambda x: _wide(found, x))
 
 
@@ -124,16 +149,21 @@ def _cast(site: Site) -> Prepared:
     if name not in _CASTS:
         raise ValueError(f"the dtype {name!r} is not supported")
     dtype = _CASTS[name]
+    _elementwise(site, "x", arrays=1)
     return site.unary(lambda x: x.astype(dtype))
 
 
 def _select(site: Site) -> Prepared:
+    _elementwise(site, "cond", "a", "b", arrays=0)
     return site.prepare(np.where, "cond", "a", "b")
 
 
 def _reduction(function: Callable[..., Any]) -> Maker:
     def make(site: Site) -> Prepared:
         axes, keeps = site.axes(), bool(site.number("keep_dims", 0.0))
+        site.expect(reduced(site.shape("x"), axes, keeps=keeps))
+        # What numpy has in another order or type, and functions of the elements.
+        site.copies("x", arrays=_ARRAYS)
         return site.unary(partial(_wide, partial(function, axis=axes, keepdims=keeps)))
 
     return make
@@ -156,6 +186,9 @@ def _sum(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 def _place(function: Callable[..., Any]) -> Maker:
     def make(site: Site) -> Prepared:
         axis, keeps = site.axis(default=-1), bool(site.number("keep_dims", 0.0))
+        site.expect(reduced(site.shape("x"), (axis,), keeps=keeps))
+        site.copies("x")
+        site.needs.memory(site.elements, _INDEX)
         return site.unary(lambda x: function(x, axis=axis, keepdims=keeps).astype(np.int32))
 
     return make
@@ -163,6 +196,7 @@ def _place(function: Callable[..., Any]) -> Maker:
 
 def _softmax(site: Site) -> Prepared:
     axis = site.axis(default=-1)
+    _elementwise(site, "x")
 
     def kernel(x: Array) -> Array:
         made = np.exp(x - np.max(x, axis=axis, keepdims=True))
@@ -176,6 +210,7 @@ def _cumsum(site: Site) -> Prepared:
     axis = site.axis(default=0)
     if site.number("exclusive", 0.0) or site.number("reverse", 0.0):
         raise ValueError("exclusive or reverse sums are not supported")
+    _elementwise(site, "x", arrays=1)
 
     def kernel(x: Array) -> Array:
         return np.cumsum(x, axis, dtype=x.dtype)
@@ -186,6 +221,7 @@ def _cumsum(site: Site) -> Prepared:
 def _layer_norm(site: Site) -> Prepared:
     axes, eps = site.axes(), np.float32(site.number("epsilon", 1e-5))
     with_gamma, with_beta = site.has("gamma"), site.has("beta")
+    _elementwise(site, "x", *filter(site.has, ("gamma", "beta")))
 
     def kernel(x: Array, *weights: Array) -> Array:
         made = x - np.mean(x, axis=axes, keepdims=True)
@@ -201,6 +237,14 @@ def _batch_norm(site: Site) -> Prepared:
     eps = np.float32(site.number("epsilon", 1e-5))
     sizes = (1, -1, *[1] * (len(site.shape("x")) - 2))
     with_gamma, with_beta = site.has("gamma"), site.has("beta")
+    _elementwise(site, "x")
+    if len(site.shape("x")) < 2:
+        raise ValueError("an operand without channels")
+    for one in filter(site.has, ("mean", "variance", "gamma", "beta")):
+        if site.elements_of(one) not in (1, *site.shape("x")[1:2]):
+            raise ValueError(f"{one} has the sizes {list(site.shape(one))}")
+        # As wide as the operand.
+        site.needs.memory(site.elements_of(one), site.wide, 2)
 
     def kernel(x: Array, *weights: Array) -> Array:
         mean, variance, *affine = (one.reshape(sizes) for one in weights)
@@ -210,6 +254,16 @@ def _batch_norm(site: Site) -> Prepared:
         return made + affine[-1] if with_beta else made
 
     return site.prepare(partial(_wide, kernel), "x", "mean", "variance", "gamma", "beta")
+
+
+def _identity(site: Site) -> Prepared:
+    _elementwise(site, "x", arrays=0)
+    return site.unary(np.array)
+
+
+def _logical_not(site: Site) -> Prepared:
+    _elementwise(site, "x", arrays=0)
+    return site.unary(np.logical_not)
 
 
 def _floor_div(x: Array, y: Array) -> Array:
@@ -270,11 +324,11 @@ MAKERS: Final[dict[str, Maker]] = {
     "clip": _with(np.clip, alpha=-np.inf, beta=np.inf),
     "elu": _with(_elu, alpha=1.0),
     "gelu": _gelu,
-    "identity": lambda site: site.prepare(np.array, "x"),
+    "identity": _identity,
     "leaky_relu": _with(_leaky_relu, alpha=0.01),
     "log": _with(_log, epsilon=1e-45),
     "inverse": _with(_inverse, epsilon=1e-4),
-    "logical_not": lambda site: site.prepare(np.logical_not, "x"),
+    "logical_not": _logical_not,
     "relu6": _unary(_relu6),
     "rsqrt": _with(_rsqrt, epsilon=1e-12),
     "select": _select,

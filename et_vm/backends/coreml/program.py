@@ -11,13 +11,15 @@ import numpy as np
 from et_schema.coreml import CoremlModel
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.mil import MilOperation, MilType, MilTypeName
+from et_vm.backends.accounting import Accountant
 from et_vm.backends.coreml import movement, pointwise, windows
-from et_vm.backends.coreml.sites import DTYPES, Kernel, Maker, Site, array_of
+from et_vm.backends.coreml.sites import DTYPES, Kernel, Maker, Site, array_of, itemsize
 from et_vm.values import Array
 
-__all__ = ["CoremlProgram", "Step"]
+__all__ = ["MAKERS", "CoremlProgram", "Step"]
 
-_MAKERS: Final[dict[str, Maker]] = {**pointwise.MAKERS, **movement.MAKERS, **windows.MAKERS}
+MAKERS: Final[dict[str, Maker]] = {**pointwise.MAKERS, **movement.MAKERS, **windows.MAKERS}
+"""Function that prepares the kernel of each operation."""
 
 
 class Step(NamedTuple):
@@ -28,15 +30,24 @@ class Step(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     dead: tuple[int, ...]
+    results: int
+    """Bytes of the results, in the widest type that numpy may make them in."""
+    temporaries: int
+    """Bytes that the kernel takes meanwhile, at most."""
+    work: int
+    """Units of work."""
 
 
 class CoremlProgram:
     """A loaded program.
 
-    Raises `InvalidFile(DelegateInvalidCompatibility)` for an operation or a parameter that is not supported.
+    Raises `InvalidFile(DelegateInvalidCompatibility)` for an operation or a parameter that is not supported, and for
+    results of other sizes than an operation makes of its operands.
     """
 
-    def __init__(self, model: CoremlModel) -> None:
+    def __init__(self, model: CoremlModel, accountant: Accountant | None = None) -> None:
+        self.accountant = accountant or Accountant()
+        """Counts what a run takes."""
         program = model.program
         types = program.types()
         values = {op.outputs[0][0]: op.value for op in program.operations if op.value is not None}
@@ -51,32 +62,33 @@ class CoremlProgram:
             if value.type.name is not MilTypeName.STRING
         }
         self.steps: list[Step] = []
-        self.work = 0
-        """Units of work of a run."""
         kept = {number for number, _ in self.outputs} | set(self._constants)
-        prepared: list[tuple[MilOperation, Kernel, tuple[int, ...]]] = []
+        prepared: list[tuple[MilOperation, Kernel, tuple[int, ...], tuple[int, int, int]]] = []
         for at, op in enumerate(program.operations):
             if op.value is not None:
                 continue
             _check_numbers(op.outputs, f"main.operations[{at}]")
             try:
-                kernel, operands = self._prepared(op, types, values)
+                kernel, operands, needs = self._prepared(op, types, values)
             except (ValueError, TypeError, LookupError, ArithmeticError) as error:
                 raise InvalidFile(
                     f"{op.type}: {error}",
                     code=Error.DelegateInvalidCompatibility,
                     where=f"main.operations[{at}]",
                 ) from error
-            prepared.append((op, kernel, tuple(numbers[name] for name in operands)))
-            self.work += _work(op, [types[name] for name in operands])
-        last = {number: at for at, (_, _, inputs) in enumerate(prepared) for number in inputs}
-        for at, (op, kernel, inputs) in enumerate(prepared):
+            prepared.append((op, kernel, tuple(numbers[name] for name in operands), needs))
+        last = {number: at for at, (_, _, inputs, _) in enumerate(prepared) for number in inputs}
+        for at, (op, kernel, inputs, needs) in enumerate(prepared):
             dead = tuple({one for one in inputs if last[one] == at and one not in kept})
             outputs = tuple(numbers[name] for name, _ in op.outputs)
-            self.steps.append(Step(op, kernel, inputs, outputs, dead))
+            self.steps.append(Step(op, kernel, inputs, outputs, dead, *needs))
+        self.work = sum(step.work for step in self.steps)
+        """Units of work of a run."""
 
-    def _prepared(self, op: MilOperation, types: Any, values: Any) -> tuple[Kernel, tuple[str, ...]]:
-        maker = _MAKERS.get(op.type)
+    def _prepared(
+        self, op: MilOperation, types: Any, values: Any
+    ) -> tuple[Kernel, tuple[str, ...], tuple[int, int, int]]:
+        maker = MAKERS.get(op.type)
         if maker is None:
             raise ValueError("the operation is not supported")
         site = Site(op, types, values)
@@ -85,7 +97,7 @@ class CoremlProgram:
         for name in made.operands:
             if types[name].name is MilTypeName.STRING:
                 raise ValueError(f"{name!r} is text")
-        return made.kernel, made.operands
+        return made.kernel, made.operands, _needs(site, [types[name] for name in made.operands])
 
     def run(
         self, inputs: Sequence[Array], observe: Callable[[Step, Callable[[], Any]], Any] | None = None
@@ -94,33 +106,40 @@ class CoremlProgram:
         it, and returns what that returns.
 
         Raises ExecutorchError: InvalidArgument for an index that is out of range, DelegateInvalidCompatibility for an
-        operation whose result is not of the type that the program says.
+        operation whose result is not of the type that the program says, and what the accountant raises before a step.
         """
+        evaluate = self.accountant.evaluate
+        self.accountant.spend(self.work)
         values: dict[int, Array] = dict(self._constants)
         values.update(zip((number for number, _ in self.inputs), inputs, strict=True))
         with np.errstate(all="ignore"):
             for step in self.steps:
                 arrays = [values[one] for one in step.inputs]
+
+                def run(step: Step = step, arrays: list[Array] = arrays) -> Any:
+                    return evaluate(step.kernel, arrays, step.results, step.temporaries)
+
                 try:
-                    made = (
-                        step.kernel(*arrays)
-                        if observe is None
-                        else observe(step, lambda s=step, a=arrays: s.kernel(*a))
-                    )
+                    made = run() if observe is None else observe(step, run)
                 except ExecutorchError as error:
-                    raise ExecutorchError(error.code, f"{step.op.type}: {error.message}") from error
+                    message = f"{step.op.type}: {error.message}"
+                    raise ExecutorchError(error.code, message, hint=error.hint) from error
                 except (ValueError, TypeError, IndexError, ArithmeticError) as error:
                     raise _mismatch(step.op, str(error)) from error
-                results = cast("list[Array]", made if isinstance(made, list) else [made])
-                if len(results) != len(step.outputs):
-                    raise _mismatch(step.op, f"{len(results)} results, not {len(step.outputs)}")
-                for number, (name, type), one in zip(step.outputs, step.op.outputs, results, strict=True):
-                    if one.shape != type.shape or one.dtype != DTYPES[type.name]:
-                        raise _mismatch(step.op, f"{name} is {one.dtype}{list(one.shape)}, not {type}")
-                    values[number] = one
+                values.update(zip(step.outputs, _checked(step.op, made), strict=True))
                 for number in step.dead:
                     del values[number]
+                del arrays, run, made
         return [values[number] for number, _ in self.outputs]
+
+
+def _checked(op: MilOperation, made: object) -> list[Array]:
+    """The results that a kernel has made, if they are of the types that the program says."""
+    results = cast("list[Array]", made if isinstance(made, list) else [made])
+    for (name, type), one in zip(op.outputs, results, strict=True):
+        if one.shape != type.shape or one.dtype != DTYPES[type.name]:
+            raise _mismatch(op, f"{name} is {one.dtype}{list(one.shape)}, not {type}")
+    return results
 
 
 def _check_numbers(values: Iterable[tuple[str, MilType]], where: str) -> None:
@@ -134,11 +153,12 @@ def _mismatch(op: MilOperation, reason: str) -> ExecutorchError:
     return ExecutorchError(Error.DelegateInvalidCompatibility, f"{op.type}: {reason}")
 
 
-def _work(op: MilOperation, operands: Sequence[MilType]) -> int:
-    made = sum(prod(type.shape) for _, type in op.outputs)
-    if op.type in ("conv", "linear", "matmul") and operands[1].shape:
-        by = operands[0].shape[-1] if op.type != "conv" else prod(operands[1].shape[1:])
-        return made * max(by, 1)
-    if op.type == "conv_transpose":
-        return prod(operands[0].shape) * prod(operands[1].shape[1:])
-    return made + sum(prod(type.shape) for type in operands)
+def _needs(site: Site, operands: Sequence[MilType]) -> tuple[int, int, int]:
+    """Bytes of the results and of temporaries, and units of work."""
+    visited = site.elements + sum(prod(one.shape) for one in operands)
+    item = itemsize(operands)
+    temporaries = site.needs.nbytes + site.elements * item
+    if any(one.name is MilTypeName.FLOAT16 for one in operands):
+        # Operands and results in float32.
+        temporaries += visited * item
+    return site.elements * item, temporaries, site.needs.work + visited

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from et_vm.backends.coreml.sites import Maker, Prepared, Site
+from et_vm.backends.coreml.sites import Maker, Prepared, Site, broadcast
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]
@@ -19,9 +19,25 @@ def _single(array: Array) -> Array:
     return array.astype(np.float32, copy=False)
 
 
+def _product_sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of a product of matrices; an operand of one dimension is a row or a column."""
+    if not a or not b or a[-1] != b[-2:][0]:
+        raise ValueError(f"a product of {list(a)} and {list(b)}")
+    return (*broadcast(a[:-2], b[:-2]), *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
 def _matmul(site: Site) -> Prepared:
     flips = [bool(site.number(f"transpose_{name}", 0.0)) for name in ("x", "y")]
     dtype = site.dtype
+    shapes = [
+        (*shape[:-2], *reversed(shape[-2:])) if flip else shape
+        for shape, flip in zip((site.shape("x"), site.shape("y")), flips, strict=True)
+    ]
+    site.expect(_product_sizes(*shapes))
+    # In float32, and in the order of memory.
+    site.copies("x", "y", arrays=2)
+    site.takes(1)
+    site.needs.visits(site.elements * shapes[0][-1])
 
     def kernel(x: Array, y: Array) -> Array:
         a, b = (
@@ -34,6 +50,11 @@ def _matmul(site: Site) -> Prepared:
 
 def _linear(site: Site) -> Prepared:
     dtype = site.dtype
+    outputs, depth = site.shape("weight")
+    site.expect(_product_sizes(site.shape("x"), (depth, outputs)))
+    site.copies("x", "weight", "bias", arrays=2)
+    site.takes(1)
+    site.needs.visits(site.elements * depth)
 
     def kernel(x: Array, weight: Array, *bias: Array) -> Array:
         made = _single(x) @ _single(weight).T
@@ -86,6 +107,11 @@ class _Windows:
             raise ValueError("the window is larger than the image")
         return made
 
+    def padded_size(self, site: Site) -> int:
+        """Elements of the padded image."""
+        sizes = (size + before + after for size, (before, after) in zip(self.sizes, self.pads, strict=True))
+        return prod(site.shape("x")[:2]) * prod(sizes)
+
     def padded(self, image: Array, number: float) -> Array:
         """The image with the number around it."""
         if not any(before or after for before, after in self.pads):
@@ -114,7 +140,13 @@ def _conv(site: Site) -> Prepared:
         raise ValueError(f"{channels} channels to {outputs} in {groups} groups of {inner}")
     counts = windows.counts()
     site.expect((batch, outputs, *counts))
+    _check_bias(site, outputs)
     rank, dtype = len(kernel), site.dtype
+    padded_size, taken = windows.padded_size(site), batch * channels * prod(kernel) * prod(counts)
+    site.copies("x", "weight")
+    site.needs.memory(padded_size + taken, site.wide)
+    site.needs.visits(padded_size + taken + site.elements * inner * prod(kernel))
+    site.takes(3)
     # From [batch, groups, inner, *windows, *elements] to [groups, inner, *elements, batch, *windows].
     order = (1, 2, *range(3 + rank, 3 + 2 * rank), 0, *range(3, 3 + rank))
 
@@ -148,7 +180,16 @@ def _conv_transpose(site: Site) -> Prepared:
         slice(before, size - after) for size, (before, after) in zip(full, windows.pads, strict=True)
     )
     site.expect((batch, outputs, *(max(one.stop - one.start, 0) for one in inside)))
+    _check_bias(site, outputs)
     rank, dtype = len(kernel), site.dtype
+    part_size, full_size = batch * outputs * prod(sizes), batch * outputs * prod(full)
+    site.copies("x", "weight")
+    # All products, those of an element of the window and its filters, in the order of memory too.
+    site.needs.memory(full_size + 2 * part_size + 2 * channels * inner, site.wide)
+    site.needs.visits(full_size)
+    filters = channels // groups
+    site.needs.visits(part_size * (filters + 2) + channels * inner, prod(kernel), calls=5)
+    site.takes(3)
 
     def make(x: Array, weight: Array, *bias: Array) -> Array:
         image = _single(x).reshape(batch, groups, channels // groups, prod(sizes))
@@ -171,11 +212,23 @@ def _conv_transpose(site: Site) -> Prepared:
     return site.prepare(make, "x", "weight", "bias")
 
 
+def _check_bias(site: Site, outputs: int) -> None:
+    if site.has("bias") and site.shape("bias") not in ((outputs,), (1,)):
+        raise ValueError(f"a bias of sizes {list(site.shape('bias'))} for {outputs} channels")
+
+
 def _pool(site: Site) -> _Windows:
     if site.number("ceil_mode", 0.0):
         raise ValueError("ceil_mode is not supported")
     windows = _Windows(site, site.integers("kernel_sizes"))
     site.expect((*site.shape("x")[:2], *windows.counts()))
+    site.copies("x")
+    # Elements of the image, and with an average their number.
+    site.needs.memory(windows.padded_size(site), site.wide, 3)
+    site.needs.visits(windows.padded_size(site), 3)
+    site.takes(4)
+    site.needs.visits(site.elements, prod(windows.kernel), calls=4)
+    site.needs.visits(site.elements, prod(windows.kernel), calls=0)
     return windows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from et_schema.tosa import BACKEND, read_tosa
 from et_schema.tosa_graph import DType
 from et_schema.tosa_ops import TosaType
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
+from et_vm.backends.accounting import Accountant
 from et_vm.backends.tosa.program import Step, TosaProgram
 from et_vm.values import Array, Tensor
-from et_vm.work import WorkMeter
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
@@ -33,11 +33,6 @@ _TYPES = {
 }
 
 
-class _Loaded(NamedTuple):
-    program: TosaProgram
-    meter: WorkMeter | None
-
-
 class TosaRuntime(Backend):
     """Runs each file with numpy kernels. Events are of operators, by their numbers.
 
@@ -49,25 +44,25 @@ class TosaRuntime(Backend):
     def init(
         self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
     ) -> Handle:
-        """Raises InvalidFile(DelegateInvalidCompatibility), with the table path, for a file that makes no sense."""
+        """Raises InvalidFile(DelegateInvalidCompatibility), with the table path, for a file that makes no sense,
+        and OutOfMemory where what is derived from its constants would pass the limit.
+        """
         del compile_specs
-        return _Loaded(TosaProgram(read_tosa(processed)), context.meter)
+        return TosaProgram(read_tosa(processed), Accountant(context.platform, context.meter))
 
     def memory_report(self, handle: Handle) -> Mapping[str, int]:
-        assert isinstance(handle, _Loaded)
-        return {"steps": len(handle.program.steps)}
+        assert isinstance(handle, TosaProgram)
+        return {"steps": len(handle.steps)}
 
     def execute(self, context: BackendExecuteContext, handle: Handle, args: Sequence[object]) -> None:
-        assert isinstance(handle, _Loaded)
-        program = handle.program
+        assert isinstance(handle, TosaProgram)
+        program = handle
         count = len(program.inputs)
         if len(args) != count + len(program.outputs):
             raise ExecutorchError(
                 Error.InvalidArgument,
                 f"{len(args)} arguments, expected {count} inputs and {len(program.outputs)} outputs",
             )
-        if handle.meter is not None:
-            handle.meter.spend(program.work)
         inputs = [
             _in_memory(arg, type, f"input {number}")
             for number, (arg, (_, type)) in enumerate(zip(args, program.inputs, strict=False))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.tosa_graph import DType, NanPropagationMode, Op, ResizeMode
-from et_vm.backends.tosa.sites import Kernel, Maker, Site, binary, first, unary
+from et_vm.backends.tosa.sites import Kernel, Maker, Site, binary, dtype_of, first, unary
 from et_vm.values import Array
 
 __all__ = ["MAKERS"]
+
+_INDEX: Final = 8
+"""Bytes of an index."""
+_ARRAYS_OF_PLACES: Final = 10
+"""Temporaries of the places of rows or columns: see `_places`."""
 
 
 def _concat(site: Site) -> Kernel:
@@ -71,19 +76,27 @@ def _checked(indices: Array, limit: int) -> Array:
     return indices
 
 
-def _gather(site: Site) -> Kernel:
+def _places_of(site: Site) -> Callable[[Array], tuple[Array, Array]]:
+    """The index of each element of an operand of indices: its batch, and what it says."""
     limit = site.inputs[0].shape[1]
-    batch = np.arange(site.inputs[0].shape[0])[:, np.newaxis]
-    return binary(lambda values, indices: values[batch, _checked(indices, limit)])
+    batches, count = site.inputs[1].shape
+    # Indices as numpy takes them, and the loop over both.
+    site.needs.memory(batches * (2 * count + 1), _INDEX)
+    site.needs.visits(batches * count)
+    return lambda indices: (np.arange(batches)[:, np.newaxis], _checked(indices, limit))
+
+
+def _gather(site: Site) -> Kernel:
+    places = _places_of(site)
+    return binary(lambda values, indices: values[places(indices)])
 
 
 def _scatter(site: Site) -> Kernel:
-    limit = site.inputs[0].shape[1]
-    batch = np.arange(site.inputs[0].shape[0])[:, np.newaxis]
+    places = _places_of(site)
 
     def kernel(values: Array, indices: Array, source: Array) -> Array:
         made = values.copy()
-        made[batch, _checked(indices, limit)] = source
+        made[places(indices)] = source
         return made
 
     return kernel
@@ -103,6 +116,7 @@ def _summed(function: Callable[..., Any]) -> Maker:
     def make(site: Site) -> Kernel:
         axis, dtype = site.attribute.axis, site.dtype
         wide = np.dtype(np.float32) if dtype == np.float16 else dtype
+        site.takes(2, wide.itemsize)
         return unary(lambda x: function(x, axis=axis, keepdims=True, dtype=wide).astype(dtype, copy=False))
 
     return make
@@ -118,6 +132,9 @@ def _extremum(exact: Callable[..., Any], ignoring: Callable[..., Any]) -> Maker:
 
 def _argmax(site: Site) -> Kernel:
     axis = site.attribute.axis
+    # The operand with this axis as the last, and the result as numpy gives it.
+    site.needs.memory(site.elements_of(0), dtype_of(site.inputs[0]).itemsize)
+    site.takes(1, _INDEX)
     return unary(lambda x: np.asarray(np.argmax(x, axis), np.int32))
 
 
@@ -132,21 +149,37 @@ def _places(size: int, count: int, scale: tuple[int, int], offset: int) -> tuple
 
 def _resize(site: Site) -> Kernel:
     (ny, dy, nx, dx), (oy, ox) = site.sizes(1), site.sizes(2)
-    _, height, width, _ = site.inputs[0].shape
-    top, bottom, below = _places(height, site.output.shape[1], (ny, dy), oy)
-    left, right, beside = _places(width, site.output.shape[2], (nx, dx), ox)
+    batch, height, width, channels = site.inputs[0].shape
+    rows_made, columns_made = site.output.shape[1:3]
     dtype = site.dtype
+
+    def places() -> tuple[Sequence[Array], Sequence[Array]]:
+        return _places(height, rows_made, (ny, dy), oy), _places(width, columns_made, (nx, dx), ox)
+
+    site.needs.memory(rows_made + columns_made, _INDEX, _ARRAYS_OF_PLACES)
+    site.needs.visits(rows_made + columns_made, _ARRAYS_OF_PLACES)
     if site.attribute.mode == ResizeMode.NEAREST:
-        rows = np.where(2 * below >= ny, bottom, top)[:, np.newaxis]
-        columns = np.where(2 * beside >= nx, right, left)
-        return first(lambda x: x[:, rows, columns])
+
+        def nearest(x: Array, *_: Array) -> Array:
+            (top, bottom, below), (left, right, beside) = places()
+            rows = np.where(2 * below >= ny, bottom, top)[:, np.newaxis]
+            columns = np.where(2 * beside >= nx, right, left)
+            return x[:, rows, columns]
+
+        return nearest
     integers = site.inputs[0].dtype not in (DType.FP32, DType.FP16)
     kind = np.dtype(np.int64) if integers else np.dtype(np.float32)
     one_y, one_x = (ny, nx) if integers else (1, 1)
-    y = (below if integers else below / ny).astype(kind)[:, np.newaxis, np.newaxis]
-    x_part = (beside if integers else beside / nx).astype(kind)[:, np.newaxis]
+    site.needs.memory(site.elements_of(0), kind.itemsize)
+    # Two factors of a sum, and their products.
+    site.needs.memory((batch, rows_made, width, channels), kind.itemsize, 4)
+    site.needs.visits(batch * rows_made * width * channels, 5)
+    site.takes(4, kind.itemsize)
 
     def bilinear(x: Array, *_: Array) -> Array:
+        (top, bottom, below), (left, right, beside) = places()
+        y = (below if integers else below / ny).astype(kind)[:, np.newaxis, np.newaxis]
+        x_part = (beside if integers else beside / nx).astype(kind)[:, np.newaxis]
         wide = x.astype(kind)
         rows = wide[:, top] * (one_y - y) + wide[:, bottom] * y
         return (rows[:, :, left] * (one_x - x_part) + rows[:, :, right] * x_part).astype(dtype)

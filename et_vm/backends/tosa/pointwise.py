@@ -33,11 +33,13 @@ def _ufunc(function: Callable[..., Any]) -> Maker:
     return make
 
 
-def _in_single(function: Callable[[Array], Array]) -> Maker:
-    """A function of one operand that is computed in float32."""
+def _in_single(function: Callable[[Array], Array], arrays: int = 2, passes: int = 0) -> Maker:
+    """A function of one operand that is computed in float32, with so many arrays and passes over them."""
 
     def make(site: Site) -> Kernel:
         dtype = site.dtype
+        # Half precision has the operand and the result in float32, too.
+        site.takes(arrays + 2 * (dtype != np.float32), 4, passes)
         return unary(lambda x: function(x.astype(np.float32, copy=False)).astype(dtype, copy=False))
 
     return make
@@ -78,6 +80,7 @@ def _mul(site: Site) -> Kernel:
             return np.multiply(a, b, dtype=dtype)
 
         return multiplied
+    site.takes(3)
 
     def shifted(a: Array, b: Array, shift: Array) -> Array:
         product = a.astype(np.int64) * b.astype(np.int64)
@@ -96,6 +99,7 @@ def _negate(site: Site) -> Kernel:
     if dtype.kind == "f":
         return first(np.negative)
     limits = np.iinfo(dtype)
+    site.takes(3)
 
     def kernel(x: Array, input_zp: Array, output_zp: Array) -> Array:
         start, end = (int(one.reshape(-1)[0]) for one in (input_zp, output_zp))
@@ -113,6 +117,7 @@ def _select(site: Site) -> Kernel:
 
 def _right_shift(site: Site) -> Kernel:
     rounds = site.attribute.round
+    site.takes(6, site.dtype.itemsize)
 
     def kernel(a: Array, b: Array) -> Array:
         made = np.right_shift(a, b)
@@ -130,6 +135,7 @@ def _logical_right_shift(site: Site) -> Kernel:
 
 
 def _intdiv(site: Site) -> Kernel:
+    site.takes(5)
 
     def kernel(a: Array, b: Array) -> Array:
         quotient = np.abs(a.astype(np.int64)) // np.abs(b.astype(np.int64))
@@ -139,6 +145,8 @@ def _intdiv(site: Site) -> Kernel:
 
 
 def _clz(site: Site) -> Kernel:
+    site.takes(5, passes=10)
+
     def kernel(x: Array) -> Array:
         plain = x.view(np.uint32).astype(np.float64)
         return np.where(plain > 0, 31 - np.floor(np.log2(np.maximum(plain, 1))), 32).astype(np.int32)
@@ -153,6 +161,7 @@ def _cast(site: Site) -> Kernel:
         return unary(lambda x: x != 0)
     if source in (DType.FP32, DType.FP16) and dtype.kind == "i":
         limits = np.iinfo(dtype)
+        site.takes(5)
 
         def rounded(x: Array) -> Array:
             whole = np.nan_to_num(
@@ -165,6 +174,7 @@ def _cast(site: Site) -> Kernel:
 
 
 def _table(site: Site) -> Kernel:
+    site.takes(3 if site.inputs[0].dtype is DType.INT8 else 8)
     if site.inputs[0].dtype is DType.INT8:
         return binary(lambda x, table: table[x.astype(np.int64) + 128])
 
@@ -196,7 +206,7 @@ MAKERS: Final[dict[Op, Maker]] = {
     Op.CLZ: _clz,
     Op.COS: _in_single(np.cos),
     Op.EQUAL: _ufunc(np.equal),
-    Op.ERF: _in_single(_erf),
+    Op.ERF: _in_single(_erf, 4, passes=30),
     Op.EXP: _in_single(np.exp),
     Op.FLOOR: _ufunc(np.floor),
     Op.GREATER: _ufunc(np.greater),
@@ -218,7 +228,7 @@ MAKERS: Final[dict[Op, Maker]] = {
     Op.RECIPROCAL: _in_single(cast("Callable[[Array], Array]", np.reciprocal)),
     Op.RSQRT: _in_single(lambda x: 1 / np.sqrt(x)),
     Op.SELECT: _select,
-    Op.SIGMOID: _in_single(_sigmoid),
+    Op.SIGMOID: _in_single(_sigmoid, 3),
     Op.SIN: _in_single(np.sin),
     Op.SUB: _ufunc(np.subtract),
     Op.TABLE: _table,

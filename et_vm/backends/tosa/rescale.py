@@ -28,6 +28,13 @@ _DOUBLED: Final = 3
 
 def _rescale(site: Site) -> Kernel:
     """Raises ValueError for constants of other sizes than the channels."""
+    width = site.elements_of(1)
+    # Constants, and the rows that are rescaled at a time.
+    site.needs.memory(width + min(site.elements, max(width, _BLOCK)), 8, 8)
+    site.needs.visits(width + site.elements, 8)
+    # The operand in the order of memory, and what it is when it is looked up.
+    site.takes(2)
+    site.needs.visits(0, site.elements // max(_BLOCK - width, width), calls=10)
     kernel = _general(site)
     known = [one for one in site.constants[1:] if one is not None]
     if len(known) < len(site.inputs) - 1:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from et_schema.tosa_ops import TosaType, numpy_name
+from et_vm.backends.accounting import Accountant, Needs
 from et_vm.values import Array
 
 __all__ = ["Kernel", "Maker", "Site", "binary", "dtype_of", "first", "unary"]
 
 
-class Site(NamedTuple):
-    """One operator of a file, whose types have been checked."""
+@dataclass(frozen=True)
+class Site:
+    """One operator of a file, whose types have been checked.
+
+    Makers of kernels say in `needs` what the kernels take beside operands, result and an array like the widest of
+    these, and visiting each of their elements once.
+    """
 
     attribute: Any
     """The table with its attributes."""
@@ -24,11 +32,30 @@ class Site(NamedTuple):
     """Type of the result."""
     constants: Sequence[Array | None]
     """Elements of those operands that are constants."""
+    accountant: Accountant = field(default_factory=Accountant)
+    """Counts what is derived from constants."""
+    needs: Needs = field(default_factory=Needs)
+    """Temporaries and work of the kernel."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The numpy dtype of the result."""
         return dtype_of(self.output)
+
+    @property
+    def elements(self) -> int:
+        """The number of elements of the result."""
+        return prod(self.output.shape)
+
+    def elements_of(self, operand: int) -> int:
+        """The number of elements of an operand."""
+        return prod(self.inputs[operand].shape)
+
+    def takes(self, arrays: int, itemsize: int = 8, passes: int = 0) -> Site:
+        """Count temporaries like the result, with items of so many bytes, and further visits of their elements."""
+        self.needs.memory(self.elements, itemsize, arrays)
+        self.needs.visits(self.elements * max(arrays, passes))
+        return self
 
     def number(self, operand: int) -> int | float | None:
         """The one element of a constant operand, `None` where it is computed."""

@@ -23,6 +23,7 @@ from et_vm.values import Array, Tensor
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
     from et_vm.run.method import Method
+    from et_vm.work import WorkMeter
 
 __all__ = ["VulkanGraphBackend", "program_of"]
 
@@ -59,12 +60,14 @@ class VulkanGraphBackend(Backend):
         handle.execute(context, args)
 
 
-def program_of(blob: VkBlob, named_data: Mapping[str, memoryview], platform: Platform) -> tuple[bytes, Plan]:
+def program_of(
+    blob: VkBlob, named_data: Mapping[str, memoryview], platform: Platform, meter: WorkMeter | None = None
+) -> tuple[bytes, Plan]:
     """The program that computes a graph, and the plan that it was made from, which has its constants.
 
     Raises InvalidFile for arguments that operators do not take, ExecutorchError(NotSupported) for other operators.
     """
-    plan = Plan(blob, named_data, platform)
+    plan = Plan(blob, named_data, platform, meter)
     translate(plan, blob.graph)
     return plan.finish(), plan
 
@@ -85,7 +88,7 @@ class _Delegate:
     """A loaded graph."""
 
     def __init__(self, context: BackendInitContext, blob: VkBlob) -> None:
-        program, plan = program_of(blob, context.named_data, context.platform)
+        program, plan = program_of(blob, context.named_data, context.platform, context.meter)
         self._reservations = plan.reservations
         self._types = plan.staged_types([*blob.graph.input_ids, *blob.graph.output_ids])
         self._numbers = [isinstance(blob.graph.values[one].value, SymInt) for one in blob.graph.input_ids]

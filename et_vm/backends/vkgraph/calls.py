@@ -28,6 +28,11 @@ from et_vm.kernels.prims import PRIMS
 __all__ = ["translate"]
 
 _COMPOSITES: Final = {**COMPOSITES, **QUANTIZED, **AFFINE}
+_DERIVING: Final = {*QUANTIZED, *AFFINE}
+_DERIVED: Final = 32
+"""Bytes for each of constants that composites restore from integers, at one time: of two 4-bit numbers, the integers
+apart and with their signs, their scales, and the floats twice.
+"""
 _PRIMS: Final = {
     "sym_size.int": "aten::sym_size.int",
     "sym_numel.default": "aten::sym_numel",
@@ -64,7 +69,9 @@ def _translate(plan: Plan, graph: v.VkGraph, call: v.OperatorCall) -> None:
     results = results_of(graph, call.args)
     composite = _COMPOSITES.get(call.name)
     if composite is not None:
-        composite(plan, graph, list(call.args[:-1]), results)
+        arguments = list(call.args[:-1])
+        with plan.bounded(_DERIVED * plan.constant_bytes(arguments) if call.name in _DERIVING else 0):
+            composite(plan, graph, arguments, results)
         return
     prim = _PRIMS.get(call.name.removeprefix("aten."))
     if prim is not None and all(isinstance(graph.values[one].value, v.SymInt) for one in results):

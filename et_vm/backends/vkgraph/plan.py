@@ -6,7 +6,8 @@ memory here, too; whatever the translation adds has memory of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from et_vm.values import Array, element_count
 
 if TYPE_CHECKING:
     from et_schema.program import KernelTypes
+    from et_vm.work import WorkMeter
 
 __all__ = ["METHOD", "Composite", "Plan", "Scalar", "integers_of", "misfit", "number_of", "registers"]
 
@@ -41,14 +43,21 @@ def misfit(message: str) -> InvalidFile:
 class Plan:
     """An execution plan under construction."""
 
-    def __init__(self, blob: VkBlob, named_data: Mapping[str, memoryview], platform: Platform) -> None:
-        """`platform` counts what is derived from constants.
+    def __init__(
+        self,
+        blob: VkBlob,
+        named_data: Mapping[str, memoryview],
+        platform: Platform,
+        meter: WorkMeter | None = None,
+    ) -> None:
+        """`platform` and `meter` count what is derived from constants.
 
         Raises InvalidFile(DelegateInvalidCompatibility) for constants that the program does not have.
         """
         self._blob = blob
         self._named_data = named_data
         self._platform = platform
+        self._meter = meter
         self.reservations: list[object] = []
         """Of the platform, for what was derived from constants."""
         self.external: dict[str, memoryview] = {}
@@ -204,6 +213,25 @@ class Plan:
     def reserve(self, nbytes: int) -> None:
         """Count what is about to be derived from constants. Raises OutOfMemory if the platform has not that much."""
         self.reservations.append(self._platform.reserve(nbytes))
+
+    def constant_bytes(self, values: Sequence[int]) -> int:
+        """Bytes of the constants among values of the graph."""
+        found = filter(self.is_constant, map(self.register_of, values))
+        return sum(self.data_of(register).nbytes for register in found)
+
+    @contextmanager
+    def bounded(self, nbytes: int) -> Generator[None]:
+        """Count what is made of constants meanwhile, beside what is kept of it.
+
+        Raises OutOfMemory or ExecutorchError(OutOfResources) when a limit would be passed.
+        """
+        if self._meter is not None:
+            self._meter.spend(nbytes)
+        meanwhile = self._platform.reserve(nbytes)
+        try:
+            yield
+        finally:
+            del meanwhile
 
     def type_of(self, register: int) -> ScalarType:
         """The element type of a tensor. Raises InvalidFile for what is no tensor."""

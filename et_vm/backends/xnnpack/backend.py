@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from et_schema.xnnpack import read_xnnpack
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle, PartWork
+from et_vm.backends.accounting import Accountant
 from et_vm.backends.xnnpack.delegate import Delegate
 from et_vm.backends.xnnpack.graph import XnnpackGraph
 
@@ -23,12 +24,13 @@ class XnnpackBackend(Backend):
         self, context: BackendInitContext, processed: memoryview, compile_specs: Sequence[CompileSpec]
     ) -> Handle:
         """Raises InvalidFile(DelegateInvalidCompatibility), with table path and byte, for a blob that makes no sense,
-        and OutOfMemory for one that needs more memory than there is.
+        and OutOfMemory for one that needs more memory than there is, ExecutorchError(OutOfResources) for one whose
+        loading takes more work than the limit.
         """
         del compile_specs
         blob = read_xnnpack(processed)
         delegate = Delegate(
-            XnnpackGraph(blob, context.named_data),
+            XnnpackGraph(blob, context.named_data, Accountant(context.platform, context.meter)),
             context.platform,
             context.kernels,
             context.arguments,

@@ -24,6 +24,7 @@ from et_schema.xnnpack_graph import (
     XValue,
 )
 from et_schema.xnnpack_nodes import constant_bytes
+from et_vm.backends.accounting import Accountant
 from et_vm.backends.xnnpack.weights import QuantizedWeight
 from et_vm.values import Array, Tensor, element_count
 
@@ -36,12 +37,18 @@ _NIBBLES = (_D.qcint4, _D.qbint4)
 
 
 def load_constant(
-    blob: XnnpackBlob, value: XValue, tensor: XNNTensorValue, named_data: Mapping[str, memoryview], where: str
+    blob: XnnpackBlob,
+    value: XValue,
+    tensor: XNNTensorValue,
+    named_data: Mapping[str, memoryview],
+    where: str,
+    accountant: Accountant,
 ) -> tuple[Tensor, int]:
     """The constant that `value` is, and how many bytes were taken for it: none for a view; `where` is its path in
     messages.
 
-    Raises InvalidFile(DelegateInvalidCompatibility) when the constant is missing or too short.
+    Raises InvalidFile(DelegateInvalidCompatibility) when the constant is missing or too short, and what `accountant`
+    raises.
     """
     scalar_type = ELEMENTS.get(tensor.datatype, ScalarType.FLOAT)
     data = _bytes(blob, tensor, named_data, where)
@@ -50,14 +57,20 @@ def load_constant(
     order = (1, 0) if quantized and len(tensor.dims) == 2 else tuple(range(len(tensor.dims)))
     loaded = Tensor(scalar_type, tensor.dims, order, constant=True, name=where)
     if isinstance(described, XNNQuantizedTensorValue):
-        numbers = _real_numbers(blob, described, tensor, data, named_data, where)
-        loaded.bind(np.ascontiguousarray(numbers.transpose(order)).reshape(-1).view(np.uint8))
+
+        def restored() -> Array:
+            numbers = _real_numbers(blob, described, tensor, data, named_data, where)
+            return np.ascontiguousarray(numbers.transpose(order)).reshape(-1).view(np.uint8)
+
+        # Numbers row by row, and the integers that are halves of bytes.
+        temporaries = 2 * loaded.nbytes + _scale_bytes(described, tensor)
+        loaded.bind(accountant.derive(loaded.nbytes, restored, temporaries))
         taken = loaded.nbytes
     else:
         stored = np.frombuffer(data, np.uint8)
         taken = 0
         if stored.ctypes.data % loaded.dtype.itemsize:
-            stored = stored.copy()
+            stored = accountant.derive(loaded.nbytes, stored.copy)
             taken = loaded.nbytes
         loaded.bind(stored)
     loaded.array.flags.writeable = False
@@ -102,9 +115,28 @@ def load_weight(
     tensor: XNNTensorValue,
     named_data: Mapping[str, memoryview],
     where: str,
+    accountant: Accountant,
 ) -> QuantizedWeight:
     """A quantized constant as integers, which are a view. Raises as `load_constant` does."""
-    return quantized_weight(blob, value, tensor, _bytes(blob, tensor, named_data, where), named_data, where)
+    data = _bytes(blob, tensor, named_data, where)
+    made: list[QuantizedWeight] = []
+
+    def scales() -> Array:
+        made.append(quantized_weight(blob, value, tensor, data, named_data, where))
+        return made[0].scales
+
+    nbytes = _scale_bytes(value, tensor)
+    accountant.derive(nbytes, scales, nbytes)
+    return made[0]
+
+
+def _scale_bytes(value: XNNQuantizedTensorValue, tensor: XNNTensorValue) -> int:
+    """Bytes of the scales of a constant, of its channels or groups and of its rows."""
+    parameters = value.quant_params
+    if not isinstance(parameters, (PerChannelQuant, PerChannelGroupQuant)):
+        return 4
+    stored = parameters.num_scales if parameters.scale_buffer_idx else len(parameters.scale)
+    return 4 * (stored + element_count(tensor.dims[:-1]))
 
 
 def quantized_weight(
@@ -122,7 +154,7 @@ def quantized_weight(
     rows = element_count(dims[:-1])
     nibbles = tensor.datatype in _NIBBLES
     stored = np.frombuffer(data, np.uint8 if nibbles else _STORED.get(tensor.datatype, np.dtype(np.int8)))
-    stored = stored.reshape(rows, stored.size // max(rows, 1))
+    stored = stored.reshape(rows, -(-columns // 2) if nibbles else columns)
     if isinstance(parameters, PerTensorQuant):
         scales = np.full((1, 1), parameters.scale, np.float32)
         return QuantizedWeight(stored, nibbles, dims, scales, np.float32(parameters.zero_point))

@@ -43,7 +43,6 @@ class Delegate:
         "_moving",
         "_plan",
         "_platform",
-        "_reservation",
         "_scratch",
         "_sizes",
         "_steps",
@@ -62,7 +61,6 @@ class Delegate:
         """
         self._platform = platform
         self._meter = meter
-        self._reservation = platform.reserve(graph.nbytes)
         self._graph = graph
         self._kernels = kernels if kernels is not None and kernels.compiled else None
         self._memo: dict[object, object] = {}

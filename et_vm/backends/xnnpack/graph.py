@@ -19,6 +19,7 @@ from et_schema.xnnpack_graph import (
     XValue,
 )
 from et_schema.xnnpack_nodes import NO_VALUE, kind_name, roles_of, tensor_of
+from et_vm.backends.accounting import Accountant
 from et_vm.backends.xnnpack.constants import ELEMENTS, load_constant, load_weight
 from et_vm.backends.xnnpack.grid import Grid, Limits, grid_of
 from et_vm.backends.xnnpack.nodes import TRANSLATIONS, NodeTranslation
@@ -54,16 +55,32 @@ class NodeInfo(NamedTuple):
 class XnnpackGraph:
     """`values`, `constants` and `weights` are by id; `inputs` and `outputs` are ids in the order of their arguments,
     and `last_uses` says for each value the index of the last node that reads or writes it. `nbytes` were taken for
-    constants that are no views of the blob or of named data. `weights` are the constants that stay integers: filters of
+    constants that are no views of the blob or of named data, and are counted by the platform for as long as the graph
+    lives. `weights` are the constants that stay integers: filters of
     fully connected layers and of convolutions.
     """
 
-    __slots__ = ("constants", "inputs", "last_uses", "nbytes", "nodes", "outputs", "values", "weights")
+    __slots__ = (
+        "_accountant",
+        "constants",
+        "inputs",
+        "last_uses",
+        "nbytes",
+        "nodes",
+        "outputs",
+        "values",
+        "weights",
+    )
 
-    def __init__(self, blob: XnnpackBlob, named_data: Mapping[str, memoryview]) -> None:
-        """Raises InvalidFile(DelegateInvalidCompatibility) for constants that are missing or too short, and for
-        elements of kinds that nothing is computed in.
+    def __init__(
+        self, blob: XnnpackBlob, named_data: Mapping[str, memoryview], accountant: Accountant | None = None
+    ) -> None:
+        """`accountant` counts what is made of constants.
+
+        Raises InvalidFile(DelegateInvalidCompatibility) for constants that are missing or too short, and for
+        elements of kinds that nothing is computed in; what the accountant raises.
         """
+        self._accountant = accountant or Accountant()
         graph = blob.graph
         self.values: dict[int, ValueInfo] = {}
         self.constants: dict[int, Tensor] = {}
@@ -80,11 +97,11 @@ class XnnpackGraph:
                 and tensor.id_out in filters
                 and isinstance(described, XNNQuantizedTensorValue)
             ):
-                weight = load_weight(blob, described, tensor, named_data, where)
+                weight = load_weight(blob, described, tensor, named_data, where, self._accountant)
                 self.weights[tensor.id_out] = weight
                 self.nbytes += weight.nbytes
             elif tensor.constant_buffer_idx:
-                constant, taken = load_constant(blob, value, tensor, named_data, where)
+                constant, taken = load_constant(blob, value, tensor, named_data, where, self._accountant)
                 self.constants[tensor.id_out] = constant
                 self.nbytes += taken
             self.values[tensor.id_out] = _info(value, where)

@@ -30,6 +30,7 @@ class GraphPlan:
         "_blocks",
         "_destined",
         "_graph",
+        "_held",
         "_index",
         "_is_within",
         "_kept",
@@ -74,6 +75,8 @@ class GraphPlan:
         self._meter = meter
         self._work: dict[int, int] = {}
         """The work of each node as its kernel declares it, and its element count, where work is limited."""
+        self._held: dict[int, list[object]] = {}
+        """Reservations for what the steps of each node keep."""
         self._pool = Pool(platform.allocate)
         self.given = given or {}
         self._destined = _destined(graph, self.given)
@@ -160,6 +163,7 @@ class GraphPlan:
         where = f"xnodes[{index}].xnode_union"
         try:
             calls = item.translation.translate(site, item.node)
+            self._held[index] = context.held
             if self._meter is not None:
                 # What compiled kernels visit is not seen of their steps.
                 seen = (tensors[value] for value in (*item.operands, *item.results) if value in tensors)
@@ -171,6 +175,9 @@ class GraphPlan:
         except MemoryError:
             raise OutOfMemory("no workspace", where=where) from None
         except ExecutorchError as error:
+            if error.code == Error.OutOfResources:
+                error.where = where
+                raise
             message = f"{item.name}: {error.message}"
             raise InvalidFile(message, code=Error.DelegateInvalidCompatibility, where=where) from error
         except (ArithmeticError, LookupError, ValueError) as error:

@@ -155,7 +155,9 @@ class Site:
             return tensor
         if tensor.constant:
             return self.ctx.memo(
-                ("converted", tensor.version, scalar_type), lambda: _converted(tensor, scalar_type)
+                ("converted", tensor.version, scalar_type),
+                lambda: _converted(tensor, scalar_type),
+                tensor.numel * scalar_type.itemsize,
             )
         made = Tensor(scalar_type, tensor.sizes, tensor.dim_order, name=tensor.name)
         made.bind(self.ctx.scratch(made.nbytes))

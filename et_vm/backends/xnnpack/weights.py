@@ -20,6 +20,7 @@ class QuantizedWeight:
     """Integers `q`, a matrix of rows and columns, that stand for `(q - zero_point) * scale`.
 
     Attributes:
+        scales: float32, as they were given.
         dims: the shape of the constant; all but the last dimension make rows.
         nbytes: what its scales take; the integers are a view of the file.
     """
@@ -28,12 +29,12 @@ class QuantizedWeight:
         "_groups",
         "_integers",
         "_nibbles",
-        "_scales",
         "_zero_point",
         "columns",
         "dims",
         "nbytes",
         "rows",
+        "scales",
     )
 
     def __init__(
@@ -49,7 +50,7 @@ class QuantizedWeight:
         """
         self._integers = integers
         self._nibbles = nibbles
-        self._scales = scales
+        self.scales = scales
         self._zero_point = zero_point
         self.dims = dims
         self.rows = integers.shape[0]
@@ -68,9 +69,9 @@ class QuantizedWeight:
             np.copyto(out, integers)
         if self._zero_point:
             out -= self._zero_point
-        scales = self._scales if self._scales.shape[0] == 1 else self._scales[start:stop]
+        scales = self.scales if self.scales.shape[0] == 1 else self.scales[start:stop]
         if self._groups:
-            blocks = out.reshape(stop - start, self._groups, -1)
+            blocks = out.reshape(stop - start, self._groups, self.columns // self._groups)
             np.multiply(blocks, scales[:, :, None], out=blocks)
         else:
             np.multiply(out, scales, out=out)

@@ -94,6 +94,40 @@ def test_one_difference(capsys, file, change, lines):
     assert diff(capsys, file, program(), program(**change)) == lines
 
 
+def test_outputs_that_are_listed_once(capsys, file):
+    """Calls list them twice: the instructions say the same, their operands do not."""
+
+    def once(*outputs: int) -> Build:
+        build = Build()
+        x, out = build.tensor(2), build.tensor(2)
+        build.call("aten::relu.out", x, out, *(out for _ in outputs))
+        build.inputs(x)
+        build.outputs(out)
+        return build
+
+    assert diff(capsys, file, once(), once(1)) == [
+        "forward, operands",
+        "- 0: aten::relu.out(float32 [2]) -> float32 [2] on %0 %1",
+        "+ 0: aten::relu.out(float32 [2]) -> float32 [2] on %0 %1 %1",
+    ]
+
+
+def test_lists_that_instructions_assign_to(capsys, file):
+    """What they hold at first, here one item or two, is no operand of what reads them."""
+
+    def moved(*items: int) -> Build:
+        build = Build()
+        x, out = build.tensor(2), build.tensor(2)
+        given, target = build.tensors(x, x), build.tensors(*(x for _ in items))
+        build.move(given, target)
+        build.call("aten::cat.out", target, build.scalar(0), out, out)
+        build.inputs(x)
+        build.outputs(out)
+        return build
+
+    assert diff(capsys, file, moved(1), moved(1, 2), ExitCode.OK) == []
+
+
 def test_delegates(capsys, file):
     for change in ({"blob": b"blib"}, {"mode": b"slow"}):
         lines = diff(capsys, file, program(), program(**change))

@@ -223,7 +223,9 @@ def _spreading(site: Site, stored: Tensor, groups: int, calls: list[Step]) -> Te
         name=stored.name,
     )
     if stored.constant:
-        packed = site.ctx.memo(("spreading", stored.version), lambda: np.ascontiguousarray(turned))
+        packed = site.ctx.memo(
+            ("spreading", stored.version), lambda: np.ascontiguousarray(turned), turned.nbytes
+        )
     else:
         packed = site.ctx.scratch(turned.shape, stored.dtype)
         calls.append((np.copyto, (packed, turned)))

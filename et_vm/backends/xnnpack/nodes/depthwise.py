@@ -41,18 +41,22 @@ def depthwise_steps(
     # Narrow pixels that lie side by side are taken for lines of numbers: the fewer and longer the loops, the better.
     lines = width.stride == 1 and channels < _WIDE
     repeat, unit = (width.out, channels) if lines else (1, 1)
+    row = weight.shape[0] * weight.shape[1] * repeat * channels
     weights: Array = ctx.memo(
         ("taps", weight_key, repeat),
         lambda: np.ascontiguousarray(
             np.broadcast_to(weight[:, :, None, :], (*weight.shape[:2], repeat, channels))
         ).reshape(*weight.shape[:2], -1),
+        FLOAT32.itemsize * row,
     )
+    rows = min(height.out, max(1, _TILE // (width.out * channels)))
+    tiles = samples * -(-height.out // rows)
+    ctx.hold(FLOAT32.itemsize * repeat * channels, 2 * tiles * (height.taps * width.taps + 2))
     taps = sorted(
         itertools.product(range(height.taps), range(width.taps)),
         # One that falls into the image everywhere comes first: it needs no zeros to be added to.
         key=lambda tap: _misses(height, tap[0]) + _misses(width, tap[1]),
     )
-    rows = min(height.out, max(1, _TILE // (width.out * channels)))
     product = ctx.scratch((rows, width.out, channels), FLOAT32)
     results = out
     if lines:

@@ -84,7 +84,7 @@ def _matrix(site: Site, node: XNNFullyConnected, rows: int, calls: list[Step]) -
     matrix = viewed(weight, (inputs, outputs), order)
     if weight.constant and rows > 1 and order != (0, 1):
         turned = matrix
-        matrix = site.ctx.memo(("turned", weight.version), lambda: _turned(site, turned))
+        matrix = site.ctx.memo(("turned", weight.version), lambda: _turned(site, turned), turned.nbytes)
     return matrix
 
 

@@ -20,6 +20,8 @@ from et_vm.kernels.portable.steps import call, copy, filled
 from et_vm.step import Step
 from et_vm.values import Array, Tensor
 
+_COUNT = 40
+"""Bytes that the number of elements of a window takes, and what it is made of."""
 KEEP_DIMENSIONS = 0x40
 """The flag for an output that still has the dimensions which were averaged over, of size 1."""
 
@@ -55,12 +57,15 @@ def max_pooling(site: Site, node: NodePooling2D) -> list[Step]:
         columns = source
     else:
         columns = site.ctx.scratch((*source.shape[:2], width.out, source.shape[3]), source.dtype)
-        calls += _reduced(np.maximum, source, 2, width, columns)
-    return calls + _reduced(np.maximum, columns, 1, height, out.array)
+        calls += _reduced(site, np.maximum, source, 2, width, columns)
+    return calls + _reduced(site, np.maximum, columns, 1, height, out.array)
 
 
-def _reduced(function: np.ufunc, source: Array, axis: int, window: Axis, target: Array) -> list[Step]:
+def _reduced(
+    site: Site, function: np.ufunc, source: Array, axis: int, window: Axis, target: Array
+) -> list[Step]:
     """Steps that take the elements under all taps along an axis together."""
+    site.ctx.hold(calls=2 * window.taps)
     taps = [tap(source, axis, window, index) for index in range(window.taps)]
     if len(taps) == 1:
         return [copy(taps[0], target)]
@@ -81,8 +86,10 @@ def average_pooling(site: Site, node: NodePooling2D) -> list[Step]:
     source = padded(site, x.array, axes, 0.0, calls)
     columns = site.ctx.scratch((*source.shape[:2], width.out, source.shape[3]), source.dtype)
     target = out.array if out.dtype == source.dtype else site.ctx.scratch(out.sizes, source.dtype)
-    calls += _reduced(np.add, source, 2, width, columns)
-    calls += _reduced(np.add, columns, 1, height, target)
+    calls += _reduced(site, np.add, source, 2, width, columns)
+    calls += _reduced(site, np.add, columns, 1, height, target)
+    # In integers first, of rows and columns and of windows.
+    site.ctx.hold(_COUNT * (height.out * width.out + height.out + width.out))
     counts = np.outer(_counts(height), _counts(width)).astype(np.float32)
     calls.append(call(np.divide, target, counts[None, :, :, None], target))
     if target is not out.array:

@@ -81,6 +81,7 @@ def _channels_first(
     taps = math.prod(window.kernel)
     rows = _rows_at_a_time(window, channels * taps)
     buffer: Array | None = None
+    ctx.hold(calls=3 * samples * -(-rows_out // rows))
     for sample in range(samples):
         source, target = image[sample], out[sample].reshape(groups, filters, rows_out, rest)
         if direct and (plane := _as_matrix(source)) is not None:
@@ -148,6 +149,7 @@ def _channels_last(
     rows = _rows_at_a_time(window, channels * taps)
     buffer: Array | None = None
     results = np.moveaxis(out, 1, -1).reshape(samples, rows_out, rest, groups * filters)
+    ctx.hold(calls=3 * samples * -(-rows_out // rows))
     for sample in range(samples):
         if direct and (plane := _as_matrix(image[sample])) is not None:
             whole = results[sample].reshape(places, groups * filters)

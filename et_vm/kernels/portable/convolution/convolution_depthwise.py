@@ -10,6 +10,7 @@ keep image, product and sum in the L2 cache.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -43,16 +44,14 @@ class _Phases(NamedTuple):
 
 def _phases(window: Window) -> _Phases:
     (sh, sw), (dh, dw), (kh, kw) = window.stride, window.dilation, window.kernel
-    which: list[tuple[int, int]] = []
+    which: dict[tuple[int, int], int] = {}
     taps: list[tuple[int, int, int]] = []
     for y, x in itertools.product(range(kh), range(kw)):
         phase = ((y * dh) % sh, (x * dw) % sw)
-        if phase not in which:
-            which.append(phase)
-        taps.append((which.index(phase), y * dh // sh, x * dw // sw))
+        taps.append((which.setdefault(phase, len(which)), y * dh // sh, x * dw // sw))
     rows = window.out[0] + (kh - 1) * dh // sh
     columns = window.out[1] + (kw - 1) * dw // sw
-    return _Phases(rows, columns, which, taps)
+    return _Phases(rows, columns, list(which), taps)
 
 
 def _overlap(size: int, stride: int, pad: int, phase: int, count: int) -> tuple[slice, slice]:
@@ -81,6 +80,7 @@ def depthwise(
     along a row (`pack_key` identifies a constant weight; otherwise they are repeated into scratch at each
     call).
     """
+    ctx.hold(calls=math.prod(window.kernel))
     if channels_last(out) and weight.shape[0] == image.shape[1]:
         return _last(ctx, image, weight, bias, out, window, pack_key)
     return _first(ctx, image, weight, bias, out, window)
@@ -108,6 +108,7 @@ def _first(
     targets = out.reshape(samples, channels, many, height, width) if many > 1 else out[:, :, None]
     column = None if bias is None else bias.reshape(channels, many, 1, 1)
     tiles: dict[int, _Tile] = {}
+    ctx.hold(calls=samples * -(-channels // block) * (len(phases.which) + len(phases.taps) + 2))
     for sample, start in itertools.product(range(samples), range(0, channels, block)):
         end = min(start + block, channels)
         count = end - start
@@ -195,6 +196,7 @@ def _last(
     total = ctx.scratch(block * pixel_rows, image.dtype)
     part = ctx.scratch(block * pixel_rows, image.dtype)
     zero = filled(image.dtype, 0)
+    ctx.hold(calls=samples * -(-height // block) * (len(phases.which) + 2 * len(phases.taps) + 2))
     turned, targets = np.moveaxis(image, 1, -1), np.moveaxis(out, 1, -1)
     for sample, start in itertools.product(range(samples), range(0, height, block)):
         end = min(start + block, height)
@@ -237,7 +239,7 @@ def _repeated_weight(
     channels, taps = weight.shape
     view = np.broadcast_to(weight.T[:, None, :], (taps, repeat, channels))
     if pack_key is not None:
-        packed = ctx.memo(("weight", pack_key, repeat), lambda: np.ascontiguousarray(view))
+        packed = ctx.memo(("weight", pack_key, repeat), lambda: np.ascontiguousarray(view), view.nbytes)
         return [], packed.reshape(taps, -1)
     buffer = ctx.scratch((taps, repeat, channels), weight.dtype)
     return [copy(view, buffer)], buffer.reshape(taps, -1)

@@ -59,6 +59,7 @@ def transposed(
     ]
     column = None if bias is None else bias.reshape(-1, *(1,) * len(window.out))
     packed = None if image.flags.c_contiguous else ctx.scratch(image.shape[1:], image.dtype)
+    ctx.hold(calls=samples * (taps + 4))
     for sample in range(samples):
         source = image[sample]
         if packed is not None:

@@ -11,9 +11,11 @@ import pytest
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.tosa import read_tosa, serialize_tosa
 from et_schema.tosa_graph import (
+    ClampAttribute,
     Conv2dAttribute,
     DepthwiseConv2dAttribute,
     DType,
+    NanPropagationMode,
     Op,
     RescaleAttribute,
     RoundingMode,
@@ -21,6 +23,7 @@ from et_schema.tosa_graph import (
     TosaGraph,
     TosaOperator,
     TosaRegion,
+    TosaShape,
     TosaTensor,
     TransposeConv2dAttribute,
     Version,
@@ -185,3 +188,31 @@ def test_operators_that_the_specification_does_not_have(
 ) -> None:
     with pytest.raises(InvalidFile, match=message):
         load()
+
+
+@pytest.mark.parametrize("values", [(None, None), (b"", b"\0\0\x80?"), (b"\0\0\x80?", b"\0\0\x80")])
+def test_clamps_without_values(values: tuple[bytes | None, bytes | None]) -> None:
+    attribute = ClampAttribute(*values, NanPropagationMode.PROPAGATE)
+    vector = ([2], DType.FP32)
+    with pytest.raises(InvalidFile, match=r"CLAMP: m.._val has \d bytes, an element has 4") as caught:
+        program(Op.CLAMP, attribute, [vector], vector)
+    assert caught.value.code is Error.DelegateInvalidCompatibility
+
+
+def test_inputs_that_are_no_tensors() -> None:
+    """Though an operator reads them."""
+    operator = TosaOperator(Op.ABS, ATTRIBUTES[Op.ABS](), ["x"], ["y"])
+    block = TosaBasicBlock("main", [operator], [TosaTensor("y", [2], DType.FP32)], ["x"], ["y"])
+    blob = serialize_tosa(TosaGraph(Version(1, 0, 0, False), [TosaRegion("main", [block])]))
+    with pytest.raises(InvalidFile, match="no tensor is named 'x'"):
+        read_tosa(blob)
+
+
+def test_shapes_of_many_numbers() -> None:
+    """Those that share their numbers in a file would be any number of them in memory."""
+    shape = TosaShape("s", 17, bytes(8 * 17))
+    operators = [TosaOperator(Op.CONST_SHAPE, ATTRIBUTES[Op.CONST_SHAPE](), [], ["s"])]
+    block = TosaBasicBlock("main", operators, [TosaTensor("x", [2], DType.FP32)], ["x"], ["x"], [shape])
+    blob = serialize_tosa(TosaGraph(Version(1, 0, 0, False), [TosaRegion("main", [block])]))
+    with pytest.raises(InvalidFile, match="a shape of 17 numbers; the limit is 16"):
+        read_tosa(blob)

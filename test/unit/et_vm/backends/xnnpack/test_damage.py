@@ -9,7 +9,7 @@ from support.xnnpack_graphs import Build, D, tensor
 
 from et_schema import xnnpack_graph as schema
 from et_schema.errors import Error, ExecutorchError
-from et_schema.xnnpack_graph import PerTensorQuant, PerTokenDynamicQuant
+from et_schema.xnnpack_graph import PerChannelQuant, PerTensorQuant, PerTokenDynamicQuant
 from et_schema.xnnpack_nodes import NO_VALUE
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.backends.xnnpack import XnnpackBackend
@@ -74,3 +74,14 @@ def test_blobs_that_are_cut_short():
     good = blob()
     for length in range(0, len(good), 7):
         assert attempt(good[:length]) == Error.DelegateInvalidCompatibility.name
+
+
+@pytest.mark.parametrize("datatype", [D.qint8, D.qcint8, D.qcint4])
+@pytest.mark.parametrize("dims", [(0, 3), (2, 0, 3), (3, 0)])
+def test_quantized_constants_without_elements(dims, datatype):
+    build = Build()
+    x, y = build.input(1, dims[-1]), build.output(*dims)
+    scales = PerTensorQuant(0.5, 1) if datatype is D.qint8 else PerChannelQuant([1.0] * dims[0], 0)
+    weight = build.constant(np.zeros(0, np.int8), datatype, scales, dims)
+    build.node(schema.XNNMultiply(x, weight, y))
+    assert build.run(np.ones((1, dims[-1]), np.float32)).shape == dims
