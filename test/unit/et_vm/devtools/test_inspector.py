@@ -12,6 +12,7 @@ from support.vm_programs import chain_of_adds, kernels
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.etdump import read_etdump, serialize_etdump
+from et_schema.etrecord import ETRecord
 from et_vm.devtools.inspector import Inspector, PerfData, TimeScale
 from et_vm.runtime import Program, Runtime
 
@@ -156,3 +157,8 @@ def test_files_that_make_no_sense(recorded: tuple[Path, Path]) -> None:
     buffer.write_bytes(buffer.read_bytes()[:-1])
     with pytest.raises(InvalidFile, match="is not in the debug buffer of"):
         Inspector(path, debug_buffer_path=buffer)
+
+
+def test_records_of_other_methods(recorded: tuple[Path, Path]) -> None:
+    with pytest.raises(InvalidFile, match="no method forward: it has none"):
+        Inspector(recorded[0], etrecord=ETRecord())
