@@ -91,7 +91,6 @@ def mutated_program(data: bytes, random: Random) -> bytes:
     segments.
     """
     file = read_pte(data)
-    tables = _tables(file.program)
     segments = [[bytearray(segment)] for segment in file.segments]
     alignment = random.choice((128, 128, 128, 16, 1))
     for _ in range(random.choice((1, 1, 1, 2, 4))):
@@ -100,18 +99,27 @@ def mutated_program(data: bytes, random: Random) -> bytes:
             if segment:
                 segment[random.randrange(len(segment))] = random.randrange(256)
             continue
-        table = random.choice(tables)
-        names = [field.name for field in fields(table)]
-        if names:
-            name = random.choice(names)
-            setattr(table, name, _mutated(getattr(table, name), table, name, tables, random))
+        mutate_tables(file.program, random)
     try:
         return serialize_pte(
             file.program, [[bytes(segment)] for (segment,) in segments], segment_alignment=alignment
         )
-    except (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError):
-        # The schema cannot hold that.
+    except UNWRITABLE:
         return mutated_bytes(data, random)
+
+
+UNWRITABLE = (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError)
+"""What writing tables raises that the schema cannot hold."""
+
+
+def mutate_tables(root: Any, random: Random) -> None:
+    """Change a field or an element of one of the tables below `root`, which may then be none of its schema."""
+    tables = _tables(root)
+    table = random.choice(tables)
+    names = [field.name for field in fields(table)]
+    if names:
+        name = random.choice(names)
+        setattr(table, name, _mutated(getattr(table, name), table, name, tables, random))
 
 
 def mutated_values(data: bytes, random: Random) -> bytes:
