@@ -52,8 +52,7 @@ def run_target(target: Target, case: Case) -> str:
     """The outcome of reading a case's input within limits. Raises Violation."""
     with TemporaryDirectory() as folder:
         try:
-            with limited(Path(folder), starts=target.starts):
-                return target.read(case, Path(folder))
+            return limited(Path(folder), lambda: target.read(case, Path(folder)), starts=target.starts)
         except target.errors as error:
             if isinstance(error, ExecutorchError) and error.code is Error.Internal and error.__cause__:
                 raise Violation(f"untyped: {error}") from error

@@ -81,18 +81,20 @@ _PLAN_CSV: Final = (
     b"id,lower,upper,size,alignment,gaps\na,0,3,64,16,\nb,1,5,32,1,2-3\nc,3,9,128,64,\nd,4,6,16,4,\n"
 )
 _NUMBERS: Final = ("-1", "0", "9" * 30, "nan", ",", "\n", '"', "3-5 8-9", "x", "1e9", str(2**62), "\0")
-_CONTROLS: Final = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
-"""What controls terminals."""
+_CONTROLS: Final = re.compile("[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\\[[0-9;]*m)")
+"""What controls terminals, but for sequences that select colours."""
 
 
 def _run(line: str) -> tuple[int, str, str]:
     """Exit code and output of a command."""
     name, *words = line.split()
     main = import_module(f"et_tools.{name.replace('-', '_')}").main
-    out, err = io.StringIO(), io.StringIO()
+    # With bytes below, as the streams of a process have.
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err), mock.patch("sys.stdin", io.StringIO()):
         code = main(words)
-    return code, out.getvalue(), err.getvalue()
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # pyright: ignore[reportAttributeAccessIssue]
+    return code, texts[0], texts[1]
 
 
 @cache

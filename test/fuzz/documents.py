@@ -40,7 +40,15 @@ def mutated_json(text: bytes, random: Random) -> bytes:
     """A document with one to three of its values or keys changed, gone, doubled or exchanged; or with damaged bytes."""
     if random.random() < 0.1:
         return mutated_bytes(text, random)
-    holder: list[Any] = [json.loads(text)]
+    try:
+        return json.dumps(_mutated_document(json.loads(text), random)).encode()
+    except (ValueError, RecursionError):
+        # A number or a depth that only text can have.
+        return b"[" * 5000 + text + b"9" * 5000
+
+
+def _mutated_document(document: Any, random: Random) -> Any:
+    holder: list[Any] = [document]
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         places = _places(holder)
         parent, key = random.choice(places)
@@ -58,16 +66,10 @@ def mutated_json(text: bytes, random: Random) -> bytes:
             case 4 if type(parent[key]) is int:
                 parent[key] += random.choice((1, -1, 7))
             case 5 if isinstance(parent[key], str):
-                parent[key] = random.choice((parent[key] * 2, parent[key][:-1], parent[key] + "é", other[at]))
+                parent[key] = random.choice((parent[key] * 2, parent[key][:-1], parent[key] + "é"))
             case _:
                 parent[key] = _atom(random)
-        if not holder:
-            holder.append(None)
-    try:
-        return json.dumps(holder[0]).encode()
-    except (ValueError, RecursionError):
-        # A number or a depth that only text can have.
-        return b"[" * 5000 + text + b"9" * 5000
+    return holder[0]
 
 
 def _atom(random: Random, kind: type | None = None) -> Any:
@@ -111,14 +113,42 @@ def mutated_words(text: str, random: Random, parts: re.Pattern[str], strange: tu
     return "".join(words)
 
 
+_SAME_SIZE: Final = (
+    ("F32", "I32", "U32"),
+    ("F64", "I64", "U64", "C64"),
+    ("BOOL", "U8", "I8", "F8_E5M2"),
+    ("F16", "BF16"),
+)
+
+
 def mutated_store(data: bytes, random: Random) -> bytes:
-    """A `.safetensors` file with another header, the length of which is right in most cases; or with damaged bytes."""
-    if random.random() < 0.2:
-        return mutated_bytes(data, random)
+    """A `.safetensors` file with other data, another element type or shape of the same size, or another header, the
+    length of which is right in most cases; or with damaged bytes.
+    """
     end = 8 + int.from_bytes(data[:8], "little")
-    header = mutated_json(data[8:end], random)
-    length = random.choice((len(header),) * 8 + (len(header) + 1, 0, 2**63, 2**64 - 1))
-    return length.to_bytes(8, "little") + header + data[end:]
+    header = json.loads(data[8:end])
+    entry = header[random.choice(list(header))]
+    match random.randrange(8):
+        case 0:
+            return mutated_bytes(data, random)
+        case 1:
+            return data[:end] + bytes(random.randrange(256) for _ in data[end:])
+        case 2:
+            kinds = [kind for kinds in _SAME_SIZE if entry["dtype"] in kinds for kind in kinds]
+            entry["dtype"] = random.choice(kinds)
+        case 3:
+            entry["shape"] = random.choice(
+                (entry["shape"][::-1], [1] * random.choice((1, 70)) + entry["shape"], [-1])
+            )
+        case 4:
+            one, other = (random.choice(list(header)) for _ in range(2))
+            header[one], header[other] = header[other], header[one]
+        case _:
+            changed = mutated_json(data[8:end], random)
+            length = random.choice((len(changed),) * 8 + (len(changed) + 1, 0, 2**63, 2**64 - 1))
+            return length.to_bytes(8, "little") + changed + data[end:]
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data[end:]
 
 
 def mutated_members(data: bytes, random: Random, change: Callable[[bytes, Random], bytes]) -> bytes:

@@ -64,7 +64,7 @@ def _read_store(case: Case, folder: Path) -> str:
         failed.append("StoreError")
     tensors = read_tensors(path)
     for array in tensors.values():
-        array.astype(np.float32)
+        array.copy()
     return "and ".join(["read", *failed])
 
 

@@ -12,17 +12,19 @@ import resource
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from et_vm.devtools.resident_memory import peak_resident_bytes
 from fuzz.targets import Violation
 
 __all__ = ["BYTES", "SECONDS", "limited"]
 
-SECONDS: Final = 5.0
+Result = TypeVar("Result")
+
+SECONDS = 5.0
 """Processor time of a case."""
 BYTES: Final = 64 << 20
 """Memory that a case may take in addition to what its process has."""
@@ -38,6 +40,14 @@ _READABLE: Final = tuple(
 )
 """Folders with code and what the system says of itself."""
 _SYSTEM: Final = frozenset({"/etc/localtime", "/etc/ld.so.cache", "/etc/os-release", "/etc/mime.types"})
+
+
+def _caches() -> tuple[str, ...]:
+    """The folder of caches, which reading good inputs has filled."""
+    folder = os.environ.get("XDG_CACHE_HOME")
+    return () if folder is None else (f"{os.path.realpath(folder)}/",)
+
+
 _CHANGES: Final = frozenset(
     {
         *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate"),
@@ -103,7 +113,7 @@ class _Watch:
         name = os.path.realpath(os.fsdecode(path))
         if f"{name}/".startswith(self.folder) or name == "/dev/null":
             return
-        if what == "read" and (name.startswith(_READABLE) or name in _SYSTEM):
+        if what == "read" and (name.startswith((*_READABLE, *_caches())) or name in _SYSTEM):
             return
         self._refuse(f"{what} {name}")
 
@@ -115,14 +125,11 @@ class _Watch:
 _WATCH: Final = _Watch()
 
 
-@contextmanager
-def limited(
-    folder: Path, *, starts: Sequence[str] = (), seconds: float = SECONDS, nbytes: int = BYTES
-) -> Iterator[None]:
-    """Run what is inside in `folder`, which is all that it may read and write, and let it start the scripts `starts`.
+def limited(folder: Path, action: Callable[[], Result], *, starts: Sequence[str] = ()) -> Result:
+    """Run `action` in `folder`, which is all that it may read and write, and let it start the scripts `starts`.
 
-    Raises Violation for what takes more processor time or memory than that, or asks for other files or for processes. A
-    process that does not heed the end of its time, as a loop in C does not, ends.
+    Raises what it raises, and Violation if it takes more processor time or memory than that, or asks for other files or
+    for processes. A process that does not heed the end of its time, as a loop in C does not, ends.
     """
     _WATCH.install()
     outside, temporary = Path.cwd(), tempfile.tempdir
@@ -135,24 +142,34 @@ def limited(
     tempfile.tempdir = str(folder)
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, bounds[1]))
     _WATCH.folder, _WATCH.starts, _WATCH.strays = f"{folder.resolve()}/", starts, []
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    found: BaseException | None = None
+    result: list[Result] = []
     try:
-        yield
-    except _TimeUp:
-        raise Violation(f"still running after {seconds} s") from None
-    finally:
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        result.append(action())
+        # In here, as the signal may come until then.
         signal.setitimer(signal.ITIMER_PROF, 0)
+    except BaseException as error:
+        found = error
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    finally:
         _WATCH.folder = None
         resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
         tempfile.tempdir = temporary
         os.chdir(outside)
         faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGPROF, before)
+    # Whatever else came of it.
     if _WATCH.strays:
-        raise Violation(f"stray access: {'; '.join(_WATCH.strays[:5])}")
+        raise Violation(f"stray access: {'; '.join(_WATCH.strays[:5])}") from found
+    if isinstance(found, _TimeUp):
+        raise Violation(f"still running after {SECONDS} s") from None
     taken = (peak_resident_bytes() or 0) - start
-    if taken > nbytes:
-        raise Violation(f"took {taken:,} bytes")
+    if taken > BYTES:
+        raise Violation(f"took {taken:,} bytes") from found
+    if found is not None:
+        raise found
+    return result[0]
 
 
 def _stop(number: int, frame: object) -> None:

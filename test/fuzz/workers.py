@@ -13,6 +13,7 @@ from collections import Counter
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 CHUNK = 200
@@ -32,6 +33,12 @@ def serve(pipe: Connection, current: Any, kinds: tuple[str, ...]) -> None:
     """Run the chunks of seeds that come through `pipe` and answer with what came of them; see `make_case`."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    with TemporaryDirectory() as caches:
+        os.environ["XDG_CACHE_HOME"] = caches
+        _serve(pipe, current, kinds)
+
+
+def _serve(pipe: Connection, current: Any, kinds: tuple[str, ...]) -> None:
     from fuzz.cases import make_case, run_case
     from fuzz.targets import Violation
 
