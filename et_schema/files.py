@@ -60,10 +60,13 @@ class AtomicFiles:
         """Open a temporary file beside `path` for writing.
 
         A link is followed: its target is replaced, with its permissions kept. What is no regular file, such as
-        `/dev/null` or a pipe, is written in place. An existing file of which `replaces` is false is not replaced: for
-        names that the user has not written. Raises `OSError` when the folder cannot be written, `FileExistsError` for
-        a file that is not replaced.
+        `/dev/null` or a pipe, is written in place. With `replaces`, for names that the user has not written, a link is
+        not followed, as it may lead anywhere, and an existing file of which `replaces` is false is not replaced. Raises
+        `OSError` when the folder cannot be written, `FileExistsError` for what is not replaced.
         """
+        if replaces is not None and os.path.islink(path):
+            message = "is a link, and not followed: name another output, or remove it"
+            raise FileExistsError(errno.EEXIST, message, os.fspath(path))
         target = Path(os.path.realpath(path))
         exists = target.exists()
         if exists and replaces is not None and not replaces(target):

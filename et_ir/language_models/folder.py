@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
@@ -46,7 +46,8 @@ class ModelFolder:
     """A folder with `config.json` and weights in safetensors, in one file or in shards with an index.
 
     Raises `LanguageModelError` for a folder that lacks one of them, or a weight of the index, and names it; also for an
-    element type in the configuration that is none, and for quantized weights that are not dequantized when loaded.
+    element type in the configuration that is none, for weights that are links out of the folder, and for quantized
+    weights that are not dequantized when loaded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -82,6 +83,7 @@ class ModelFolder:
             elsewhere = next((name for name in names if not is_bare_name(name)), None)
             if elsewhere is not None:
                 raise LanguageModelError(f"{index}: '{elsewhere}' is not a file of the folder")
+        self._check_links([self.path / name for name in (*names, _INDEX)])
         missing = [name for name in names if not (self.path / name).is_file()]
         if missing:
             raise LanguageModelError(
@@ -209,22 +211,29 @@ class ModelFolder:
         """The files of the tokenizer."""
         return [self.path / name for name in TOKENIZER_FILES if (self.path / name).is_file()]
 
-    def copy_tokenizer(self, target: Path) -> Path | None:
-        """Copy the files of the tokenizer into a folder, which is made; `None` if the model has none.
-
-        Raises `LanguageModelError` for a link to a file elsewhere: a model that was downloaded would choose which
-        of the user's files are copied. The cache of Hugging Face has the content of `snapshots/REVISION` in `blobs`.
+    def _check_links(self, files: Iterable[Path]) -> None:
+        """Raise `LanguageModelError` for a link to a file elsewhere: a model that was downloaded would choose which of
+        the user's files are compiled or copied. The cache of Hugging Face has the content of `snapshots/REVISION` in
+        `blobs`.
         """
-        files = self.tokenizer_files()
-        if not files:
-            return None
         folder = self.path.resolve()
         allowed = folder.parents[1] if folder.parent.name == "snapshots" else folder
         for file in files:
             if not file.resolve().is_relative_to(allowed):
                 raise LanguageModelError(
-                    f"{file} is a link to {file.resolve()}, which is not a file of the model"
+                    f"{file} is a link to {file.resolve()}, which is not a file of the model: copy it, or name the "
+                    "folder that it is in"
                 )
+
+    def copy_tokenizer(self, target: Path) -> Path | None:
+        """Copy the files of the tokenizer into a folder, which is made; `None` if the model has none.
+
+        Raises `LanguageModelError` for a link to a file elsewhere.
+        """
+        files = self.tokenizer_files()
+        if not files:
+            return None
+        self._check_links(files)
         target.mkdir(exist_ok=True)
         for file in files:
             if not (target / file.name).exists() or not os.path.samefile(file, target / file.name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
@@ -21,7 +22,7 @@ from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.targets import Case, Target, Violation
 from fuzz.texts import EDGE, NET, PLAN, TO_EDGE, garbled
 
-__all__ = ["COMMANDS", "TARGETS"]
+__all__ = ["COMMANDS", "CONTROLS", "TARGETS", "good_files"]
 
 _LIMITS: Final = "--memory-limit 4000000 --work-limit 100000000 --instruction-limit 100"
 
@@ -81,7 +82,7 @@ _PLAN_CSV: Final = (
     b"id,lower,upper,size,alignment,gaps\na,0,3,64,16,\nb,1,5,32,1,2-3\nc,3,9,128,64,\nd,4,6,16,4,\n"
 )
 _NUMBERS: Final = ("-1", "0", "9" * 30, "nan", ",", "\n", '"', "3-5 8-9", "x", "1e9", str(2**62), "\0")
-_CONTROLS: Final = re.compile("[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\\[[0-9;]*m)")
+CONTROLS: Final = re.compile("[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\\[[0-9;]*m)")
 """What controls terminals, but for sequences that select colours."""
 
 
@@ -98,7 +99,7 @@ def _run(line: str) -> tuple[int, str, str]:
 
 
 @cache
-def _good() -> dict[str, bytes]:
+def good_files() -> dict[str, bytes]:
     """Good files by name."""
     found = {
         "net.mlir": NET.encode(),
@@ -106,7 +107,6 @@ def _good() -> dict[str, bytes]:
         "plan.mlir": PLAN.encode(),
         "stored.mlir": _STORED.encode(),
         "plan.csv": _PLAN_CSV,
-        "map.json": debug_map(),
         "run.etdp": etdump()[0],
         "run.bin": etdump()[1],
         "net.etrecord": etrecord(),
@@ -118,12 +118,18 @@ def _good() -> dict[str, bytes]:
         np.save("x.npy", x)
         np.savez("x.npz", x)
         for line in (
-            "et-translate --mlir-to-pte plan.mlir -o good.pte",
+            "et-compile plan.mlir -q -o good.pte --debug-map map.json",
             "et-vm bundle good.pte --input x.npy -o good.bpte",
             "et-opt stored.mlir -o stored.mlir",
+            "et-compile stored.mlir -q -o stored.pte",
         ):
             code, _, err = _run(line)
             assert code == 0, err
+        # A text does not say modules and lines.
+        rows = json.loads(Path("map.json").read_bytes())["forward"]
+        (like, *_) = json.loads(debug_map())["forward"]
+        placed = [row | {"module": like["module"], "source": like["source"]} for row in rows]
+        Path("map.json").write_text(json.dumps({"forward": placed}))
         return {file.name: file.read_bytes() for file in Path().iterdir()}
 
 
@@ -133,7 +139,7 @@ def _damaged(line: str) -> str:
 
 
 def _inputs() -> dict[str, bytes]:
-    return {line: _good()[_damaged(line)] for line in COMMANDS}
+    return {line: good_files()[_damaged(line)] for line in COMMANDS}
 
 
 def _damage(base: str, data: bytes, random: Random) -> bytes:
@@ -163,7 +169,7 @@ _CELLS: Final = re.compile(r"[^,\n]+|.", re.S)
 
 
 def _read(case: Case, folder: Path) -> str:
-    for name, content in (_good() | {_damaged(case.base): case.content}).items():
+    for name, content in (good_files() | {_damaged(case.base): case.content}).items():
         (folder / name).write_bytes(content)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     code, out, err = _run(case.base.replace("!", ""))
@@ -172,7 +178,7 @@ def _read(case: Case, folder: Path) -> str:
         raise Violation(told)
     if code > 1 and ": error: " not in err:
         raise Violation(f"without a word: {told}")
-    control = _CONTROLS.search(out + err)
+    control = CONTROLS.search(out + err)
     if control is not None:
         raise Violation(f"the output has {control.group()!r}: {told}")
     after = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}

@@ -28,7 +28,7 @@ from fuzz.documents import mutated_json, mutated_store, mutated_words
 from fuzz.mutations import mutated_bytes
 from fuzz.targets import Case, Target
 
-__all__ = ["TARGETS"]
+__all__ = ["TARGETS", "language_model", "model_files", "tokenizer_files"]
 
 VOCABULARY: Final = 260
 
@@ -152,7 +152,8 @@ def _tokenizer() -> bytes:
 
 
 @cache
-def _tokenizer_files() -> dict[str, bytes]:
+def tokenizer_files() -> dict[str, bytes]:
+    """The files of a tokenizer, by name."""
     config = {
         "bos_token": "<s>",
         "eos_token": {"content": "</s>", "lstrip": False, "special": True},
@@ -170,7 +171,7 @@ def _write_folder(files: dict[str, bytes], case: Case, folder: Path) -> None:
 
 
 def _read_tokenizer(case: Case, folder: Path) -> str:
-    _write_folder(_tokenizer_files(), case, folder)
+    _write_folder(tokenizer_files(), case, folder)
     tokenizer = Tokenizer(folder)
     for text in ("", "the abc é\U0001f600 <s>", "\x1b[2J" * 20):
         ids = tokenizer.encode(text)
@@ -206,7 +207,7 @@ def _read_template(case: Case, folder: Path) -> str:
 
 
 @cache
-def _model_files() -> dict[str, bytes]:
+def model_files() -> dict[str, bytes]:
     """A Llama of one layer, with weights in two files."""
     config = {
         "architectures": ["LlamaForCausalLM"],
@@ -266,7 +267,7 @@ def _damage_model(base: str, data: bytes, random: Random) -> bytes:
 def _read_model(case: Case, folder: Path) -> str:
     from et_ir.language_models import LanguageModelError, ModelFolder
 
-    _write_folder(_model_files(), case, folder)
+    _write_folder(model_files(), case, folder)
     try:
         ModelFolder(folder).load()
     except LanguageModelError as error:
@@ -278,8 +279,8 @@ def _read_model(case: Case, folder: Path) -> str:
 
 
 @cache
-def _language_model() -> LanguageModel:
-    """A table of logits, beside a state that counts tokens."""
+def language_model() -> bytes:
+    """The program of a table of logits, beside a state that counts tokens."""
     build = Build("forward")
     table = build.constant(np.ones((VOCABULARY, VOCABULARY), np.float32))
     tokens, position = build.tensor(1, 1, dtype=ScalarType.LONG), build.tensor(1, dtype=ScalarType.LONG)
@@ -289,7 +290,12 @@ def _language_model() -> LanguageModel:
     build.call("aten::add.out", count, build.constant(np.ones(4, np.float32)), one, count, count)
     build.inputs(tokens, position)
     build.outputs(logits)
-    return LanguageModel(Runtime().load_program(build.file()))
+    return build.file()
+
+
+@cache
+def _language_model() -> LanguageModel:
+    return LanguageModel(Runtime().load_program(language_model()))
 
 
 @cache
@@ -444,7 +450,7 @@ _JINJA: Final = (
 TARGETS: Final = {
     "schema": Target(_schemas, _json, _read_schema, share=100),
     "expression": Target(_expressions, _words(r"\\.|\{[^}]*\}|.", *_REGULAR), _read_expression, share=60),
-    "tokenizer": Target(_tokenizer_files, _json, _read_tokenizer, share=60),
+    "tokenizer": Target(tokenizer_files, _json, _read_tokenizer, share=60),
     "template": Target(
         _templates,
         _words(r"\{[{%-]+|[-%}]+\}|\w+|\s+|.", *_JINJA),
@@ -452,7 +458,7 @@ TARGETS: Final = {
         share=6,
         starts=("chat_rendering.py",),
     ),
-    "model": Target(_model_files, _damage_model, _read_model, share=30),
+    "model": Target(model_files, _damage_model, _read_model, share=30),
     "session": Target(
         _sessions, lambda _, data, random: mutated_store(data, random), _read_session, share=100
     ),

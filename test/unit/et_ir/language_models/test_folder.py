@@ -86,6 +86,12 @@ def _shard_elsewhere(path: Path) -> None:
     index.write_text(json.dumps(content))
 
 
+def _shard_that_is_a_link(path: Path) -> None:
+    shard = sorted(path.glob("*.safetensors"))[0]
+    shard.rename(path.parent / "elsewhere.safetensors")
+    shard.symlink_to(path.parent / "elsewhere.safetensors")
+
+
 def _config(**values: object) -> Callable[[Path], None]:
     """A change of the configuration."""
 
@@ -176,6 +182,7 @@ def _of_another_format(path: Path) -> None:
     ("damage", "message"),
     [
         (_without_shard, r"1 of \d+ files of weights are missing: model-00002-of-"),
+        (_shard_that_is_a_link, r"model-00001-of-\d+.safetensors is a link to .*elsewhere.safetensors"),
         (_damaged_shard, r"model-00002-of-\d+.safetensors is damaged, copy it again"),
         (
             _without_weight,
