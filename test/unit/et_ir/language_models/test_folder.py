@@ -230,6 +230,7 @@ def _of_another_format(path: Path) -> None:
     ids=[
         *(
             "shard",
+            "link",
             "damaged",
             "weight",
             "weight_and_entry",
