@@ -32,6 +32,8 @@ _BUFFER: Final = 1 << 22
 """Bytes that are written at once. Memory that caches a file is contiguous where it was written together, and
 weights that are read from contiguous memory are read faster: a file written in pieces of 4 kB has half the rate."""
 
+_LONGEST: Final = 255
+"""Bytes of a name at most, in the file systems that are common."""
 _NAME: Final = 50
 """Characters of a file's name that a temporary file has: names have up to 255 bytes, characters up to 4."""
 
@@ -188,8 +190,11 @@ def cache_file(name: str) -> Path:
 
 
 def is_bare_name(name: str) -> bool:
-    """Whether a name is that of a file in whatever folder: it leads to no other folder, and prints as it is."""
-    return name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\:")
+    """Whether a name is that of a file in whatever folder: it leads to no other folder, prints as it is, and is no longer
+    than names may be.
+    """
+    is_safe = name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\:")
+    return is_safe and len(name.encode()) <= _LONGEST
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
