@@ -190,8 +190,8 @@ def cache_file(name: str) -> Path:
 
 
 def is_bare_name(name: str) -> bool:
-    """Whether a name is that of a file in whatever folder: it leads to no other folder, prints as it is, and is no longer
-    than names may be.
+    """Whether a name is that of a file in whatever folder: it leads to no other folder, prints as it is, and is not
+    longer than names may be.
     """
     is_safe = name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\:")
     return is_safe and len(name.encode()) <= _LONGEST

@@ -216,6 +216,14 @@ def _of_another_format(path: Path) -> None:
             _config(quantization_config="gptq"),
             r"config.json: quantization_config is 'gptq', expected an object",
         ),
+        (
+            _config(num_hidden_layers=10**9),
+            r"config.json: num_hidden_layers is 1000000000, and there are \d+ weights",
+        ),
+        (
+            _config(intermediate_size=2_000_000),
+            r"the model has \d\d\d,\d+,\d+ parameters, as config.json says, and its files [\d,]+",
+        ),
         (_of_another_format, r"no model.safetensors and .* \(pytorch_model.bin is of another format\)"),
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
@@ -243,6 +251,8 @@ def _of_another_format(path: Path) -> None:
             "float8",
             "bool",
             "quantization",
+            "layers",
+            "memory",
             "format",
             "config",
             "json",
