@@ -233,10 +233,12 @@ _EXPANSION: Final = 100
 _SMALL: Final = 1 << 24
 """Bytes of members that any file may have."""
 _DAMAGE: Final = (
-    *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError),
+    *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError, OSError),
     *(zlib.error, struct.error),
 )
-"""Exceptions of reading members of a damaged archive, or JSON of another shape."""
+"""Exceptions of reading members of a damaged archive, OSError for places before its first byte, or JSON of another
+shape.
+"""
 
 
 def _read(stream: IO[bytes], where: str) -> ETRecord:

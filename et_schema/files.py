@@ -32,6 +32,8 @@ _BUFFER: Final = 1 << 22
 """Bytes that are written at once. Memory that caches a file is contiguous where it was written together, and
 weights that are read from contiguous memory are read faster: a file written in pieces of 4 kB has half the rate."""
 
+_LONGEST: Final = 255
+"""Bytes of a name at most, in the file systems that are common."""
 _NAME: Final = 50
 """Characters of a file's name that a temporary file has: names have up to 255 bytes, characters up to 4."""
 
@@ -60,10 +62,13 @@ class AtomicFiles:
         """Open a temporary file beside `path` for writing.
 
         A link is followed: its target is replaced, with its permissions kept. What is no regular file, such as
-        `/dev/null` or a pipe, is written in place. An existing file of which `replaces` is false is not replaced: for
-        names that the user has not written. Raises `OSError` when the folder cannot be written, `FileExistsError` for
-        a file that is not replaced.
+        `/dev/null` or a pipe, is written in place. With `replaces`, for names that the user has not written, a link is
+        not followed, as it may lead anywhere, and an existing file of which `replaces` is false is not replaced. Raises
+        `OSError` when the folder cannot be written, `FileExistsError` for what is not replaced.
         """
+        if replaces is not None and os.path.islink(path):
+            message = "is a link, and not followed: name another output, or remove it"
+            raise FileExistsError(errno.EEXIST, message, os.fspath(path))
         target = Path(os.path.realpath(path))
         exists = target.exists()
         if exists and replaces is not None and not replaces(target):
@@ -185,8 +190,11 @@ def cache_file(name: str) -> Path:
 
 
 def is_bare_name(name: str) -> bool:
-    """Whether a name is that of a file in whatever folder: it leads to no other folder, and prints as it is."""
-    return name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\:")
+    """Whether a name is that of a file in whatever folder: it leads to no other folder, prints as it is, and is not
+    longer than names may be.
+    """
+    is_safe = name not in ("", ".", "..") and name.isprintable() and not set(name) & set("/\\:")
+    return is_safe and len(name.encode()) <= _LONGEST
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

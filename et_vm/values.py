@@ -286,6 +286,15 @@ class Tensor:
         return f"Tensor({self.name or '?'}: {self.scalar_type.name.lower()}[{shape}])"
 
 
+def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """A view of the memory at the first element of `array`, of its type, with the given shape and byte strides, which
+    are for the caller to check.
+    """
+    # numpy has no name for float8_e5m2 by which it could find the type again.
+    plain = array.view(np.dtype(f"V{array.itemsize}"))
+    return np.lib.stride_tricks.as_strided(plain, shape, strides).view(array.dtype)
+
+
 def array_bytes(value: object) -> int:
     """The bytes of an array or a tensor, or of those in a tuple or list, to any depth."""
     if isinstance(value, (np.ndarray, Tensor)):

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from et_tools.exit_codes import UsageError
 from et_tools.loading import ProgramError, attribute_of
+from et_tools.vm_inputs import load_arrays
 
 if TYPE_CHECKING:
     from torch import nn
@@ -158,16 +159,14 @@ class Quantization:
 
 def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Arrays in the order of the inputs: stacks of inputs, or inputs one after the other along dimension 0."""
-    import numpy as np
     import torch
 
     if not Path(path).is_file():
         raise UsageError(f"--calibrate {path}: no such file")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = [archive[name] for name in archive.files]
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--calibrate {path}: {error}") from None
+        arrays = [one.value for one in load_arrays(path)]
+    except UsageError as error:
+        raise UsageError(f"--calibrate {error}") from None
     if len(arrays) != len(inputs):
         raise UsageError(f"--calibrate {path}: {len(arrays)} arrays for {len(inputs)} inputs")
     columns: list[Sequence[Any]] = []
@@ -175,7 +174,12 @@ def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]
         if not isinstance(example, torch.Tensor):
             raise UsageError(f"--calibrate {path}: input {number} is not a tensor; give a function")
         shape = tuple(example.shape)
-        tensor = torch.from_numpy(array)
+        try:
+            tensor = torch.from_numpy(array)
+        except TypeError:
+            raise UsageError(
+                f"--calibrate {path}: input {number} is {array.dtype}, expected {example.dtype}"
+            ) from None
         if tensor.dtype != example.dtype:
             raise UsageError(
                 f"--calibrate {path}: input {number} is {tensor.dtype}, expected {example.dtype}"

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region
 
 from et_ir.diagnostics import diagnose
 from et_ir.dialects.executorch import PlanOp
+from et_ir.dialects.executorch.arguments import literal_value
 from et_ir.dialects.executorch.registers import MemoryRegisterOp
 from et_ir.dialects.program import OverwriteOp, StoreOp
 from et_ir.dialects.schema.sizes import method_ranges
@@ -139,8 +140,12 @@ class TextSignature:
                 shape.append(said.evaluate(known))
         return _InputTensor(tuple(shape), scalar_type(type.element_type))
 
-    def input_value(self, index: int) -> int | float | bool | None:
-        """A value for an input that is no tensor: text does not have the one that it was exported with."""
+    def input_value(self, index: int) -> int | float | bool | str | None:
+        """The value that an input which is no tensor was exported with; of text that does not say it, some value."""
+        attributes = self._method.arg_attrs
+        exported = None if attributes is None else attributes.data[index].data.get("program.value")
+        if exported is not None:
+            return literal_value(exported)
         return {"Int": 1, "Double": 1.0, "Bool": True}.get(self.input_tag(index))
 
 

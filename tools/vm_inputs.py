@@ -158,10 +158,11 @@ def load_arrays(source: str, most: int | None = None) -> list[Input]:
                 if most is not None and unpacked > most:
                     raise UsageError(f"{source}: {unpacked:,} bytes of arrays, more than the inputs have")
                 return [Input(_native(arrays[key]), f"{source}[{key}]") for key in arrays.files]
-        except (OSError, UsageError):
+        except UsageError:
             raise
         except Exception as error:
-            # What numpy, zipfile and zlib raise for a damaged file is not written down: TokenError is among it.
+            # What numpy, zipfile and zlib raise for a damaged file is not written down: TokenError is among it, and
+            # OSError for places before the first byte.
             what = "not a valid .npz file" if zipped else "not a valid .npy file of numbers"
             raise UsageError(f"{source}: {what}: {_first_line(error)}") from None
 

@@ -7,8 +7,9 @@ import logging
 import os
 import shutil
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -28,6 +29,10 @@ _DEQUANTIZED: Final = frozenset({"fp8", "mxfp4"})
 """Methods of quantization whose weights transformers makes floats of if the configuration has `dequantize`."""
 _DTYPES: Final = ("bfloat16", "float16", "float32", "float64")
 """Element types of weights that a configuration may name."""
+_LAYERS: Final = 100
+"""Layers that any model may have: a few share weights."""
+_SLACK: Final = 1 << 20
+"""Parameters that a model may have beside those in its files: it is told which are missing."""
 TOKENIZER_FILES: Final = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -46,7 +51,8 @@ class ModelFolder:
     """A folder with `config.json` and weights in safetensors, in one file or in shards with an index.
 
     Raises `LanguageModelError` for a folder that lacks one of them, or a weight of the index, and names it; also for an
-    element type in the configuration that is none, and for quantized weights that are not dequantized when loaded.
+    element type in the configuration that is none, for weights that are links out of the folder, and for quantized
+    weights that are not dequantized when loaded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -82,6 +88,7 @@ class ModelFolder:
             elsewhere = next((name for name in names if not is_bare_name(name)), None)
             if elsewhere is not None:
                 raise LanguageModelError(f"{index}: '{elsewhere}' is not a file of the folder")
+        self._check_links([self.path / name for name in (*names, _INDEX)])
         missing = [name for name in names if not (self.path / name).is_file()]
         if missing:
             raise LanguageModelError(
@@ -89,12 +96,14 @@ class ModelFolder:
                 f"{', '.join(missing[:3])}{', …' if len(missing) > 3 else ''}"
             )
         found: dict[str, dict[str, str]] = {}
+        self._elements = 0
         for name in names:
             try:
                 opened: Any = safe_open(self.path / name, "numpy")
                 with opened as file:
-                    keys: list[str] = file.keys()
-                    found[name] = {one: str(file.get_slice(one).get_dtype()) for one in keys}
+                    slices = {one: file.get_slice(one) for one in file.keys()}  # noqa: SIM118  (no mapping)
+                    found[name] = {one: str(part.get_dtype()) for one, part in slices.items()}
+                    self._elements += sum(prod(part.get_shape()) for part in slices.values())
             except (SafetensorError, OSError) as error:
                 raise LanguageModelError(f"{self.path / name} is damaged, copy it again: {error}") from None
         absent = [(weight, file) for weight, file in weights.items() if weight not in found[Path(file).name]]
@@ -105,6 +114,17 @@ class ModelFolder:
                 f"in {file}; copy the index and the files again"
             )
         self._kinds = {weight: kind for kinds in found.values() for weight, kind in kinds.items()}
+        self._check_layers()
+
+    def _check_layers(self) -> None:
+        """Raise `LanguageModelError` for many more layers than there are weights: each takes time to make."""
+        most = max(_LAYERS, len(self._kinds))
+        for part in _parts(self.config):
+            for key, value in part.items():
+                if "layer" in key and isinstance(value, int) and value > most:
+                    raise LanguageModelError(
+                        f"{self.path / 'config.json'}: {key} is {value}, and there are {len(self._kinds)} weights"
+                    )
 
     @property
     def is_encoder_decoder(self) -> bool:
@@ -149,6 +169,7 @@ class ModelFolder:
                 "ignore_mismatched_sizes": True,  # which is told of instead
             }
             try:
+                self._check_size(cls, transformers)
                 try:
                     found = self._loaded(cls, options | {"attn_implementation": "sdpa"})
                 except ValueError as error:
@@ -169,6 +190,21 @@ class ModelFolder:
                     f"{self.path}: transformers cannot load it: {type(error).__name__}: {first}"
                 ) from error
         return found.eval()
+
+    def _check_size(self, cls: Any, transformers: Any) -> None:
+        """Raise `LanguageModelError` for a model that is much larger than its weights, before it takes memory."""
+        import torch
+
+        options: dict[str, Any] = {"trust_remote_code": False, "dtype": torch.float32}
+        config = transformers.AutoConfig.from_pretrained(self.path, local_files_only=True, **options)
+        with torch.device("meta"):
+            model = cls.from_config(config, attn_implementation="eager", **options)
+        size = sum(parameter.numel() for parameter in model.parameters())
+        # Weights of 4 bits are in elements of two.
+        if size > 2 * self._elements + _SLACK:
+            raise LanguageModelError(
+                f"{self.path}: the model has {size:,} parameters, as config.json says, and its files {self._elements:,}"
+            )
 
     def _loaded(self, cls: Any, options: dict[str, Any]) -> Any:
         model, told = cls.from_pretrained(self.path, output_loading_info=True, **options)
@@ -209,22 +245,29 @@ class ModelFolder:
         """The files of the tokenizer."""
         return [self.path / name for name in TOKENIZER_FILES if (self.path / name).is_file()]
 
-    def copy_tokenizer(self, target: Path) -> Path | None:
-        """Copy the files of the tokenizer into a folder, which is made; `None` if the model has none.
-
-        Raises `LanguageModelError` for a link to a file elsewhere: a model that was downloaded would choose which
-        of the user's files are copied. The cache of Hugging Face has the content of `snapshots/REVISION` in `blobs`.
+    def _check_links(self, files: Iterable[Path]) -> None:
+        """Raise `LanguageModelError` for a link to a file elsewhere: a model that was downloaded would choose which of
+        the user's files are compiled or copied. The cache of Hugging Face has the content of `snapshots/REVISION` in
+        `blobs`.
         """
-        files = self.tokenizer_files()
-        if not files:
-            return None
         folder = self.path.resolve()
         allowed = folder.parents[1] if folder.parent.name == "snapshots" else folder
         for file in files:
             if not file.resolve().is_relative_to(allowed):
                 raise LanguageModelError(
-                    f"{file} is a link to {file.resolve()}, which is not a file of the model"
+                    f"{file} is a link to {file.resolve()}, which is not a file of the model: copy it, or name the "
+                    "folder that it is in"
                 )
+
+    def copy_tokenizer(self, target: Path) -> Path | None:
+        """Copy the files of the tokenizer into a folder, which is made; `None` if the model has none.
+
+        Raises `LanguageModelError` for a link to a file elsewhere.
+        """
+        files = self.tokenizer_files()
+        if not files:
+            return None
+        self._check_links(files)
         target.mkdir(exist_ok=True)
         for file in files:
             if not (target / file.name).exists() or not os.path.samefile(file, target / file.name):

@@ -18,15 +18,16 @@ _CALL: Final = "native_call_"
 _DELEGATE: Final = "DELEGATE_CALL"
 
 
-def edge_program(record: ETRecord) -> tuple[str, RecordedProgram]:
+def edge_program(record: ETRecord, where: str = "the ETRecord") -> tuple[str, RecordedProgram]:
     """The method that events are taken to be of, `forward` or the only one, and its edge program.
 
-    Raises `ValueError` for a record of several other methods, or none.
+    Raises `InvalidFile` for a record of several other methods, or none.
     """
     programs = record.edge_dialect_program
     name = "forward" if "forward" in programs or len(programs) != 1 else next(iter(programs))
     if name not in programs:
-        raise ValueError(f"the ETRecord has no method forward: {', '.join(programs) or 'it has none'}")
+        names = ", ".join(programs) or "it has none"
+        raise InvalidFile(f"the ETRecord has no method forward: {names}", where=where)
     return name, programs[name]
 
 
@@ -34,9 +35,10 @@ def associate(blocks: Sequence[EventBlock], record: ETRecord, graph: str, where:
     """Attach debug handles to events, with the operators, stacks and modules of the nodes that have these handles, and
     expected outputs to the blocks of test cases.
 
-    Raises `InvalidFile` for the record of another program, `ValueError` for a graph that it does not have.
+    Raises `InvalidFile` for the record of another program or of other methods, `ValueError` for a graph that it does
+    not have.
     """
-    method, program = edge_program(record)
+    method, program = edge_program(record, where)
     if graph not in ("edge_dialect_graph_module", "edge_dialect_exported_program"):
         found = record.graph_map.get(graph if "/" in graph else f"{graph}/{method}")
         if found is None:

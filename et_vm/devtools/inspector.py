@@ -21,7 +21,7 @@ from et_schema.etrecord import EXPORTED, ETRecord, RecordedProgram, read_etrecor
 from et_schema.scalar_type import numpy_dtype
 from et_vm.devtools.associated_nodes import associate, edge_program
 from et_vm.devtools.events import Event, EventBlock, PerfData, TimeScale
-from et_vm.values import Array
+from et_vm.values import Array, strided_view
 
 if TYPE_CHECKING:
     from et_vm.devtools.comparators import NumericalComparatorBase
@@ -181,6 +181,16 @@ class Inspector:
     def _array(self, tensor: TensorEntry, where: str) -> Array | None:
         if self._buffer is None:
             return None
+        try:
+            return self._view(self._buffer, tensor, where)
+        except (
+            ValueError
+        ) as error:  # arrays have 64 dimensions at most, and sizes whose product they can count
+            raise InvalidFile(f"a tensor {str(tensor.sizes)[:100]}: {error}", where=where) from None
+
+    @staticmethod
+    def _view(buffer: bytes, tensor: TensorEntry, where: str) -> Array:
+        """The elements of a tensor in the debug buffer."""
         dtype = numpy_dtype(tensor.scalar_type)
         count = prod(tensor.sizes)
         if count == 0 and min(tensor.sizes) >= 0:
@@ -193,14 +203,16 @@ class Inspector:
         last = (
             sum((size - 1) * step for size, step in zip(tensor.sizes, strides, strict=False)) if count else -1
         )
-        if not good or tensor.offset + (last + 1) * dtype.itemsize > len(self._buffer):
+        # With strides of 0, there could be any number of elements at one place.
+        nbytes = max(last + 1, count) * dtype.itemsize
+        if not good or tensor.offset + nbytes > len(buffer):
             raise InvalidFile(
-                f"a tensor {tensor.sizes} at {tensor.offset} is not in the debug buffer of {len(self._buffer)} bytes",
+                f"a tensor {tensor.sizes} at {tensor.offset} is not in the debug buffer of {len(buffer)} bytes",
                 where=where,
             )
-        flat = np.frombuffer(self._buffer, dtype, last + 1, tensor.offset)
+        flat = np.frombuffer(buffer, dtype, last + 1, tensor.offset)
         steps = [step * dtype.itemsize for step in strides]
-        return np.lib.stride_tricks.as_strided(flat, tensor.sizes, steps, writeable=False)
+        return strided_view(flat, tensor.sizes, steps)
 
     # -- tables
 

@@ -76,9 +76,10 @@ def _scaled(image: Image.Image, size: tuple[int, int], config: dict[str, Any]) -
     else:
         image = image.resize((width, height), resample)
     pixels: Array = np.asarray(image, np.float32)
-    if config.get("do_rescale", True):
-        pixels = pixels * np.float32(config.get("rescale_factor", 1 / 255))
-    if config.get("do_normalize", True) and "image_mean" in config:
-        mean, deviation = (np.array(config[name], np.float32) for name in ("image_mean", "image_std"))
-        pixels = (pixels - mean) / deviation
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        if config.get("do_rescale", True):
+            pixels = pixels * np.float32(config.get("rescale_factor", 1 / 255))
+        if config.get("do_normalize", True) and "image_mean" in config:
+            mean, deviation = (np.array(config[name], np.float32) for name in ("image_mean", "image_std"))
+            pixels = (pixels - mean) / deviation
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])

@@ -125,7 +125,12 @@ class _Reading:
         data = self._data[start:end]
         if scalar_type == ScalarType.BOOL and bytes(data).strip(b"\0\1"):
             raise self._fault(f"{name!r} has bools with bytes other than 0 and 1")
-        return np.frombuffer(data, np.uint8).view(numpy_dtype(scalar_type)).reshape(shape)
+        try:
+            return np.frombuffer(data, np.uint8).view(numpy_dtype(scalar_type)).reshape(shape)
+        except (
+            ValueError
+        ) as error:  # arrays have 64 dimensions at most, and their sizes without zeros a product
+            raise self._fault(f"{name!r} has shape {str(list(shape))[:100]}: {error}") from None
 
     def _fault(self, message: str) -> InvalidFile:
         return InvalidFile(

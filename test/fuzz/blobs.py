@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -288,6 +288,12 @@ FORMATS: Final = {
     "vulkan": Format(VulkanGraphBackend, _vulkan, _damaged_vulkan, _vulkan_arguments),
 }
 """By backend."""
+
+
+@cache
+def good_blobs() -> Mapping[str, bytes]:
+    """A blob of each backend."""
+    return {name: format.make(Random(0)) for name, format in FORMATS.items()}
 
 
 def damaged_blob(backend: str, random: Random) -> bytes:

@@ -35,8 +35,9 @@ from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.run.validation import validate
 from fuzz import corpus
-from fuzz.cases import INSTRUCTION_LIMIT, MEMORY_LIMIT, Violation
 from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
+from fuzz.program_files import INSTRUCTION_LIMIT, MEMORY_LIMIT
+from fuzz.targets import Violation
 
 __all__ = ["complete_library", "programs", "run_seed"]
 

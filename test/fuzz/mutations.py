@@ -98,25 +98,33 @@ def mutated_program(data: bytes, random: Random) -> bytes:
         return serialize_pte(
             file.program, [[bytes(segment)] for (segment,) in segments], segment_alignment=alignment
         )
-    except (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError):
-        # The schema cannot hold that.
+    except UNWRITABLE:
         return mutated_bytes(data, random)
 
 
 def change_tables(root: Any, random: Random, segments: Sequence[bytearray] = ()) -> None:
     """Change one to four fields or elements of a table and those in it; and perhaps bytes of segments."""
-    tables = _tables(root)
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         if segments and random.random() < 0.05:
             segment = random.choice(segments)
             if segment:
                 segment[random.randrange(len(segment))] = random.randrange(256)
             continue
-        table = random.choice(tables)
-        names = [field.name for field in fields(table)]
-        if names:
-            name = random.choice(names)
-            setattr(table, name, _mutated(getattr(table, name), table, name, tables, random))
+        mutate_tables(root, random)
+
+
+UNWRITABLE = (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError)
+"""What writing tables raises that the schema cannot hold."""
+
+
+def mutate_tables(root: Any, random: Random) -> None:
+    """Change a field or an element of one of the tables below `root`, which may then be none of its schema."""
+    tables = _tables(root)
+    table = random.choice(tables)
+    names = [field.name for field in fields(table)]
+    if names:
+        name = random.choice(names)
+        setattr(table, name, _mutated(getattr(table, name), table, name, tables, random))
 
 
 def mutated_values(data: bytes, random: Random) -> bytes:

@@ -6,6 +6,8 @@ import random
 import re
 from typing import NamedTuple
 
+from fuzz.documents import mutated_words
+
 NET = """program.parameter @w : tensor<2x4xf32> = #program.data<f32, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]>
 program.buffer mutable @seen : tensor<2xf32>
 func.func @forward(%x: tensor<2x4xf32>, %k: i64 {program.value = 3 : i64}) -> (tensor<2x4xf32>, tensor<2xi64>) {
@@ -91,20 +93,4 @@ TEXTS = {
 
 def garbled(text: str, rng: random.Random) -> str:
     """A text with one or two of its words, types or letters gone, changed, doubled or exchanged; also everywhere."""
-    parts, strange = PARTS.findall(text), STRANGE.split()
-    for _ in range(rng.choice((1, 1, 2))):
-        at, other = rng.randrange(len(parts)), rng.randrange(len(parts))
-        new = rng.choice((parts[other], rng.choice(strange)))
-        match rng.randrange(5):
-            case 0:
-                del parts[at]
-            case 1:
-                parts.insert(at, new)
-            case 2:
-                parts[at], parts[other] = parts[other], parts[at]
-            case 3:
-                parts[at] = new
-            case _:
-                old = parts[at]
-                parts = [new if part == old and not old.isspace() else part for part in parts]
-    return "".join(parts)
+    return mutated_words(text, rng, PARTS, tuple(STRANGE.split()))

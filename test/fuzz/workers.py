@@ -13,6 +13,7 @@ from collections import Counter
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 CHUNK = 200
@@ -28,11 +29,18 @@ class Worker(NamedTuple):
     seed: Any
 
 
-def serve(pipe: Connection, current: Any) -> None:
-    """Run the chunks of seeds that come through `pipe` and answer with what came of them."""
+def serve(pipe: Connection, current: Any, kinds: tuple[str, ...]) -> None:
+    """Run the chunks of seeds that come through `pipe` and answer with what came of them; see `make_case`."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    from fuzz.cases import Violation, make_case, run_case
+    with TemporaryDirectory() as caches:
+        os.environ["XDG_CACHE_HOME"] = caches
+        _serve(pipe, current, kinds)
+
+
+def _serve(pipe: Connection, current: Any, kinds: tuple[str, ...]) -> None:
+    from fuzz.cases import make_case, run_case
+    from fuzz.targets import Violation
 
     # A warning on standard error is no clean run.
     warnings.simplefilter("error")
@@ -45,7 +53,7 @@ def serve(pipe: Connection, current: Any) -> None:
         violations: list[tuple[int, str]] = []
         for seed in seeds:
             current.value = seed
-            case = make_case(seed)
+            case = make_case(seed, kinds)
             try:
                 outcomes[f"{case.kind} {run_case(case)}"] += 1
             except Violation:
@@ -53,12 +61,12 @@ def serve(pipe: Connection, current: Any) -> None:
         pipe.send((seeds, outcomes, violations))
 
 
-def start() -> Worker:
+def start(kinds: tuple[str, ...] = ()) -> Worker:
     """A new worker."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     seed = context.Value("q", -1)
-    process = context.Process(target=serve, args=(theirs, seed), daemon=True)
+    process = context.Process(target=serve, args=(theirs, seed, kinds), daemon=True)
     process.start()
     theirs.close()
     return Worker(process, ours, seed)
@@ -67,7 +75,8 @@ def start() -> Worker:
 class Run:
     """Cases `first` to `end` on several workers."""
 
-    def __init__(self, first: int, end: int, state: Path | None) -> None:
+    def __init__(self, first: int, end: int, state: Path | None, kinds: tuple[str, ...] = ()) -> None:
+        self._kinds = kinds
         self._next = first
         self._first = first
         self._end = end
@@ -79,7 +88,7 @@ class Run:
     def run(self, processes: int, *, quiet: bool) -> None:
         """Run all of them; progress goes to standard error."""
         for _ in range(processes):
-            self._give(start())
+            self._give(start(self._kinds))
         started = shown = time.monotonic()
         while self._open:
             for pipe in wait(list(self._open)):
@@ -116,7 +125,7 @@ class Run:
                 raise RuntimeError("a worker died before its first case") from None
             self.violations.append((seed, f"the process died: exit code {worker.process.exitcode}"))
             left = range(seed + 1, seeds.stop)
-            successor = start()
+            successor = start(self._kinds)
             if left:
                 self._open[successor.pipe] = (successor, left)
                 successor.pipe.send(left)

@@ -201,6 +201,9 @@ def test_files_that_are_not_replaced(tmp_path: Path) -> None:
         ("c:b", False),
         ("a\x1b[2J", False),
         ("a\0", False),
+        ("a\ud800", False),
+        ("é" * 127, True),
+        ("é" * 128, False),
     ],
 )
 def test_bare_names(name: str, bare: bool) -> None:

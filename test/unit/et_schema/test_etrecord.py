@@ -6,6 +6,7 @@ import io
 import json
 import tracemalloc
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,16 +112,16 @@ def test_damage(data: bytes, message: str) -> None:
         read_etrecord(data)
 
 
-def test_damaged_bytes() -> None:
-    """Each fault is an error of ours, wherever a byte is wrong."""
-    data = saved(record())
-    for place in range(0, len(data), 7):
+def test_damaged_bytes(tmp_path: Path) -> None:
+    """Each fault is an error of ours, wherever a byte is wrong, in memory and in files."""
+    data, path = saved(record()), tmp_path / "net.etrecord"
+    for place in (*range(0, len(data), 7), *range(len(data) - 22, len(data))):
         wrong = bytearray(data)
         wrong[place] ^= 0x41
-        try:
-            read_etrecord(bytes(wrong))
-        except InvalidFile:
-            continue
+        path.write_bytes(wrong)
+        for source in (bytes(wrong), path):
+            with suppress(InvalidFile):
+                read_etrecord(source)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=["bzip2", "lzma"])

@@ -113,6 +113,10 @@ def _files(command: Command) -> None:  # pyright: ignore[reportUnusedFunction]
     np.savez("narrow.npz", x=np.ones((3, 2, 15), np.float32))
     np.savez("two.npz", x=np.ones((3, 2, 16), np.float32), y=np.ones(3, np.float32))
     np.savez("undefined.npz", x=np.full((3, 2, 16), np.nan, np.float32))
+    np.savez("words.npz", x=np.full((3, 2, 16), "a"))
+    stacked = Path("stacked.npz").read_bytes()
+    Path("short.npz").write_bytes(stacked[:-40])
+    Path("damaged.npz").write_bytes(stacked[:60] + bytes(8) + stacked[68:])
 
 
 def quantized(command: Command, *options: str, factory: str = "net") -> tuple[int, str]:
@@ -223,6 +227,9 @@ def test_a_bound_of_quality(command: Command) -> None:
             ("--quantize", "int8", "--calibrate", "undefined.npz"),
             "calibration data 0, tensor 0: NaN or infinity",
         ),
+        (("--quantize", "int8", "--calibrate", "words.npz"), "input 0 is <U1, expected torch.float32"),
+        (("--quantize", "int8", "--calibrate", "short.npz"), "--calibrate short.npz: not a valid .npz file"),
+        (("--quantize", "int8", "--calibrate", "damaged.npz"), "damaged.npz: not a valid .npz file"),
         (("--quantize", "int8", "--calibrate", "nothing"), "needs calibration data"),
         (("--quantize", "int8", "--calibrate", "number"), "expected a generator of inputs, not int"),
         (

@@ -92,6 +92,7 @@ def test_files(command: Command, program: bytes, verb: str, file: str, code: int
         ),
         (npz(GOOD)[:-40], "x.npy: not a valid .npz file: "),
         (npz(GOOD)[:60] + bytes(8) + npz(GOOD)[68:], "x.npy: not a valid .npz file: "),
+        (npz(GOOD)[:-3] + b"\xff" + npz(GOOD)[-2:], "x.npy: not a valid .npz file: "),
         (None, "x.npy: No such file or directory"),
     ],
 )

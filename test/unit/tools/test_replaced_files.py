@@ -46,6 +46,25 @@ def test_data_files_take_the_place_of_data_files_only(command: Command) -> None:
     assert command(*line).code == 0
 
 
+@pytest.mark.parametrize("name", ["store.safetensors", "gone.safetensors"])
+def test_links_beside_an_output_are_not_followed(command: Command, tmp_path: Path, name: str) -> None:
+    """As of a folder that was downloaded: to the store of another program, or to a place where a file would be new."""
+    line = ("et-compile", "subjects.py:net", "--emit", "edge", "-q", "-o")
+    (tmp_path / "outside").mkdir()
+    assert command(*line, "outside/store.mlir").code == 0
+    before = {path: path.read_bytes() for path in Path("outside").iterdir()}
+    Path("net.safetensors").symlink_to(Path("outside", name))
+    ran = command(*line, "net.mlir")
+    assert ran.code == 2
+    assert "net.safetensors: is a link, and not followed" in ran.err
+    assert {path: path.read_bytes() for path in Path("outside").iterdir()} == before
+    assert not Path("net.mlir").exists()
+    # The user's own names are.
+    Path("linked.mlir").symlink_to("outside/new.mlir")
+    assert command("et-opt", "outside/store.mlir", "-o", "linked.mlir").code == 0
+    assert Path("outside/new.mlir").exists()
+
+
 def test_weights_beside_a_text_are_those_of_a_text(command: Command) -> None:
     """A folder of a model has `model.safetensors`, which is not the store of `model.mlir`."""
     assert command("et-compile", "subjects.py:net", "--emit", "edge", "-q", "-o", "net.mlir").code == 0

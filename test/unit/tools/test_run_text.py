@@ -24,6 +24,27 @@ def test_each_level(command: Command, level: str) -> None:
     )
 
 
+EXPORTED = """func.func @forward(%x: tensor<2xf32>, %k: i64 {program.value = 3 : i64}) -> (tensor<2xf32>, i64) {
+  %1 = edge.relu %x : tensor<2xf32>
+  func.return %1, %k : tensor<2xf32>, i64
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "shown"), [("3 : i64", 0, "int 3"), ("2.5 : f32", 3, "error"), ("@x", 3, "error")]
+)
+def test_values_that_a_program_was_exported_with(command: Command, value: str, code: int, shown: str) -> None:
+    Path("edge.mlir").write_text(EXPORTED.replace("3 : i64", value))
+    ran = command("et-vm", "run", "edge.mlir", "--input", "ones", "--json" if code else "--wide")
+    assert ran.code == code
+    assert shown in ran.out + ran.err
+    if not code:
+        # Before and after each pass, the program gets the same.
+        bisected = command("et-bisect", "edge.mlir", "--input", "random")
+        assert "no pass makes the results wrong" in bisected.out + bisected.err
+
+
 def test_json(command: Command) -> None:
     ran = command("et-vm", "run", "relu.mlir", "--input", "ones", "--json")
     assert json.loads(ran.out)["outputs"][0]["values"] == [1, 1, 1, 1]

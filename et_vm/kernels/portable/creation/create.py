@@ -16,7 +16,7 @@ from et_vm.kernels.portable.promotion import kind
 from et_vm.kernels.portable.steps import NOTHING, chain, copy
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
-from et_vm.values import Array, Tensor
+from et_vm.values import Array, Tensor, strided_view
 
 
 def _fill(value: Scalar, out: Tensor) -> Step:
@@ -191,7 +191,7 @@ def eye_m_out(ctx: PrepareContext, n: int, m: int, out: Tensor) -> Step:
 
 def _identity(out: Tensor) -> Step:
     array = out.array
-    diagonal = np.lib.stride_tricks.as_strided(array, (min(array.shape),), (sum(array.strides),))
+    diagonal = strided_view(array, (min(array.shape),), (sum(array.strides),))
     return chain([copy(constant(0, out.scalar_type), array), copy(constant(1, out.scalar_type), diagonal)])
 
 

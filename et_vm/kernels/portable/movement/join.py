@@ -25,7 +25,7 @@ from et_vm.kernels.portable.promotion import result_type
 from et_vm.kernels.portable.steps import chain, copy, overlaps, same_view
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
-from et_vm.values import MAX_RANK, Array, Tensor
+from et_vm.values import MAX_RANK, Array, Tensor, strided_view
 
 
 def _along(axis: int, start: int, end: int) -> tuple[slice, ...]:
@@ -275,7 +275,7 @@ def _diagonal(array: Array, offset: int, a: int, b: int, length: int) -> Array:
     start[a], start[b] = slice(max(-offset, 0), None), slice(max(offset, 0), None)
     corner = array[tuple(start)]
     rest = [axis for axis in range(array.ndim) if axis not in (a, b)]
-    return np.lib.stride_tricks.as_strided(
+    return strided_view(
         corner,
         (*(array.shape[axis] for axis in rest), length),
         (*(array.strides[axis] for axis in rest), array.strides[a] + array.strides[b]),

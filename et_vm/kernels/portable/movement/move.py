@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-import numpy as np
-
 from et_vm.kernels.portable.steps import NOTHING, cast, chain, copy, overlaps, same_view
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
-from et_vm.values import Array
+from et_vm.values import Array, strided_view
 
 # Elements along the axis in which the target is contiguous, and along that in which the source is: measured
 # over 64..1536 squared.
@@ -92,7 +90,7 @@ def as_array(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> 
     """A view of `array` with the given shape and byte strides."""
     # Those that nothing is reached by may be larger than numpy takes.
     reached = tuple([step if extent > 1 else 0 for extent, step in zip(shape, strides, strict=True)])
-    return np.lib.stride_tricks.as_strided(array, shape, reached)
+    return strided_view(array, shape, reached)
 
 
 def borders(array: Array, inside: Sequence[slice]) -> list[Array]:

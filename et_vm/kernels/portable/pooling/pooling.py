@@ -19,7 +19,7 @@ from et_vm.kernels.portable.promotion import arithmetic
 from et_vm.kernels.portable.steps import call, chain, copy, filled
 from et_vm.kernels.registry import PrepareContext
 from et_vm.step import Step
-from et_vm.values import Array, DType, Tensor
+from et_vm.values import Array, DType, Tensor, strided_view
 
 
 def pooling_window(
@@ -310,7 +310,7 @@ def _average(
     first, *others = views
     if math.prod(window.out) * 4 < len(views):
         # Few places with many taps, such as a global average: one reduction over the windows.
-        whole = np.lib.stride_tricks.as_strided(
+        whole = strided_view(
             first,
             (*first.shape, *window.kernel),
             (*first.strides, *_tap_strides(views, window)),

@@ -86,6 +86,12 @@ def _shard_elsewhere(path: Path) -> None:
     index.write_text(json.dumps(content))
 
 
+def _shard_that_is_a_link(path: Path) -> None:
+    shard = sorted(path.glob("*.safetensors"))[0]
+    shard.rename(path.parent / "elsewhere.safetensors")
+    shard.symlink_to(path.parent / "elsewhere.safetensors")
+
+
 def _config(**values: object) -> Callable[[Path], None]:
     """A change of the configuration."""
 
@@ -176,6 +182,7 @@ def _of_another_format(path: Path) -> None:
     ("damage", "message"),
     [
         (_without_shard, r"1 of \d+ files of weights are missing: model-00002-of-"),
+        (_shard_that_is_a_link, r"model-00001-of-\d+.safetensors is a link to .*elsewhere.safetensors"),
         (_damaged_shard, r"model-00002-of-\d+.safetensors is damaged, copy it again"),
         (
             _without_weight,
@@ -209,6 +216,14 @@ def _of_another_format(path: Path) -> None:
             _config(quantization_config="gptq"),
             r"config.json: quantization_config is 'gptq', expected an object",
         ),
+        (
+            _config(num_hidden_layers=10**9),
+            r"config.json: num_hidden_layers is 1000000000, and there are \d+ weights",
+        ),
+        (
+            _config(intermediate_size=2_000_000),
+            r"the model has \d\d\d,\d+,\d+ parameters, as config.json says, and its files [\d,]+",
+        ),
         (_of_another_format, r"no model.safetensors and .* \(pytorch_model.bin is of another format\)"),
         (lambda path: (path / "config.json").unlink(), "has no config.json"),
         (lambda path: (path / "config.json").write_text("{"), "config.json: Expecting"),
@@ -223,6 +238,7 @@ def _of_another_format(path: Path) -> None:
     ids=[
         *(
             "shard",
+            "link",
             "damaged",
             "weight",
             "weight_and_entry",
@@ -235,6 +251,8 @@ def _of_another_format(path: Path) -> None:
             "float8",
             "bool",
             "quantization",
+            "layers",
+            "memory",
             "format",
             "config",
             "json",

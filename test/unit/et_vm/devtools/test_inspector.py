@@ -11,7 +11,10 @@ import pytest
 from support.vm_programs import chain_of_adds, kernels
 
 from et_schema.errors import Error, ExecutorchError, InvalidFile
-from et_schema.etdump import read_etdump, serialize_etdump
+from et_schema.etdump import ETDump, read_etdump, serialize_etdump
+from et_schema.etdump import Tensor as TensorEntry
+from et_schema.etrecord import ETRecord
+from et_schema.scalar_type import ScalarType, numpy_dtype
 from et_vm.devtools.inspector import Inspector, PerfData, TimeScale
 from et_vm.runtime import Program, Runtime
 
@@ -156,3 +159,53 @@ def test_files_that_make_no_sense(recorded: tuple[Path, Path]) -> None:
     buffer.write_bytes(buffer.read_bytes()[:-1])
     with pytest.raises(InvalidFile, match="is not in the debug buffer of"):
         Inspector(path, debug_buffer_path=buffer)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides"),
+    [([1 << 40, 1], [0, 0]), ([1] * 65, [1] * 65), ([0, 1 << 62, 1 << 62], [1, 1, 1])],
+    ids=["in one place", "dimensions", "product"],
+)
+def test_tensors_that_no_buffer_has(
+    recorded: tuple[Path, Path], sizes: list[int], strides: list[int]
+) -> None:
+    path, buffer = recorded
+    dump, tensor = _with_a_tensor(path)
+    tensor.sizes, tensor.strides = sizes, strides
+    path.write_bytes(serialize_etdump(dump))
+    with pytest.raises(InvalidFile, match=r"a tensor \[.*\]"):
+        Inspector(path, debug_buffer_path=buffer)
+
+
+@pytest.mark.parametrize(
+    "dtype", [ScalarType.FLOAT8E5M2, ScalarType.FLOAT8E4M3FN, ScalarType.BFLOAT16], ids=str
+)
+def test_values_of_small_floats(recorded: tuple[Path, Path], dtype: ScalarType) -> None:
+    path, buffer = recorded
+    dump, tensor = _with_a_tensor(path)
+    tensor.scalar_type, tensor.sizes, tensor.strides, tensor.offset = dtype, [2, 1], [1, 2], 0
+    buffer.write_bytes(bytes([0x3C] * 4) + buffer.read_bytes()[4:])
+    path.write_bytes(serialize_etdump(dump))
+    values = [
+        value
+        for block in Inspector(path, debug_buffer_path=buffer).event_blocks
+        for event in block.events
+        for value in event.debug_data
+        if value.dtype == numpy_dtype(dtype)
+    ]
+    # Of the instruction, and of its operator.
+    assert [value.shape for value in values] == [(2, 1)] * 2
+    assert len({float(one) for value in values for one in value.flat}) == 1
+    assert not any(value.flags.writeable for value in values)
+
+
+def _with_a_tensor(path: Path) -> tuple[ETDump, TensorEntry]:
+    """An ETDump and the first tensor in it."""
+    dump = read_etdump(path.read_bytes())
+    entries = [one.debug_event for run in dump.run_data for one in run.events if one.debug_event is not None]
+    return dump, next(one.debug_entry.tensor for one in entries if one.debug_entry and one.debug_entry.tensor)
+
+
+def test_records_of_other_methods(recorded: tuple[Path, Path]) -> None:
+    with pytest.raises(InvalidFile, match="no method forward: it has none"):
+        Inspector(recorded[0], etrecord=ETRecord())

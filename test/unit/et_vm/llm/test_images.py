@@ -98,6 +98,8 @@ def test_damaged_pictures(picture: Path, content: bytes) -> None:
         '{"image_mean": [0.5, 0.5, 0.5]}',
         '{"image_mean": [0.5, 0.5], "image_std": [0.5, 0.5]}',
         '{"rescale_factor": []}',
+        '{"rescale_factor": 1e38}',
+        '{"image_mean": [0, 0, 0], "image_std": [0, 1, 1]}',
         '{"image_processor": 3}',
         "[" * 100_000,
     ],

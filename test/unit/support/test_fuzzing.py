@@ -1,0 +1,131 @@
+"""Targets of `test/fuzz`: good inputs are read, and each kind of fault is a violation."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from fuzz import limits
+from fuzz.cases import TARGETS, make_case, run_case, run_target
+from fuzz.commands import COMMANDS
+from fuzz.limits import limited
+from fuzz.targets import Case, Target, Violation
+
+from et_schema.errors import InputError
+from et_tools.vm_verbs import VERBS
+
+READERS = {
+    "ptd": "ran",
+    "bpte": "ran",
+    "store": "read",
+    "arrays": r"\d inputs?",
+    "etdump": "read",
+    "etrecord": "read",
+    "debug map": "read",
+    "schema": "matched",
+    "expression": "matched",
+    "tokenizer": "read",
+    "template": "rendered",
+    "session": "went on",
+    "wave": "read",
+    "image": "read",
+}
+"""What becomes of good inputs."""
+
+
+@pytest.mark.parametrize(("kind", "outcome"), READERS.items(), ids=READERS)
+def test_good_inputs(kind: str, outcome: str) -> None:
+    for base, content in TARGETS[kind].inputs().items():
+        assert re.fullmatch(outcome, run_case(Case(0, kind, base, content))), base
+
+
+@pytest.mark.parametrize("kind", sorted(set(TARGETS) - {"pte", "again"}))
+def test_cases_are_repeatable(kind: str) -> None:
+    cases = [make_case(seed, (kind,)) for seed in range(30)]
+    assert cases == [make_case(seed, (kind,)) for seed in range(30)]
+    assert len({case.content for case in cases}) > 10
+
+
+def test_every_verb_is_a_target() -> None:
+    lines = " ".join(COMMANDS)
+    # The runtime in C is compiled for lists of operators, which `ops` writes.
+    assert [verb.name for verb in VERBS if f"et-vm {verb.name} " not in lines] == ["build"]
+
+
+def _target(read: Callable[[Path], object]) -> Target:
+    def outcome(case: Case, folder: Path) -> str:
+        del case
+        read(folder)
+        return "read"
+
+    return Target(lambda: {"": b""}, lambda _, data, random: data[: random.randrange(1)], outcome, share=1)
+
+
+def _hang(folder: Path) -> None:
+    del folder
+    while True:
+        pass
+
+
+def _swallow(folder: Path) -> None:
+    with suppress(OSError):
+        (folder.parent / "stray").write_bytes(b"")
+
+
+def _raise(error: Exception) -> Callable[[Path], None]:
+    def fail(folder: Path) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (_hang, "still running after 0.5 s"),
+        (lambda _: b"x" * (200 << 20), "took 2"),
+        (_swallow, "stray access: wrote .*stray"),
+        (lambda folder: (folder / ".." / "stray").write_bytes(b""), "stray access: wrote .*stray"),
+        (lambda folder: Path(__file__).rename(folder / "x"), "stray access: os.rename .*test_fuzzing"),
+        (lambda folder: (folder.parent / "made").mkdir(), "stray access: os.mkdir"),
+        (lambda _: Path("/etc/passwd").read_bytes(), "stray access: read /etc/passwd"),
+        (lambda _: subprocess.run([sys.executable, "-c", ""], check=False), "stray access: started"),
+        (lambda _: os.system("true"), "stray access: started"),
+        (lambda _: socket.create_connection(("127.0.0.1", 9)), "stray access: socket"),
+        (_raise(KeyError("x")), "KeyError: 'x'"),
+        (_raise(SystemExit(3)), "SystemExit: 3"),
+    ],
+)
+def test_violations(read: Callable[[Path], object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 0.5)
+    with pytest.raises(Violation, match=message):
+        run_target(_target(read), Case(0, "", "", b""))
+
+
+def test_what_is_allowed(tmp_path: Path) -> None:
+    def read(folder: Path) -> None:
+        Path("relative").write_bytes(b"")
+        (folder / "relative").rename("renamed")
+        Path("renamed").unlink()
+        Path(os.devnull).write_bytes(b"")
+        with open(__file__, "rb") as file:
+            file.read()
+
+    assert run_target(_target(read), Case(0, "", "", b"")) == "read"
+    assert run_target(_target(_raise(InputError("x"))), Case(0, "", "", b"")) == "InputError"
+    assert limited(tmp_path, lambda: subprocess.run(["true"], check=True), starts=("true",)).returncode == 0
+    # Outside of cases nothing is watched.
+    assert Path("/etc/passwd").read_bytes()
+
+
+def test_seeds_choose_by_shares() -> None:
+    kinds = [make_case(seed).kind for seed in range(300)]
+    assert kinds.count("pte") > 150
+    assert len(set(kinds)) > 10
