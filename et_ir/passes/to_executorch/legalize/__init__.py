@@ -33,6 +33,7 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | `cummax`, `cummin` | scans by doubling |
 | `sort` that is stable or of booleans | `topk`, twice |
 | embedding bags | rows, scattered to their bags |
+| `col2im` | `index_put` that accumulates; a permutation of blocks side by side |
 | `avg_pool3d`; `_adaptive_avg_pool2d` of f64, computed in f32 | sums over windows, divided |
 | normalizations of f64, computed in f32 | their formula, in f64 |
 | powers of integers with a known exponent, computed in f64 | products |
@@ -69,6 +70,7 @@ FAMILIES: Final = frozenset(
         "bags",
         "complex_numbers",
         "empty",
+        "folds",
         "normalizations",
         "pools",
         "powers",
