@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from support import vulkan_graphs
 from support.random_delegates import random_coreml, random_tosa
+from support.random_xnnpack import random_xnnpack
 
 from et_schema.coreml import read_coreml, serialize_coreml
 from et_schema.errors import Error, ExecutorchError
 from et_schema.mil import MilOperation, MilProgram, MilType, MilTypeName, MilValue
-from et_schema.pte import read_pte
 from et_schema.scalar_type import ScalarType
 from et_schema.tosa import read_tosa, serialize_tosa
 from et_schema.tosa_graph import DType
@@ -198,17 +198,12 @@ def _coreml_arguments(blob: bytes) -> tuple[Sequence[Argument], Sequence[Argumen
     return found(model.inputs), found(model.outputs)
 
 
-@cache
-def _graphs_for_xnnpack() -> tuple[bytes, ...]:
-    from fuzz.corpus import programs
+def _xnnpack(random: Random) -> bytes:
+    from fuzz.corpus import xnnpack_images, xnnpack_matrices
 
-    return tuple(
-        bytes(pte.delegate_data(delegate.processed))
-        for pte in map(read_pte, programs().values())
-        for plan in pte.program.execution_plan
-        for delegate in plan.delegates
-        if delegate.id == "XnnpackBackend" and delegate.processed is not None
-    )
+    if random.random() < 0.5:
+        return random.choice((xnnpack_images, xnnpack_matrices))()
+    return random_xnnpack(random, nodes=_OPERATORS, elements=_ELEMENTS)
 
 
 def _damaged_xnnpack(blob: bytes, random: Random) -> bytes:
@@ -281,7 +276,7 @@ FORMATS: Final = {
     "coreml": Format(CoremlRuntime, _coreml, _damaged_coreml, _coreml_arguments),
     "xnnpack": Format(
         XnnpackBackend,
-        lambda random: random.choice(_graphs_for_xnnpack()),
+        _xnnpack,
         _damaged_xnnpack,
         _xnnpack_arguments,
     ),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from contextlib import chdir, suppress
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
+from shutil import rmtree
 from typing import Final
 
 from et_schema.errors import Error, ExecutorchError
@@ -34,30 +33,47 @@ def make_case(seed: int, kinds: tuple[str, ...] = ()) -> Case:
     return Case(seed, kind, base, target.damage(base, inputs[base], random))
 
 
-def run_case(case: Case) -> str:
-    """The outcome of a case, in a word. Raises Violation."""
-    _warm_up(case.kind, case.base)
-    return run_target(TARGETS[case.kind], case)
+def run_case(case: Case, folder: Path) -> str:
+    """The outcome of a case, in a word, which is run in an empty folder. Raises Violation."""
+    _warm_up(case.kind, case.base, folder)
+    return run_target(TARGETS[case.kind], case, folder)
 
 
-@cache
-def _warm_up(kind: str, base: str) -> None:
+_warm = set[tuple[str, str]]()
+
+
+def _warm_up(kind: str, base: str, folder: Path) -> None:
     """Import what reading the good input needs, which takes time and memory once."""
+    if (kind, base) in _warm:
+        return
+    _warm.add((kind, base))
     target = TARGETS[kind]
-    with TemporaryDirectory() as folder, chdir(folder), suppress(*target.errors):
-        target.read(Case(0, kind, base, target.inputs()[base]), Path(folder))
+    try:
+        with chdir(folder), suppress(*target.errors):
+            target.read(Case(0, kind, base, target.inputs()[base]), folder)
+    finally:
+        _empty(folder)
 
 
-def run_target(target: Target, case: Case) -> str:
+def run_target(target: Target, case: Case, folder: Path) -> str:
     """The outcome of reading a case's input within limits. Raises Violation."""
-    with TemporaryDirectory() as folder:
-        try:
-            return limited(Path(folder), lambda: target.read(case, Path(folder)), starts=target.starts)
-        except target.errors as error:
-            if isinstance(error, ExecutorchError) and error.code is Error.Internal and error.__cause__:
-                raise Violation(f"untyped: {error}") from error
-            return type(error).__name__
-        except (Exception, SystemExit) as error:
-            if isinstance(error, Violation):
-                raise
-            raise Violation(f"{type(error).__name__}: {error}") from error
+    try:
+        return limited(folder, lambda: target.read(case, folder), starts=target.starts)
+    except target.errors as error:
+        if isinstance(error, ExecutorchError) and error.code is Error.Internal and error.__cause__:
+            raise Violation(f"untyped: {error}") from error
+        return type(error).__name__
+    except Violation:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Violation(f"{type(error).__name__}: {error}") from error
+    finally:
+        _empty(folder)
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            rmtree(path)
+        else:
+            path.unlink()

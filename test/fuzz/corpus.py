@@ -172,13 +172,14 @@ def _text(build: Build) -> None:
 def _graph(build: Build) -> None:
     """Graphs for XNNPACK: images, matrices, grids of every kind."""
     x, y, out = build.tensor(1, 2, 4, 4), build.tensor(1, 4, 2, 2), build.tensor(4, 3)
-    build.delegate("XnnpackBackend", _images(), x, y)
-    build.delegate("XnnpackBackend", _matrices(), y, out)
+    build.delegate("XnnpackBackend", xnnpack_images(), x, y)
+    build.delegate("XnnpackBackend", xnnpack_matrices(), y, out)
     build.inputs(x)
     build.outputs(out)
 
 
-def _images() -> bytes:
+def xnnpack_images() -> bytes:
+    """A graph for XNNPACK: convolutions and a pool."""
     graph = xnnpack_graphs.Build()
     x = graph.input(1, 2, 4, 4)
     last, wide = graph.value(1, 4, 4, 2), graph.value(1, 4, 4, 4)
@@ -205,7 +206,8 @@ def _images() -> bytes:
     return graph.blob()
 
 
-def _matrices() -> bytes:
+def xnnpack_matrices() -> bytes:
+    """A graph for XNNPACK: values of every grid, and a product with 4-bit weights."""
     graph, kinds = xnnpack_graphs.Build(), xnnpack_graphs.D
     x, flat = graph.input(1, 4, 2, 2), graph.value(4, 4)
     grid = graph.value(4, 4, datatype=kinds.qint8, parameters=xnnpack_graph.PerTensorQuant(0.1, 3))

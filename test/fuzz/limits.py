@@ -6,7 +6,6 @@ allowed is refused, and a violation whatever becomes of the refusal.
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import resource
 import signal
@@ -30,8 +29,6 @@ BYTES: Final = 64 << 20
 """Memory that a case may take in addition to what its process has."""
 FILE_BYTES: Final = 64 << 20
 """The size of a file that a case may write."""
-_STUCK: Final = 120.0
-"""Seconds after which a process ends that does not heed the limit of its processor time."""
 
 _ROOT: Final = Path(__file__).parents[2]
 _READABLE: Final = tuple(
@@ -129,13 +126,12 @@ def limited(folder: Path, action: Callable[[], Result], *, starts: Sequence[str]
     """Run `action` in `folder`, which is all that it may read and write, and let it start the scripts `starts`.
 
     Raises what it raises, and Violation if it takes more processor time or memory than that, or asks for other files or
-    for processes. A process that does not heed the end of its time, as a loop in C does not, ends.
+    for processes. A loop in C does not heed the end of its time: that is for who started the process.
     """
     _WATCH.install()
     outside, temporary = Path.cwd(), tempfile.tempdir
     before = signal.signal(signal.SIGPROF, _stop)
     bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
-    faulthandler.dump_traceback_later(_STUCK, exit=True)
     _forget_peak()
     start = peak_resident_bytes() or 0
     os.chdir(folder)
@@ -157,7 +153,6 @@ def limited(folder: Path, action: Callable[[], Result], *, starts: Sequence[str]
         resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
         tempfile.tempdir = temporary
         os.chdir(outside)
-        faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGPROF, before)
     # Whatever else came of it.
     if _WATCH.strays:

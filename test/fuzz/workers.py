@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 CHUNK = 200
 # A worker that leaks is stopped by the system before the machine is.
 ADDRESS_SPACE = 8 << 30
+STUCK = 120.0
+"""Seconds that a case may take on a busy machine."""
 
 
 class Worker(NamedTuple):
@@ -35,10 +37,11 @@ def serve(pipe: Connection, current: Any, kinds: tuple[str, ...]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     with TemporaryDirectory() as caches:
         os.environ["XDG_CACHE_HOME"] = caches
-        _serve(pipe, current, kinds)
+        with TemporaryDirectory() as folder:
+            _serve(pipe, current, kinds, Path(folder))
 
 
-def _serve(pipe: Connection, current: Any, kinds: tuple[str, ...]) -> None:
+def _serve(pipe: Connection, current: Any, kinds: tuple[str, ...], folder: Path) -> None:
     from fuzz.cases import make_case, run_case
     from fuzz.targets import Violation
 
@@ -55,7 +58,7 @@ def _serve(pipe: Connection, current: Any, kinds: tuple[str, ...]) -> None:
             current.value = seed
             case = make_case(seed, kinds)
             try:
-                outcomes[f"{case.kind} {run_case(case)}"] += 1
+                outcomes[f"{case.kind} {run_case(case, folder)}"] += 1
             except Violation:
                 violations.append((seed, traceback.format_exc()))
         pipe.send((seeds, outcomes, violations))
@@ -82,6 +85,8 @@ class Run:
         self._end = end
         self._state = state
         self._open: dict[Connection, tuple[Worker, range]] = {}
+        self._seen: dict[int | None, tuple[int | None, float]] = {}
+        """The case that a process is at, and since when."""
         self.outcomes: Counter[str] = Counter()
         self.violations: list[tuple[int, str]] = []
 
@@ -91,10 +96,11 @@ class Run:
             self._give(start(self._kinds))
         started = shown = time.monotonic()
         while self._open:
-            for pipe in wait(list(self._open)):
+            for pipe in wait(list(self._open), timeout=1):
                 assert isinstance(pipe, Connection)
                 self._take(pipe)
             now = time.monotonic()
+            self._kill_stuck(now)
             if not quiet and now - shown > 5:
                 shown = now
                 done = self._finished() - self._first
@@ -103,6 +109,15 @@ class Run:
                     f"{len(self.violations)} violations",
                     file=sys.stderr,
                 )
+
+    def _kill_stuck(self, now: float) -> None:
+        """End processes that do not heed the limit of a case's time, as a loop in C does not."""
+        for worker, _ in self._open.values():
+            seed = worker.seed.value
+            last, since = self._seen.get(worker.process.pid, (None, now))
+            self._seen[worker.process.pid] = (seed, since if seed == last else now)
+            if seed == last and now - since > STUCK:
+                worker.process.kill()
 
     def _give(self, worker: Worker) -> None:
         seeds = range(self._next, min(self._next + CHUNK, self._end))
@@ -123,7 +138,9 @@ class Run:
             seed = worker.seed.value
             if seed < seeds.start:
                 raise RuntimeError("a worker died before its first case") from None
-            self.violations.append((seed, f"the process died: exit code {worker.process.exitcode}"))
+            self.violations.append(
+                (seed, f"the process died, or took {STUCK} s: exit code {worker.process.exitcode}")
+            )
             left = range(seed + 1, seeds.stop)
             successor = start(self._kinds)
             if left:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support import xnnpack_graphs
+from support.cost import memory_of
 from support.vm_programs import BOUND, Build, chain_of_adds, f32, kernels
 
 from et_schema import xnnpack_graph as xnnpack
@@ -271,3 +272,25 @@ def chain(count: int) -> Build:
     build.inputs(x)
     build.outputs(out)
     return build
+
+
+@pytest.mark.parametrize("name", ["aten::avg_pool2d.out", "aten::max_pool2d_with_indices.out"])
+def test_windows_as_large_as_the_image(name: str) -> None:
+    """The views and calls of their elements take more than the image."""
+    build, size, limit = Build(), 1 << 18, 16 << 20
+    x, out = build.tensor(1, 1, size, 1), build.tensor(1, 1, 1, 1)
+    window, ones, zeros = build.ints(size, 1), build.ints(1, 1), build.ints(0, 0)
+    no, yes, none = build.scalar(False), build.scalar(True), build.scalar(None)
+    if name.startswith("aten::avg"):
+        build.call(name, x, window, ones, zeros, no, yes, none, out, out)
+    else:
+        places = build.tensor(1, 1, 1, 1, dtype=ScalarType.LONG)
+        build.call(name, x, window, ones, zeros, ones, no, out, places, build.tensors(out, places))
+    build.inputs(x)
+    build.outputs(out)
+
+    def run() -> None:
+        with pytest.raises(Trap, match="cannot allocate"):
+            load(build, memory_limit=limit)
+
+    assert memory_of(run) < limit + (8 << 20)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from fuzz import limits
@@ -17,6 +18,7 @@ from fuzz.cases import TARGETS, make_case, run_case, run_target
 from fuzz.commands import COMMANDS
 from fuzz.limits import limited
 from fuzz.targets import Case, Target, Violation
+from fuzz.workers import STUCK, Run, Worker
 
 from et_schema.errors import InputError
 from et_tools.vm_verbs import VERBS
@@ -41,9 +43,9 @@ READERS = {
 
 
 @pytest.mark.parametrize(("kind", "outcome"), READERS.items(), ids=READERS)
-def test_good_inputs(kind: str, outcome: str) -> None:
+def test_good_inputs(kind: str, outcome: str, tmp_path: Path) -> None:
     for base, content in TARGETS[kind].inputs().items():
-        assert re.fullmatch(outcome, run_case(Case(0, kind, base, content))), base
+        assert re.fullmatch(outcome, run_case(Case(0, kind, base, content), tmp_path)), base
 
 
 @pytest.mark.parametrize("kind", sorted(set(TARGETS) - {"pte", "again"}))
@@ -103,10 +105,12 @@ def _raise(error: Exception) -> Callable[[Path], None]:
         (_raise(SystemExit(3)), "SystemExit: 3"),
     ],
 )
-def test_violations(read: Callable[[Path], object], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_violations(
+    read: Callable[[Path], object], message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(limits, "SECONDS", 0.5)
     with pytest.raises(Violation, match=message):
-        run_target(_target(read), Case(0, "", "", b""))
+        run_target(_target(read), Case(0, "", "", b""), tmp_path)
 
 
 def test_what_is_allowed(tmp_path: Path) -> None:
@@ -118,8 +122,8 @@ def test_what_is_allowed(tmp_path: Path) -> None:
         with open(__file__, "rb") as file:
             file.read()
 
-    assert run_target(_target(read), Case(0, "", "", b"")) == "read"
-    assert run_target(_target(_raise(InputError("x"))), Case(0, "", "", b"")) == "InputError"
+    assert run_target(_target(read), Case(0, "", "", b""), tmp_path) == "read"
+    assert run_target(_target(_raise(InputError("x"))), Case(0, "", "", b""), tmp_path) == "InputError"
     assert limited(tmp_path, lambda: subprocess.run(["true"], check=True), starts=("true",)).returncode == 0
     # Outside of cases nothing is watched.
     assert Path("/etc/passwd").read_bytes()
@@ -129,3 +133,28 @@ def test_seeds_choose_by_shares() -> None:
     kinds = [make_case(seed).kind for seed in range(300)]
     assert kinds.count("pte") > 150
     assert len(set(kinds)) > 10
+
+
+def test_processes_that_are_stuck() -> None:
+    """As in a loop in C, which no signal handler of Python interrupts."""
+    run = Run(0, 10, None)
+    process = _Process()
+    worker = Worker(process, None, SimpleNamespace(value=3))  # pyright: ignore[reportArgumentType]
+    run._open[None] = (worker, range(10))  # pyright: ignore[reportArgumentType]
+    run._kill_stuck(100.0)
+    run._kill_stuck(100.0 + STUCK)
+    assert not process.is_killed
+    worker.seed.value = 4
+    run._kill_stuck(101.0 + STUCK)
+    run._kill_stuck(101.0 + 2 * STUCK)
+    assert not process.is_killed
+    run._kill_stuck(102.0 + 2 * STUCK)
+    assert process.is_killed
+
+
+class _Process:
+    pid = 7
+    is_killed = False
+
+    def kill(self) -> None:
+        self.is_killed = True

@@ -82,6 +82,8 @@ class Taps:
 
     def of(self, ctx: PrepareContext, image: Array) -> tuple[list[Step], list[Array]]:
         """The calls that bring an image in, and its taps."""
+        # A view for each tap, and the call that takes it.
+        ctx.hold(calls=math.prod(self._window.kernel))
         bring, buffer = self._pad.calls(ctx, image)
         view = windows(buffer[(slice(None), slice(None), *self._begin)], 2, self._window)
         places = itertools.product(*(range(count) for count in self._window.kernel))
@@ -126,6 +128,7 @@ def max_pool2d_with_indices_out(
     taps = Taps(ctx, image[:1, :planes], window, lowest)
     first_maximum = _FirstMaximum(ctx, (1, planes, *window.out), window)
     calls += taps.edges
+    ctx.hold(calls=2 * batch * -(-channels // planes) * math.prod(window.kernel))
     for sample, start in itertools.product(range(batch), range(0, channels, planes)):
         # The last block takes some planes again rather than fewer.
         end = min(start + planes, channels)
@@ -146,6 +149,10 @@ def is_float_type(tensor: Tensor) -> bool:
     return tensor.scalar_type.is_floating
 
 
+_OUTSIDE = 5
+"""Bytes that a tap has for each place: whether it is outside of the image, and that as a number."""
+
+
 class _FirstMaximum:
     """The plane index of the first tap equal to the maximum, for blocks of planes.
 
@@ -156,6 +163,8 @@ class _FirstMaximum:
 
     def __init__(self, ctx: PrepareContext, shape: Sequence[int], window: Window) -> None:
         """`shape` is that of the results for a block."""
+        count = math.prod(window.kernel)
+        ctx.hold(count * math.prod(window.out) * _OUTSIDE, calls=2 * count)
         taps = list(itertools.product(*(range(count) for count in window.kernel)))
         self._miss = 128 if len(taps) <= 128 else 1 << 14
         kind = np.dtype(np.uint8 if len(taps) <= 128 else np.uint16)

@@ -54,6 +54,8 @@ PROGRAM = 1 << 20
 """Bytes that a program takes beside its arrays."""
 MOST_UNITS = 10**8
 LIMIT = 8 << 20
+GRAPHS = 5
+"""Random graphs of a case."""
 
 
 def tosa(random: Random, elements: int, accountant: Accountant) -> Callable[[], None]:
@@ -128,11 +130,11 @@ class Counting(Accountant):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("first", range(0, 1000, 10))
+@pytest.mark.parametrize("first", range(0, 1000, GRAPHS))
 @pytest.mark.parametrize("backend", BACKENDS)
 class TestRandomGraphs:
     def test_temporaries_of_each_step(self, backend: str, first: int) -> None:
-        for seed in range(first, first + 10):
+        for seed in range(first, first + GRAPHS):
             accountant = Measuring()
             memory_of(BACKENDS[backend](Random(seed), 200_000, accountant))
             assert not accountant.exceeded
@@ -140,7 +142,7 @@ class TestRandomGraphs:
 
     def test_memory_under_a_limit(self, backend: str, first: int) -> None:
         """Also of what results that are views keep alive."""
-        for seed in range(first, first + 10):
+        for seed in range(first, first + GRAPHS):
             platform = Platform(memory_limit=LIMIT)
             run = BACKENDS[backend](Random(seed), 1 << 20, Accountant(platform))
             assert memory_of(lambda run=run: _limited(run)) < LIMIT + PROGRAM
@@ -149,7 +151,7 @@ class TestRandomGraphs:
 
     def test_lines_of_python(self, backend: str, first: int) -> None:
         """Loops that numpy does not do."""
-        for seed in range(first, first + 10):
+        for seed in range(first, first + GRAPHS):
             accountant = Counting()
             run = BACKENDS[backend](Random(seed), 20_000, accountant)
             assert lines_of(lambda run=run: _limited(run)) < accountant.work // 20 + 50_000
@@ -467,14 +469,14 @@ def test_resident_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("first", range(0, 400, 20))
+@pytest.mark.parametrize("first", range(0, 400, GRAPHS))
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_resident_memory_of_random_graphs(backend: str, first: int, tmp_path: Path) -> None:
     """And that a unit of work is some nanoseconds."""
     limit, work = 64 << 20, 3 * 10**8
     make = {"tosa": random_tosa, "coreml": random_coreml}[backend]
     paths: list[Path] = []
-    for seed in range(first, first + 20):
+    for seed in range(first, first + GRAPHS):
         blob = make(Random(seed), operators=12, elements=1 << 23)
         paths.append(_written(tmp_path / f"{seed}.pte", backend, blob))
     for name, (_, nbytes, seconds) in limited(limit, work, paths).items():

@@ -113,10 +113,10 @@ def test_work_of_loading(graph: Callable[[], Build]) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("first", range(0, 1000, 20))
+@pytest.mark.parametrize("first", range(0, 1000, 10))
 def test_memory_of_random_graphs(first: int) -> None:
     limit = 8 << 20
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 10):
         blob = random_xnnpack(Random(seed), nodes=8, elements=500_000)
         sizes = read_xnnpack(blob).graph.xvalues[0].xvalue_union.dims
         args = [tensor(np.ones(shape, np.float32)) for shape in (sizes, (1, 1, 1, 1))]
