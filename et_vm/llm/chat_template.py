@@ -7,7 +7,6 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
 from et_schema.errors import Error, ExecutorchError, InputError
@@ -21,7 +20,7 @@ _MEMORY: Final = 512 << 20
 """Bytes of a template's process."""
 _CHARACTERS: Final = 1 << 22
 """Characters of a prompt: more than any model reads."""
-_SCRIPT: Final = Path(__file__).with_name("chat_rendering.py")
+_SCRIPT: Final = "et_vm.llm.chat_rendering"
 
 
 def render_chat(
@@ -40,6 +39,8 @@ def render_chat(
     """
     if find_spec("jinja2") is None:
         raise ExecutorchError(Error.NotSupported, "the package jinja2 is not installed", hint=install)
+    script = find_spec(_SCRIPT)
+    assert script is not None
     request = {
         "template": template,
         "messages": [dict(message) for message in messages],
@@ -50,7 +51,7 @@ def render_chat(
     }
     try:
         done = subprocess.run(
-            python(str(_SCRIPT)),
+            python(str(script.origin)),
             input=json.dumps(request).encode(),
             capture_output=True,
             timeout=20 * _SECONDS,

@@ -237,9 +237,9 @@ def _batch_norm(site: Site) -> Prepared:
     eps = np.float32(site.number("epsilon", 1e-5))
     sizes = (1, -1, *[1] * (len(site.shape("x")) - 2))
     with_gamma, with_beta = site.has("gamma"), site.has("beta")
-    _elementwise(site, "x")
     if len(site.shape("x")) < 2:
         raise ValueError("an operand without channels")
+    _elementwise(site, "x")
     for one in filter(site.has, ("mean", "variance", "gamma", "beta")):
         if site.elements_of(one) not in (1, *site.shape("x")[1:2]):
             raise ValueError(f"{one} has the sizes {list(site.shape(one))}")

@@ -59,22 +59,22 @@ GRAPHS = 5
 
 
 def tosa(random: Random, elements: int, accountant: Accountant) -> Callable[[], None]:
-    """A random program, loaded when it is called, and run."""
-    blob = random_tosa(random, operators=12, elements=elements)
+    """Loads a random program and runs it."""
+    graph = read_tosa(random_tosa(random, operators=12, elements=elements))
 
     def run() -> None:
-        program = TosaProgram(read_tosa(blob), accountant)
+        program = TosaProgram(graph, accountant)
         program.run([np.ones(type.shape, numpy_name(type.dtype)) for _, type in program.inputs])
 
     return run
 
 
 def coreml(random: Random, elements: int, accountant: Accountant) -> Callable[[], None]:
-    """A random program, loaded when it is called, and run."""
-    blob = random_coreml(random, operators=12, elements=elements)
+    """Loads a random program and runs it."""
+    model = read_coreml(random_coreml(random, operators=12, elements=elements))
 
     def run() -> None:
-        program = CoremlProgram(read_coreml(blob), accountant)
+        program = CoremlProgram(model, accountant)
         try:
             program.run([np.ones(type.shape, DTYPES[type.name]) for _, type in program.inputs])
         except ExecutorchError as error:
