@@ -16,13 +16,14 @@ from unittest import mock
 
 import numpy as np
 
-from fuzz.documents import mutated_json, mutated_store, mutated_words
+from fuzz.documents import mutated_json, mutated_store, mutated_words, undated
 from fuzz.files import damage_arrays, damage_dump, damage_record, debug_map, etdump, etrecord
+from fuzz.models import language_model, schemas, sessions, tokenizer_files
 from fuzz.mutations import mutated_bytes, mutated_program, mutated_values
 from fuzz.targets import Case, Target, Violation
 from fuzz.texts import EDGE, NET, PLAN, TO_EDGE, garbled
 
-__all__ = ["COMMANDS", "CONTROLS", "TARGETS", "good_files"]
+__all__ = ["COMMANDS", "CONTROLS", "TARGETS", "good_files", "run_command"]
 
 _LIMITS: Final = "--memory-limit 4000000 --work-limit 100000000 --instruction-limit 100"
 
@@ -41,7 +42,11 @@ COMMANDS: Final = (
     "et-vm bundle good.pte! --input ones -o out.bpte",
     "et-vm compare good.pte! plan.mlir --all",
     "et-vm debug good.pte! --command step --command registers --command back --command continue",
-    "et-vm generate good.pte! --prompt a --tokenizer tokenizer.json",
+    "et-vm generate lm.pte! --prompt a --tokenizer tokenizer.json --max-new-tokens 2",
+    "et-vm generate lm.pte --prompt a --tokenizer tokenizer.json! --max-new-tokens 2",
+    "et-vm generate lm.pte --prompt a --tokenizer tokenizer.json --max-new-tokens 2 --json-schema schema.json!",
+    "et-vm generate lm.pte --prompt a --tokenizer tokenizer.json --max-new-tokens 2 --session s.safetensors!",
+    f"et-vm run good.pte! --kernels aten --input ones {_LIMITS}",
     "et-translate --pte-to-mlir good.pte! -o out.mlir",
     "et-compile good.pte! -o out.pte -q",
     "et-vm verify good.bpte!",
@@ -53,13 +58,13 @@ COMMANDS: Final = (
     "et-compile edge.mlir! -o out.pte --check-passes -q",
     "et-compile net.mlir! -o out.pte --debug-map out.json -q",
     "et-translate --mlir-to-pte plan.mlir! -o out.pte",
-    "et-bisect edge.mlir! --input ones",
-    "et-translate --mlir-to-pte stored.mlir -o out.pte --weights stored.safetensors!",
+    "et-bisect edge.mlir! --input random:1",
+    "et-translate --mlir-to-pte planned.mlir -o out.pte --weights planned.safetensors!",
     "et-vm run stored.mlir --weights stored.safetensors! --input ones",
     "et-compile stored.mlir -o out.pte -q --weights stored.safetensors!",
     "et-vm run good.pte --input x.npz!",
     "et-vm run good.pte --input x.npy!",
-    "et-vm bundle good.pte --input x.npy --expected x.npz! -o out.bpte",
+    "et-vm bundle stored.pte --input ones --expected y.npz! -o out.bpte",
     "et-vm compare good.pte net.mlir --debug-map map.json!",
     "et-vm profile good.pte --repeat 1 --by module --debug-map map.json!",
     "et-vm report good.pte --debug-map map.json! -o out.html",
@@ -86,7 +91,7 @@ CONTROLS: Final = re.compile("[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\\[[0-
 """What controls terminals, but for sequences that select colours."""
 
 
-def _run(line: str) -> tuple[int, str, str]:
+def run_command(line: str) -> tuple[int, str, str]:
     """Exit code and output of a command."""
     name, *words = line.split()
     main = import_module(f"et_tools.{name.replace('-', '_')}").main
@@ -110,6 +115,10 @@ def good_files() -> dict[str, bytes]:
         "run.etdp": etdump()[0],
         "run.bin": etdump()[1],
         "net.etrecord": etrecord(),
+        "lm.pte": language_model(),
+        "tokenizer.json": tokenizer_files()["tokenizer.json"],
+        "schema.json": schemas()["person"],
+        "s.safetensors": sessions()["saved"],
     }
     x = np.ones((2, 4), np.float32)
     with TemporaryDirectory() as name, chdir(name):
@@ -117,20 +126,23 @@ def good_files() -> dict[str, bytes]:
             Path(file).write_bytes(content)
         np.save("x.npy", x)
         np.savez("x.npz", x)
+        np.savez("y.npz", np.ones((2, 9), np.float32))
         for line in (
             "et-compile plan.mlir -q -o good.pte --debug-map map.json",
             "et-vm bundle good.pte --input x.npy -o good.bpte",
             "et-opt stored.mlir -o stored.mlir",
             "et-compile stored.mlir -q -o stored.pte",
+            "et-translate --pte-to-mlir stored.pte -o planned.mlir",
         ):
-            code, _, err = _run(line)
+            code, _, err = run_command(line)
             assert code == 0, err
         # A text does not say modules and lines.
         rows = json.loads(Path("map.json").read_bytes())["forward"]
         (like, *_) = json.loads(debug_map())["forward"]
         placed = [row | {"module": like["module"], "source": like["source"]} for row in rows]
         Path("map.json").write_text(json.dumps({"forward": placed}))
-        return {file.name: file.read_bytes() for file in Path().iterdir()}
+        found = {file.name: file.read_bytes() for file in sorted(Path().iterdir())}
+        return {name: undated(data) if name.endswith(".npz") else data for name, data in found.items()}
 
 
 def _damaged(line: str) -> str:
@@ -172,7 +184,7 @@ def _read(case: Case, folder: Path) -> str:
     for name, content in (good_files() | {_damaged(case.base): case.content}).items():
         (folder / name).write_bytes(content)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    code, out, err = _run(case.base.replace("!", ""))
+    code, out, err = run_command(case.base.replace("!", ""))
     told = f"exit code {code}: {err[-2000:]}"
     if code not in range(7) or "Traceback" in err:
         raise Violation(told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import warnings
 import zipfile
 from collections.abc import Callable
 from random import Random
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from fuzz.mutations import FLOATS, INTS, mutated_bytes
 
-__all__ = ["mutated_json", "mutated_members", "mutated_store", "mutated_words"]
+__all__ = ["mutated_json", "mutated_members", "mutated_store", "mutated_words", "undated"]
 
 _STRINGS: Final = (
     *("", "é", "\0", "\x1b]0;title\x07", "\ud800", "x" * 5000, "../victim", "/etc/passwd", "..", "a/b"),
@@ -151,23 +152,48 @@ def mutated_store(data: bytes, random: Random) -> bytes:
     return len(text).to_bytes(8, "little") + text + data[end:]
 
 
+def undated(data: bytes) -> bytes:
+    """A zip archive whose members have no time, so that it is the same in each run."""
+    return _packed([(info, content) for info, content in _members(data)])
+
+
+def _members(data: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
+    source = zipfile.ZipFile(io.BytesIO(data))
+    found: list[tuple[zipfile.ZipInfo, bytes]] = []
+    for info in source.infolist():
+        made = zipfile.ZipInfo(info.filename)
+        made.compress_type = info.compress_type
+        found.append((made, source.read(info)))
+    return found
+
+
+def _packed(members: list[tuple[zipfile.ZipInfo, bytes]]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for info, content in members:
+            archive.writestr(info, content)
+    return stream.getvalue()
+
+
 def mutated_members(data: bytes, random: Random, change: Callable[[bytes, Random], bytes]) -> bytes:
     """A zip archive with a changed, absent or doubled member, or another of its name; or with damaged bytes."""
     if random.random() < 0.25:
         return mutated_bytes(data, random)
-    source, stream = zipfile.ZipFile(io.BytesIO(data)), io.BytesIO()
-    names = source.namelist()
-    chosen, action = random.choice(names), random.randrange(8)
-    method = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for name in names:
-            content = source.read(name)
-            if name != chosen:
-                archive.writestr(name, content)
-            elif action == 1:
-                archive.writestr(f"{name}{random.choice(('x', '/y', '.npy'))}", content)
-            elif action == 2:
-                archive.writestr(name, content + bytes(1 << 20), method)
-            elif action > 2:
-                archive.writestr(name, change(content, random), random.choice((zipfile.ZIP_STORED, method)))
-    return stream.getvalue()
+    members = _members(data)
+    at, action = random.randrange(len(members)), random.randrange(8)
+    info, content = members[at]
+    method = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
+    if action == 0:
+        del members[at]
+    elif action == 1:
+        info.filename += random.choice(("x", "/y", ".npy"))
+    elif action == 2:
+        info.compress_type = method
+        members[at] = (info, content + bytes(1 << 20))
+    elif action == 3:
+        members.insert(at, members[random.randrange(len(members))])
+    else:
+        info.compress_type = method
+        members[at] = (info, change(content, random))
+    with warnings.catch_warnings(action="ignore"):  # of two members of one name
+        return _packed(members)

@@ -24,7 +24,7 @@ from et_vm.devtools.debug_map import places_of_method, read_debug_map
 from et_vm.devtools.inspector import Inspector
 from et_vm.runtime import Runtime
 from et_vm.state.files import read_tensors, write_tensors
-from fuzz.documents import mutated_json, mutated_members, mutated_store, mutated_words
+from fuzz.documents import mutated_json, mutated_members, mutated_store, mutated_words, undated
 from fuzz.mutations import UNWRITABLE, mutate_tables, mutated_bytes
 from fuzz.targets import Case, Target
 
@@ -114,7 +114,7 @@ def _arrays() -> dict[str, bytes]:
     for name, save in (("npz", np.savez), ("npz compressed", np.savez_compressed)):
         stream = io.BytesIO()
         save(stream, **arrays)  # pyright: ignore[reportArgumentType]
-        found[name] = stream.getvalue()
+        found[name] = undated(stream.getvalue())
     stream = io.BytesIO()
     np.save(stream, arrays["a"])
     return found | {"npy": stream.getvalue()}
@@ -180,7 +180,12 @@ def etdump() -> tuple[bytes, bytes]:
     with TemporaryDirectory() as folder:
         paths = [Path(folder, name) for name in ("run.etdp", "run.bin")]
         program.write_etdump_result_to_file(str(paths[0]), str(paths[1]))
-        return paths[0].read_bytes(), paths[1].read_bytes()
+        dump = read_etdump(paths[0].read_bytes())
+        events = [event.profile_event for run in dump.run_data for event in run.events]
+        for at, event in enumerate(filter(None, events)):
+            # The same in each run.
+            event.start_time, event.end_time = 10 * at, 10 * at + 7
+        return serialize_etdump(dump), paths[1].read_bytes()
 
 
 def damage_dump(base: str, data: bytes, random: Random) -> bytes:
@@ -273,7 +278,7 @@ def etrecord() -> bytes:
         representative_inputs=b"12",
         export_graph_id=3,
     ).save(stream)
-    return stream.getvalue()
+    return undated(stream.getvalue())
 
 
 def damage_record(base: str, data: bytes, random: Random) -> bytes:

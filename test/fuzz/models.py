@@ -28,7 +28,7 @@ from fuzz.documents import mutated_json, mutated_store, mutated_words
 from fuzz.mutations import mutated_bytes
 from fuzz.targets import Case, Target
 
-__all__ = ["TARGETS", "language_model", "model_files", "tokenizer_files"]
+__all__ = ["TARGETS", "language_model", "model_files", "schemas", "sessions", "tokenizer_files"]
 
 VOCABULARY: Final = 260
 
@@ -61,7 +61,8 @@ def _words(parts: str, *strange: str) -> Callable[[str, bytes, Random], bytes]:
 
 
 @cache
-def _schemas() -> dict[str, bytes]:
+def schemas() -> dict[str, bytes]:
+    """JSON schemas, by name."""
     person = {
         "type": "object",
         "properties": {
@@ -299,7 +300,8 @@ def _language_model() -> LanguageModel:
 
 
 @cache
-def _sessions() -> dict[str, bytes]:
+def sessions() -> dict[str, bytes]:
+    """Saved sessions of `language_model`."""
     with TemporaryDirectory() as folder:
         session = Session(_language_model())
         session.feed([1, 2, 3])
@@ -448,7 +450,7 @@ _JINJA: Final = (
 )
 
 TARGETS: Final = {
-    "schema": Target(_schemas, _json, _read_schema, share=100),
+    "schema": Target(schemas, _json, _read_schema, share=100),
     "expression": Target(_expressions, _words(r"\\.|\{[^}]*\}|.", *_REGULAR), _read_expression, share=60),
     "tokenizer": Target(tokenizer_files, _json, _read_tokenizer, share=60),
     "template": Target(
@@ -460,7 +462,7 @@ TARGETS: Final = {
     ),
     "model": Target(model_files, _damage_model, _read_model, share=30),
     "session": Target(
-        _sessions, lambda _, data, random: mutated_store(data, random), _read_session, share=100
+        sessions, lambda _, data, random: mutated_store(data, random), _read_session, share=100
     ),
     "wave": Target(_waves, _bytes, _read_wave, share=100),
     "image": Target(_images, _damage_image, _read_image, share=100),
