@@ -136,6 +136,33 @@ class Between(nn.Module):
         return torch.erf(self.layer(torch.erf(x)))
 
 
+class Repeated(nn.Module):
+    """A layer on its own result, and on halves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(64, 64)
+        self.wide = nn.Linear(64, 128)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, second = self.wide(self.layer(self.layer(x))).chunk(2, -1)
+        return self.layer(first) + self.layer(second)
+
+
+class TwoNorms(nn.Module):
+    """A layer on two normalizations of a result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 64), nn.Linear(64, 32)
+        self.norms = nn.ModuleList([nn.LayerNorm(64), nn.LayerNorm(64, bias=False)])
+        nn.init.uniform_(self.norms[1].weight)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.first(x)
+        return self.second(self.norms[0](y)) * self.second(self.norms[1](y))
+
+
 def by_range(build: Callable[[], nn.Module], *sizes: int, **how: Any) -> Callable[[], Program]:
     """Activations that PT2E quantizes by the range of all their numbers."""
 
@@ -164,6 +191,8 @@ DYNAMIC: dict[str, Callable[[], Program]] = {
     "convolution": by_range(lambda: nn.Conv2d(3, 8, 3, padding=1), 2, 3, 9, 11),
     "convolution in groups": by_range(lambda: nn.Conv2d(8, 12, 3, groups=4), 2, 8, 9, 11),
     "between": by_range(lambda: Between(32), 3, 32),
+    "repeated": by_range(Repeated, 3, 64),
+    "repeated, groups": by_row(Repeated, 32, 3, 64),
 }
 """What stock delegates too, in the same bits."""
 BEYOND: dict[str, Callable[[], Program]] = {
@@ -171,8 +200,10 @@ BEYOND: dict[str, Callable[[], Program]] = {
     "odd rows of 4 bits": by_range(lambda: Between(33), 3, 33, weights=NIBBLES),
     "groups of whole rows": by_row(SelfAttention, 64, 2, 5, 64),
     "convolutions of one activation": by_range(Branched, 2, 8, 7, 7),
+    "two norms": by_range(TwoNorms, 3, 64),
+    "two norms, groups": by_row(TwoNorms, 32, 2, 3, 64),
 }
-"""What stock refuses, computes wrong, or has scales in bf16 for."""
+"""What stock refuses, computes wrong, has scales in bf16 for, or makes of other nodes."""
 BY_PIXEL = {"convolutions of one activation"}
 """Models with layers whose input XNNPACK quantizes pixel by pixel, and et-vm image by image."""
 KEPT = {"between", "odd rows of 4 bits"}
@@ -204,6 +235,28 @@ def test_activations_quantized_while_they_run(name: str, stock: StockRuntime, tm
         (tmp_path / "theirs.pte").write_bytes(theirs)
         (reference,) = stock.run(tmp_path / "theirs.pte", inputs)
         assert torch.equal(ours, reference)
+
+
+@pytest.mark.parametrize("sizes", [(5, 64), (2, 5, 64), (2, 3, 5, 64), (5, 2, 64)], ids=str)
+def test_rows_of_run_time_sizes(sizes: tuple[int, ...], stock: StockRuntime, tmp_path: Path) -> None:
+    """The dimension of 5 varies: scales of rows have the sizes of the rows, whichever of them is read."""
+    torch.manual_seed(0)
+    module, inputs = in_blocks(Perceptron(), 32), (torch.randn(sizes),)
+    dim = sizes.index(5)
+    rows = ({dim: torch.export.Dim("rows", min=2, max=9)},)
+    program = torch.export.export(module, inputs, dynamic_shapes=rows)
+    edge = to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
+    assert not [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
+    file = edge.to_executorch().buffer
+    (tmp_path / "rows.pte").write_bytes(file)
+    method = Runtime.get().load_program(file, poison=True).load_method("forward")
+    for count in (5, 2, 9):
+        given = (torch.randn(*sizes[:dim], count, *sizes[dim + 1 :]),)
+        with torch.no_grad():
+            expected = program.module()(*given)
+        (found,), (ours,) = method.execute(list(given)), stock.run(tmp_path / "rows.pte", given)
+        assert (ours - expected).abs().max() <= 0.03 * expected.abs().max()
+        assert (torch.as_tensor(found) - ours).abs().max() <= 0.002 * expected.abs().max()
 
 
 @pytest.mark.parametrize("seeds", np.array_split(np.arange(60), 3), ids=str)

@@ -17,7 +17,7 @@ are nearer to those of floats. Rows as torchao quantizes them are what its arith
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -130,19 +130,23 @@ class DynamicLayers:
         self.weights: Final = frozenset[SSAValue](layer.arg("weight") for layer in layers)
         self.chains: Final = frozenset(op for one in activations.values() for op in one.ops)
         """The ops that quantize and restore activations."""
-        self.patterns: Final = [
-            self._pattern(one, [op for op in layers if op.arg("input") is value])
-            for value, one in activations.items()
-        ]
-        """With each activation its layers and what restores their weights."""
+        self._activations: Final = activations
 
-    @staticmethod
-    def _pattern(activation: _Activation, layers: Sequence[SchemaOp]) -> Sequence[Operation]:
-        ops = [*activation.ops, *(layer.arg("weight").owner for layer in layers), *layers]
-        block = ops[0].parent
-        assert block is not None
-        inside = set(ops)
-        return [op for op in block.ops if op in inside]
+    @property
+    def patterns(self) -> Iterator[Sequence[Operation]]:
+        """With each activation its layers and what restores their weights; with one that has such a weight in common,
+        all of both.
+        """
+        groups: list[set[Operation]] = []
+        for value, one in self._activations.items():
+            layers = [op for op in self.layers if op.arg("input") is value]
+            ops = {*one.ops, *layers, *(layer.arg("weight").owner for layer in layers)}
+            apart = [group for group in groups if group.isdisjoint(ops)]
+            groups = [*apart, ops.union(*(group for group in groups if not group.isdisjoint(ops)))]
+        for inside in groups:
+            block = next(iter(inside)).parent
+            assert block is not None
+            yield [op for op in block.ops if op in inside]
 
 
 def is_4_bits(how: Quantization) -> bool:
@@ -155,8 +159,8 @@ def dynamic_layers(
 ) -> DynamicLayers:
     """The layers of which XNNPACK quantizes the activations, of those that `takes` does not refuse.
 
-    All that reads an activation or a weight of theirs is such a layer of the same activation: neither is there as
-    floats, and a partition has them whole.
+    All that reads an activation or a weight of theirs is such a layer: neither is there as floats, and a partition has
+    them whole. Layers that are called several times have a weight in common.
     """
     activations: dict[SSAValue, _Activation] = {}
     layers: list[SchemaOp] = []
@@ -177,9 +181,9 @@ def dynamic_layers(
             op
             for op in layers
             if all(
-                isinstance(user, SchemaOp) and user in known and user.arg("input") is op.arg("input")
-                for value in (op.arg("input"), op.arg("weight"))
-                for user in (use.operation for use in value.uses)
+                isinstance(user, SchemaOp) and user in known and user.arg(name) is op.arg(name)
+                for name in ("input", "weight")
+                for user in (use.operation for use in op.arg(name).uses)
             )
         ]
         if len(kept) == len(layers):

@@ -1,7 +1,8 @@
 """Common subexpression elimination: compute equal things once.
 
 Two ops are equal if they are of one class, have equal operands, literals and result types, and no effects.
-The operands of a commutative op may be in either order. The later op's results are replaced by the earlier
+The operands of a commutative op may be in either order, and sizes of tensors are equal where their types state the same
+expression. The later op's results are replaced by the earlier
 one's wherever the earlier dominates: in its own block, in blocks it dominates, and inside of regions that may
 see outer values. Reads of mutable state are equal if no write is between them in their block.
 
@@ -25,6 +26,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, MemoryEffectKind, Pure, get_effects
 
 from et_ir.dialects.schema import SchemaOp
+from et_ir.dialects.schema.inference import size_of
 from et_ir.verification import dominator_tree
 
 __all__ = ["CsePass"]
@@ -69,6 +71,10 @@ class _Scopes:
 
 
 def _key(op: Operation) -> _Key:
+    if isinstance(op, SchemaOp) and op.operator.view_form == "sym_size.int":
+        size = size_of(op.results[0])
+        if size is not None:
+            return _Key((type(op), size))
     operands = op.operands
     ids = [id(value) for value in operands]
     if len(ids) == 2 and _commutes(op):

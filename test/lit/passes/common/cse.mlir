@@ -69,3 +69,19 @@ func.func @blocks(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
 ^end(%4: tensor<4xf32>):
   func.return %4 : tensor<4xf32>
 }
+
+// -----
+
+// A size that several tensors have is read off the first.
+// CHECK-LABEL: func.func @sizes
+func.func @sizes(%x: tensor<?x4xf32, #program.sizes<s0>>, %y: tensor<?x4xf32>) -> (i64, i64, i64) {
+  // CHECK: %[[N:.*]] = aten.sym_size.int %x {dim = 0}
+  %0 = aten.sym_size.int %x {dim = 0} : (tensor<?x4xf32, #program.sizes<s0>>) -> i64
+  %1 = aten.neg %x : tensor<?x4xf32, #program.sizes<s0>>
+  // CHECK-NOT: aten.sym_size.int %{{[0-9]}}
+  %2 = aten.sym_size.int %1 {dim = 0} : (tensor<?x4xf32, #program.sizes<s0>>) -> i64
+  // CHECK: %[[M:.*]] = aten.sym_size.int %y {dim = 0}
+  %3 = aten.sym_size.int %y {dim = 0} : (tensor<?x4xf32>) -> i64
+  // CHECK: func.return %[[N]], %[[N]], %[[M]]
+  func.return %0, %2, %3 : i64, i64, i64
+}
