@@ -1,4 +1,4 @@
-"""Tensors of dynamic size that are created from numbers, as views of constants."""
+"""Creation of tensors of dynamic size from constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transposed convolutions as convolutions whose channels are interleaved as pixels.
+"""Transposed convolutions as sub-pixel convolutions.
 
 Each place of the period that a stride makes sees taps of its own: its results are a convolution of the whole image by
 these taps, which are the sub-filters of the polyphase decomposition. All places together are one convolution with as
