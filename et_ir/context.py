@@ -1,4 +1,4 @@
-"""Contexts that find op classes of operators by name, as the parser does.
+"""Contexts that find op classes of operators by name.
 
 Rewrites that are data (`apply-pdl`) make ops that no text has named before.
 """

@@ -1,8 +1,8 @@
-"""Memory and work of the nodes that a backend evaluates one after another, counted before they are evaluated.
+"""Memory and work of the nodes that a backend evaluates.
 
-A kernel's maker says what the kernel takes, from shapes alone (`Needs`); the `Accountant` asks the platform for the
-bytes before the kernel runs, and keeps those of a result for as long as its array, or a view of it, lives. Data derived
-from constants is counted in the same way, when the node is prepared.
+Both are counted before a node is evaluated. A kernel's maker says what the kernel takes, from shapes alone (`Needs`);
+the `Accountant` asks the platform for the bytes before the kernel runs, and keeps those of a result for as long as its
+array, or a view of it, lives. Data derived from constants is counted in the same way, when the node is prepared.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MOST: Final = 1 << 16
 
 @dataclass(frozen=True)
 class CreationsToConstantsPass(ModulePass):
-    """Replace `full`, `full_like` and `arange` of dynamic size by views of constants.
+    """Replace dynamic `full` and `arange` by constants.
 
     Before:
 

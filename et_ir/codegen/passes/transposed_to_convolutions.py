@@ -40,7 +40,7 @@ _END: Final = 2**63 - 1
 
 @dataclass(frozen=True)
 class TransposedToConvolutionsPass(ModulePass):
-    """Replace transposed convolutions of dynamic size, with constant filters, by convolutions.
+    """Replace transposed convolutions by convolutions.
 
     Before:
 
@@ -50,7 +50,7 @@ class TransposedToConvolutionsPass(ModulePass):
         : (tensor<1x4x?xf32, #program.sizes<s0>>, …) -> tensor<1x8x?xf32, #program.sizes<2*s0>>
     ```
 
-    After:
+    Those of dynamic size with constant filters. After:
 
     ```mlir
     %w = program.get @w_phases : tensor<16x4x2xf32>

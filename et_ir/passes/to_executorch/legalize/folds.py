@@ -1,4 +1,4 @@
-"""Sliding blocks that are added up to images, which there is no kernel for."""
+"""Legalization of sliding blocks that are added up to images."""
 
 from __future__ import annotations
 
