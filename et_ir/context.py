@@ -5,7 +5,8 @@ Rewrites that are data (`apply-pdl`) make ops that no text has named before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,7 +17,7 @@ from xdsl.ir import Operation
 from et_ir.dialects import aten, edge
 from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
 
-__all__ = ["OPERATOR_CLASSES", "OperatorContext", "declared_classes", "operator_op_class"]
+__all__ = ["OPERATOR_CLASSES", "OperatorContext", "operator_op_class"]
 
 OPERATOR_CLASSES: Final = (aten.OP_BY_NAME, edge.OP_BY_NAME)
 
@@ -26,7 +27,7 @@ def operator_op_class(name: str) -> type[Operation] | None:
     return next((found for classes in OPERATOR_CLASSES if (found := classes.of_op(name))), None)
 
 
-def declared_classes(module: ModuleOp) -> dict[str, type[Operation]]:
+def _declared_classes(module: ModuleOp) -> dict[str, type[Operation]]:
     """The op classes of the operators that a module declares, by name."""
     declared = (op for op in module.body.block.ops if isinstance(op, DeclareOperatorOp))
     return {made.name: made for op in declared for made in op.classes()}
@@ -36,10 +37,20 @@ def declared_classes(module: ModuleOp) -> dict[str, type[Operation]]:
 class OperatorContext(Context):
     """A context that makes the op classes of the aten and edge dialects when they are asked for by name."""
 
-    declared: dict[str, type[Operation]] = field(default_factory=dict[str, type[Operation]])
-    """Op classes of the operators that the module at hand declares; other modules may declare others of these names."""
+    _declared: dict[str, type[Operation]] = field(default_factory=dict[str, type[Operation]])
+
+    @contextmanager
+    def declarations_of(self, module: ModuleOp) -> Generator[None]:
+        """Within, ops of the operators that a module declares are found, too: other modules may declare others of these
+        names.
+        """
+        outer, self._declared = self._declared, _declared_classes(module)
+        try:
+            yield
+        finally:
+            self._declared = outer
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The op class of a name, `None` if there is none; operators come before unregistered ops."""
-        known = self.declared.get(name) or operator_op_class(name)
+        known = self._declared.get(name) or operator_op_class(name)
         return known or super().get_optional_op(name, dialect_stack=dialect_stack)

@@ -7,6 +7,7 @@ are kept. An interrupt says where it came.
 from __future__ import annotations
 
 import traceback
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriteWalker, RewritePattern
 from xdsl.utils.exceptions import DiagnosticException, ParseError, PassFailedException
 
-from et_ir.context import OperatorContext, declared_classes
+from et_ir.context import OperatorContext
 from et_ir.diagnostics import Diagnostic, PassRaised
 from et_ir.locations import place_of
 from et_ir.rewrite_limit import current_limit
@@ -41,7 +42,8 @@ def apply_pass(one: ModulePass, ctx: Context, module: ModuleOp, *, verify: bool 
     other exception that comes from the code of users, or that a pass of xDSL's raises about no input. Exceptions of
     this project's code are its bugs and stay what they are.
     """
-    with np.errstate(all="ignore"):
+    declarations = ctx.declarations_of(module) if isinstance(ctx, OperatorContext) else nullcontext()
+    with np.errstate(all="ignore"), declarations:
         _apply(one, ctx, module)
     if verify if verify is not None else not is_library(one):
         verify_after(one, module)
@@ -56,8 +58,6 @@ def verify_after(one: ModulePass, module: ModuleOp) -> None:
 
 def _apply(one: ModulePass, ctx: Context, module: ModuleOp) -> None:
     limit = current_limit()
-    if isinstance(ctx, OperatorContext):
-        ctx.declared = declared_classes(module)
     try:
         if limit is None:
             one.apply(ctx, module)
