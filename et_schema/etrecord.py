@@ -83,21 +83,32 @@ class RecordedProgram:
         return self.document["graph_module"]["graph"]
 
     def nodes(self) -> Iterator[RecordedNode]:
-        """The nodes of the graph, in order."""
-        for node in self.graph["nodes"]:
-            metadata: Mapping[str, str] = node["metadata"]
-            handle = metadata.get("debug_handle")
-            outputs = node["outputs"]
-            name = node["name"] or (_names(outputs[0])[0] if outputs else "")
-            yield RecordedNode(
-                name,
-                node["target"],
-                None if handle is None else int(handle),
-                metadata.get("stack_trace"),
-                dict(map(_module, filter(None, metadata.get("nn_module_stack", "").split(";")))),
-                tuple(_origins(json.loads(metadata.get("from_node", "[]")))),
-                node,
-            )
+        """The nodes of the graph, in order. Raises `InvalidFile` for one that the format does not have."""
+        for number, node in enumerate(self.graph["nodes"]):
+            try:
+                made = _node(node)
+            except _DAMAGE as error:
+                message = f"not a node of a graph: {type(error).__name__}: {error}"
+                raise InvalidFile(message, where=f"graph.nodes[{number}]") from None
+            yield made
+
+
+def _node(node: Mapping[str, Any]) -> RecordedNode:
+    metadata: Mapping[str, str] = node["metadata"]
+    handle = metadata.get("debug_handle")
+    outputs = node["outputs"]
+    target = node["target"]
+    if not isinstance(target, str):
+        raise TypeError("its target is not a name")
+    return RecordedNode(
+        node["name"] or (_names(outputs[0])[0] if outputs else ""),
+        target,
+        None if handle is None else int(handle),
+        metadata.get("stack_trace"),
+        dict(map(_module, filter(None, metadata.get("nn_module_stack", "").split(";")))),
+        tuple(_origins(json.loads(metadata.get("from_node", "[]")))),
+        node,
+    )
 
 
 def _names(argument: Mapping[str, Any]) -> list[str]:
@@ -233,7 +244,7 @@ _EXPANSION: Final = 100
 _SMALL: Final = 1 << 24
 """Bytes of members that any file may have."""
 _DAMAGE: Final = (
-    *(ValueError, TypeError, AttributeError, LookupError, EOFError, RuntimeError, OSError),
+    *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError, EOFError, RuntimeError, OSError),
     *(zlib.error, struct.error),
 )
 """Exceptions of reading members of a damaged archive, OSError for places before its first byte, or JSON of another

@@ -58,7 +58,7 @@ from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.basic_blocks import block_ranges
-from et_ir.emit.plan_reader import DecodedInstruction, PlanReader
+from et_ir.emit.plan_reader import PlanReader
 from et_ir.emit.register_roles import RegisterRoles, find_roles
 from et_ir.emit.symbols import FileSymbols
 from et_ir.locations import Frame, location_of
@@ -307,7 +307,7 @@ class _PlanBuilder:
     def _step(self, index: int, starts: dict[int, Block], following: Block | None) -> list[Operation]:
         step = self.reader.steps[index]
         ops = self._declare_for([*step.reads, *step.writes])
-        op = self._instruction(step, starts, following)
+        op = self._instruction(index, starts, following)
         if self.reader.traces:
             op.location = self._location(index)
         ops.append(op)
@@ -319,17 +319,16 @@ class _PlanBuilder:
             return _NO_FRAMES
         return location_of([Frame(f.filename, f.lineno, f.name, f.context) for f in frames])
 
-    def _instruction(
-        self, step: DecodedInstruction, starts: dict[int, Block], following: Block | None
-    ) -> Operation:
+    def _instruction(self, position: int, starts: dict[int, Block], following: Block | None) -> Operation:
+        step = self.reader.steps[position]
         match step.table:
             case schema.KernelCall():
                 shape = step.shape
                 return KernelCallOp(
                     step.operator,
                     [self._argument(index) for index in shape.arguments],
-                    outs=[self.registers[index] for index in shape.outs],
-                    returns=[self.registers[index] for index in shape.returns],
+                    outs=self._registers(position, shape.outs),
+                    returns=self._registers(position, shape.returns),
                     list_out=shape.list_out,
                 )
             case schema.DelegateCall() as call:
@@ -338,19 +337,29 @@ class _PlanBuilder:
                 outs = len(call.args) - step.outs
                 return DelegateCallOp(
                     self.parent.lower(delegate, call.delegate_index, where),
-                    [self.registers[index] for index in call.args[:outs]],
-                    [self.registers[index] for index in call.args[outs:]],
+                    self._registers(position, call.args[:outs]),
+                    self._registers(position, call.args[outs:]),
                 )
             case schema.MoveCall() as move:
-                return MoveOp(self.registers[move.move_from], self.registers[move.move_to])
+                return MoveOp(*self._registers(position, (move.move_from, move.move_to)))
             case schema.FreeCall() as free:
-                return FreeOp(self.registers[free.value_index])
+                return FreeOp(*self._registers(position, (free.value_index,)))
             case schema.JumpFalseCall() as jump:
                 target = starts[jump.destination_instruction]
                 if jump.cond_value_index not in self.registers:
                     return JumpOp(target)
                 assert following is not None
                 return JumpFalseOp(self.registers[jump.cond_value_index], target, following)
+
+    def _registers(self, position: int, indices: Sequence[int]) -> list[SSAValue]:
+        """Registers that an instruction names. Raises `InvalidFile` for values that have none: lists, for example."""
+        for index in indices:
+            if index not in self.registers:
+                kind = type(self.reader.values[index]).__name__
+                message = f"value {index}, a {kind}, where a register is needed"
+                where = f"{self.reader.where}.chains[0].instructions[{position}]"
+                raise InvalidFile(message, code=Error.NotSupported, where=where)
+        return [self.registers[index] for index in indices]
 
     def _argument(self, index: int) -> Argument:
         register = self.registers.get(index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,10 @@ __all__ = ["read_image"]
 _BICUBIC: Final = 3
 _MOST_PIXELS: Final = 1 << 27
 """Of an image that is scaled to be cropped."""
+_FEW_PIXELS: Final = 1 << 22
+"""Pixels that a file of any size may have."""
+_EXPANSION: Final = 4096
+"""Pixels for each byte of a file with more, at most: photographs have some 10, and no drawing is that empty."""
 _INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
 
 
@@ -40,7 +45,10 @@ def read_image(path: str | os.PathLike[str], size: tuple[int, int], folder: Path
     config = read_preprocessor(folder, "image_processor", "images")
     try:
         with Image.open(path) as opened:
+            _check_pixels(opened, path)
             image = opened.convert("RGB")
+    except InputError:
+        raise
     except Image.UnidentifiedImageError:
         raise InputError("not an image, or of an unknown format", where=os.fspath(path)) from None
     except Image.DecompressionBombError as error:
@@ -57,6 +65,15 @@ def read_image(path: str | os.PathLike[str], size: tuple[int, int], folder: Path
         raise InputError(
             f"images cannot be scaled as its configuration says: {error}", where=str(folder)
         ) from None
+
+
+def _check_pixels(image: Image.Image, path: str | os.PathLike[str]) -> None:
+    """Raise InputError for an image that takes memory out of proportion to its file, before it is decoded."""
+    pixels = image.width * image.height
+    status = os.stat(path)
+    if stat.S_ISREG(status.st_mode) and pixels > max(_FEW_PIXELS, _EXPANSION * status.st_size):
+        message = f"an image of {image.width} by {image.height} pixels in {status.st_size:,} bytes"
+        raise InputError(message, where=os.fspath(path))
 
 
 def _scaled(image: Image.Image, size: tuple[int, int], config: dict[str, Any]) -> Array:

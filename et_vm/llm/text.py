@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,8 @@ __all__ = ["TextStream", "Tokenizer"]
 
 _FILE: Final = "tokenizer.json"
 _INCOMPLETE: Final = "\ufffd"
+_PANIC: Final = "PanicException"
+"""The exception that panics of Rust become: it has no module to be imported from."""
 _INSTALL: Final = "pip install '.[llm]' in the checkout of executorch-ir"
 
 
@@ -43,12 +45,7 @@ class Tokenizer:
         except (OSError, UnicodeDecodeError) as error:
             raise ExecutorchError(Error.AccessFailed, f"no tokenizer: {error}", where=str(path)) from None
         library: Any = Library
-        try:
-            self._tokenizer: Any = library.from_str(text)
-        except Exception as error:  # the library raises nothing narrower
-            raise ExecutorchError(
-                Error.InvalidExternalData, f"not a tokenizer: {error}", where=str(self.file)
-            ) from None
+        self._tokenizer: Any = self._called(library.from_str, text)
         self._folder = TokenizerFolder(self.file.parent)
         self.size = int(self._tokenizer.get_vocab_size(with_added_tokens=True))
         """The number of ids of `tokenizer.json`, from 0 to the largest; files beside it may add others."""
@@ -83,12 +80,24 @@ class Tokenizer:
         except UnicodeEncodeError as error:
             # What a terminal or a file has there are bytes that are not UTF-8.
             raise InputError(f"the text is not in UTF-8 at character {error.start}") from None
-        return list(self._tokenizer.encode(text, add_special_tokens=around).ids)
+        return list(self._called(self._tokenizer.encode, text, add_special_tokens=around).ids)
+
+    def _called(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """The result of a function of the library. Raises ExecutorchError(InvalidExternalData) for what it raises,
+        panics of its Rust code included, which are no `Exception`.
+        """
+        try:
+            return function(*arguments, **named)
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+                raise
+            message = f"not a tokenizer: {error}"
+            raise ExecutorchError(Error.InvalidExternalData, message, where=str(self.file)) from None
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """The text of ids; that of `special` tokens, which mark beginnings and ends, if asked for."""
         given = list(ids) if special else [one for one in ids if one not in self._special]
-        return str(self._tokenizer.decode(given, skip_special_tokens=False))
+        return str(self._called(self._tokenizer.decode, given, skip_special_tokens=False))
 
     def id_of(self, token: str) -> int | None:
         """The id of a token."""

@@ -114,7 +114,7 @@ def change_tables(root: Any, random: Random, segments: Sequence[bytearray] = ())
 
 
 UNWRITABLE = (ExecutorchError, KeyError, TypeError, ValueError, OverflowError, UnicodeEncodeError)
-"""What writing tables raises that the schema cannot hold."""
+"""Exceptions of writing tables that the schema cannot hold."""
 
 
 def mutate_tables(root: Any, random: Random) -> None:

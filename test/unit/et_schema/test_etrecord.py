@@ -112,6 +112,23 @@ def test_damage(data: bytes, message: str) -> None:
         read_etrecord(data)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"target": True},
+        {"target": {}},
+        {"metadata": {"debug_handle": float("inf")}},
+        {"metadata": {"nn_module_stack": 3}},
+    ],
+)
+def test_damaged_nodes(part: dict[str, Any]) -> None:
+    node = {"name": "a", "target": "aten.relu.default", "metadata": {}, "outputs": [], **part}
+    damaged = RecordedProgram({"graph_module": {"graph": {"nodes": [node]}}})
+    with pytest.raises(InvalidFile, match="not a node of a graph") as caught:
+        list(damaged.nodes())
+    assert caught.value.where == "graph.nodes[0]"
+
+
 def test_damaged_bytes(tmp_path: Path) -> None:
     """Each fault is an error of ours, wherever a byte is wrong, in memory and in files."""
     data, path = saved(record()), tmp_path / "net.etrecord"

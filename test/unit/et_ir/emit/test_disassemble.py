@@ -431,6 +431,16 @@ BAD_PLANS = [
 ]
 
 
+def test_a_list_that_a_delegate_takes() -> None:
+    builder = Builder(tensor(0), schema.IntList([]), inputs=[0])
+    builder.plan.delegates = [
+        schema.BackendDelegate("demo", schema.BackendDelegateDataReference(schema.DataLocation.INLINE, 0))
+    ]
+    with pytest.raises(InvalidFile, match="value 1, a IntList, where a register is needed") as caught:
+        builder.add(schema.DelegateCall(0, [0, 1])).text(**delegates(b"x"))
+    assert (caught.value.where or "").endswith("instructions[0]")
+
+
 @pytest.mark.parametrize(("builder", "message", "where"), BAD_PLANS)
 def test_plans_that_make_no_sense(builder: Builder, message: str, where: str) -> None:
     with pytest.raises(InvalidFile, match=message) as caught:

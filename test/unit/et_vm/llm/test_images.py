@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,19 @@ def test_configurations_that_make_no_sense(picture: Path, text: str) -> None:
     (picture.parent / "preprocessor_config.json").write_text(text)
     with pytest.raises(InputError):
         read_image(picture, (6, 10), picture.parent)
+
+
+def test_a_picture_that_is_larger_than_its_file_may_be(picture: Path) -> None:
+    """Of 214 bytes, and 36 million pixels."""
+    header = b"BM" + struct.pack("<IIIIiiHHIIiiII", 214, 0, 54, 40, 6000, 6000, 1, 24, 0, 0, 0, 0, 0, 0)
+    picture.write_bytes(header.ljust(214, b"\0"))
+    with pytest.raises(InputError, match="6000 by 6000 pixels in 214 bytes"):
+        read_image(picture, (6, 10), picture.parent)
+
+
+def test_large_pictures_of_one_color(picture: Path) -> None:
+    Image.new("RGB", (3000, 3000)).save(picture)
+    assert read_image(picture, (6, 10), picture.parent).shape == (1, 3, 6, 10)
 
 
 def test_a_picture_that_is_too_narrow(picture: Path) -> None:

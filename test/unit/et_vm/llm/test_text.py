@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.tokenizers_of_kinds import KINDS, random_text, write
 
+from et_schema.errors import ExecutorchError
 from et_vm.llm import Constraint, TextStream, Tokenizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -163,3 +164,15 @@ def test_bytes_that_a_file_marks_as_special(tmp_path: Path) -> None:
         assert follower.allowed()[token]
         follower.advance(token)
     assert follower.is_complete
+
+
+def test_panics_of_the_library(tmp_path: Path) -> None:
+    """They are no `Exception`: of a template with a token that it does not have."""
+    write("llama", tmp_path)
+    path = tmp_path / "tokenizer.json"
+    damaged = json.loads(path.read_text())
+    damaged["post_processor"]["special_tokens"] = {}
+    path.write_text(json.dumps(damaged))
+    with pytest.raises(ExecutorchError, match="not a tokenizer") as caught:
+        Tokenizer(path).encode("quick")
+    assert caught.value.where == str(path)
