@@ -5,9 +5,10 @@ Rewrites that are data (`apply-pdl`) make ops that no text has named before.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Final
 
 from xdsl.context import Context
@@ -37,14 +38,15 @@ def _declared_classes(module: ModuleOp) -> dict[str, type[Operation]]:
 class OperatorContext(Context):
     """A context that makes the op classes of the aten and edge dialects when they are asked for by name."""
 
-    _declared: dict[str, type[Operation]] = field(default_factory=dict[str, type[Operation]])
+    _declared: Callable[[], Mapping[str, type[Operation]]] = dict[str, type[Operation]]
 
     @contextmanager
     def declarations_of(self, module: ModuleOp) -> Generator[None]:
         """Within, ops of the operators that a module declares are found, too: other modules may declare others of these
         names.
         """
-        outer, self._declared = self._declared, _declared_classes(module)
+        # Few passes ask for ops by name.
+        outer, self._declared = self._declared, cache(partial(_declared_classes, module))
         try:
             yield
         finally:
@@ -52,5 +54,5 @@ class OperatorContext(Context):
 
     def get_optional_op(self, name: str, *, dialect_stack: Sequence[str] = ()) -> type[Operation] | None:
         """The op class of a name, `None` if there is none; operators come before unregistered ops."""
-        known = self._declared.get(name) or operator_op_class(name)
+        known = self._declared().get(name) or operator_op_class(name)
         return known or super().get_optional_op(name, dialect_stack=dialect_stack)

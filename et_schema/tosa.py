@@ -39,7 +39,7 @@ DATA_ALIGNMENT: Final = 8
 
 
 _MOST_NUMBERS: Final = 16
-"""Of a shape: `PAD` takes two for each dimension, of which there are 6 in level 8K."""
+"""Largest rank of a shape: `PAD` takes two numbers for each dimension, of which there are 6 in level 8K."""
 
 
 def read_tosa(buffer: Source) -> TosaGraph:

@@ -33,7 +33,7 @@ from et_ir.codegen.sizes import (
 )
 from et_ir.codegen.state_updates import is_made_in_place, updates_state
 from et_ir.delegation.dependences import is_copied
-from et_ir.delegation.support import OperatorSupport
+from et_ir.delegation.support import OperatorSupport, is_chosen
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.counterparts import forms
 from et_ir.dialects.program import GetOp
@@ -120,7 +120,7 @@ class KernelSupport(OperatorSupport):
         if not isinstance(op, SchemaOp):
             return Diagnostic("no operator", op.name)
         name = operator_name(op)
-        if op.operator.view_form in self._without or (self._only and op.operator.view_form not in self._only):
+        if not is_chosen(op.operator.view_form, self._only, self._without):
             return Diagnostic("left out by the user", name)
         if not self.takes_updates and updates_state(op) and not is_made_in_place(op):
             return Diagnostic("state is updated in place", name)

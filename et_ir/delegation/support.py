@@ -108,6 +108,11 @@ class AnyOf(OperatorSupport):
         return refusal
 
 
+def is_chosen(operator: str, only: Collection[str], without: Collection[str]) -> bool:
+    """Whether a user has not left out an operator, and named it if the user named any."""
+    return operator not in without and (not only or operator in only)
+
+
 class ChosenByUser(OperatorSupport):
     """A capability without the operators that a user has left out, and with only those that the user has named."""
 
@@ -119,7 +124,7 @@ class ChosenByUser(OperatorSupport):
     def refusal(self, op: Operation) -> Diagnostic | None:
         if isinstance(op, SchemaOp):
             name = op.operator.view_form
-            if name in self._without or (self._only and name not in self._only):
+            if not is_chosen(name, self._only, self._without):
                 return Diagnostic("left out by the user", name)
         return self._support.refusal(op)
 

@@ -183,9 +183,8 @@ class Inspector:
             return None
         try:
             return self._view(self._buffer, tensor, where)
-        except (
-            ValueError
-        ) as error:  # arrays have 64 dimensions at most, and sizes whose product they can count
+        except ValueError as error:
+            # Arrays have 64 dimensions at most, and sizes whose product can be counted.
             raise InvalidFile(f"a tensor {str(tensor.sizes)[:100]}: {error}", where=where) from None
 
     @staticmethod

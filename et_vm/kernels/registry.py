@@ -59,7 +59,7 @@ _T = TypeVar("_T")
 SCRATCH_ALIGNMENT = 64
 MOST_SCRATCH = 2**62
 STEP_BYTES = 512
-"""Of a step and the views that are its arguments, at most."""
+"""Upper bound of the memory of a step and the views that are its arguments, in bytes."""
 
 
 def _aligned(nbytes: int) -> Array:

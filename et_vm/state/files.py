@@ -127,9 +127,8 @@ class _Reading:
             raise self._fault(f"{name!r} has bools with bytes other than 0 and 1")
         try:
             return np.frombuffer(data, np.uint8).view(numpy_dtype(scalar_type)).reshape(shape)
-        except (
-            ValueError
-        ) as error:  # arrays have 64 dimensions at most, and their sizes without zeros a product
+        except ValueError as error:
+            # Arrays have 64 dimensions at most, and sizes whose product can be counted.
             raise self._fault(f"{name!r} has shape {str(list(shape))[:100]}: {error}") from None
 
     def _fault(self, message: str) -> InvalidFile:

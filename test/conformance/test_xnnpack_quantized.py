@@ -203,7 +203,7 @@ BEYOND: dict[str, Callable[[], Program]] = {
     "two norms": by_range(TwoNorms, 3, 64),
     "two norms, groups": by_row(TwoNorms, 32, 2, 3, 64),
 }
-"""What stock refuses, computes wrong, has scales in bf16 for, or makes of other nodes."""
+"""Programs that stock refuses, computes wrong, has scales in bf16 for, or makes of other nodes."""
 BY_PIXEL = {"convolutions of one activation"}
 """Models with layers whose input XNNPACK quantizes pixel by pixel, and et-vm image by image."""
 KEPT = {"between", "odd rows of 4 bits"}

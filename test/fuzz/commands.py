@@ -88,7 +88,7 @@ _PLAN_CSV: Final = (
 )
 _NUMBERS: Final = ("-1", "0", "9" * 30, "nan", ",", "\n", '"', "3-5 8-9", "x", "1e9", str(2**62), "\0")
 CONTROLS: Final = re.compile("[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]|\x1b(?!\\[[0-9;]*m)")
-"""What controls terminals, but for sequences that select colours."""
+"""Control characters and sequences of terminals, but for those that select colours."""
 
 
 def run_command(line: str) -> tuple[int, str, str]:

@@ -42,6 +42,7 @@ from et_ir.delegation.operator_partitioner import RESTRICTIONS, OperatorPartitio
 from et_ir.delegation.options import check_options
 from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
+from et_ir.delegation.support import is_chosen
 from et_ir.diagnostics import Diagnostic
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
@@ -139,7 +140,7 @@ class NativePartitioner(OperatorPartitioner):
         return [
             one
             for name, passes in by_operator.items()
-            if name not in self.without and (not self.only or name in self.only)
+            if is_chosen(name, self.only, self.without)
             for one in passes
         ]
 

@@ -64,7 +64,7 @@ RESAMPLING: Final = frozenset(
 """Operators whose result is a separable combination of pixels: with tables for each dimension."""
 
 RESIZES: Final = frozenset({"upsample_bilinear2d.vec", "upsample_nearest2d.vec"})
-"""Those that there is a kernel for with images of any size."""
+"""Resizes with a kernel for images of any size."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from et_ir.codegen.elements import ELEMENTS
 from et_ir.codegen.sizes import has_known_sizes, largest, shape_of
 from et_ir.data import Blob
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.edge.sizes import size_operand
 from et_ir.dialects.program import ComputeOp, GetOp, GlobalOp, Globals, LiteralOp
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import tensor_type
@@ -119,13 +120,8 @@ class _FullLike(_Creation):
     def match_and_rewrite(self, op: edge.FullLikeOp, rewriter: PatternRewriter) -> None:
         if not self.is_taken(op) or isinstance(op.fill_value, SSAValue):
             return
-        shape = tensor_type(op.operands[0]).get_shape()
-        sizes: list[int | SSAValue] = [
-            known
-            if known >= 0
-            else rewriter.insert(edge.SymSizeIntOp.make(op.operands[0], dim, location=op.location)).results[0]
-            for dim, known in enumerate(shape)
-        ]
+        rank = tensor_type(op.operands[0]).get_num_dims()
+        sizes = [size_operand(op.operands[0], dim, rewriter) for dim in range(rank)]
         self.expand(op, op.fill_value, sizes, rewriter)
 
 

@@ -26,6 +26,7 @@ from et_ir.data import Blob
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.edge.attributes import contiguous, dim_order_of
+from et_ir.dialects.edge.sizes import size_operand
 from et_ir.dialects.program import ComputeOp, GetOp, GlobalOp, Globals, LiteralOp
 from et_ir.dialects.schema.tensors import sized_tensor, sizes_of, tensor_type
 from et_ir.rewriting import op_type_rewrite_pattern, rewrite
@@ -240,7 +241,7 @@ class _Builder:
         value = self._add(convolution)
         strides = [phase.stride for phase in phases]
         if count != channels:
-            first, *measured = (self._size(value, dim) for dim in (0, *range(2, rank + 2)))
+            first, *measured = (size_operand(value, dim, self._rewriter) for dim in (0, *range(2, rank + 2)))
             parts = (batch, channels, *strides, *sizes)
             value = self._add(
                 edge.ViewCopyOp.make(
@@ -275,10 +276,6 @@ class _Builder:
 
     def _add(self, op: EdgeOp) -> SSAValue:
         return self._rewriter.insert(op).results[0]
-
-    def _size(self, value: SSAValue, dim: int) -> int | SSAValue:
-        known = tensor_type(value).get_shape()[dim]
-        return known if known >= 0 else self._add(edge.SymSizeIntOp.make(value, dim))
 
     def _product(self, size: int | SSAValue, factor: int) -> int | SSAValue:
         if isinstance(size, int):

@@ -25,7 +25,7 @@ DTYPES = {
 """Numpy dtypes of element types."""
 
 _MOST_INTEGERS = 64
-"""Of a vector of numbers for dimensions."""
+"""Largest vector of numbers for dimensions."""
 
 Kernel: TypeAlias = Callable[..., Any]
 """Takes the arrays of the operands, and returns that of the output, or a list of those of several."""

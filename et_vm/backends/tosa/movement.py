@@ -16,6 +16,8 @@ __all__ = ["MAKERS"]
 
 _INDEX: Final = 8
 """Bytes of an index."""
+_PLACES: Final = 3
+"""Arrays that `_places` gives."""
 _ARRAYS_OF_PLACES: Final = 10
 """Temporaries of the places of rows or columns: see `_places`."""
 
@@ -156,12 +158,16 @@ def _resize(site: Site) -> Kernel:
     def places() -> tuple[Sequence[Array], Sequence[Array]]:
         return _places(height, rows_made, (ny, dy), oy), _places(width, columns_made, (nx, dx), ox)
 
-    site.needs.memory(rows_made + columns_made, _INDEX, _ARRAYS_OF_PLACES)
-    site.needs.visits(rows_made + columns_made, _ARRAYS_OF_PLACES)
+    nbytes = _INDEX * (rows_made + columns_made)
+    (top, bottom, below), (left, right, beside) = site.accountant.derive(
+        _PLACES * nbytes, places, (_ARRAYS_OF_PLACES - _PLACES) * nbytes
+    )
+    # What factors and choices are made of them.
+    site.needs.memory(rows_made + columns_made, _INDEX, _PLACES)
+    site.needs.visits(rows_made + columns_made, _PLACES)
     if site.attribute.mode == ResizeMode.NEAREST:
 
         def nearest(x: Array, *_: Array) -> Array:
-            (top, bottom, below), (left, right, beside) = places()
             rows = np.where(2 * below >= ny, bottom, top)[:, np.newaxis]
             columns = np.where(2 * beside >= nx, right, left)
             return x[:, rows, columns]
@@ -177,7 +183,6 @@ def _resize(site: Site) -> Kernel:
     site.takes(4, kind.itemsize)
 
     def bilinear(x: Array, *_: Array) -> Array:
-        (top, bottom, below), (left, right, beside) = places()
         y = (below if integers else below / ny).astype(kind)[:, np.newaxis, np.newaxis]
         x_part = (beside if integers else beside / nx).astype(kind)[:, np.newaxis]
         wide = x.astype(kind)

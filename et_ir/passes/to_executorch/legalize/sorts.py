@@ -10,6 +10,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from et_ir.dialects.edge import EdgeOp
 from et_ir.dialects.edge import ops as edge
+from et_ir.dialects.edge.sizes import size_operand
 from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.to_executorch.legalize.lines import Group, Lines, is_plain
@@ -50,10 +51,7 @@ class Sort(RewritePattern):
         dim: int = op.arg("dim")
         if not type.get_num_dims() or type.element_type == i1:
             return
-        size: int | SSAValue = type.get_shape()[dim]
-        if size < 0:
-            length = edge.SymSizeIntOp.make(op.operands[0], dim % type.get_num_dims(), location=op.location)
-            size = rewriter.insert(length).results[0]
+        size = size_operand(op.operands[0], dim, rewriter)
         arguments = (op.operands[0], size, dim, op.arg("descending"), True)
         rewriter.replace(op, edge.TopkOp.make(*arguments, result_types=op.result_types))
 
