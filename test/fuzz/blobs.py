@@ -33,7 +33,20 @@ from et_vm.values import Tensor
 from et_vm.work import WorkMeter
 from fuzz.mutations import FLOATS, INTS, UNWRITABLE, change_tables, mutated_bytes
 
-__all__ = ["FORMATS", "damaged_blob", "run_blob"]
+__all__ = ["FORMATS", "REFUSALS", "damaged_blob", "good_blobs", "run_blob"]
+
+REFUSALS: Final = frozenset(
+    code.name
+    for code in (
+        Error.DelegateInvalidCompatibility,
+        Error.InvalidArgument,
+        Error.MemoryAllocationFailed,
+        Error.NotSupported,
+        Error.OperatorMissing,
+        Error.OutOfResources,
+    )
+)
+"""Codes of errors that a damaged blob is refused with."""
 
 _OPERATORS: Final = 6
 _ELEMENTS: Final = 5_000

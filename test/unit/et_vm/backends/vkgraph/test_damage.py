@@ -4,6 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from fuzz.blobs import REFUSALS
 from support.vulkan_graphs import Build, argument, empty
 
 from et_ops.library import OPERATORS
@@ -12,20 +13,7 @@ from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.backends.vkgraph.backend import VulkanGraphBackend
 from et_vm.platform import Platform
 
-LOADED = {
-    "ran",
-    *(
-        code.name
-        for code in (
-            Error.DelegateInvalidCompatibility,
-            Error.InvalidArgument,
-            Error.MemoryAllocationFailed,
-            Error.NotSupported,
-            Error.OperatorMissing,
-            Error.OutOfResources,
-        )
-    ),
-}
+LOADED = {"ran", *REFUSALS}
 
 
 def graph() -> Build:
