@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from fuzz.blobs import FORMATS, REFUSALS, damaged_blob, run_blob
 
+from et_schema.errors import Error
 from et_vm.platform import Platform
 from et_vm.work import WorkMeter
 
