@@ -13,11 +13,12 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
+from et_schema.archives import check_members
 from et_schema.errors import InvalidFile, access_failed
 from et_schema.files import atomic_writer
 
@@ -238,11 +239,6 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
         raise access_failed(source, error) from error
 
 
-_COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_EXPANSION: Final = 100
-"""Bytes of members for each byte of the file, at most: writers of ETRecords do not compress, and text shrinks less."""
-_SMALL: Final = 1 << 24
-"""Bytes of members that any file may have."""
 _DAMAGE: Final = (
     *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError, EOFError, RuntimeError, OSError),
     *(zlib.error, struct.error),
@@ -258,7 +254,7 @@ def _read(stream: IO[bytes], where: str) -> ETRecord:
         nbytes = stream.seek(0, io.SEEK_END)
         with zipfile.ZipFile(stream) as archive:
             names = archive.namelist()
-            _check_members(archive.infolist(), nbytes)
+            check_members(archive.infolist(), nbytes)
             if IDENTIFIER not in names:
                 raise InvalidFile(f"not an ETRecord: it has no member {IDENTIFIER}", where=where, hint=hint)
             return _parse(archive, names)
@@ -268,18 +264,6 @@ def _read(stream: IO[bytes], where: str) -> ETRecord:
         raise InvalidFile(f"the ETRecord is damaged: it lacks {error}", where=where, hint=hint) from error
     except _DAMAGE as error:
         raise InvalidFile(f"the ETRecord is damaged: {error}", where=where, hint=hint) from error
-
-
-def _check_members(members: Sequence[zipfile.ZipInfo], nbytes: int) -> None:
-    """Raises ValueError for an archive that takes much more memory or time to read than its size suggests."""
-    if any(one.compress_type not in _COMPRESSIONS for one in members):
-        raise ValueError("a member is compressed by another method than deflate")
-    if len({one.filename for one in members}) < len(members):
-        raise ValueError("two members have one name")
-    # A member is read up to the size that it declares.
-    expanded, most = sum(one.file_size for one in members), max(_SMALL, _EXPANSION * nbytes)
-    if expanded > most:
-        raise ValueError(f"members of {expanded:,} bytes in a file of {nbytes:,}; at most {most:,} are read")
 
 
 def _parse(archive: zipfile.ZipFile, names: list[str]) -> ETRecord:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from struct import Struct
 
+from et_schema.digests import decode, is_key
 from et_schema.errors import Error, InvalidFile
 from et_schema.files import map_file
 from et_schema.flat_tensor import FILE_IDENTIFIER, DataSegment, FlatTensor, TensorLayout
@@ -48,6 +49,19 @@ class PtdFile:
     def named_data(self) -> dict[str, memoryview]:
         """All blobs by key."""
         return {entry.key: self.segments[entry.segment_index] for entry in self.tensors.named_data}
+
+    def digests(self) -> dict[str, str]:
+        """The digests that the file has of its data, by key. Raises `InvalidFile(InvalidExternalData)`."""
+        found: dict[str, str] = {}
+        for index, entry in enumerate(self.tensors.named_data):
+            if is_key(entry.key):
+                try:
+                    found |= decode(self.segments[entry.segment_index])
+                except ValueError as error:
+                    raise InvalidFile(
+                        f"digests: {error}", code=Error.InvalidExternalData, where=f"named_data[{index}]"
+                    ) from None
+        return found
 
 
 def is_ptd(path: Path) -> bool:

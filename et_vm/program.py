@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.pte import read_pte
+from et_vm.load.data_files import DataFiles
 from et_vm.load.instructions import Instruction
 from et_vm.load.loader import BytesDataLoader, DataLoader, MmapDataLoader
 from et_vm.meta import MethodMeta
@@ -223,7 +224,8 @@ class Program:
         another method has written by then is not reset. `et_vm.runtime.Program` loads all its methods with one.
 
         `kernels` is a registry or the name of a library. `external` holds the data of tensors outside
-        of the file, by name. With `poison`, dead arena bytes are overwritten while the method runs. An
+        of the file, by name; data files must have what the program was compiled with (`DataFiles`). With
+        `poison`, dead arena bytes are overwritten while the method runs. An
         execution traps after `instruction_limit` instructions, which ends endless loops. `meter` counts its work
         where it is a part of another execution. `native` says whether and how machine code in the file is run.
 
@@ -235,6 +237,8 @@ class Program:
         from et_vm.run.method import Method
 
         index = self.plan_index(name)
+        if isinstance(external, DataFiles):
+            external.check(self.pte)
         return Method(
             self.pte,
             index,

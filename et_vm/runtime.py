@@ -212,6 +212,7 @@ class Runtime:
         enable_etdump: bool = False,
         debug_buffer_size: int = 0,
         data_path: str | os.PathLike[str] | None = None,
+        any_data: bool = False,
         kernels: str | KernelRegistry = "portable",
         poison: bool = False,
         tracer: EventTracer | None = None,
@@ -223,7 +224,8 @@ class Runtime:
 
         `kernels` is `portable` (numpy), `aten` (torch) or a registry. `poison` overwrites dead
         memory while methods run. The data of tensors outside of the file is in the data file (`.ptd`) at
-        `data_path`, or in `external`, by name. An execution traps after `instruction_limit` instructions.
+        `data_path`, or in `external`, by name. One that was written with another program is refused, unless `any_data`:
+        `et_schema.digests`. An execution traps after `instruction_limit` instructions.
         `allow_native` lets machine code in the file run, which can do whatever the process can: only for files from
         a source that is trusted. `enable_etdump` records executions for `Program.write_etdump_result_to_file`, with the
         values that they compute in a buffer of `debug_buffer_size` bytes; a `tracer` gets events as they happen.
@@ -239,7 +241,7 @@ class Runtime:
         if data_path is not None:
             if external is not None:
                 raise TypeError("give external tensors by data_path or by external, not both")
-            external = DataFiles.load(data_path)
+            external = DataFiles.load(data_path, any_data=any_data)
         if isinstance(data, (bytes, bytearray, memoryview, str, os.PathLike)):
             core = CoreProgram.load(data, verification, platform=self._platform)
         elif not hasattr(data, "read"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Container
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened, whole_number
@@ -103,6 +103,13 @@ def add_alignments(add: Callable[..., object]) -> None:
     for name, what in ALIGNMENTS.items():
         flag = f"--{name.replace('_', '-')}"
         add(flag, type=alignment, metavar="BYTES", help=f"alignment {what}")
+
+
+ANY_DATA: Final[dict[str, Any]] = {
+    "action": "store_true",
+    "help": "accept data files with other contents than the program was compiled with",
+}
+"""The option `--any-data`, of every command that has `--data`."""
 
 
 class CommandParser(argparse.ArgumentParser):

@@ -11,7 +11,7 @@ from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import target_names
 from et_schema.whole_numbers import shortened
-from et_tools.arguments import WIDE, CommandParser, add_alignments, positive_number, tolerance
+from et_tools.arguments import ANY_DATA, WIDE, CommandParser, add_alignments, positive_number, tolerance
 from et_tools.pass_options import add_pass_options
 
 __all__ = [
@@ -104,6 +104,7 @@ def _add_program_options(add: _Add) -> None:
         metavar="FILE",
         help="data file (.ptd) that belongs to a .pte which is compiled again; repeatable",
     )
+    add("--any-data", **ANY_DATA)
     add("-q", "--quiet", action="store_true", help="do not print progress")
 
 

@@ -62,7 +62,7 @@ def load_source(
 
         stages.start("disassemble")
         data = {Path(name).name: Path(name).read_bytes() for name in args.data}
-        module = import_file(open_pte(args.model), data)
+        module = import_file(open_pte(args.model), data, any_data=args.any_data)
         stages.done("disassemble")
         return Source(module, {})
     from et_tools.loading import export_factory, factories_of, load_pt2

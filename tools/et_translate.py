@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from et_tools.arguments import ALIGNMENTS, CommandParser, add_alignments
+from et_tools.arguments import ALIGNMENTS, ANY_DATA, CommandParser, add_alignments
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.messages import print_message
 from et_tools.output import check_output, write_stdout
@@ -61,6 +61,7 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
         metavar="FILE",
         help="data file (.ptd) that belongs to the .pte; repeatable",
     )
+    parser.add_argument("--any-data", **ANY_DATA)
     parser.add_argument(
         "--load",
         action="append",
@@ -125,15 +126,15 @@ def _pte_to_mlir(args: argparse.Namespace) -> None:
     file = read_pte(sys.stdin.buffer.read()) if args.input == "-" else open_pte(args.input)
     module = disassemble(file)
     for data in args.data:
-        attach_data_file(module, Path(data).name, open_ptd(data))
+        attach_data_file(module, Path(data).name, open_ptd(data), any_data=args.any_data)
     _write_text(module, args)
 
 
 def run(arguments: list[str]) -> int:
     """The command; returns its exit code."""
     args: Any = _arguments(arguments)
-    if args.data and args.translation is not _pte_to_mlir:
-        raise UsageError("--data applies to --pte-to-mlir only")
+    if (args.data or args.any_data) and args.translation is not _pte_to_mlir:
+        raise UsageError("--data and --any-data apply to --pte-to-mlir only")
     if args.load and args.translation is not _pt2_to_mlir:
         raise UsageError("--load applies to --pt2-to-mlir only")
     if args.translation is not _mlir_to_pte and any(getattr(args, name) is not None for name in ALIGNMENTS):

@@ -64,7 +64,7 @@ def _run(args: argparse.Namespace, program: Program, name: str, inputs: list[Any
         name,
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
-        external=open_data(args.data),
+        external=open_data(args),
         native=NativeOptions(args.native),
     )
     # What the method writes to is bundled as it was.

@@ -67,7 +67,7 @@ def _debugger(args: argparse.Namespace) -> Debugger:
         backends=chosen_backends(args),
         native=chosen_native(args),
         poison=args.poison,
-        external=open_data(args.data),
+        external=open_data(args),
         instruction_limit=MAX_INSTRUCTIONS,
     )
     values = [

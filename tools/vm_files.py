@@ -79,11 +79,11 @@ def open_program(file: str, platform: Platform | None = None) -> Program:
     return Program(loader, platform=platform)
 
 
-def open_data(files: Sequence[str] | None) -> DataFiles | None:
-    """The data files that a program needs. Raises InvalidFile, or ExecutorchError(AccessFailed)."""
+def open_data(args: argparse.Namespace) -> DataFiles | None:
+    """The data files of the command line. Raises InvalidFile, or ExecutorchError(AccessFailed)."""
     from et_vm.load.data_files import DataFiles
 
-    return DataFiles.load(*files) if files else None
+    return DataFiles.load(*args.data, any_data=args.any_data) if args.data else None
 
 
 def show_bytes(count: int) -> str:

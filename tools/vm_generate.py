@@ -123,6 +123,7 @@ def _runner(args: argparse.Namespace, tokenizer: Path) -> TextLLMRunner:
         sys.stdin.buffer.read() if args.file == "-" else args.file,
         tokenizer,
         args.data,
+        any_data=args.any_data,
         kernels=args.kernels,
         allow_native=args.native,
         threads=args.threads,

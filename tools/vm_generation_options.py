@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from et_schema.whole_numbers import shortened
-from et_tools.arguments import CommandParser, natural_number, positive_number
+from et_tools.arguments import ANY_DATA, CommandParser, natural_number, positive_number
 
 __all__ = ["add_generation_options"]
 
@@ -70,6 +70,7 @@ def add_generation_options(parser: CommandParser, libraries: Sequence[str]) -> N
     add("--save-session", metavar="FILE", help="save the session at the end (.safetensors)")
     add("--echo", action="store_true", help="also print the prompt")
     add("--data", metavar="FILE", help="data file (.ptd) with external tensors")
+    add("--any-data", **ANY_DATA)
     add("--kernels", choices=libraries, default="portable", help="default: portable")
     add("--json", action="store_true", help="print the text and statistics as JSON")
     add("-q", "--quiet", action="store_true", help="do not print statistics")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -143,10 +144,12 @@ def _generate(source: str, tensor: _TensorType, slot: int) -> Any:
 
 def load_arrays(source: str, most: int | None = None) -> list[Input]:
     """The arrays of a file. Raises UsageError for what is none, and for an archive that has more than `most` bytes when
-    it is unpacked, OSError.
+    it is unpacked, without `most` much more than its size suggests (`et_schema.archives`); OSError.
     """
     if not source.endswith((".npy", ".npz")):
         raise UsageError(f"input {source!r} not recognized: expected x.npy, x.npz, random[:SEED] or ones")
+    from et_schema.archives import check_members
+
     with open(source, "rb") as file:
         zipped = file.read(len(ZIP)) == ZIP
         file.seek(0)
@@ -154,8 +157,10 @@ def load_arrays(source: str, most: int | None = None) -> list[Input]:
             if not zipped:
                 return [Input(_native(np.lib.format.read_array(file, allow_pickle=False)), source)]
             with np.load(file, allow_pickle=False) as arrays:
-                unpacked = sum(member.file_size for member in arrays.zip.infolist())
-                if most is not None and unpacked > most:
+                members = arrays.zip.infolist()
+                if most is None:
+                    check_members(members, file.seek(0, os.SEEK_END))
+                elif (unpacked := sum(member.file_size for member in members)) > most:
                     raise UsageError(f"{source}: {unpacked:,} bytes of arrays, more than the inputs have")
                 return [Input(_native(arrays[key]), f"{source}[{key}]") for key in arrays.files]
         except UsageError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from et_tools.arguments import WIDE, CommandParser, natural_number, positive_number, tolerance
+from et_tools.arguments import ANY_DATA, WIDE, CommandParser, natural_number, positive_number, tolerance
 from et_tools.vm_generation_options import add_generation_options
 from et_tools.vm_kernels import LOAD
 
@@ -52,6 +52,7 @@ SHARED: Final[dict[str, dict[str, Any]]] = {
         "metavar": "FILE",
         "help": "data file (.ptd) with external tensors; repeatable",
     },
+    "--any-data": ANY_DATA,
     "--debug-map": {
         "metavar": "FILE",
         "help": "modules and source lines of the instructions, by et-compile --debug-map",
@@ -104,7 +105,7 @@ def run_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--output-dir", metavar="DIR", help="write output_0.npy, output_1.npy, … to this folder"
     )
-    _add(parser, "--data")
+    _add(parser, "--data", "--any-data")
     parser.add_argument(
         "--repeat", type=positive_number, metavar="N", help="execute N times and print the latency"
     )
@@ -148,6 +149,7 @@ def debug_options(parser: CommandParser) -> None:
         parser,
         "--debug-map",
         "--data",
+        "--any-data",
         "--kernels",
         "--load",
         "--native",
@@ -216,6 +218,7 @@ def profile_options(parser: CommandParser) -> None:
     _add(
         parser,
         "--data",
+        "--any-data",
         "--kernels",
         "--load",
         "--native",
@@ -343,7 +346,7 @@ def compare_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="print every value, not only those beyond the bound"
     )
-    _add(parser, "--data", "--kernels", "--load", "--native", "--threads", "--wide")
+    _add(parser, "--data", "--any-data", "--kernels", "--load", "--native", "--threads", "--wide")
     parser.add_argument("--json", action="store_true", help="print JSON, with every value")
 
 
@@ -392,7 +395,7 @@ def bundle_options(parser: CommandParser) -> None:
         metavar="SOURCE",
         help="x.npy or x.npz with expected outputs, in order; repeatable (default: the outputs of a run)",
     )
-    _add(parser, "--data", "--kernels", "--load", "--native")
+    _add(parser, "--data", "--any-data", "--kernels", "--load", "--native")
 
 
 def verify_options(parser: CommandParser) -> None:
@@ -411,6 +414,7 @@ def verify_options(parser: CommandParser) -> None:
         "--threads",
         "--poison",
         "--data",
+        "--any-data",
         "--instruction-limit",
         "--memory-limit",
         "--work-limit",
@@ -429,4 +433,4 @@ def validate_options(parser: CommandParser) -> None:
     linking.add_argument(
         "--no-kernels", action="store_true", help="check the file alone, without matching calls to kernels"
     )
-    _add(parser, "--load", "--data", "--native", "--json")
+    _add(parser, "--load", "--data", "--any-data", "--native", "--json")

@@ -67,7 +67,7 @@ def profile_file(args: argparse.Namespace) -> None:
         kernels=chosen_kernels(args, args.kernels),
         backends=chosen_backends(args),
         native=chosen_native(args),
-        external=open_data(args.data),
+        external=open_data(args),
     )
     profile = measured.profile
     peak = None if args.no_peak or args.by is not None else _peak(args)

@@ -109,7 +109,7 @@ def _load(program: Program | TextProgram, name: str, args: argparse.Namespace) -
         backends=chosen_backends(args),
         native=chosen_native(args),
         poison=args.poison,
-        external=open_data(args.data),
+        external=open_data(args),
         instruction_limit=args.instruction_limit or MAX_INSTRUCTIONS,
     )
 

@@ -17,7 +17,6 @@ from et_tools.vm_files import open_data
 from et_tools.vm_kernels import chosen_kernels
 
 if TYPE_CHECKING:
-    from et_vm.backend import BackendRegistry
     from et_vm.kernels.registry import KernelRegistry
 
 __all__ = ["validate_file"]
@@ -46,7 +45,7 @@ def validate_file(args: argparse.Namespace) -> int:
     found = validate(file, kernels)
     problems = [_with_way_out(problem, args) for problem in found.problems]
     if kernels is not None and (args.kernels or args.load) and not problems:
-        problems = _load_methods(file, kernels, chosen_backends(args), args.data, native=args.native)
+        problems = _load_methods(file, kernels, args)
     elif not problems:
         # Loading methods would find these as well.
         problems = list(blob_problems(file, kernels))
@@ -80,26 +79,24 @@ def _with_way_out(problem: ExecutorchError, args: argparse.Namespace) -> Executo
 def _load_methods(
     file: memoryview,
     kernels: KernelRegistry,
-    backends: BackendRegistry,
-    data: list[str] | None,
-    *,
-    native: bool,
+    args: argparse.Namespace,
 ) -> list[ExecutorchError]:
-    """Errors of loading each method. What machine code may not run is looked at instead."""
+    """Errors of the data files and of loading each method. What machine code may not run is looked at instead."""
     from et_vm.backend import NativeOptions, NativeRefused
     from et_vm.program import Program
 
     program = Program.load(file)
     try:
-        external = open_data(data)
+        external = open_data(args)
     except ExecutorchError as error:
         return [error]
-    problems: list[ExecutorchError] = []
+    problems: list[ExecutorchError] = [] if external is None else [*external.damaged()]
+    backends = chosen_backends(args)
     refused = False
     for name in program.method_names:
         try:
             # Loading runs the code that rearranges constants.
-            options = NativeOptions(native)
+            options = NativeOptions(args.native)
             program.load_method(name, kernels=kernels, backends=backends, external=external, native=options)
         except NativeRefused:
             refused = True

@@ -26,7 +26,7 @@ def verify_file(args: argparse.Namespace) -> int:
 
     source = sys.stdin.buffer.read() if args.file == "-" else args.file
     bundled = BundledProgram.load(source, platform=chosen_platform(args))
-    external = open_data(args.data)
+    external = open_data(args)
     kernels = chosen_kernels(args, args.kernels)
     backends = chosen_backends(args)
     methods = {

@@ -132,6 +132,8 @@ def _share_constants(module: ModuleOp, store: NamedDataStore) -> None:
             module.body.block.erase_op(symbol)
         else:
             symbol.properties["sym_name"] = StringAttr(name)
+            # The program that the partition is in has the data.
+            symbol.properties.pop("value")
             kept.add(name)
 
 

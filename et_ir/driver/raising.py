@@ -53,11 +53,14 @@ def raising_stage(level: str = DEFAULT) -> Stage:
     return Stage("edge", raising_passes(level))
 
 
-def import_file(file: PteFile, data_files: Mapping[str, bytes | memoryview] | None = None) -> ModuleOp:
+def import_file(
+    file: PteFile, data_files: Mapping[str, bytes | memoryview] | None = None, *, any_data: bool = False
+) -> ModuleOp:
     """The module of a file at the executorch level; `data_files` are its `.ptd` files by name.
 
-    Raises `ExecutorchError` for a file that is damaged, and for constants that no data file has, `InvalidModule` for
-    instructions that the dialect does not allow.
+    Raises `ExecutorchError` for a file that is damaged, for constants that no data file has, and, unless `any_data`,
+    for a data file with other contents than the program was compiled with; `InvalidModule` for instructions that the
+    dialect does not allow.
     """
     from et_ir.dialects.program import BufferOp, GlobalOp
     from et_ir.emit import attach_data_file, disassemble
@@ -68,7 +71,7 @@ def import_file(file: PteFile, data_files: Mapping[str, bytes | memoryview] | No
     verify_module(module)
     _declare_operators(module)
     for name, data in (data_files or {}).items():
-        attach_data_file(module, name, read_ptd(data))
+        attach_data_file(module, name, read_ptd(data), any_data=any_data)
     missing = [
         op.key
         for op in module.body.block.ops
@@ -118,6 +121,7 @@ def raise_program(
     data_files: Mapping[str, bytes | memoryview] | None = None,
     *,
     level: str = DEFAULT,
+    any_data: bool = False,
 ) -> EdgeProgramManager:
     """A program at the edge level from the bytes of a `.pte` file, of this compiler or of another.
 
@@ -125,12 +129,13 @@ def raise_program(
     edge ops; delegates of other backends stay calls. Methods, the order of their inputs and outputs, names and state
     are those of the file.
 
-    Raises `ExecutorchError` for a file that is damaged, or whose data files are missing, and `PassFailedException` for
+    Raises `ExecutorchError` for a file that is damaged, whose data files are missing, or, unless `any_data`, have other
+    contents than it was compiled with, and `PassFailedException` for
     instructions that have no counterpart at the edge level, all of which it lists.
     """
     from et_schema.pte import read_pte
 
-    module = import_file(read_pte(data), data_files)
+    module = import_file(read_pte(data), data_files, any_data=any_data)
     run_stages(module, [raising_stage(level)])
     return EdgeProgramManager(module, _delegation(module))
 

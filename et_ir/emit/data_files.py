@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import IO, NamedTuple, cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 
 from et_ir.data import Blob
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import NamedDataOp
 from et_ir.dialects.executorch import PlanOp, SymbolRegisterOp
-from et_ir.dialects.executorch.attributes import DATA_FILE, DATA_FILES
+from et_ir.dialects.executorch.attributes import DATA_FILE, DATA_FILES, DIGESTS
 from et_ir.dialects.executorch.layout import dim_order, nbytes, scalar_type
 from et_ir.dialects.program import DataAttr, Globals
 from et_ir.emit.data import SegmentList
+from et_schema import digests
 from et_schema.errors import Error, InvalidFile
 from et_schema.files import is_bare_name
 from et_schema.flat_tensor import FlatTensor, NamedData, TensorLayout
 from et_schema.ptd import PtdFile, write_ptd
 
-__all__ = ["attach_data_file", "data_files", "write_data_file"]
+__all__ = ["attach_data_file", "data_files", "digests_of_data", "set_digests", "write_data_file"]
 
 DEFAULT = "constants.ptd"
 """The data file of constants that do not say which."""
@@ -92,6 +94,27 @@ def data_files(module: ModuleOp) -> dict[str, list[Entry]]:
     return {file: list(entries.values()) for file, entries in sorted(files.items())}
 
 
+def digests_of_data(module: ModuleOp) -> dict[str, str]:
+    """The SHA-256 digests of a module's external data by name: of what it has, and those that a file had of the rest.
+
+    Raises as `data_files` does.
+    """
+    found = _noted_digests(module)
+    for entries in data_files(module).values():
+        found |= _digests(entries)
+    return found
+
+
+def _noted_digests(module: ModuleOp) -> dict[str, str]:
+    noted = module.attributes.get(DIGESTS)
+    items = noted.data.items() if isinstance(noted, DictionaryAttr) else ()
+    return {name: digest.data for name, digest in items if isinstance(digest, StringAttr)}
+
+
+def _digests(entries: list[Entry]) -> dict[str, str]:
+    return {entry.key: entry.blob.sha256 for entry in entries}
+
+
 def write_data_file(module: ModuleOp, name: str, stream: IO[bytes], *, segment_alignment: int = 128) -> int:
     """Write one of the data files of a module; returns its size in bytes. The same module gives the same bytes.
 
@@ -99,10 +122,15 @@ def write_data_file(module: ModuleOp, name: str, stream: IO[bytes], *, segment_a
     if the bytes of a constant cannot be read, and what `data_files` raises.
     """
     segments = SegmentList()
+    contents = data_files(module)[name]
     entries = [
         NamedData(entry.key, segments.add_blob(entry.blob, entry.alignment), entry.layout)
-        for entry in data_files(module)[name]
+        for entry in contents
     ]
+    if contents:
+        key = digests.key_in(name)
+        blob = Blob.of(key, digests.encode(_digests(contents)))
+        entries.append(NamedData(key, segments.add_blob(blob)))
     # The stock runtime reads names until it finds one: their order is ours to choose.
     entries.sort(key=lambda entry: entry.key)
     return write_ptd(
@@ -110,14 +138,18 @@ def write_data_file(module: ModuleOp, name: str, stream: IO[bytes], *, segment_a
     )
 
 
-def attach_data_file(module: ModuleOp, name: str, file: PtdFile) -> None:
+def attach_data_file(module: ModuleOp, name: str, file: PtdFile, *, any_data: bool = False) -> None:
     """Give the external constants of a module the bytes that a data file has of them; they stay external, and are
     written to the data file `name` again.
 
-    Raises `InvalidFile(InvalidExternalData)` for a constant that the file has fewer bytes of.
+    Raises `InvalidFile(InvalidExternalData)` for a constant that the file has fewer bytes of, or, unless `any_data`,
+    whose digest in the module is another than in the file.
     """
     symbols = Globals(module).by_name
     places = {entry.key: at for at, entry in enumerate(file.tensors.named_data)}
+    wanted = _noted_digests(module)
+    if not any_data:
+        digests.check(wanted, file.digests(), dict.fromkeys(places, name))
     for plan in module.body.block.ops:
         for register in plan.registers if isinstance(plan, PlanOp) else ():
             if not isinstance(register, SymbolRegisterOp) or register.external is None:
@@ -136,3 +168,13 @@ def attach_data_file(module: ModuleOp, name: str, file: PtdFile) -> None:
             blob = Blob.of(register.key, data[:size])
             symbol.properties["value"] = DataAttr.of(register.type.element_type, blob)
             symbol.attributes[DATA_FILE] = StringAttr(name)
+            wanted.pop(register.key, None)
+    set_digests(module, wanted)
+
+
+def set_digests(module: ModuleOp, found: Mapping[str, str]) -> None:
+    """Note the digests of external data that a module lacks, by name of the data."""
+    if found:
+        module.attributes[DIGESTS] = DictionaryAttr({name: StringAttr(one) for name, one in found.items()})
+    else:
+        module.attributes.pop(DIGESTS, None)

@@ -58,12 +58,15 @@ from et_ir.dialects.program import DataAttr, Guards, GuardsAttr
 from et_ir.dialects.schema.literals import ELEMENT_TYPES
 from et_ir.emit.alignment import DEFAULT_SEGMENT, DEFAULT_TENSOR, recover_alignments
 from et_ir.emit.basic_blocks import block_ranges
+from et_ir.emit.data_files import set_digests
 from et_ir.emit.plan_reader import PlanReader
 from et_ir.emit.register_roles import RegisterRoles, find_roles
 from et_ir.emit.symbols import FileSymbols
 from et_ir.locations import Frame, location_of
 from et_schema import program as schema
 from et_schema.delegate_blobs import outputs_of_blob, updates_of_blob
+from et_schema.digests import KEY as DIGESTS
+from et_schema.digests import digests_of
 from et_schema.errors import Error, InvalidFile
 from et_schema.guards import KEY, decode, encode
 from et_schema.initial_state import join_initial_state
@@ -104,7 +107,8 @@ class _Disassembler:
             _PlanBuilder(self, PlanReader(plan, f"execution_plan[{index}]")).run()
             for index, plan in enumerate(program.execution_plan)
         ]
-        others = [entry for entry in program.named_data if entry is not names]
+        digests = digests_of(self.file)
+        others = [entry for entry in program.named_data if entry is not names and entry.key != DIGESTS]
         guards = self._guards(plans, others)
         alignments = recover_alignments(self.file, self.symbols.sizes, self.symbols.state_sizes)
         for op, delegate in self._delegates.values():
@@ -128,6 +132,7 @@ class _Disassembler:
         ):
             if value != default:
                 module.attributes[name] = IntegerAttr(value, i64)
+        set_digests(module, digests)
         return module
 
     def _guards(

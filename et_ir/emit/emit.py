@@ -45,9 +45,11 @@ from et_ir.dialects.executorch.layout import device, dim_order, scalar_type
 from et_ir.dialects.program import Globals
 from et_ir.emit.basic_blocks import instruction_order
 from et_ir.emit.data import DataPool, SegmentList
+from et_ir.emit.data_files import digests_of_data
 from et_ir.emit.values import ValueTable, scalar_value
 from et_ir.locations import Frame as SourceFrame
 from et_ir.locations import frames_of
+from et_schema import digests as digest_data
 from et_schema import guards as guard_data
 from et_schema import names as name_data
 from et_schema.initial_state import split_initial_state
@@ -195,6 +197,10 @@ class _Emitter:
             for op in self.module.body.block.ops
             if isinstance(op, NamedDataOp) and DATA_FILE not in op.attributes
         ]
+        digests = digests_of_data(self.module)
+        if digests:
+            blob = Blob.of(digest_data.KEY, digest_data.encode(digests))
+            named_data.append(NamedData(digest_data.KEY, segments.add_blob(blob, 1)))
         guards = {plan.key: plan.guards.data.checked() for plan in plans if plan.guards is not None}
         if guards:
             blob = Blob.of(guard_data.KEY, guard_data.encode(guards))

@@ -85,13 +85,18 @@ class TextLLMRunner:
         tokenizer_path: str | os.PathLike[str],
         data_path: str | os.PathLike[str] | None = None,
         *,
+        any_data: bool = False,
         kernels: str = "portable",
         allow_native: bool = False,
         threads: int | None = None,
     ) -> None:
         self.tokenizer = Tokenizer(os.fspath(tokenizer_path))
         program = Runtime(threads=threads).load_program(
-            model_path, data_path=data_path, kernels=kernels, allow_native=allow_native
+            model_path,
+            data_path=data_path,
+            any_data=any_data,
+            kernels=kernels,
+            allow_native=allow_native,
         )
         self.model = LanguageModel(program)
         check_tokenizer(self.model, self.tokenizer)

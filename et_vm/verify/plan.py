@@ -104,9 +104,14 @@ class Verifier:
             keys.add(entry.key)
         if keys:
             # Imported here because starting is part of the time that a run takes.
+            from et_schema.digests import digests_of
             from et_schema.names import KEY, apply_names
 
             apply_names(self._pte, problems)
+            try:
+                digests_of(self._pte)
+            except InvalidFile as error:
+                problems.add(error)
             if keys != {KEY}:
                 from et_vm.verify.guard_checks import verify_guards
 

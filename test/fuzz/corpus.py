@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from support import native_blobs, xnnpack_graphs
 from support.vm_programs import BOUND, UNBOUND, Build, chain_of_adds, combine, kernels
 from unit.et_vm.test_verify import Good
 
-from et_schema import flat_tensor, xnnpack_graph
+from et_schema import digests, flat_tensor, xnnpack_graph
 from et_schema.program import CompileSpec, Frame
 from et_schema.ptd import serialize_ptd
 from et_schema.scalar_type import ScalarType
@@ -277,10 +278,16 @@ def programs() -> dict[str, bytes]:
 def external_data() -> bytes:
     """A `.ptd` file with what the programs lack."""
     layout = flat_tensor.TensorLayout(ScalarType.FLOAT, [4], b"\0")
+    contents = {EXTERNAL: np.ones(4, np.float32).tobytes(), "blob": b"bytes"}
     tensors = flat_tensor.FlatTensor(
-        named_data=[flat_tensor.NamedData(EXTERNAL, 0, layout), flat_tensor.NamedData("blob", 1)]
+        named_data=[
+            flat_tensor.NamedData(EXTERNAL, 0, layout),
+            flat_tensor.NamedData("blob", 1),
+            flat_tensor.NamedData(digests.key_in("weights.ptd"), 2),
+        ]
     )
-    return serialize_ptd(tensors, [[np.ones(4, np.float32).tobytes()], [b"bytes"]])
+    stated = digests.encode({key: sha256(data).hexdigest() for key, data in contents.items()})
+    return serialize_ptd(tensors, [[data] for data in (*contents.values(), stated)])
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ from et_schema.errors import Error, ExecutorchError
 from et_schema.ptd import read_ptd
 from et_schema.scalar_type import numpy_dtype
 from et_vm.devtools.bundled import BundledProgram
+from et_vm.load.data_files import DataFiles
 from et_vm.platform import Platform
 from et_vm.program import Program
 from et_vm.run.validation import validate
@@ -64,7 +66,7 @@ def _platform() -> Platform:
     return Platform(memory_limit=MEMORY_LIMIT, work_limit=WORK_LIMIT)
 
 
-def _run_methods(program: Program, data: dict[str, memoryview], *, poison: bool = False) -> str:
+def _run_methods(program: Program, data: Mapping[str, memoryview], *, poison: bool = False) -> str:
     outcome = "ran"
     for name in program.method_names:
         try:
@@ -103,12 +105,14 @@ def _inputs(program: Program, name: str) -> list[object]:
 
 def _run_data(case: Case, folder: Path) -> str:
     del folder
+    data = DataFiles()
     try:
-        data = read_ptd(case.content).named_data()
+        data.add(case.content)
     except ExecutorchError as error:
         if error.code != Error.InvalidExternalData:
             raise Violation(f"not an error of external data: {error}") from error
         return error.code.name
+    data.damaged()
     return _run_methods(Program.load(programs()["state"], platform=_platform()), data)
 
 

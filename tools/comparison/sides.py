@@ -81,7 +81,7 @@ class _File:
             kernels=chosen_kernels(self._args, self._args.kernels),
             backends=chosen_backends(self._args),
             native=chosen_native(self._args),
-            external=open_data(self._args.data),
+            external=open_data(self._args),
             tracer=recorder,
         )
         given = [one.copy() if isinstance(one, np.ndarray) else one for one in inputs]

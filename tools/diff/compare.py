@@ -58,10 +58,14 @@ def _file(program: Program) -> dict[str, str]:
 
 
 def _blobs(program: Program) -> dict[str, str]:
-    """Named data, but not the names of constants: weights are compared by them."""
+    """Named data in the file and outside of it, but not the names of constants: weights are compared by them."""
+    from et_schema.digests import KEY as DIGESTS
+    from et_schema.digests import digests_of
     from et_schema.names import KEY as NAMES
 
-    return {key: _blob(data) for key, data in program.pte.named_data().items() if key != NAMES}
+    named = program.pte.named_data().items()
+    outside = {f"{key} (external)": f"#{digest[:8]}" for key, digest in digests_of(program.pte).items()}
+    return outside | {key: _blob(data) for key, data in named if key not in (NAMES, DIGESTS)}
 
 
 def _blob(data: memoryview) -> str:

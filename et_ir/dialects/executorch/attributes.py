@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -21,6 +21,7 @@ __all__ = [
     "CALLER",
     "DATA_FILE",
     "DATA_FILES",
+    "DIGESTS",
     "OPERAND",
     "SEGMENT_ALIGNMENT",
     "TENSOR_ALIGNMENT",
@@ -35,6 +36,8 @@ DATA_FILE: Final = discardable("executorch.data_file", StringAttr)
 """The data file that the bytes of a symbol are written to."""
 DATA_FILES: Final = discardable("executorch.data_files", ArrayAttr)
 """Data files of a module that are written though nothing is in them."""
+DIGESTS: Final = discardable("executorch.digests", DictionaryAttr)
+"""The SHA-256 digests of external data that a module lacks, by name of the data."""
 TENSOR_ALIGNMENT: Final = discardable("executorch.tensor_alignment", IntegerAttr)
 """The alignment of each constant in the file of a module, in bytes."""
 SEGMENT_ALIGNMENT: Final = discardable("executorch.segment_alignment", IntegerAttr)

@@ -113,6 +113,7 @@ def _files(command: Command) -> None:  # pyright: ignore[reportUnusedFunction]
     np.savez("narrow.npz", x=np.ones((3, 2, 15), np.float32))
     np.savez("two.npz", x=np.ones((3, 2, 16), np.float32), y=np.ones(3, np.float32))
     np.savez("undefined.npz", x=np.full((3, 2, 16), np.nan, np.float32))
+    np.savez_compressed("zeros.npz", x=np.zeros((1 << 18, 2, 16), np.float32))
     np.savez("words.npz", x=np.full((3, 2, 16), "a"))
     stacked = Path("stacked.npz").read_bytes()
     Path("short.npz").write_bytes(stacked[:-40])
@@ -228,6 +229,7 @@ def test_a_bound_of_quality(command: Command) -> None:
             "calibration data 0, tensor 0: NaN or infinity",
         ),
         (("--quantize", "int8", "--calibrate", "words.npz"), "input 0 is <U1, expected torch.float32"),
+        (("--quantize", "int8", "--calibrate", "zeros.npz"), "zeros.npz: not a valid .npz file: members of"),
         (("--quantize", "int8", "--calibrate", "short.npz"), "--calibrate short.npz: not a valid .npz file"),
         (("--quantize", "int8", "--calibrate", "damaged.npz"), "damaged.npz: not a valid .npz file"),
         (("--quantize", "int8", "--calibrate", "nothing"), "needs calibration data"),

@@ -108,6 +108,13 @@ def test_inputs(command: Command, data: bytes | None, message: str) -> None:
     assert Path("output_0.npy").read_bytes() == b"before"
 
 
+def test_expected_outputs_out_of_proportion(command: Command) -> None:
+    np.savez_compressed("y.npz", np.zeros(1 << 23, np.float32))
+    ran = command("et-vm", "bundle", "relu.pte", "--expected", "y.npz", "-o", "relu.bpte")
+    assert (ran.code, ran.out) == (2, "")
+    assert "y.npz: not a valid .npz file: members of 33,554,560 bytes in a file of" in ran.err
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

@@ -295,8 +295,12 @@ def test_data_of_a_backend_in_a_data_file(parse, taking, tmp_path):
     names = write_program(module, str(tmp_path / "x.pte"))
     assert [name.name for name in names] == ["x.pte", "tiles.ptd"]
     data = read_ptd(names[1].read_bytes())
-    assert {key: bytes(value) for key, value in data.named_data().items()} == {"tiles": b"12345678"}
-    assert [entry.key for entry in read_pte(names[0].read_bytes()).program.named_data] == ["table"]
+    assert bytes(data.named_data()["tiles"]) == b"12345678"
+    assert list(data.digests()) == ["tiles"]
+    assert [entry.key for entry in read_pte(names[0].read_bytes()).program.named_data] == [
+        "table",
+        "et_ir.digests",
+    ]
 
 
 def test_a_name_for_two_things_in_data_files(parse):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+from hashlib import sha256
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.builtin import Builtin, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.parser import Parser
 
 from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch
 from et_ir.dialects.program import Program
 from et_ir.emit import attach_data_file, data_files, disassemble, write, write_data_file
+from et_schema.digests import digests_of
 from et_schema.errors import Error, InvalidFile
 from et_schema.ptd import PtdFile, read_ptd
 from et_schema.pte import read_pte
@@ -60,20 +62,22 @@ def files_of(module: ModuleOp) -> dict[str, bytes]:
 def test_what_is_in_which_file() -> None:
     files = {name: read_ptd(data) for name, data in files_of(parse(MODULE)).items()}
     assert list(files) == ["constants.ptd", "one.ptd"]
-    assert {key: len(data) for key, data in files["constants.ptd"].named_data().items()} == {"v": 16}
+    found = files["constants.ptd"].named_data()
+    assert found.keys() == {"v", "et_ir.digests:constants.ptd"}
+    assert len(found["v"]) == 16
     one = files["one.ptd"]
-    assert list(one.named_data()) == ["same", "w"]
+    assert list(one.named_data()) == ["et_ir.digests:one.ptd", "same", "w"]
     # Equal bytes are there once.
-    assert len(one.segments) == 1
-    layout = one.tensors.named_data[1].tensor_layout
+    assert len(one.segments) == 2
+    layout = one.tensors.named_data[2].tensor_layout
     assert layout is not None
     assert (layout.scalar_type, layout.sizes, layout.dim_order) == (ScalarType.FLOAT, [2, 2], b"\x01\x00")
 
 
 def test_the_program_does_not_have_them() -> None:
-    stream = io.BytesIO()
-    write(parse(MODULE), stream)
-    assert read_pte(stream.getvalue()).segments == []
+    file = read_pte(program_of(parse(MODULE)))
+    assert list(file.named_data()) == ["et_ir.digests"]
+    assert len(file.segments) == 1
 
 
 def test_both_ways() -> None:
@@ -89,10 +93,49 @@ def test_both_ways() -> None:
     assert files_of(again) == files
 
 
+def program_of(module: ModuleOp) -> bytes:
+    stream = io.BytesIO()
+    write(module, stream)
+    return stream.getvalue()
+
+
+def test_digests() -> None:
+    """The program and its data files have the digests of what is in the latter; who lacks the data keeps its digest."""
+    module = parse(MODULE)
+    files = {name: read_ptd(data) for name, data in files_of(module).items()}
+    program = program_of(module)
+    expected = {
+        key: sha256(data).hexdigest() for file in files.values() for key, data in file.named_data().items()
+    }
+    expected = {key: digest for key, digest in expected.items() if not key.startswith("et_ir.")}
+    assert digests_of(read_pte(program)) == expected
+    assert files["one.ptd"].digests() | files["constants.ptd"].digests() == expected
+
+    again = disassemble(read_pte(program))
+    assert program_of(again) == program
+    attach_data_file(again, "one.ptd", files["one.ptd"])
+    assert again.attributes["executorch.digests"] == DictionaryAttr({"v": StringAttr(expected["v"])})
+    assert program_of(again) == program
+    attach_data_file(again, "constants.ptd", files["constants.ptd"])
+    assert "executorch.digests" not in again.attributes
+    assert program_of(again) == program
+
+
+def test_the_data_of_another_program() -> None:
+    program = program_of(parse(MODULE))
+    other = read_ptd(files_of(parse(MODULE.replace("[5, 6]", "[5, 7]")))["constants.ptd"])
+    module = disassemble(read_pte(program))
+    with pytest.raises(InvalidFile, match="'v' is not what the program was compiled with") as caught:
+        attach_data_file(module, "constants.ptd", other)
+    assert caught.value.code == Error.InvalidExternalData
+    attach_data_file(module, "constants.ptd", other, any_data=True)
+    assert digests_of(read_pte(program_of(module)))["v"] == other.digests()["v"]
+
+
 def test_too_few_bytes() -> None:
     module = parse(MODULE.replace("= #program.data<i64, [5, 6]>", ""))
     file = read_ptd(files_of(parse(MODULE))["constants.ptd"])
-    short = PtdFile(file.tensors, [file.segments[0][:8]])
+    short = PtdFile(file.tensors, [file.segments[0][:8], *file.segments[1:]])
     with pytest.raises(InvalidFile, match="8 bytes of 'v', which needs 16") as caught:
         attach_data_file(module, "constants.ptd", short)
     assert caught.value.code == Error.InvalidExternalData

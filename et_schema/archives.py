@@ -1,0 +1,27 @@
+"""Zip archives that others have written."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["check_members"]
+
+_COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_EXPANSION: Final = 100
+"""Bytes of members for each byte of the file, at most: deflate reaches 1,000, on data of use a tenth of this."""
+_SMALL: Final = 1 << 24
+"""Bytes of members that any file may have."""
+
+
+def check_members(members: Sequence[zipfile.ZipInfo], nbytes: int) -> None:
+    """Raises ValueError for an archive that takes much more memory or time to read than its size suggests."""
+    if any(one.compress_type not in _COMPRESSIONS for one in members):
+        raise ValueError("a member is compressed by another method than deflate")
+    if len({one.filename for one in members}) < len(members):
+        raise ValueError("two members have one name")
+    # A member is read up to the size that it declares.
+    expanded, most = sum(one.file_size for one in members), max(_SMALL, _EXPANSION * nbytes)
+    if expanded > most:
+        raise ValueError(f"members of {expanded:,} bytes in a file of {nbytes:,}; at most {most:,} are read")
