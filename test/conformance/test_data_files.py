@@ -104,6 +104,25 @@ def test_weights_of_delegates(tmp_path: Path) -> None:
         Runtime.get().load_program(tmp_path / "net.pte").load_method("forward")
 
 
+def test_weights_of_another_compilation(tmp_path: Path) -> None:
+    """An old program beside a new data file, as a copy that was interrupted leaves them: shapes agree."""
+    models = [Net().eval(), Net().eval()]
+    with torch.no_grad():
+        models[1].second.weight += 1
+    for name, model in zip(("old", "new"), models, strict=True):
+        et = to_edge(torch.export.export(model, (X,))).to_executorch(
+            ExecutorchBackendConfig(external_constants=True)
+        )
+        (tmp_path / name).mkdir()
+        et.save(tmp_path / name / "net.pte")
+        et.write_tensor_data_to_file(tmp_path / name)
+    program, data = tmp_path / "old" / "net.pte", tmp_path / "new" / "constants.ptd"
+    with pytest.raises(InvalidFile, match="is not what the program was compiled with"):
+        Runtime.get().load_program(program, data_path=data).load_method("forward")
+    ours = Runtime.get().load_program(program, data_path=data, any_data=True).load_method("forward")
+    torch.testing.assert_close(ours.execute([X])[0], models[1](X))
+
+
 def test_several_files(tmp_path: Path) -> None:
     model = Net().eval()
     torch.export.save(torch.export.export(model, (X,)), tmp_path / "net.pt2")
