@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from et_schema.errors import InputError
+from et_vm.llm.regular import LONGEST
 
 __all__ = ["expression_of"]
 
@@ -15,8 +16,6 @@ _SPACE: Final = " ?"
 _CHARACTER: Final = r'([^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})'
 _INTEGER: Final = "-?(0|[1-9][0-9]{0,17})"
 _NUMBER: Final = _INTEGER + r"(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?"
-_LONGEST: Final = 1 << 20
-"""Characters of an expression at most: arrays have theirs twice for each item."""
 _MOST_WORK: Final = 1 << 24
 """Characters that the expressions of all parts may have in all, those that are dropped included."""
 _KNOWN: Final = frozenset(
@@ -50,7 +49,7 @@ class _Schemas:
         found = self._expression(given, where, within)
         # Each part costs more than its characters.
         self._work += len(found) + 100
-        if len(found) > _LONGEST or self._work > _MOST_WORK:
+        if len(found) > LONGEST or self._work > _MOST_WORK:
             raise InputError("JSON schema: it is too large, or its arrays are nested too deeply", where=where)
         return found
 

@@ -7,31 +7,37 @@ in the wild".
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from et_schema.errors import InputError
+from et_schema.whole_numbers import shortened
 
-__all__ = ["Automaton", "State"]
+__all__ = ["LONGEST", "Automaton", "State"]
 
 State = frozenset[int]
 """States of the expression that the text so far may have led to."""
 
 _LAST: Final = 0x10FFFF
+LONGEST: Final = 1 << 20
+"""The most characters of an expression."""
 _MOST: Final = 1000
 """The largest number of repetitions that an expression may name."""
 _MOST_STATES: Final = 500_000
-"""The most states of an automaton; more would take hundreds of megabytes."""
+"""The most states of an automaton; with the connections, it takes some 20 MB at most."""
 _MOST_EDGES: Final = 1_000_000
 """The most connections of states."""
 _MOST_KEPT: Final = 4_000_000
-"""The most states that sets which have been visited have in all; with more, they are forgotten."""
+"""The most states of all sets that have been visited, and ways between these; with more, they are forgotten."""
 _CLASSES: Final = {
     "d": [(48, 57)],
     "w": [(48, 57), (65, 90), (95, 95), (97, 122)],
     "s": [(9, 13), (32, 32)],
 }
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
+
+_QUANTIFIERS: Final = ("?", "*", "+", "{")
 
 Ranges = list[tuple[int, int]]
 
@@ -45,11 +51,21 @@ class Automaton:
     """
 
     def __init__(self, expression: str) -> None:
-        self._edges: list[list[tuple[int, int, int]]] = []
-        """By state: first and last byte, and the state that they lead to."""
-        self._empty: list[list[int]] = []
-        """By state: those that nothing leads to."""
-        self._connections = 0
+        # Connections of a state are a linked list in arrays: there may be a million.
+        self._edges = array("i")
+        """By state, the last connection by bytes from it, or -1."""
+        self._empty = array("i")
+        """By state, the last connection by nothing from it, or -1."""
+        self._to = array("i")
+        """By connection, the state that it leads to."""
+        self._previous = array("i")
+        """By connection, the one before it of the same list, or -1."""
+        self._first, self._last = bytearray(), bytearray()
+        """By connection, the first and the last byte that it is for."""
+        if len(expression) > LONGEST:
+            raise InputError(
+                f"regular expression: {len(expression):,} characters, which are more than {LONGEST:,}"
+            )
         try:
             expression.encode()
         except UnicodeEncodeError as error:
@@ -61,6 +77,8 @@ class Automaton:
         self.start: State = self._closed((first,))
         """Where a text begins."""
         self._next: dict[tuple[State, int], State] = {}
+        self._sets: dict[State, State] = {}
+        """The sets that have been visited: equal ones are one."""
         self._kept = 0
 
     def new_state(self) -> int:
@@ -70,36 +88,42 @@ class Automaton:
                 f"regular expression: its automaton has more than {_MOST_STATES:,} states",
                 hint="repeat less often, or smaller parts",
             )
-        self._edges.append([])
-        self._empty.append([])
+        self._edges.append(-1)
+        self._empty.append(-1)
         return len(self._edges) - 1
 
     def connect(self, one: int, other: int, span: tuple[int, int] | None = None) -> None:
         """Let a byte in a range, or nothing, lead from a state to another. Raises InputError for one too many."""
-        self._count_connections(1)
-        if span is None:
-            self._empty[one].append(other)
-        else:
-            self._edges[one].append((*span, other))
+        number = len(self._to)
+        if number == _MOST_EDGES:
+            raise InputError(
+                f"regular expression: its automaton has more than {_MOST_EDGES:,} connections",
+                hint="repeat less often, or smaller parts",
+            )
+        lists = self._empty if span is None else self._edges
+        first, last = span or (0, 0)
+        self._to.append(other)
+        self._first.append(first)
+        self._last.append(last)
+        self._previous.append(lists[one])
+        lists[one] = number
 
     def copy(self, begin: int, end: int, part: _Part) -> _Part:
         """Copy the states of a range, which lead to none outside of it, and return the copy of a part of them."""
         by = len(self._edges) - begin
         for state in range(begin, end):
-            edges, empty = self._edges[state], self._empty[state]
-            self._count_connections(len(edges) + len(empty))
-            self.new_state()
-            self._edges[-1] += [(first, last, other + by) for first, last, other in edges]
-            self._empty[-1] += [other + by for other in empty]
+            copied = self.new_state()
+            for number in self._connections(self._edges[state]):
+                self.connect(copied, self._to[number] + by, (self._first[number], self._last[number]))
+            for number in self._connections(self._empty[state]):
+                self.connect(copied, self._to[number] + by)
         return _Part(part.first + by, part.last + by)
 
-    def _count_connections(self, more: int) -> None:
-        self._connections += more
-        if self._connections > _MOST_EDGES:
-            raise InputError(
-                f"regular expression: its automaton has more than {_MOST_EDGES:,} connections",
-                hint="repeat less often, or smaller parts",
-            )
+    def _connections(self, number: int) -> Iterator[int]:
+        """The connections of a list that ends with this one."""
+        while number >= 0:
+            yield number
+            number = self._previous[number]
 
     @property
     def size(self) -> int:
@@ -112,21 +136,41 @@ class Automaton:
             state = pending.pop()
             if state not in found:
                 found.add(state)
-                pending += self._empty[state]
+                number = self._empty[state]
+                while number >= 0:
+                    pending.append(self._to[number])
+                    number = self._previous[number]
         return frozenset(found)
 
     def after(self, state: State, byte: int) -> State:
         """Where a byte leads; an empty set if it leads nowhere."""
         known = self._next.get((state, byte))
         if known is None:
-            to = (other for one in state for first, last, other in self._edges[one] if first <= byte <= last)
-            known = self._closed(to)
-            self._kept += len(known) + 1
+            found = self._closed(self._reached(state, byte))
+            known = self._sets.get(found)
+            if known is None:
+                known = found
+                self._kept += len(known)
+            self._kept += 1
             if self._kept > _MOST_KEPT:
                 self._next.clear()
+                self._sets.clear()
                 self._kept = len(known) + 1
+            self._sets[known] = known
             self._next[state, byte] = known
         return known
+
+    def _reached(self, state: State, byte: int) -> list[int]:
+        """The states that a byte leads to."""
+        first, last, previous = self._first, self._last, self._previous
+        reached: list[int] = []
+        for one in state:
+            number = self._edges[one]
+            while number >= 0:
+                if first[number] <= byte <= last[number]:
+                    reached.append(self._to[number])
+                number = previous[number]
+        return reached
 
     def is_match(self, state: State) -> bool:
         """Whether the text so far matches."""
@@ -134,7 +178,7 @@ class Automaton:
 
     def is_final(self, state: State) -> bool:
         """Whether nothing can follow."""
-        return not any(self._edges[one] for one in state)
+        return all(self._edges[one] < 0 for one in state)
 
     def matches(self, text: str) -> bool:
         """Whether a whole text matches."""
@@ -164,7 +208,8 @@ class _Parser:
         return part
 
     def _wrong(self, message: str) -> InputError:
-        return InputError(f"regular expression: {message}, at character {self._at} of {self._text!r}")
+        text = repr(shortened(self._text))
+        return InputError(f"regular expression: {message}, at character {self._at} of {text}")
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
@@ -194,18 +239,29 @@ class _Parser:
         made = self._automaton
         first = last = made.new_state()
         while self._peek() not in ("", "|", ")"):
-            part = self._repeated()
-            made.connect(last, part.first)
-            last = part.last
+            last = self._item(last)
         return _Part(first, last)
 
-    def _repeated(self) -> _Part:
-        begin = self._automaton.size
-        part = self._atom()
+    def _item(self, before: int) -> int:
+        """The state that a character or group, as often as it stands, leads to from the state `before`."""
+        made, begin = self._automaton, self._automaton.size
+        ranges = self._characters()
+        if ranges is None:
+            part = self._group()
+        elif self._peek() in _QUANTIFIERS:
+            first = made.new_state()
+            part = _Part(first, self._one_of(first, ranges))
+        else:
+            # Most of a long expression is like this, and takes one state.
+            return self._one_of(before, ranges)
         counts = self._counts()
-        if counts is None:
-            return part
-        least, most = counts
+        if counts is not None:
+            part = self._repeated(part, begin, *counts)
+        made.connect(before, part.first)
+        return part.last
+
+    def _repeated(self, part: _Part, begin: int, least: int, most: int | None) -> _Part:
+        """Repetitions of the part that the states from `begin` are of."""
         made = self._automaton
         end = made.size
         copies = [part, *(made.copy(begin, end, part) for _ in range(max(least, most or 0, 1) - 1))]
@@ -246,30 +302,35 @@ class _Parser:
             raise self._wrong(f"{{{inner}}}: expected at most {_MOST} repetitions, in order")
         return least, most
 
-    def _atom(self) -> _Part:
+    def _group(self) -> _Part:
+        """A group after its opening parenthesis."""
+        if self._peek() == "?":
+            if self._text[self._at : self._at + 2] != "?:":
+                raise self._wrong("groups with '(?' other than '(?:' are not supported")
+            self._at += 2
+        part = self._alternatives()
+        if self._take() != ")":
+            raise self._wrong("a group is not closed")
+        return part
+
+    def _characters(self) -> Ranges | None:
+        """The characters of which one stands here, None at a group."""
         sign = self._take()
         if sign == "(":
-            if self._peek() == "?":
-                if self._text[self._at : self._at + 2] != "?:":
-                    raise self._wrong("groups with '(?' other than '(?:' are not supported")
-                self._at += 2
-            part = self._alternatives()
-            if self._take() != ")":
-                raise self._wrong("a group is not closed")
-            return part
+            return None
         if sign == "[":
-            return self._one_of(self._class())
+            return self._class()
         if sign == ".":
-            return self._one_of(_opposite([(10, 10)]))
+            return _opposite([(10, 10)])
         if sign == "\\":
-            return self._one_of(self._escape())
+            return self._escape()
         if sign in "*+?{":
             self._at -= 1
             raise self._wrong(f"'{sign}' repeats nothing")
         if sign in "^$":
             self._at -= 1
             raise self._wrong(f"'{sign}' is not supported: the expression is of the whole text")
-        return self._one_of([(ord(sign), ord(sign))])
+        return [(ord(sign), ord(sign))]
 
     def _escape(self) -> Ranges:
         sign = self._take()
@@ -314,18 +375,19 @@ class _Parser:
         sign = self._take()
         return self._escape() if sign == "\\" else [(ord(sign), ord(sign))]
 
-    def _one_of(self, ranges: Ranges) -> _Part:
+    def _one_of(self, before: int, ranges: Ranges) -> int:
+        """The state that one of some characters leads to from the state `before`."""
         made = self._automaton
-        part = _Part(made.new_state(), made.new_state())
+        after = made.new_state()
         for first, last in _united(ranges):
             for spans in byte_sequences(first, last):
-                state = part.first
+                state = before
                 for span in spans[:-1]:
                     other = made.new_state()
                     made.connect(state, other, span)
                     state = other
-                made.connect(state, part.last, spans[-1])
-        return part
+                made.connect(state, after, spans[-1])
+        return after
 
 
 def _united(ranges: Ranges) -> Ranges:

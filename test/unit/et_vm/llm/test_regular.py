@@ -90,6 +90,7 @@ def test_bytes_of_characters(first: int, last: int) -> None:
         ("(" * 5000 + ")" * 5000, "nested too deeply"),
         ("((a{1000}){1000}){1000}", "more than 500,000 states"),
         ("([acegikmoqsuwyACEGIKMOQSUWY02468]{100}){400}", "more than 1,000,000 connections"),
+        ("a" * (1 << 20) + "b", "1,048,577 characters"),
         ("a{" + "1" * 5000 + "}", "above 1000"),
         ("a{0," + "1" * 5000 + "}", "above 1000"),
         ("ab\udcff", "not in UTF-8 at character 2"),
