@@ -60,6 +60,7 @@ class Program:
     ) -> None:
         """Raises InvalidFile, with the table and the byte, for a file that does not pass `verification`."""
         self.name = loader.name
+        self._loader = loader
         self.file = loader.load_all()
         self.platform = platform or Platform()
         self.pte: PteFile = read_pte(self.file)
@@ -105,6 +106,18 @@ class Program:
         if isinstance(data, (bytes, bytearray, memoryview)):
             return cls(BytesDataLoader(data), verification, platform=platform)
         return cls(MmapDataLoader(data), verification, platform=platform)
+
+    def check_unchanged(self) -> None:
+        """Raise ExecutorchError(AccessFailed) if the file has been written to since it was loaded: what has been
+        computed since then may be wrong.
+        """
+        if self._loader.has_changed:
+            raise ExecutorchError(
+                Error.AccessFailed,
+                "the file has been written to since it was loaded",
+                where=self.name,
+                hint="load it again; et_vm.load.loader.FileDataLoader and 'et-vm run - < FILE' read a copy",
+            )
 
     def _verify_lifetimes(self) -> None:
         from et_vm.run.validation import clash_error
@@ -229,14 +242,15 @@ class Program:
         execution traps after `instruction_limit` instructions, which ends endless loops. `meter` counts its work
         where it is a part of another execution. `native` says whether and how machine code in the file is run.
 
-        Raises ExecutorchError(InvalidArgument) for an unknown name, and what `et_vm.run.method.Method`
-        raises.
+        Raises ExecutorchError(InvalidArgument) for an unknown name, ExecutorchError(AccessFailed) for a file that has
+        been written to since it was loaded, and what `et_vm.run.method.Method` raises.
         """
         from et_vm.backend import BackendRegistry
         from et_vm.kernels.libraries import load_library
         from et_vm.run.method import Method
 
         index = self.plan_index(name)
+        self.check_unchanged()
         if isinstance(external, DataFiles):
             external.check(self.pte)
         return Method(

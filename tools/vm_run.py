@@ -59,6 +59,8 @@ def run_file(args: argparse.Namespace) -> None:
         except InputError as error:
             raise _with_source(error, inputs) from None
         seconds.append(time.perf_counter() - start)
+    if isinstance(program, Program):
+        program.check_unchanged()
     results = [(f"output {index}", value) for index, value in enumerate(outputs)]
     results += [(f"input {index}", values[index]) for index in method.written_inputs]
     files = [] if args.output_dir is None else _write(results, Path(args.output_dir))

@@ -35,6 +35,11 @@ class DataLoader(ABC):
         """A read-only view of everything."""
         return self.load(0, self.size)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether what views show is known to be another than when it was loaded."""
+        return False
+
 
 class BytesDataLoader(DataLoader):
     """Bytes already in memory; they are neither copied nor checked for later changes."""
@@ -75,7 +80,8 @@ class FileDataLoader(BytesDataLoader):
 
 class MmapDataLoader(BytesDataLoader):
     """A file mapped read-only: weights are paged in when a kernel first reads them, and shared between
-    processes.
+    processes. A file that is written in place meanwhile changes under its views, or ends the process where it became
+    shorter; one that is replaced by another of its name does neither.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -83,11 +89,23 @@ class MmapDataLoader(BytesDataLoader):
         try:
             with open(path, "rb") as file:
                 # An empty file cannot be mapped; the parser is the one to say that it is too short.
-                empty = os.fstat(file.fileno()).st_size == 0
-                data = b"" if empty else _mapped(file.fileno())
+                found = os.fstat(file.fileno())
+                data = b"" if found.st_size == 0 else _mapped(file.fileno())
         except (OSError, ValueError) as error:
             raise access_failed(path, error) from error
         super().__init__(memoryview(data), os.fspath(path))
+        self._found = found
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the file, if it still has its name, has another size or time of change."""
+        before = self._found
+        try:
+            now = os.stat(self.name)
+        except OSError:
+            return False
+        same_file = (now.st_dev, now.st_ino) == (before.st_dev, before.st_ino)
+        return same_file and (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
 
 
 def _mapped(descriptor: int) -> mmap.mmap:

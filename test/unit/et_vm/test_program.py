@@ -1,3 +1,4 @@
+import os
 import threading
 
 import pytest
@@ -68,3 +69,13 @@ def test_lifetimes_are_looked_at_if_asked_for():
     build[out].allocation_info.memory_offset_low = 48
     build.plan.non_const_buffer_sizes = [0, 64]
     assert Program.load(build.file(), Verification.Lifetimes).method_names == ("forward",)
+
+
+def test_files_that_are_written_in_place(file) -> None:
+    path = file(chain_of_adds())
+    program = Program.load(path)
+    program.load_method("forward", kernels=kernels())
+    os.utime(path, ns=(0, 1))
+    with pytest.raises(ExecutorchError, match="has been written to since it was loaded") as caught:
+        program.load_method("forward", kernels=kernels())
+    assert (caught.value.code, caught.value.where) == (Error.AccessFailed, path)

@@ -82,3 +82,27 @@ def test_wider_elements_are_bytes():
     from array import array
 
     assert BytesDataLoader(memoryview(array("I", [1, 2]))).size == 8
+
+
+def test_files_that_are_written_in_place(path):
+    loader, copy = MmapDataLoader(path), FileDataLoader(path)
+    assert not loader.has_changed
+    with path.open("r+b") as file:
+        file.write(b"other")
+    os.utime(path, ns=(0, 1))
+    assert loader.has_changed
+    assert not copy.has_changed
+    assert bytes(copy.load(0, 5)) == bytes(range(5))
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_files_that_are_replaced(path, tmp_path, replace):
+    """The map is of the old file, which does not change any more."""
+    loader = MmapDataLoader(path)
+    if replace:
+        (tmp_path / "new").write_bytes(b"other")
+        (tmp_path / "new").replace(path)
+    else:
+        path.unlink()
+    assert not loader.has_changed
+    assert bytes(loader.load(0, 2)) == b"\x00\x01"
