@@ -72,7 +72,7 @@ def test_lifetimes_are_looked_at_if_asked_for():
 
 
 def test_files_that_are_written_in_place(file) -> None:
-    path = file(chain_of_adds())
+    path = file(chain_of_adds(1))
     program = Program.load(path)
     program.load_method("forward", kernels=kernels())
     os.utime(path, ns=(0, 1))
