@@ -9,7 +9,8 @@ it, each at its bytes. Liveness is computed once; becoming one changes where val
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +19,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from et_ir.analysis.aliasing import Extent, extent_of, has_exact_size, root_of, size_of
 from et_ir.analysis.byte_copies import ByteCopy, copies_of
 from et_ir.analysis.liveness import Liveness
-from et_ir.dialects.executorch import Instruction, KernelCallOp, PlanOp
+from et_ir.analysis.segment_tree import SegmentTree
+from et_ir.dialects.executorch import Instruction, KernelCallOp, PlanOp, ViewOp
 from et_ir.dialects.executorch.arguments import ListValue
 from et_ir.dialects.executorch.signatures import schema_of
 from et_ops.conventions import ET_VIEW
@@ -58,6 +60,38 @@ class _Member:
     end: int
 
 
+class _Set:
+    """An alias set: its registers, and those of them whose content is needed at a time."""
+
+    def __init__(self, end: int, members: Sequence[_Member] = ()) -> None:
+        self.members: list[_Member] = list(members)
+        self._end = end
+        self._content: SegmentTree[_Member] | None = None
+
+    def add(self, liveness: Liveness, members: Sequence[_Member]) -> None:
+        self.members += members
+        if self._content is not None:
+            self._index(liveness, members)
+
+    def needed_after(self, liveness: Liveness, time: int) -> Iterable[_Member]:
+        """Those whose content behind the instruction at a time is needed."""
+        if len(self.members) <= _FEW:
+            return [member for member in self.members if liveness.is_needed_after(member.register, time)]
+        if self._content is None:
+            self._content = SegmentTree(self._end + 1)
+            self._index(liveness, self.members)
+        return self._content.at(time)
+
+    def _index(self, liveness: Liveness, members: Sequence[_Member]) -> None:
+        assert self._content is not None
+        for member in members:
+            for interval in liveness.content(member.register):
+                self._content.add(member, interval.first, interval.last)
+
+
+_FEW: Final = 8
+"""Registers of a set, up to which looking at each is faster than an index."""
+
 NOTHING: Final[Mapping[Operation, Sequence[ByteCopy]]] = {}
 """No calls that are replaced."""
 
@@ -76,8 +110,10 @@ class Interference:
         self.outputs = {root_of(register) for register in plan.return_op.outputs}
         """The roots that the plan returns."""
         self.over = over
-        self._members: dict[SSAValue, list[_Member]] = {}
+        self._sets: dict[SSAValue, _Set] = {}
         self._writes: dict[SSAValue, list[Write]] = {}
+        self._substituted: dict[Operation, int] = {}
+        """The times of the instructions that write instead of others."""
         self._viewed_at_run_time = {
             root_of(register)
             for op in self.liveness.instructions
@@ -85,8 +121,11 @@ class Interference:
             for register in (*op.reads, *op.writes)
         }
 
-    def writes(self, root: SSAValue) -> list[Write]:
-        """Writers of a register or of one coalesced with it."""
+    def writes(self, root: SSAValue) -> Sequence[Write]:
+        """Writers of a register or of one coalesced with it, in order."""
+        return self._writes_of(root)
+
+    def _writes_of(self, root: SSAValue) -> list[Write]:
         found = self._writes.get(root)
         if found is None:
             found = [Write(op, self.times[op]) for op in self.liveness.writers(root)]
@@ -99,7 +138,7 @@ class Interference:
 
     def is_needed_after(self, root: SSAValue, time: int) -> bool:
         """Whether what a register holds behind the instruction at a time is needed."""
-        return any(self.liveness.is_needed_after(m.register, time) for m in self._set_of(root))
+        return any(True for _ in self._set_of(root).needed_after(self.liveness, time))
 
     def may_unite(
         self,
@@ -125,28 +164,37 @@ class Interference:
 
     def unite(self, one: SSAValue, other: SSAValue, first: int = 0) -> None:
         """Note that a register has become the bytes of another from `first` on."""
-        self._set_of(other).extend(
-            _Member(m.register, m.first + first, m.end + first) for m in self._set_of(one)
-        )
-        self.writes(other).extend(self.writes(one))
-        self._members.pop(one)
+        members = self._set_of(one).members
+        if first:
+            members = [_Member(m.register, m.first + first, m.end + first) for m in members]
+        self._set_of(other).add(self.liveness, members)
+        writes = self._writes_of(other)
+        for write in self._writes_of(one):
+            insort(writes, write, key=_time)
+        self._sets.pop(one)
         self._writes.pop(one)
         if one in self.outputs:
             self.outputs.add(other)
 
     def note_write(self, root: SSAValue, op: Instruction, time: int) -> None:
         """Note an instruction that writes a register, and reads what another did that runs at a time."""
-        self.writes(root).append(Write(op, time))
+        insort(self._writes_of(root), Write(op, time), key=_time)
+        self._substituted[op] = time
+
+    def substitute(self, write: Write, op: Instruction) -> None:
+        """Note that another instruction writes."""
+        write.op = op
+        self._substituted[op] = write.time
 
     def forget(self, op: Instruction) -> None:
         """Note that an instruction goes."""
         for root in {root_of(register) for register in op.writes}:
             self._writes[root] = [write for write in self.writes(root) if write.op is not op]
 
-    def _set_of(self, root: SSAValue) -> list[_Member]:
-        found = self._members.get(root)
+    def _set_of(self, root: SSAValue) -> _Set:
+        found = self._sets.get(root)
         if found is None:
-            found = self._members[root] = [_Member(root, 0, size_of(root))]
+            found = self._sets[root] = _Set(self.liveness.end, [_Member(root, 0, size_of(root))])
         return found
 
     def _overwrites(
@@ -162,14 +210,16 @@ class Interference:
         or needs it beside what it writes; each lies in their memory from its first byte on.
         """
         shift = writer_first - holder_first
-        members = self._set_of(holder)
-        for write in self.writes(writer):
+        held = self._set_of(holder)
+        for write in self._writes_near(writer, holder):
             op = write.op
-            needed = [m for m in members if self.liveness.is_needed_after(m.register, write.time)]
+            needed = list(held.needed_after(self.liveness, write.time))
             accessed: list[SSAValue] = []
             if op not in in_place and op not in replaced:
                 accessed = [register for register in op.operands if root_of(register) is holder]
-            if any(self.liveness.is_referred_to(member.register, write.time) for member in members):
+            if self.liveness.has_references and any(
+                self.liveness.is_referred_to(member.register, write.time) for member in held.members
+            ):
                 return True
             if not needed and not accessed:
                 continue
@@ -188,6 +238,22 @@ class Interference:
                 if any(self._reads_beside(op, register, written, copied) for register in accessed):
                     return True
         return False
+
+    def _writes_near(self, writer: SSAValue, holder: SSAValue) -> Iterable[Write]:
+        """The writes of a register while what another holds is needed, and those by instructions that access the other;
+        where these are not fewer, all of them.
+        """
+        writes, members = self._writes_of(writer), self._set_of(holder).members
+        if len(writes) <= max(_FEW, len(members)) or self.liveness.has_references:
+            return writes
+        spans = [
+            (one.first, one.last) for member in members for one in self.liveness.content(member.register)
+        ]
+        for op in _users(holder):
+            time = self._substituted.get(op, self.times.get(op))
+            if time is not None:
+                spans.append((time, time + 1))
+        return _between(writes, sorted(spans))
 
     def _copied(
         self,
@@ -230,6 +296,28 @@ class Interference:
             and may_write_over(op, register, self.over)
         )
         return not over
+
+
+def _time(write: Write) -> int:
+    return write.time
+
+
+def _between(writes: Sequence[Write], spans: Sequence[tuple[int, int]]) -> Iterator[Write]:
+    """Those of writes in order that are in one of the spans, which are sorted: from a time to before another."""
+    at = 0
+    for first, end in spans:
+        at = max(at, bisect_left(writes, first, key=_time))
+        while at < len(writes) and writes[at].time < end:
+            yield writes[at]
+            at += 1
+
+
+def _users(register: SSAValue) -> Iterator[Operation]:
+    """The instructions that access a register or a view of it."""
+    for use in register.uses:
+        yield use.operation
+        if isinstance(use.operation, ViewOp):
+            yield from _users(use.operation.result)
 
 
 def _device(register: SSAValue) -> Attribute | None:

@@ -111,6 +111,7 @@ class Liveness:
         self._content: list[list[LiveInterval]] = [[] for _ in range(count)]
         """When what each root holds is needed, in order; an interval reaches from a write to the last read."""
         self._written: list[list[int]] = [[] for _ in range(count)]
+        self._referred: list[References] = []
         self._given = [op for op in self.registers if type(op) is InputOp or type(op) is StateOp]
         """The registers that hold something before the plan runs."""
         self._kept = frozenset(
@@ -328,6 +329,15 @@ class Liveness:
         content = self._content[self._numbers[register]]
         at = bisect_right(content, time, key=lambda interval: interval.first) - 1
         return at >= 0 and content[at].last > time
+
+    def content(self, register: SSAValue) -> Sequence[LiveInterval]:
+        """The intervals for which `is_needed_after` is true of all times but the last, in order."""
+        return self._content[self._numbers[register]]
+
+    @property
+    def has_references(self) -> bool:
+        """Whether an instruction makes some register refer to the memory of another."""
+        return bool(self._referred)
 
     def is_gapless(self, register: SSAValue) -> bool:
         """Whether a register's memory is needed throughout its interval."""

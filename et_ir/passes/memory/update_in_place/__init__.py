@@ -134,7 +134,8 @@ class _Updates:
         if self._put_back(op, place, update):
             self.memory.forget(op)
         elif self.emitter.can(update, target):
-            self.memory.writes(result)[0].op = self.emitter.emit(update, target, op)
+            (write,) = self.memory.writes(result)
+            self.memory.substitute(write, self.emitter.emit(update, target, op))
         else:
             return
         self._coalesce(result, place, target)
@@ -177,7 +178,8 @@ class _Updates:
             if write.time > after and write.op is not op and not _copies(write.op, whole, op.outs[0])
         ):
             return False
-        self.memory.writes(part)[0].op = self.emitter.emit(change, taken, inner)
+        (write,) = self.memory.writes(part)
+        self.memory.substitute(write, self.emitter.emit(change, taken, inner))
         self._coalesce(part, there, taken)
         erase(inner)
         return True
@@ -221,7 +223,7 @@ class _Updates:
             return
         self._coalesce(result, extent_of(root), root if root.type == result.type else None)
         for write, updating, update in updates:
-            write.op = self.emitter.emit(update, updating.inputs[0], updating)
+            self.memory.substitute(write, self.emitter.emit(update, updating.inputs[0], updating))
             erase(updating)
 
     def _is_updating(self, op: Instruction, root: SSAValue, result: SSAValue) -> bool:
