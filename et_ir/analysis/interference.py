@@ -216,7 +216,7 @@ class Interference:
             needed = list(held.needed_after(self.liveness, write.time))
             accessed: list[SSAValue] = []
             if op not in in_place and op not in replaced:
-                accessed = [register for register in op.operands if root_of(register) is holder]
+                accessed = _accessed(op, holder)
             if self.liveness.has_references and any(
                 self.liveness.is_referred_to(member.register, write.time) for member in held.members
             ):
@@ -249,7 +249,7 @@ class Interference:
         spans = [
             (one.first, one.last) for member in members for one in self.liveness.content(member.register)
         ]
-        for op in _users(holder):
+        for op, _ in _users(holder):
             time = self._substituted.get(op, self.times.get(op))
             if time is not None:
                 spans.append((time, time + 1))
@@ -312,12 +312,21 @@ def _between(writes: Sequence[Write], spans: Sequence[tuple[int, int]]) -> Itera
             at += 1
 
 
-def _users(register: SSAValue) -> Iterator[Operation]:
-    """The instructions that access a register or a view of it."""
+def _users(register: SSAValue) -> Iterator[tuple[Operation, SSAValue]]:
+    """The instructions that access a register, and by what: itself or a view of it."""
     for use in register.uses:
-        yield use.operation
         if isinstance(use.operation, ViewOp):
             yield from _users(use.operation.result)
+        else:
+            yield use.operation, register
+
+
+def _accessed(op: Instruction, root: SSAValue) -> list[SSAValue]:
+    """The operands of an instruction that are a register or a view of it."""
+    if len(op.operands) <= _FEW:
+        return [register for register in op.operands if root_of(register) is root]
+    # A split or a concatenation of many has more operands than what it splits has users.
+    return [register for user, register in _users(root) if user is op]
 
 
 def _device(register: SSAValue) -> Attribute | None:

@@ -10,13 +10,14 @@ Three things keep the sets few:
 - Of more sets than the budget allows, those with the lowest peaks go on, and of these the ones that leave the least:
   then the result is an order that has been found, not necessarily the best.
 
-Sets are bits, so that a step takes time and memory in proportion to the number of tasks: see `et_ir.planning.schedule`
-for what is done about many.
+What a task needs and leaves, beside what is there, changes only when a storage that it touches is first written, or has
+no other user left: the next set has the rest from the set before. Sets are bits, so that a step takes time and memory
+in proportion to the number of tasks: see `et_ir.planning.schedule` for what is done about many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,8 +40,8 @@ class _State:
     peak: int
     ready: tuple[int, ...]
     trail: _Trail | None
-    options: list[tuple[int, int, int]]
-    """Of each that can run, what it needs, what it leaves, and which it is."""
+    options: dict[int, tuple[int, int]]
+    """Of each that can run what it needs and what it leaves, less what is there."""
 
 
 @dataclass(slots=True)
@@ -92,14 +93,19 @@ class OrderSearch:
         ]
         """Of each task the storages that may go with it: sizes and all that touch them."""
         self.replaces = problem.replaces
+        self.group_of = group_of
+        self.uses = [
+            sorted({storage for task in group for storage in problem.touched[task]}) for group in self.groups
+        ]
+        """Of each group the storages that it touches."""
         self.asked = 0
 
-    def run(self, done: int, live: int, group: int) -> tuple[int, int]:
-        """The bytes that are needed while a group runs, and those that are left behind it."""
+    def run(self, done: int, group: int) -> tuple[int, int]:
+        """The bytes that are needed while a group runs, and those that are left behind it, less those before it."""
         tasks = self.groups[group]
         if len(tasks) == 1:
-            return self._run(done, live, tasks[0])
-        most = 0
+            return self._run(done, 0, tasks[0])
+        most = live = 0
         for task in tasks:
             needed, live = self._run(done, live, task)
             most = max(most, needed)
@@ -107,7 +113,6 @@ class OrderSearch:
         return most, live
 
     def _run(self, done: int, live: int, task: int) -> tuple[int, int]:
-        self.asked += 1
         after = done | 1 << task
         waiting = ~after
         made = freed = 0
@@ -137,7 +142,8 @@ class OrderSearch:
         of each size, but gives up when it has asked more than `limit` times: many tasks make that long too.
         """
         ready = tuple(group for group, needs in enumerate(self.needs) if not needs)
-        states, exact = [self._hurry(0, self.initial, self.initial, ready, None)], True
+        start = _State(0, self.initial, self.initial, ready, None, {})
+        states, exact = [self._hurry(start, ready)], True
         while states and states[0].done.bit_count() < self.count:
             allowance = SHARE * (budget - self.asked) // (self.count - states[0].done.bit_count())
             states, complete = self._step(states, bound, self.asked + max(0, allowance))
@@ -165,38 +171,57 @@ class OrderSearch:
             complete = self.asked < until
             if not complete and index:
                 break
-            for needed, live, group in state.options if complete else [min(state.options)]:
+            options = [(*state.options[group], group) for group in state.ready]
+            for more, left, group in options if complete else [min(options)]:
+                needed, live = state.live + more, state.live + left
                 peak = max(state.peak, needed)
                 done = state.done | self.members[group]
                 if needed >= bound or tried.get(done, bound) <= peak:
                     continue
                 tried[done] = peak
-                following = self._hurry(
-                    done, live, peak, self._ready(state, group, done), _Trail(group, state.trail)
-                )
+                following = self._hurry(*self._after(state, group, live, peak))
                 other = found.get(following.done)
                 if other is None or following.peak < other.peak:
                     found[following.done] = following
         return sorted(found.values(), key=_size), complete
 
-    def _ready(self, state: _State, group: int, done: int) -> tuple[int, ...]:
-        """Tasks that can run after a group."""
+    def _after(self, state: _State, group: int, live: int, peak: int) -> tuple[_State, set[int]]:
+        """The set with one more group, and those of its options that are not known any more."""
+        done = state.done | self.members[group]
         ready = [one for one in state.ready if one != group]
-        ready += [one for one in self.followers[group] if not self.needs[one] & ~done]
-        return tuple(sorted(ready))
+        following = [one for one in self.followers[group] if not self.needs[one] & ~done]
+        options = state.options.copy()
+        options.pop(group, None)
+        unknown = {*following}
+        for storage in self.uses[group]:
+            left = self.touches[storage] & ~done
+            if not left:
+                continue
+            if not self.writers[storage] & state.done and self.writers[storage] & done:
+                unknown |= {self.group_of[task] for task in _tasks(left)}
+            else:
+                one = self.group_of[(left & -left).bit_length() - 1]
+                if not left & ~self.members[one]:
+                    unknown.add(one)
+        ready = tuple(sorted(ready + following))
+        return _State(done, live, peak, ready, _Trail(group, state.trail), options), unknown
 
-    def _hurry(self, done: int, live: int, peak: int, ready: tuple[int, ...], trail: _Trail | None) -> _State:
+    def _hurry(self, state: _State, unknown: Collection[int]) -> _State:
         """A set, and what needs no more than has been needed and leaves no more than there is, which runs at once."""
-        state = _State(done, live, peak, ready, trail, [])
         while True:
+            options = state.options
+            for one in unknown:
+                options.pop(one, None)
+            room = state.peak - state.live
             for group in state.ready:
-                needed, live = self.run(state.done, state.live, group)
-                if needed <= peak and live <= state.live:
-                    done = state.done | self.members[group]
-                    ready = self._ready(state, group, done)
-                    state = _State(done, live, peak, ready, _Trail(group, state.trail), [])
+                self.asked += len(self.groups[group])
+                option = options.get(group)
+                if option is None:
+                    option = options[group] = self.run(state.done, group)
+                needed, left = option
+                if needed <= room and left <= 0:
+                    state, unknown = self._after(state, group, state.live + left, state.peak)
                     break
-                state.options.append((needed, live, group))
             else:
                 return state
 
@@ -216,6 +241,13 @@ def _order(state: _State) -> tuple[int, ...]:
         order.append(trail.group)
         trail = trail.before
     return tuple(reversed(order))
+
+
+def _tasks(bits: int) -> Iterator[int]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def _bits(tasks: Iterable[int]) -> int:

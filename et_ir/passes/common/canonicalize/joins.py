@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
 from xdsl.dialects.builtin import TensorType
@@ -54,8 +54,10 @@ class _Piece:
         return self.source is other.source and self.start + self.length == other.start
 
 
-def _piece(value: SSAValue, dim: int) -> _Piece | None:
-    """The source of a slice along a dimension, and its range."""
+def _piece(value: SSAValue, dim: int, offsets: dict[Operation, list[int]]) -> _Piece | None:
+    """The source of a slice along a dimension, and its range. `offsets` are kept of splits: where their results begin,
+    and where the last ends; none if a size is not known.
+    """
     op = value.owner
     if not isinstance(op, SchemaOp) or not op.operands or not is_tensor(op.operands[0].type):
         return None
@@ -66,9 +68,12 @@ def _piece(value: SSAValue, dim: int) -> _Piece | None:
     if isinstance(op, _SPLITS):
         if op.arg("dim") % tensor_type(source).get_num_dims() != dim:
             return None
-        sizes = [tensor_type(result).get_shape()[dim] for result in op.results]
+        found = offsets.get(op)
+        if found is None:
+            sizes = [tensor_type(result).get_shape()[dim] for result in op.results]
+            found = offsets[op] = [] if min(sizes) < 0 else [*accumulate(sizes, initial=0)]
         at = value.index if isinstance(value, OpResult) else 0
-        return None if min(sizes) < 0 else _Piece(source, sum(sizes[:at]), sizes[at], (value,))
+        return _Piece(source, found[at], found[at + 1] - found[at], (value,)) if found else None
     return _selected(value, source, dim) if isinstance(op, _VIEWS) else None
 
 
@@ -123,7 +128,8 @@ class JoinNeighbours(RewritePattern):
         if not rank or not is_static(result) or dim_order_of(result) != contiguous(rank):
             return
         dim: int = op.arg("dim") % rank
-        pieces = [_piece(value, dim) for value in op.operands]
+        offsets: dict[Operation, list[int]] = {}
+        pieces = [_piece(value, dim, offsets) for value in op.operands]
         operands: list[SSAValue] = []
         start = 0
         ends = [not (a is not None and b is not None and a.joins(b)) for a, b in pairwise(pieces)]
