@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+from support.growing_programs import SHAPES
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser
 
+from et_ir.analysis import interference
 from et_ir.analysis.byte_copies import copies_of
 from et_ir.analysis.interference import Interference
 from et_ir.dialects.edge import Edge
 from et_ir.dialects.executorch import Executorch, KernelCallOp, PlanOp
 from et_ir.dialects.program import Program
+from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.stages import backend_stage, edge_stages, executorch_stage, run_stages
+from et_ir.text import parse_module
+from et_tools.reading import compiler_context
 
 OVER = {"aten::relu.out": frozenset({"self"}), "aten::native_layer_norm.out": frozenset({"input"})}
 
@@ -146,3 +153,16 @@ def test_concatenations_and_splits_are_copies_of_their_parts() -> None:
         for copy in copies_of(op)
     ]
     assert copies == [("x", 0, "p", 0), ("x", 16, "q", 0), ("q", 0, "c", 0), ("p", 0, "c", 16)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_large_sets_are_as_small_ones(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an index finds is what looking at each register finds."""
+    texts: list[str] = []
+    for few in (0, 1 << 30):
+        monkeypatch.setattr(interference, "_FEW", few)
+        module = parse_module(compiler_context(), SHAPES[shape](40))
+        config = ExecutorchBackendConfig(target="et-vm")
+        run_stages(module, [*edge_stages(EdgeCompileConfig()), backend_stage(), executorch_stage(config)])
+        texts.append(str(module))
+    assert texts[0] == texts[1]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from support.task_problems import can_run, random_problem
+from typing_extensions import override
 
 from et_ir.planning.order_search import OrderSearch
 from et_ir.planning.tasks import peak_of
@@ -47,3 +49,21 @@ def test_a_limit_ends_the_search() -> None:
     order, _ = OrderSearch(problem).solve(1 << 40, 0, limit=10_000)
     assert order is not None
     assert can_run(problem, order)
+
+
+class Forgetful(OrderSearch):
+    """Asks again for whatever can run, after each group."""
+
+    @override
+    def _after(self, state: Any, group: int, live: int, peak: int) -> tuple[Any, set[int]]:
+        after, _ = super()._after(state, group, live, peak)
+        return after, set(after.ready)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("groups", [None, [(0, 1), *((task,) for task in range(2, 14))]])
+def test_options_that_are_kept(seed: int, groups: list[tuple[int, ...]] | None) -> None:
+    problem = random_problem(Random(seed), 14)
+    kept, asked = OrderSearch(problem, groups), Forgetful(problem, groups)
+    assert kept.solve(1 << 40, 500) == asked.solve(1 << 40, 500)
+    assert kept.asked == asked.asked

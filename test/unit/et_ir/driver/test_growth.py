@@ -1,0 +1,73 @@
+"""Growth of compilation with the size of a program: no pass takes more than in proportion.
+
+Counted are the calls of functions, in Python and in C, which depend on neither the machine nor its load. Time that
+grows within one call, such as that of copying a list, is not seen.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from typing import Final
+
+import pytest
+from support.growing_programs import SHAPES
+from typing_extensions import override
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.observer import Observer
+from et_ir.driver.stages import backend_stage, edge_stages, executorch_stage, run_stages
+from et_ir.text import parse_module
+from et_tools.reading import compiler_context
+
+SIZES: Final = (60, 240)
+EXPONENT: Final = 1.15
+SEARCHES: Final = {"reorder", "plan-memory"}
+"""Passes that search as long as a budget allows, which programs of these sizes do not use up."""
+SHARE: Final = 0.03
+"""Of all calls, that a pass has to make for its growth to count."""
+
+
+class _Calls(Observer):
+    """Counts calls by pass."""
+
+    def __init__(self) -> None:
+        self.by_pass: Counter[str] = Counter()
+        self._calls = 0
+
+    @override
+    def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        self._calls = 0
+        sys.setprofile(self._event)
+
+    @override
+    def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        sys.setprofile(None)
+        self.by_pass[one.name] += self._calls
+
+    def _event(self, frame: object, event: str, argument: object) -> None:
+        self._calls += event in ("call", "c_call")
+
+
+def _calls(shape: str, size: int) -> Counter[str]:
+    config = ExecutorchBackendConfig(target="et-vm")
+    stages = [*edge_stages(EdgeCompileConfig()), backend_stage(), executorch_stage(config)]
+    module = parse_module(compiler_context(), SHAPES[shape](size))
+    calls = _Calls()
+    run_stages(module, stages, calls)
+    return calls.by_pass
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_passes(shape: str) -> None:
+    _calls(shape, SIZES[0])  # what is computed once in a process
+    small, large = (_calls(shape, size) for size in SIZES)
+    exponents = {
+        name: math.log(count / small[name]) / math.log(SIZES[1] / SIZES[0])
+        for name, count in large.items()
+        if count > SHARE * large.total() and name not in SEARCHES
+    }
+    assert {name: round(one, 2) for name, one in exponents.items() if one > EXPONENT} == {}
