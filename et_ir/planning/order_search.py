@@ -50,6 +50,10 @@ class _Trail:
     before: _Trail | None
 
 
+class _LimitPassed(Exception):
+    """The search has asked too often."""
+
+
 class OrderSearch:
     """The search for one problem."""
 
@@ -146,17 +150,21 @@ class OrderSearch:
         states, exact = [self._hurry(start, ready)], True
         while states and states[0].done.bit_count() < self.count:
             allowance = SHARE * (budget - self.asked) // (self.count - states[0].done.bit_count())
-            states, complete = self._step(states, bound, self.asked + max(0, allowance))
-            exact = exact and complete
-            if limit is not None and self.asked > limit:
+            try:
+                states, complete = self._step(states, bound, self.asked + max(0, allowance), limit)
+            except _LimitPassed:
                 return None, False
+            exact = exact and complete
         if not states:
             return None, exact
         order = _order(min(states, key=_rank))
         return tuple(task for group in order for task in self.groups[group]), exact
 
-    def _step(self, states: list[_State], bound: int, until: int) -> tuple[list[_State], bool]:
-        """The sets that come of running one more group, or more that are never worse; and whether that is all.
+    def _step(
+        self, states: list[_State], bound: int, until: int, limit: int | None
+    ) -> tuple[list[_State], bool]:
+        """The sets that come of running one more group, or more that are never worse; and whether that is all. Raises
+        `_LimitPassed` when it has asked more than `limit` times.
 
         Sets of different numbers of tasks are kept apart: the smallest go on first, and of these, until the search has
         asked often enough, the best.
@@ -180,6 +188,8 @@ class OrderSearch:
                     continue
                 tried[done] = peak
                 following = self._hurry(*self._after(state, group, live, peak))
+                if limit is not None and self.asked > limit:
+                    raise _LimitPassed
                 other = found.get(following.done)
                 if other is None or following.peak < other.peak:
                     found[following.done] = following
