@@ -40,6 +40,12 @@ ATOL = 1e-8
 """Relative and absolute tolerance for floats, as stock's. Everything else has to be equal."""
 
 
+def __getattr__(name: str) -> object:
+    from et_schema.executorch_names import missing_name
+
+    raise missing_name(__name__, name)
+
+
 class Mismatch(ExecutorchError):
     """A method gave something else than what was expected."""
 
