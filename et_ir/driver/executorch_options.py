@@ -1,4 +1,7 @@
-"""Options of ExecuTorch's configurations that have other names here, no effect, or no place."""
+"""Options of ExecuTorch's configurations.
+
+They have other names here, no effect, or no place.
+"""
 
 from __future__ import annotations
 
