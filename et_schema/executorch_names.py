@@ -75,9 +75,11 @@ def rows() -> tuple[Row, ...]:
     import tomllib  # after a mistake only: starting is part of the time that a run takes
 
     text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    return tuple(
-        Row(**{**row, "options": tuple(row.get("options", ()))}) for row in tomllib.loads(text)["rows"]
-    )
+    made: list[Row] = []
+    for row in tomllib.loads(text)["rows"]:
+        fields: dict[str, Any] = {**row, "options": tuple(row.get("options", ()))}
+        made.append(Row(**fields))
+    return tuple(made)
 
 
 def missing_name(module: str, name: str, known: Iterable[str] = ()) -> Exception:
