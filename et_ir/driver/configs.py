@@ -124,6 +124,10 @@ class ExecutorchBackendConfig:
     constants; or a function from the one to the other, None for those that stay in the program. Data that backends
     share goes with them, by its key. `write_tensor_data_to_file` writes the files.
     """
+    model_schema: bool = False
+    """Whether the program has a constant method `get_model_schema` that describes the others in JSON, with ranges of
+    sizes, for react-native-executorch.
+    """
     passes: Sequence[UserPass] = ()
     """Passes of the user's own, run on the backend-level module first."""
     level: str = DEFAULT

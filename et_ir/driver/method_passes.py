@@ -54,6 +54,10 @@ class FunctionPass(PythonPass):
             )
 
 
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
 def as_pass(one: UserPass) -> ModulePass:
     """A pass, also of a function.
 
@@ -62,8 +66,7 @@ def as_pass(one: UserPass) -> ModulePass:
     if isinstance(one, ModulePass):
         return one
     if isinstance(one, type) or not callable(one):  # pyright: ignore[reportUnnecessaryIsInstance]
-        what = f"the class {one.__name__}" if isinstance(one, type) else f"a {type(one).__name__}"
-        raise TypeError(f"a pass is a ModulePass, or a function of a module, not {what}")
+        raise TypeError(f"a pass is a ModulePass, or a function of a module, not {_kind(one)}")
     name = getattr(one, "__name__", type(one).__name__)
     kind = type("FunctionPass", (FunctionPass,), {"name": name, "__module__": one.__module__})
     return kind(one)

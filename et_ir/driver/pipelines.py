@@ -200,7 +200,13 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
             InPlacePass(target),
             ConcatenateInPlacePass(outputs=config.alloc_graph_output and planned),
         ]
+    described: list[ModulePass] = []
+    if config.model_schema:
+        from et_ir.passes.to_executorch.add_model_schema import AddModelSchemaPass
+
+        described = [AddModelSchemaPass()]  # first: registers have bounds, not ranges
     return [
+        *described,
         *_kernel_passes(config),
         *([PackWeightsPass(target)] if simplify else []),
         *quantized,
