@@ -15,8 +15,8 @@ value has the name of its kind in files, such as `Int`. A constraint is an `equa
 `dimLhs` is `coefficients[0]` times `dimRhs` plus `coefficients[1]`. A size is named by its side, the number of its
 tensor among the tensors of that side, and its dimension.
 
-A range is what the size takes where the guards of the method hold that are about this one size. Constant methods are
-left out: what files say of them is all there is to say.
+A range is what the size takes, from 1 on, where the guards of the method hold that are about this one size. Constant
+methods are left out: what files say of them is all there is to say.
 
 | label | rule |
 |---|---|
@@ -132,7 +132,8 @@ class _Method:
             )
         line = None if size is None else _line(size)
         step = 1 if line is None else abs(line[1])
-        least = max(interval.least or 0, 0)
+        least = interval.least or 0
+        least += max(0, -((least - 1) // step)) * step  # the format has sizes from 1 on
         return {"kind": "range", "range": {"min": least, "max": interval.most, "step": step}}
 
     def _refuse(self, message: str, fix: str) -> None:

@@ -66,7 +66,7 @@ def _check_against_file(loaded: Program, method: dict[str, Any]) -> None:
                 if size["kind"] == "constant":
                     assert 0 < size["value"] == bound
                 else:
-                    assert 0 <= size["range"]["min"] <= size["range"]["max"] <= bound
+                    assert 1 <= size["range"]["min"] <= size["range"]["max"] <= bound
                     assert size["range"]["step"] > 0
 
 
@@ -136,6 +136,12 @@ def test_sizes_within_a_range_are_taken_and_others_are_not() -> None:
     for columns in (least - step, least + 1, most + step):
         with pytest.raises(InputError):
             forward.execute((torch.ones(2, columns),))
+
+
+def test_ranges_that_have_0() -> None:
+    loaded, schema = _compiled(nn.ReLU(), (torch.ones(4, 6),), {"input": {0: Dim("n", max=8)}})
+    _check_against_file(loaded, schema["forward"])
+    assert _size(schema["forward"], "input", 0, 0) == (1, 8, 1)
 
 
 def test_types_without_a_name() -> None:
