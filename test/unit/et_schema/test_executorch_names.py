@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +30,11 @@ SOURCES = (
 """The parts of the wheel that scripts import from; backends are those of `et_ir.backends`."""
 INTERNAL = ("_*", "test*", "*_test", "generated", "generate_*")
 """Patterns of files and folders that are not for scripts."""
+PARTS = "|".join(one.removesuffix("/__init__.py").replace("/", r"\.") for one in SOURCES)
+IMPORT = re.compile(
+    rf"^ *from executorch\.(?:{PARTS})(?:\.[a-z]\w*|\.dialects\._ops)* import (\([^)]*\)|[^\n]+)$", re.M
+)
+"""An import from these parts, not from files that begin with an underscore."""
 COMMAND = {"main", "parse_args"}
 """Functions of modules that are run as commands."""
 
@@ -44,15 +50,25 @@ def _files(root: Path) -> Iterator[Path]:
                 yield file
 
 
-def _public(tree: ast.Module) -> list[str]:
-    """The names in `__all__`, or all functions and classes without an underscore. Nothing of it is executed."""
+def _public(tree: ast.Module) -> set[str]:
+    """The names in `__all__`, and all functions and classes without an underscore. Nothing of it is executed."""
+    found: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return list(ast.literal_eval(node.value))
-    definitions = (ast.ClassDef, ast.FunctionDef)
-    return [
-        node.name for node in tree.body if isinstance(node, definitions) and not node.name.startswith("_")
-    ]
+            found |= set(ast.literal_eval(node.value))
+        elif isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+            found.add(node.name)
+    return found
+
+
+def _imported(script: str) -> set[str]:
+    """The functions and classes that a script imports from these parts."""
+    return {
+        name
+        for names in IMPORT.findall(script)
+        for name in re.findall(r"(\w+)(?: as \w+)?,?", re.sub(r"#.*", "", names))
+        if not name.startswith("_") and not name.isupper()
+    }
 
 
 def _wheel() -> Path:
@@ -67,6 +83,19 @@ def test_every_public_name_has_a_row() -> None:
         f"{file.stem}.{name}"
         for file in _files(_wheel())
         for name in _public(ast.parse(file.read_text(encoding="utf-8")))
+        if name not in known
+    }
+    assert not missing
+
+
+def test_every_name_that_examples_import_has_a_row() -> None:
+    known = {name for row in rows() for name in row.all_names}
+    scripts = sorted((_wheel() / "examples").rglob("*.py"))
+    assert scripts
+    missing = {
+        f"{script.stem}: {name}"
+        for script in scripts
+        for name in _imported(script.read_text(encoding="utf-8"))
         if name not in known
     }
     assert not missing
