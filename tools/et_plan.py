@@ -10,8 +10,9 @@ examples:
   et-plan instance.csv --svg plan.svg -o /dev/null      drawing of the layout
   et-compile net.py --dump-buffers net.csv -o net.pte && et-plan net.csv    the buffers of a model
 
-The input is a compiled program, or a table in MiniMalloc's CSV format: columns id, lower, upper (exclusive) and size,
-optionally alignment and gaps (intervals without use, such as 3-5 8-9). The layout adds the column offset.
+The input is a compiled program, or a table in MiniMalloc's CSV format: columns id, lower, upper (exclusive)
+and size, optionally alignment and gaps (intervals without use, such as 3-5 8-9). The layout adds the column
+offset.
 """
 
 from __future__ import annotations
