@@ -124,7 +124,10 @@ API = (
         {
             "et_vm.runtime": ("Runtime", "Program", "Method", "MethodMeta", "TensorInfo", "Verification"),
             "et_schema.errors": ("ExecutorchError",),
-            "et_vm.devtools.bundled": ("BundledProgram", "bundle"),
+            "et_vm.devtools.bundled": (
+                *("BundledProgram", "MethodTestCase", "MethodTestSuite", "bundle"),
+                "serialize_from_bundled_program_to_flatbuffer",
+            ),
         },
     ),
     ApiPage(
