@@ -39,7 +39,8 @@ API = (
         {
             "et_ir": (
                 *("to_edge", "to_edge_transform_and_lower", "EdgeCompileConfig", "EdgeProgramManager"),
-                *("ExecutorchBackendConfig", "ExecutorchProgramManager", "raise_program"),
+                *("ExecutorchBackendConfig", "ExecutorchProgramManager", "MemoryPlanningPass"),
+                "raise_program",
             ),
             "et_ir.driver.observer": ("Observer",),
         },
@@ -123,7 +124,10 @@ API = (
         {
             "et_vm.runtime": ("Runtime", "Program", "Method", "MethodMeta", "TensorInfo", "Verification"),
             "et_schema.errors": ("ExecutorchError",),
-            "et_vm.devtools.bundled": ("BundledProgram", "bundle"),
+            "et_vm.devtools.bundled": (
+                *("BundledProgram", "MethodTestCase", "MethodTestSuite", "bundle"),
+                "serialize_from_bundled_program_to_flatbuffer",
+            ),
         },
     ),
     ApiPage(
@@ -261,7 +265,11 @@ def _item(name: str, item: Any) -> Iterator[str]:
     if rows:
         yield ""
         yield from rows
-    for attribute, member in vars(item).items():
+    members: dict[str, Any] = {}
+    for base in reversed(_own(item)):
+        if base is item or base.__name__.startswith("_"):  # what public bases have is on their pages
+            members |= vars(base)
+    for attribute, member in members.items():
         if not attribute.startswith("_"):
             yield from _member(name, attribute, member)
 

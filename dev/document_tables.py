@@ -1,4 +1,4 @@
-"""Tables inside of hand-written pages, from the code that they describe: `docs/vm.md` and `README.md`.
+"""Tables inside of hand-written pages, from the code that they describe.
 
 python -m dev.document_tables            # write
 python -m dev.document_tables --check    # exit 1 if a page is out of date
@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from et_schema.errors import Error
+from et_schema.executorch_names import rows
 from et_vm.kernels.prims import PRIMS
 from et_vm.load.opcodes import OPCODES
 
@@ -22,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 
 def opcode_table() -> str:
     """The instructions."""
-    rows = [
+    found = [
         (
             f"`{opcode.mnemonic}`",
             opcode.table,
@@ -31,12 +33,12 @@ def opcode_table() -> str:
         )
         for opcode in OPCODES
     ]
-    return _table(("", "schema table", "operands", ""), rows)
+    return _table(("", "schema table", "operands", ""), found)
 
 
 def prim_table() -> str:
     """The primitive operators."""
-    rows = [
+    found = [
         (
             f"`{prim.name}`",
             ", ".join(f"{name}: {_kinds(kinds)}" for name, kinds in prim.params),
@@ -45,7 +47,7 @@ def prim_table() -> str:
         )
         for prim in PRIMS.values()
     ]
-    return _table(("", "inputs", "output", ""), rows)
+    return _table(("", "inputs", "output", ""), found)
 
 
 def error_table() -> str:
@@ -59,9 +61,19 @@ def exit_code_table() -> str:
     return _table(("exit code", "meaning"), [(str(int(code)), code.meaning) for code in codes])
 
 
+def executorch_table(section: str) -> str:
+    """ExecuTorch's names of a section, and what stands for them."""
+    found = [(row.executorch, row.here) for row in rows() if row.section == section]
+    return _table(("ExecuTorch", "instead" if section == "Not here" else "here"), found)
+
+
 PAGES: dict[Path, dict[str, Callable[[], str]]] = {
     ROOT / "docs" / "vm.md": {"opcodes": opcode_table, "prims": prim_table, "errors": error_table},
     ROOT / "README.md": {"exit codes": exit_code_table},
+    ROOT / "docs" / "coming-from-executorch.md": {
+        section.lower(): partial(executorch_table, section)
+        for section in dict.fromkeys(row.section for row in rows())
+    },
 }
 """By page, the tables by the name in their marks."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+    from et_ir.driver.executorch_options import MemoryPlanningPass
     from et_ir.driver.managers import (
         EdgeProgramManager,
         ExecutorchProgramManager,
@@ -28,6 +29,7 @@ __all__ = [
     "EdgeProgramManager",
     "ExecutorchBackendConfig",
     "ExecutorchProgramManager",
+    "MemoryPlanningPass",
     "raise_program",
     "to_edge",
     "to_edge_transform_and_lower",
@@ -39,6 +41,10 @@ def __getattr__(name: str) -> Any:
         from et_ir.driver.raising import raise_program
 
         return raise_program
+    if name == "MemoryPlanningPass":
+        from et_ir.driver.executorch_options import MemoryPlanningPass
+
+        return MemoryPlanningPass
     if name in __all__:
         from et_ir.driver import managers
 
@@ -47,4 +53,6 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version  # reading package metadata takes its time
 
         return version("executorch-ir")
-    raise AttributeError(f"module 'et_ir' has no attribute '{name}'")
+    from et_schema.executorch_names import missing_name
+
+    raise missing_name(__name__, name, __all__)

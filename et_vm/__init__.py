@@ -85,7 +85,9 @@ def __getattr__(name: str) -> object:
         return version("executorch-ir")
     module = _MODULES.get(name)
     if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from et_schema.executorch_names import missing_name
+
+        raise missing_name(__name__, name, __all__)
     value: object = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value

@@ -46,6 +46,12 @@ __all__ = [
 ]
 
 
+def __getattr__(name: str) -> object:
+    from et_schema.executorch_names import missing_name
+
+    raise missing_name(__name__, name, __all__)
+
+
 class OperatorRegistry:
     """The operators that a runtime's portable library and the VM itself implement."""
 

@@ -51,6 +51,7 @@ def executorch_config(args: argparse.Namespace) -> ExecutorchBackendConfig:
         caller_memory=_caller_memory(args),
         unbounded=args.unbounded,
         external_constants=_external_constants(args),
+        model_schema=args.model_schema,
         level=args.level,
     )
 

@@ -333,6 +333,12 @@ def _add_file_options(add: _Add) -> None:
         help="write constants to a data file (.ptd) next to the program; NAMES is a glob: 'encoder.*=encoder.ptd'",
     )
     add("--emit-stacktrace", action="store_true", help="store source lines in the file, for run-time errors")
+    add(
+        "--model-schema",
+        action="store_true",
+        help="add the method get_model_schema, which returns inputs and outputs with ranges of sizes as JSON for "
+        "react-native-executorch",
+    )
     add_alignments(add)
 
 

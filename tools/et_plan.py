@@ -2,6 +2,7 @@
 
 examples:
   et-plan instance.csv                                  smallest arena; layout on standard output
+  et-plan net.pte --method forward --arena 1            the same of an arena of a compiled program
   et-plan instance.csv --capacity 1048576 -o layout.csv exit code 6 if it does not fit, and why
   et-plan instance.csv --algorithm greedy -o /dev/null  result of another algorithm
   et-plan instance.csv --planner my_planner.py:plan     custom planner, with its result checked
@@ -9,8 +10,9 @@ examples:
   et-plan instance.csv --svg plan.svg -o /dev/null      drawing of the layout
   et-compile net.py --dump-buffers net.csv -o net.pte && et-plan net.csv    the buffers of a model
 
-The input is in MiniMalloc's CSV format: columns id, lower, upper (exclusive) and size, optionally alignment
-and gaps (intervals without use, such as 3-5 8-9). The layout adds the column offset.
+The input is a compiled program, or a table in MiniMalloc's CSV format: columns id, lower, upper (exclusive)
+and size, optionally alignment and gaps (intervals without use, such as 3-5 8-9). The layout adds the column
+offset.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from et_schema.program import FILE_IDENTIFIER
 from et_schema.whole_numbers import shortened
 from et_tools.arguments import CommandParser, byte_count, natural_number
 from et_tools.exit_codes import ExitCode, UsageError, guarded
@@ -29,6 +32,7 @@ from et_tools.output import check_output, is_same_file, write_file
 from et_tools.vm_files import count
 
 if TYPE_CHECKING:
+    from et_ir.passes.memory.plan_memory.instances import PlannedArena
     from et_ir.planning import Plan
     from et_ir.planning.instances import Instance
 
@@ -50,7 +54,9 @@ def _seconds(text: str) -> float:
 def _arguments(arguments: list[str]) -> argparse.Namespace:
     parser = CommandParser("et-plan", "et-plan [options] FILE", __doc__ or "")
     add = parser.add_argument
-    add("file", metavar="FILE", help="CSV file of buffers; '-' is standard input")
+    add("file", metavar="FILE", help="CSV file of buffers, or a .pte; '-' is standard input")
+    add("--method", metavar="NAME", help="method of a .pte (default: all that have arenas)")
+    add("--arena", type=natural_number, metavar="ID", help="arena of a .pte (default: all)")
     add(
         "--capacity", type=byte_count, metavar="BYTES", help="largest arena allowed, such as 4096, 256K or 1M"
     )
@@ -83,14 +89,54 @@ def _arguments(arguments: list[str]) -> argparse.Namespace:
     return args
 
 
-def _read(name: str) -> Instance:
+def _read(args: argparse.Namespace) -> tuple[Instance, str]:
+    """The instance of a table or of an arena, and a remark on the arena's size now."""
     from et_ir.planning.instances import InvalidInstance, read_instance
 
+    data = sys.stdin.buffer.read() if args.file == "-" else Path(args.file).read_bytes()
+    if data[4:8] == FILE_IDENTIFIER:
+        arena = _chosen(_arenas(data), args)
+        return arena.instance, f"; {arena.method}, arena {arena.number}, has {arena.layout.size}"
+    if args.method is not None or args.arena is not None:
+        raise UsageError("--method and --arena apply to a .pte only")
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return read_instance(data.decode())
+        return read_instance(data.decode()), ""
     except UnicodeDecodeError as error:
         raise InvalidInstance(f"byte {error.start}: invalid UTF-8") from None
+
+
+def _arenas(data: bytes) -> list[PlannedArena]:
+    """The arenas of a compiled program that hold something. Raises `InvalidInstance` for a damaged one."""
+    from et_ir.emit import disassemble
+    from et_ir.passes.memory.plan_memory import PlanMemoryPass
+    from et_ir.passes.memory.plan_memory.instances import planned_arenas
+    from et_ir.planning.instances import InvalidInstance
+    from et_schema.errors import InvalidFile
+    from et_schema.pte import read_pte
+
+    try:
+        return planned_arenas(disassemble(read_pte(data)), PlanMemoryPass.alignment)
+    except InvalidFile as error:
+        raise InvalidInstance(str(error)) from error
+
+
+def _chosen(arenas: list[PlannedArena], args: argparse.Namespace) -> PlannedArena:
+    """The arena that the options say, or the only one. Raises `UsageError` if there is not one."""
+    there = ", ".join(f"{arena.method} {arena.number}" for arena in arenas) or "none"
+    found = [
+        arena
+        for arena in arenas
+        if args.method in (None, arena.method) and args.arena in (None, arena.number)
+    ]
+    if not arenas:
+        raise UsageError(f"{args.file} has no planned memory")
+    if not found:
+        raise UsageError(f"{args.file}: no such arena; methods and arenas are: {there}")
+    if len(found) > 1:
+        raise UsageError(
+            f"{args.file} has several arenas: choose one with --method and --arena; there are: {there}"
+        )
+    return found[0]
 
 
 def _plan(instance: Instance, args: argparse.Namespace) -> Plan:
@@ -158,7 +204,7 @@ def run(arguments: list[str]) -> int:
     if is_same_file(args.output, args.file):
         raise UsageError(f"-o {args.output} would overwrite the input")
     try:
-        instance = _read(args.file)
+        instance, now = _read(args)
     except InvalidInstance as error:
         _say(f"error: {args.file}: {error}")
         return ExitCode.INVALID_INPUT
@@ -173,7 +219,7 @@ def run(arguments: list[str]) -> int:
     if args.capacity is not None and plan.size > args.capacity:
         return _too_large(instance, plan, args)
     certain = "no arena is smaller" if plan.optimal else f"none is smaller than {plan.bound} (+{plan.gap})"
-    _say(f"{plan.size} bytes for {count(len(instance.buffers), 'buffer')}; {certain}")
+    _say(f"{plan.size} bytes for {count(len(instance.buffers), 'buffer')}; {certain}{now}")
     if args.svg is not None:
         from et_tools.info.plan_svg import svg
 

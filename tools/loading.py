@@ -272,6 +272,12 @@ def _reads_training(function: object, seen: set[object]) -> bool:
 
 _FIXES = (
     (
+        r"Not all values of (?P<dim>\w+) = L\['(?P<input>\w+)'\]\.size\(\)\[(?P<axis>\d+)\] in the specified range "
+        r"(?:.*? <= (?P<most>\d+) )?.*?satisfy the generated guard",
+        'torch cannot prove this of the range of Dim("{dim}"): give Dim.AUTO in its place, which takes the ranges that '
+        "the program has, and the largest size with --default-bound {input}.{axis}={most}",
+    ),
+    (
         r"data-dependent[^\n]*\n *assert\b",
         "an assertion depends on the values of a tensor: use torch._check for sizes and numbers, or leave it out",
     ),
@@ -307,7 +313,14 @@ def _fix_of(error: Exception) -> str:
     first, *others = str(error).splitlines() or [""]
     source = getline(file, int(line)) if file else ""
     text = "\n".join([f"{type(error).__name__}: {first}", source, *others])
-    return next((f"\n  fix: {fix}" for pattern, fix in _FIXES if re.search(pattern, text)), "")
+    for pattern, fix in _FIXES:
+        found = re.search(pattern, text)
+        if found is not None:
+            advice = fix
+            for name, value in found.groupdict(default="N").items():
+                advice = advice.replace(f"{{{name}}}", value)
+            return f"\n  fix: {advice}"
+    return ""
 
 
 @contextmanager

@@ -152,7 +152,9 @@ def __getattr__(name: str) -> object:
     """Load what is asked for: a command that delegates nothing does not wait for any of this."""
     module = _MODULES.get(name)
     if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from et_schema.executorch_names import missing_name
+
+        raise missing_name(__name__, name, __all__)
     value: object = getattr(import_module(f"et_ir.{module}"), name)
     globals()[name] = value
     return value

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from xdsl.passes import ModulePass
-
-from et_ir.driver.method_passes import MethodPasses
+from et_ir.driver.executorch_options import backend_options, takes_executorch_options
+from et_ir.driver.method_passes import MethodPasses, UserPass
 from et_ir.driver.observer import Observer
 from et_ir.driver.presets import DEFAULT
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
@@ -32,12 +31,15 @@ def operator_name(operator: str | OpOverload) -> str:
 Unbounded: TypeAlias = Literal["error", "runtime"]
 
 
+@takes_executorch_options()
 @dataclass(frozen=True)
 class EdgeCompileConfig:
     """Options of the lowering to the edge level."""
 
     _check_ir_validity: bool = True
     """Whether to check the edge level's contract. What breaks it fails later, with a less telling message."""
+    _core_aten_ops_exception_list: Sequence[str | OpOverload] = ()
+    """Operators that may stay though they are not Core ATen, where nothing decomposes them."""
     transform_passes: MethodPasses = ()
     """Passes of the user's own, run on the edge module before it is checked; or by the method that they are for."""
     preserve_ops: Sequence[str | OpOverload] = ()
@@ -66,7 +68,13 @@ class EdgeCompileConfig:
         """The names of the operators to keep, as passes take them: `linear`, `add.Tensor`, `mylib::foo`."""
         return tuple(operator_name(op) for op in self.preserve_ops)
 
+    @property
+    def exception_names(self) -> tuple[str, ...]:
+        """The names of the operators that may stay."""
+        return tuple(operator_name(op) for op in self._core_aten_ops_exception_list)
 
+
+@takes_executorch_options(backend_options)
 @dataclass(frozen=True)
 class ExecutorchBackendConfig:
     """Options of the lowering from the edge level to a file."""
@@ -109,12 +117,18 @@ class ExecutorchBackendConfig:
     """The alignment of each constant in the file, in bytes: a power of two."""
     segment_alignment: int = 128
     """The alignment of each segment in the file, in bytes: a power of two."""
+    delegate_alignment: int = 16
+    """The least alignment of what backends compiled, in bytes: a power of two."""
     external_constants: bool | Mapping[str, str] | Callable[[str], str | None] = False
     """Whether constants go to a data file, `constants.ptd`; or the name of the file by patterns of the names of
     constants; or a function from the one to the other, None for those that stay in the program. Data that backends
     share goes with them, by its key. `write_tensor_data_to_file` writes the files.
     """
-    passes: Sequence[ModulePass] = ()
+    model_schema: bool = False
+    """Whether the program has a constant method `get_model_schema` that describes the others in JSON, with ranges of
+    sizes, for react-native-executorch.
+    """
+    passes: Sequence[UserPass] = ()
     """Passes of the user's own, run on the backend-level module first."""
     level: str = DEFAULT
     """Optimization level, as `et-compile -O`: `0`, `1`, `2` or `s`."""
@@ -125,7 +139,7 @@ class ExecutorchBackendConfig:
         """Raises `ValueError` for an alignment that is not a power of two, and for an unknown treatment of unbounded
         tensors.
         """
-        for name in ("tensor_alignment", "segment_alignment"):
+        for name in ("tensor_alignment", "segment_alignment", "delegate_alignment"):
             check_alignment(name, getattr(self, name))
         if self.unbounded not in get_args(Unbounded):
             raise ValueError(f"unbounded: {self.unbounded!r} is not one of {', '.join(get_args(Unbounded))}")

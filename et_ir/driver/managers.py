@@ -17,15 +17,15 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from et_ir.analysis.constant_methods import is_constant_method, methods_of
 from et_ir.analysis.op_counts import count_ops, ops_in_words
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
-from et_ir.driver.method_passes import MethodPasses, TransformPass
+from et_ir.driver.method_passes import MethodPasses, TransformPass, method_module
 from et_ir.driver.observer import Observers
 from et_ir.driver.pipelines import backend_passes, edge_passes, split_preserved
 from et_ir.driver.stages import (
@@ -37,6 +37,7 @@ from et_ir.driver.stages import (
     run_passes,
     run_stages,
 )
+from et_schema.diagnostics import did_you_mean
 from et_schema.files import atomic_files, atomic_writer
 from et_schema.ptd import is_ptd
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from et_ir.backends import DelegationReport, KeptOperators, Partitioners
     from et_ir.etrecord import ETRecord, Snapshot
+    from et_schema.program import Program
 
 __all__ = [
     "EdgeProgramManager",
@@ -168,7 +170,27 @@ class _Printed:
 
     @property
     def methods(self) -> frozenset[str]:
-        raise NotImplementedError
+        """The names of the program's methods."""
+        return frozenset(method.sym_name.data for method in methods_of(self.module))
+
+    @property
+    def config_methods(self) -> frozenset[str]:
+        """The names of those that return constants."""
+        return frozenset(
+            method.sym_name.data for method in methods_of(self.module) if is_constant_method(method)
+        )
+
+    def exported_program(self, method_name: str = "forward") -> ModuleOp:
+        """A copy of the module with this method alone, and what it uses. It is an xDSL module at any level.
+
+        Raises `KeyError` for a method that there is not.
+        """
+        if method_name not in self.methods:
+            there = ", ".join(sorted(self.methods))
+            raise KeyError(
+                f"no method '{method_name}'; there are: {there}{did_you_mean(method_name, self.methods)}"
+            )
+        return method_module(self.module, method_name)
 
     def _summary(self) -> str:
         names = sorted(self.methods)
@@ -206,11 +228,6 @@ class EdgeProgramManager(_Printed):
     """Delegated ops, and the reasons against the others."""
     snapshot: Snapshot | None = field(default=None, compare=False)
     """The modules before delegation, from which `get_etrecord` builds its record."""
-
-    @property
-    def methods(self) -> frozenset[str]:
-        """The names of the program's methods."""
-        return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, FuncOp))
 
     def transform(self, passes: MethodPasses) -> EdgeProgramManager:
         """The program after passes, or after those of each method, checked against the contract of its level.
@@ -299,11 +316,22 @@ class ExecutorchProgramManager(_Printed):
         return self._buffer
 
     @property
-    def methods(self) -> frozenset[str]:
-        """The names of the program's methods."""
-        from et_ir.dialects.executorch import PlanOp
+    def executorch_program(self) -> Program:
+        """The tables of the file, without what is in its segments."""
+        from et_schema.pte import read_pte
 
-        return frozenset(op.sym_name.data for op in self.module.body.block.ops if isinstance(op, PlanOp))
+        return read_pte(self.buffer).program
+
+    def dump_executorch_program(self, verbose: bool = False, out: TextIO | None = None) -> None:
+        """Print the module's text, in which each op is one table of the file; or all tables field by field, if
+        `verbose`. To standard output unless `out` is given.
+        """
+        if not verbose:
+            print(self.module, file=out)
+            return
+        from pprint import pprint
+
+        pprint(self.executorch_program, stream=out, width=120, sort_dicts=False)
 
     @property
     def debug_handle_map(self) -> dict[str, dict[int, int]]:
@@ -347,6 +375,7 @@ class ExecutorchProgramManager(_Printed):
                 stacktraces=self.config.emit_stacktrace,
                 tensor_alignment=self.config.tensor_alignment,
                 segment_alignment=self.config.segment_alignment,
+                delegate_alignment=self.config.delegate_alignment,
             ),
         )
 

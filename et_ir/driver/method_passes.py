@@ -5,8 +5,9 @@ Constants that a pass changes are that method's own afterwards, where another me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -15,12 +16,16 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
+from et_ir.analysis.constant_methods import methods_of
 from et_ir.dialects.program import BufferOp, DeclareOperatorOp, Globals
 from et_ir.pass_application import apply_pass
 
-__all__ = ["MethodPasses", "PythonPass", "TransformPass"]
+__all__ = ["MethodPasses", "PythonPass", "TransformPass", "UserPass", "as_pass", "method_module"]
 
-MethodPasses = Sequence[ModulePass] | Mapping[str, Sequence[ModulePass]]
+UserPass: TypeAlias = ModulePass | Callable[[ModuleOp], object]
+"""A pass, or a function that changes the module that it is given."""
+
+MethodPasses: TypeAlias = Sequence[UserPass] | Mapping[str, Sequence[UserPass]]
 """Passes on the whole program, or by the name of the method that they are for."""
 
 
@@ -33,6 +38,41 @@ class PythonPass(ModulePass):
 
 
 @dataclass(frozen=True)
+class FunctionPass(PythonPass):
+    """Call a function of the user's. Each has a class of its own, with the function's name and module."""
+
+    name = "function"
+
+    function: Callable[[ModuleOp], object]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        returned = self.function(op)
+        if returned is not None and returned is not op and not isinstance(returned, bool):
+            raise PassFailedException(
+                f"the pass '{self.name}' returned {type(returned).__name__}: "
+                "a function changes the module that it is given, and returns nothing"
+            )
+
+
+def _kind(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
+def as_pass(one: UserPass) -> ModulePass:
+    """A pass, also of a function.
+
+    Raises `TypeError` for what is neither.
+    """
+    if isinstance(one, ModulePass):
+        return one
+    if isinstance(one, type) or not callable(one):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a pass is a ModulePass, or a function of a module, not {_kind(one)}")
+    name = getattr(one, "__name__", type(one).__name__)
+    kind = type("FunctionPass", (FunctionPass,), {"name": name, "__module__": one.__module__})
+    return kind(one)
+
+
+@dataclass(frozen=True)
 class TransformPass(PythonPass):
     """Run passes of the user's."""
 
@@ -41,7 +81,7 @@ class TransformPass(PythonPass):
     passes: MethodPasses
 
     def standard_passes(self) -> Sequence[ModulePass]:
-        return () if isinstance(self.passes, Mapping) else self.passes
+        return () if isinstance(self.passes, Mapping) else [as_pass(one) for one in self.passes]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _run(ctx, op, self.passes)
@@ -55,7 +95,7 @@ def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
     """
     if not isinstance(passes, Mapping):
         for one in passes:
-            apply_pass(one, context, module)
+            apply_pass(as_pass(one), context, module)
         return
     methods = _methods(module)
     for name in passes:
@@ -68,7 +108,7 @@ def _run(context: Context, module: ModuleOp, passes: MethodPasses) -> None:
             continue
         part = _alone(module, name)
         for one in ones:
-            apply_pass(one, context, part)
+            apply_pass(as_pass(one), context, part)
         _put_back(module, name, part)
 
 
@@ -76,11 +116,18 @@ def _methods(module: ModuleOp) -> dict[str, FuncOp]:
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
 
 
+def method_module(module: ModuleOp, name: str) -> ModuleOp:
+    """A copy of a module with one of its methods, and what that uses."""
+    part = _alone(module, name)
+    Globals(part).drop_unused()
+    return part
+
+
 def _alone(module: ModuleOp, name: str) -> ModuleOp:
     """A copy of a module with one of its methods."""
     part = module.clone()
-    for other, method in _methods(part).items():
-        if other != name:
+    for method in methods_of(part):
+        if method.sym_name.data != name:
             part.body.block.erase_op(method)
     return part
 

@@ -74,7 +74,9 @@ def core_aten_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass
     config = config or EdgeCompileConfig()
     level = preset(config.level)
     preserve, _ = split_preserved(config.preserve_names)
-    _check_preserved(preserve)
+    exceptions, _ = split_preserved(config.exception_names)
+    _check_preserved((*preserve, *exceptions))
+    verify = VerifyCoreAtenPass((*preserve, *exceptions))
     decompose = DecomposePass(preserve)
     traced = DecomposeTracedPass(preserve)
     dequantize = ConstantFoldPass(dequantize=True)
@@ -87,7 +89,7 @@ def core_aten_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass
             *([dequantize] if config.dequantize_weights else []),
             FoldSizesPass(),
             DcePass(),
-            VerifyCoreAtenPass(preserve),
+            verify,
         ]
     return [
         RemoveAssertionsPass(),
@@ -103,7 +105,7 @@ def core_aten_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass
         FoldScalesPass(),
         CsePass(),
         DcePass(),
-        VerifyCoreAtenPass(preserve),
+        verify,
     ]
 
 
@@ -198,7 +200,13 @@ def executorch_passes(config: ExecutorchBackendConfig | None = None) -> list[Mod
             InPlacePass(target),
             ConcatenateInPlacePass(outputs=config.alloc_graph_output and planned),
         ]
+    described: list[ModulePass] = []
+    if config.model_schema:
+        from et_ir.passes.to_executorch.add_model_schema import AddModelSchemaPass
+
+        described = [AddModelSchemaPass()]  # first: registers have bounds, not ranges
     return [
+        *described,
         *_kernel_passes(config),
         *([PackWeightsPass(target)] if simplify else []),
         *quantized,

@@ -20,7 +20,7 @@ from et_ir.context import OperatorContext
 from et_ir.diagnostics import PassReport
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.faults import with_later_faults
-from et_ir.driver.method_passes import MethodPasses, TransformPass
+from et_ir.driver.method_passes import MethodPasses, TransformPass, UserPass, as_pass
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import (
     aten_passes,
@@ -92,9 +92,9 @@ def edge_stages(
     ]
 
 
-def backend_stage(passes: Sequence[ModulePass] = ()) -> Stage:
+def backend_stage(passes: Sequence[UserPass] = ()) -> Stage:
     """The stage from the edge level to that of backends; `passes` delegate, or are the user's own."""
-    return Stage("backend", [*passes, *backend_passes()])
+    return Stage("backend", [*map(as_pass, passes), *backend_passes()])
 
 
 def executorch_stage(config: ExecutorchBackendConfig) -> Stage:

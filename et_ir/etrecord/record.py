@@ -9,11 +9,12 @@ from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from et_ir.analysis.constant_methods import is_constant_method
 from et_ir.dialects.executorch import KernelCallOp, PlanOp
-from et_ir.dialects.program import GetOp, GlobalOp, LiteralOp
+from et_ir.dialects.program import GlobalOp
 from et_ir.dialects.schema.tensors import is_tensor
 from et_ir.emit.debug_handles import DebugHandles, Origin, SourcePlace, instructions_of
 from et_ir.etrecord.programs import recorded_program
@@ -215,8 +216,7 @@ def _methods(module: ModuleOp) -> dict[str, FuncOp]:
     return {
         op.sym_name.data: op
         for op in module.body.block.ops
-        if isinstance(op, FuncOp)
-        and not all(isinstance(one, GetOp | LiteralOp | ReturnOp) for one in op.body.block.ops)
+        if isinstance(op, FuncOp) and not is_constant_method(op)
     }
 
 

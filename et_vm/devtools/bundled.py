@@ -3,13 +3,18 @@
 bundle = BundledProgram.load("model.bpte")
 for name, index in bundle.cases():
     bundle.verify(bundle.program.load_method(name), index)      # raises Mismatch
+
+suite = MethodTestSuite("forward", [MethodTestCase(inputs, expected_outputs)])      # as ExecuTorch writes one
+data = serialize_from_bundled_program_to_flatbuffer(BundledProgram(compiled, [suite]))
 """
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -25,6 +30,7 @@ from et_schema.bundled_program import (
 )
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.scalar_type import numpy_dtype, scalar_type_of
+from et_vm.interchange import to_numpy
 from et_vm.load.loader import MmapDataLoader
 from et_vm.program import Program, Verification
 from et_vm.values import MAX_RANK, element_count
@@ -40,6 +46,12 @@ ATOL = 1e-8
 """Relative and absolute tolerance for floats, as stock's. Everything else has to be equal."""
 
 
+def __getattr__(name: str) -> object:
+    from et_schema.executorch_names import missing_name
+
+    raise missing_name(__name__, name)
+
+
 class Mismatch(ExecutorchError):
     """A method gave something else than what was expected."""
 
@@ -47,17 +59,69 @@ class Mismatch(ExecutorchError):
         super().__init__(Error.InvalidState, message, where=where)
 
 
+class CompiledProgram(Protocol):
+    """A program that can be bundled: `et_ir.ExecutorchProgramManager`."""
+
+    @property
+    def buffer(self) -> bytes:
+        """The bytes of its file."""
+        ...
+
+
+class MethodTestCase:
+    """Inputs of a method, and the outputs that are expected for them."""
+
+    def __init__(self, inputs: object, expected_outputs: object = None) -> None:
+        """Arrays, torch tensors and numbers, in lists, tuples and dicts as the method takes and gives them.
+
+        Raises InputError for a tensor that numpy cannot hold.
+        """
+        self.inputs: list[Any] = list(_flat(inputs))
+        """The inputs, flat."""
+        self.expected_outputs: list[Any] = [] if expected_outputs is None else list(_flat(expected_outputs))
+        """The outputs, flat."""
+
+
+@dataclass
+class MethodTestSuite:
+    """The test cases of a method."""
+
+    method_name: str
+    """The name of the method."""
+    test_cases: Sequence[MethodTestCase]
+    """Its test cases."""
+
+
 class BundledProgram:
     """A program and its test cases."""
 
     def __init__(
         self,
-        data: bytes | memoryview,
-        verification: Verification = Verification.InternalConsistency,
+        data: bytes | memoryview | CompiledProgram,
+        method_test_suites: Sequence[MethodTestSuite] | None = None,
         *,
+        verification: Verification = Verification.InternalConsistency,
         platform: Platform | None = None,
     ) -> None:
-        """Raises InvalidFile for a malformed file, and for test cases that no method of the program fits."""
+        """`data` is a `.bpte` file; or, with `method_test_suites`, a compiled program or its `.pte` file, to which they
+        are added.
+
+        Raises InvalidFile for a malformed file, and for test cases that no method of the program fits; and with
+        `method_test_suites` as `bundle`.
+        """
+        if not isinstance(data, (bytes, memoryview)):
+            data = data.buffer
+        if method_test_suites is not None:
+            cases = [
+                (suite.method_name, case.inputs, case.expected_outputs)
+                for suite in method_test_suites
+                for case in suite.test_cases
+            ]
+            stream = io.BytesIO()
+            bundle(data, cases, stream)
+            data = stream.getvalue()
+        self.data = data
+        """The bytes of the `.bpte` file."""
         file = read_bpte(data)
         self.program = Program.load(file.program, verification, platform=platform)
         self._suites: dict[str, list[BundledMethodTestCase]] = {}
@@ -79,8 +143,8 @@ class BundledProgram:
     ) -> BundledProgram:
         """From a path, which is mapped, or from bytes. Raises InvalidFile, or ExecutorchError(AccessFailed)."""
         if isinstance(data, (bytes, memoryview)):
-            return cls(data, verification, platform=platform)
-        return cls(MmapDataLoader(data).load_all(), verification, platform=platform)
+            return cls(data, verification=verification, platform=platform)
+        return cls(MmapDataLoader(data).load_all(), verification=verification, platform=platform)
 
     def cases(self) -> Iterator[tuple[str, int]]:
         """The test cases, as name of a method and number, in the order of the file."""
@@ -223,6 +287,23 @@ def bundle(
         )
     # In this order stock's runtime finds them, too.
     return write_bpte(program, [suites[name] for name in sorted(suites)], stream)
+
+
+def serialize_from_bundled_program_to_flatbuffer(bundled_program: BundledProgram) -> bytes:
+    """The `.bpte` file of a program with test cases."""
+    return bytes(bundled_program.data)
+
+
+def _flat(value: object) -> Iterator[Any]:
+    """The arrays and numbers in lists, tuples and dicts."""
+    if isinstance(value, Mapping):
+        value = list(cast("Mapping[object, object]", value).values())
+    if isinstance(value, list | tuple):
+        for one in cast("Sequence[object]", value):
+            yield from _flat(one)
+        return
+    array = to_numpy(value)
+    yield value if array is None else array
 
 
 def _stored(value: Any) -> Value:

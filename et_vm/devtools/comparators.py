@@ -13,6 +13,12 @@ from et_vm.devtools.reference_values import as_tensor
 __all__ = ["COMPARATORS", "L1Comparator", "MSEComparator", "NumericalComparatorBase", "SNRComparator"]
 
 
+def __getattr__(name: str) -> object:
+    from et_schema.executorch_names import missing_name
+
+    raise missing_name(__name__, name, __all__)
+
+
 class NumericalComparatorBase(ABC):
     """Base class of custom metrics: subclasses define `element_compare`, and may preprocess values."""
 

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "EventBlock", "Inspector", "PerfData", "TimeScale"]
 
+
+def __getattr__(name: str) -> object:
+    from et_schema.executorch_names import missing_name
+
+    raise missing_name(__name__, name)
+
+
 _OUTSIDE: Final = 2**64 - 1
 _COLUMNS: Final = ("p10", "p50", "p90", "avg", "min", "max")
 _HIDDEN: Final = ("raw", "delegate_debug_identifier", "stack_traces", "module_hierarchy", "debug_data")

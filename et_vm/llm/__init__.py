@@ -31,3 +31,9 @@ __all__ = [
     "TextStream",
     "Tokenizer",
 ]
+
+
+def __getattr__(name: str) -> object:
+    from et_schema.executorch_names import missing_name
+
+    raise missing_name(__name__, name, __all__)

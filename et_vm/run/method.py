@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -258,6 +258,12 @@ class Method:
             return outputs
         finally:
             self._lock.release()
+
+    def __call__(self, *inputs: object) -> list[Any]:
+        """`execute` on the inputs, or on those in a single tuple or list: `method(x, y)`, `method((x, y))`."""
+        if len(inputs) == 1 and isinstance(inputs[0], tuple | list):
+            return self.execute(cast("Sequence[object]", inputs[0]))
+        return self.execute(inputs)
 
     def _run(self) -> None:
         if self._own_meter is not None:

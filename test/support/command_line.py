@@ -103,6 +103,23 @@ def specialised():
     return Specialised(), (torch.ones(8),), {"x": {0: torch.export.Dim("n")}}
 
 
+class Spectrum(nn.Module):
+    def forward(self, x):
+        return torch.stft(x, 8, 4, window=torch.hann_window(8), return_complex=True).abs()
+
+
+def spectrum():
+    return Spectrum(), (torch.ones(1, 64),), {"x": {1: torch.export.Dim("n", min=16, max=256)}}
+
+
+def spectrum_without_maximum():
+    return Spectrum(), (torch.ones(1, 64),), {"x": {1: torch.export.Dim("n", min=16)}}
+
+
+def spectrum_of_any_length():
+    return Spectrum(), (torch.ones(1, 64),), {"x": {1: torch.export.Dim.AUTO}}
+
+
 class Unsupported(nn.Module):
     def forward(self, x):
         y = torch.ops.acme.gain(x)

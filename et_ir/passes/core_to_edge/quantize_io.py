@@ -25,9 +25,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, BlockArgument, Region
+from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
@@ -38,12 +38,12 @@ from et_ir.analysis.quantization import (
     dequantized,
     quantization_of,
 )
-from et_ir.dialects.program import Globals, LiteralOp
-from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC, TreeAttr, expand_tree
+from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import tensor_type
 from et_ir.passes.common.dce import erase_dead_ops
+from et_ir.passes.common.literal_method import literal_method
 from et_schema.scalar_type import ScalarType
 
 __all__ = ["QuantizeIoPass"]
@@ -111,16 +111,7 @@ def _methods(prefix: str, how: Quantization) -> list[FuncOp]:
         "quant_max": how.quant_max,
         "dtype": int(_SCALAR_TYPES[how.dtype.name]),
     }
-    return [_constant(f"{prefix}_{key}", number) for key, number in numbers.items()]
-
-
-def _constant(name: str, number: float) -> FuncOp:
-    literal = LiteralOp(number)
-    results: list[Attribute] = [literal.result.type]
-    block = Block([literal, ReturnOp(literal.result)])
-    method = FuncOp(name, FunctionType.from_lists([], results), Region(block))
-    method.attributes |= {IN_SPEC: TreeAttr(expand_tree("((), {})")), OUT_SPEC: TreeAttr(expand_tree("*"))}
-    return method
+    return [literal_method(f"{prefix}_{key}", number) for key, number in numbers.items()]
 
 
 @dataclass(frozen=True)

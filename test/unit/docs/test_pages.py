@@ -89,6 +89,7 @@ ELSEWHERE = {
     "--freestanding": "python -m property",
     "--load": "python -m bench.xnnpack_vm",
     "--model": "executorch's executor_runner, as --model_path",
+    "--no-compile": "pip",
     "--only": "python -m sweep",
     "--param": "lit",
     "--processes": "python -m bench.compile",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy
 import pytest
 from support.command_line import MODELS, Command
 
@@ -192,6 +193,12 @@ def test_exported_programs_keep_their_mode(command: Command) -> None:
             "fix: example inputs and parameters have different element types: convert the inputs",
         ),
         ("subjects.py:specialised", "Suggested fixes:\n    n = 8"),
+        (
+            "subjects.py:spectrum",
+            'fix: torch cannot prove this of the range of Dim("n"): give Dim.AUTO in its place, which takes the ranges '
+            "that the program has, and the largest size with --default-bound x.1=256\n",
+        ),
+        ("subjects.py:spectrum_without_maximum", "with --default-bound x.1=N\n"),
         ("broken.py:net", "importing broken.py failed: SyntaxError: '(' was never closed ("),
         ("needy.py:net", "importing needy.py failed: ModuleNotFoundError: No module named 'nothing_here'"),
         ("garbage.pt2", "garbage.pt2 is not an exported program: "),
@@ -207,6 +214,14 @@ def test_programs_that_cannot_be_made(command: Command, model: str, message: str
     assert message in ran.err
     assert ran.err.startswith("et-compile: error: ")
     assert Path("x.pte").read_bytes() == b"before"
+
+
+def test_sizes_that_torch_proves_nothing_of(command: Command) -> None:
+    """What the message about `spectrum` says compiles."""
+    options = ("--default-bound", "x.1=256", "--target", "et-vm", "-q", "-o", "x.pte")
+    assert command("et-compile", "subjects.py:spectrum_of_any_length", *options) == (0, "", "")
+    numpy.save("x.npy", numpy.ones((1, 80), numpy.float32))
+    assert "output 0  float32 [1, 5, 21]" in command("et-vm", "run", "x.pte", "--input", "x.npy").out
 
 
 def test_the_place_in_the_users_code(command: Command) -> None:

@@ -145,3 +145,41 @@ def test_the_table_is_not_replaced(capsys: pytest.CaptureFixture[str], tmp_path:
     assert main([str(table), "-o", str(tmp_path / "." / "puzzle.csv")]) == 2
     assert "would overwrite the input" in capsys.readouterr().err
     assert table.read_text() == PUZZLE
+
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def test_arenas_of_programs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([str(FIXTURES / "two_chains.pte")]) == 0
+    text, messages = capsys.readouterr()
+    assert messages == "et-plan: 48 bytes for 3 buffers; no arena is smaller; forward, arena 1, has 48\n"
+    table = tmp_path / "table.csv"
+    table.write_text(text)
+    assert main([str(table)]) == 0
+    assert capsys.readouterr().out == text
+    assert main([str(FIXTURES / "two_methods.pte"), "--method", "encode", "--capacity", "1"]) == 6
+    assert "no layout fits in 1 bytes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "code", "message"),
+    [
+        ("two_methods.pte", [], 2, "choose one with --method and --arena; there are: decode 1, encode 1"),
+        ("two_methods.pte", ["--arena", "2"], 2, "no such arena; methods and arenas are: decode 1, encode 1"),
+        ("unplanned.pte", [], 2, "has no planned memory"),
+        ("minimalloc/input.12.csv", ["--method", "forward"], 2, "apply to a .pte only"),
+    ],
+)
+def test_arenas_to_choose(
+    capsys: pytest.CaptureFixture[str], file: str, options: list[str], code: int, message: str
+) -> None:
+    assert main([str(FIXTURES / file), *options]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_damaged_program(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "short.pte"
+    path.write_bytes((FIXTURES / "two_methods.pte").read_bytes()[:60])
+    assert main([str(path)]) == 3
+    assert "a file of 60 bytes is too short to be a program" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from support.vm_commands import add, run
 from support.vm_programs import Build
 
@@ -20,7 +21,14 @@ from et_schema.bundled_program import (
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.scalar_type import ScalarType
 from et_tools.exit_codes import ExitCode
-from et_vm.devtools.bundled import BundledProgram, Mismatch, bundle
+from et_vm.devtools.bundled import (
+    BundledProgram,
+    MethodTestCase,
+    MethodTestSuite,
+    Mismatch,
+    bundle,
+    serialize_from_bundled_program_to_flatbuffer,
+)
 
 ONE = np.ones(2, np.float32)
 
@@ -190,3 +198,23 @@ class TestCommand:
     def test_usage(self, capsys, file):
         assert "'-1' is not a finite" in run(capsys, "verify", "x", "--rtol", "-1", code=ExitCode.USAGE)
         assert "without test cases" in run(capsys, "verify", file(add(2)), code=ExitCode.INVALID_INPUT)
+
+
+class Compiled:
+    """A program as the compiler gives it."""
+
+    buffer = add(2).file()
+
+
+@pytest.mark.parametrize("program", [Compiled(), Compiled.buffer])
+def test_suites_as_executorch_writes_them(program: Compiled | bytes) -> None:
+    case = MethodTestCase((torch.ones(2), {"y": [ONE]}), 2 * torch.ones(2))
+    bundled = BundledProgram(program, [MethodTestSuite(method_name="forward", test_cases=[case])])
+    data = serialize_from_bundled_program_to_flatbuffer(bundled)
+    assert data == bpte()
+    for found in (bundled, BundledProgram.load(data)):
+        assert list(found.cases()) == [("forward", 0)]
+        found.verify(found.program.load_method("forward"), 0)
+    wrong = BundledProgram(program, [MethodTestSuite("forward", [MethodTestCase([ONE, ONE], [ONE])])])
+    with pytest.raises(Mismatch):
+        wrong.verify(wrong.program.load_method("forward"), 0)
