@@ -50,6 +50,7 @@ from et_tools.compile_parser import LEVELS
 from et_tools.compile_quantize import Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
+from et_tools.compile_target import choose_target
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.op_table import print_op_table
 from et_tools.output import write_stdout
@@ -105,9 +106,10 @@ def compile_program(
 
     freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
-    executorch = executorch_config(args)
     machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
     delegation = Delegation(args)
+    choose_target(args, delegation.backend_ids)
+    executorch = executorch_config(args)
     quantization = Quantization(args)
     edge = edge_config(args, delegation.kept_operators)
     try:
