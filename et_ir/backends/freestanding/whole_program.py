@@ -16,19 +16,23 @@ from xdsl.ir import Operation, SSAValue
 
 from et_ir.backends.freestanding.constant_methods import constant_of
 from et_ir.backends.freestanding.fold_empty_tensors import FoldEmptyTensorsPass
+from et_ir.backends.freestanding.split_complex import SplitComplexPass
 from et_ir.backends.native.partitioner import NativePartitioner
 from et_ir.codegen.support import KernelSupport
 from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.control import CondOp, ControlOp, MapOp, ScanOp, WhileOp, YieldOp
+from et_ir.dialects.edge.ops import ComplexOp, ViewAsRealCopyOp
 from et_ir.dialects.program import LoadOp, StoreOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.driver.delegate import delegate_module
+from et_ir.passes.to_executorch.legalize.complex_parts import is_complex
 
 if TYPE_CHECKING:
     from et_ir.driver.kept import KeptOperators
 
 __all__ = ["UnsupportedProgram", "WholeProgramPartitioner", "whole_program"]
 
+_BETWEEN: Final = (ComplexOp.name, ViewAsRealCopyOp.name)
 _TITLE: Final = "no freestanding object can be made"
 STEPS: Final = frozenset(one.name for one in (CondOp, LoadOp, MapOp, ScanOp, StoreOp, WhileOp))
 """Ops between partitions, which become branches, loops and copies."""
@@ -89,11 +93,14 @@ def whole_program(module: ModuleOp, kept: KeptOperators | None = None) -> Module
     """
     made = module.clone()
     methods = [op for op in made.body.block.ops if isinstance(op, FuncOp) and constant_of(op) is None]
-    inputs = [finding for method in methods for finding in _inputs(method)]
-    UnsupportedProgram.raise_if(_TITLE, inputs)  # alone: what is computed of them follows from that
+    interface = [finding for method in methods for finding in _interface(method)]
+    UnsupportedProgram.raise_if(_TITLE, interface)  # alone: what is computed of inputs follows from that
     FoldEmptyTensorsPass().apply(Context(), made)
+    SplitComplexPass().apply(Context(), made)
     report = delegate_module(made, WholeProgramPartitioner(), kept=kept, compile=False)
     left_out = [one for one in report.left_out if one.subject not in STEPS]
+    # Complex tensors are put together and taken apart for an operator without a rule, which is left out, too.
+    left_out = [one for one in left_out if one.subject not in _BETWEEN] or left_out
     UnsupportedProgram.raise_if(_TITLE, _one_of_each_kind(left_out))
     methods = [op for op in made.body.block.ops if isinstance(op, FuncOp) and constant_of(op) is None]
     findings = [finding for method in methods for finding in _findings(method)]
@@ -121,14 +128,28 @@ def _one_of_each_kind(left_out: Sequence[Diagnostic]) -> list[Diagnostic]:
     return found
 
 
-def _inputs(method: FuncOp) -> list[Diagnostic]:
-    """Diagnostics of inputs that a function in C cannot have."""
+def _interface(method: FuncOp) -> list[Diagnostic]:
+    """Diagnostics of inputs that a function in C cannot have, and of complex results."""
     found: list[Diagnostic] = []
+    end = method.body.block.last_op
+    assert isinstance(end, ReturnOp)
     for number, argument in enumerate(method.body.block.args):
         name = str(number) if argument.name_hint is None else f'"{argument.name_hint}"'
         subject = f"input {name} of @{method.sym_name.data}"
         found += [replace(one, subject=subject) for one in _unknown(method, "it", argument)]
+        if is_complex(argument):
+            found.append(_complex(method, subject, "take it as torch.view_as_real of it"))
+    for number, value in enumerate(end.arguments):
+        if is_complex(value):
+            subject = f"output {number} of @{method.sym_name.data}"
+            found.append(_complex(end, subject, "return torch.view_as_real of it"))
     return found
+
+
+def _complex(op: Operation, subject: str, fix: str) -> Diagnostic:
+    return diagnose(
+        op, "it has complex numbers, which functions of objects do not take or return", fix, subject=subject
+    )
 
 
 def _findings(method: FuncOp) -> list[Diagnostic]:
