@@ -41,7 +41,7 @@ def executorch_config(args: argparse.Namespace) -> ExecutorchBackendConfig:
     return ExecutorchBackendConfig(
         target=args.target,
         extra_operators=extra_operators(args),
-        extra_backends=extra_backends(args),
+        extra_backends=extra_backends(args, args.target),
         memory_planning=args.memory_planning,
         alloc_graph_input=not args.no_plan_inputs,
         alloc_graph_output=not args.no_plan_outputs,

@@ -64,6 +64,14 @@ class Delegation:
         self._delegate = DelegatePass(partitioners, self._kept, backends, args.choose, strict=args.strict)
 
     @property
+    def backend_ids(self) -> dict[str, str]:
+        """The ids that files give the backends, by the names of these."""
+        from et_ir.delegation.backends_by_name import parse_backend
+
+        found = [parse_backend(text)[0] for text in self._args.backend]
+        return {backend.name: backend.details.backend_id for backend in found}
+
+    @property
     def kept(self) -> KeptOperators | None:
         """Operators that backends take whole; None without backends."""
         return self._kept

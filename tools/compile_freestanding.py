@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ class Freestanding:
 
     target: InstructionSet | None = None
     form: str = ""
+    name: str = ""
+    """The prefix of names in C."""
     banks: tuple[Bank, ...] = ()
     """Memory of the device, where it has to fit."""
 
@@ -52,7 +55,7 @@ class Freestanding:
 
         def make(banks: Sequence[Bank]) -> FreestandingObject:
             try:
-                return compile_freestanding(module, target, _name(args), kept, pic=args.pic, banks=banks)
+                return compile_freestanding(module, target, self.name, kept, pic=args.pic, banks=banks)
             except ValueError as error:
                 raise UsageError(f"--target {error}") from None
 
@@ -78,7 +81,19 @@ class Freestanding:
 
 
 def _name(args: argparse.Namespace) -> str:
-    """The prefix of names in the object: the factory's name, or that of a file."""
+    """The prefix of names in the object: as it is given, or the name of the output file, of the factory, or of the
+    input file.
+
+    Raises UsageError for a prefix that is no name in C.
+    """
+    if args.prefix is not None:
+        if re.fullmatch(r"[A-Za-z_]\w*", args.prefix, re.ASCII) is None:
+            from et_ir.backends.freestanding.interface import c_name
+
+            raise UsageError(f"--prefix {args.prefix}: expected a name in C, such as {c_name(args.prefix)}")
+        return args.prefix
+    if args.output not in (None, "-"):
+        return Path(args.output).stem
     if is_file(args.model) or is_text(args.model) or args.model.endswith(".pt2"):
         return Path(args.model).stem if args.model != "-" else "net"
     return args.model.rpartition(":")[2]
@@ -89,18 +104,24 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
 
     Raises UsageError for what goes with a runtime, and for an object that has no file.
     """
-    if args.target in TARGETS and args.emit not in FREESTANDING_FORMS and not args.pic:
+    only = [option for option, given in (("--pic", args.pic), ("--prefix", args.prefix)) if given]
+    if args.target in (None, *TARGETS) and args.emit not in FREESTANDING_FORMS and not only:
         return Freestanding()
     from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
 
-    target = FREESTANDING_TARGETS.get(args.target)
+    target = FREESTANDING_TARGETS.get(args.target or DEFAULT_TARGET)
     if target is None:
         if args.emit in FREESTANDING_FORMS:
             names = ", ".join(FREESTANDING_TARGETS)
             raise UsageError(f"--emit {args.emit} needs a processor as --target: {names}")
-        if args.pic:
-            raise UsageError("--pic applies to objects only: give a processor as --target")
+        if only:
+            raise UsageError(f"{only[0]} applies to objects only: give a processor as --target")
         return Freestanding()
+    if args.output is not None and Path(args.output).suffix == ".pte":
+        raise UsageError(
+            f"-o {args.output}: --target {args.target} is a processor, for which an object is made, and no .pte: "
+            "give -o FILE.o, or a runtime as --target"
+        )
     if args.emit == "pte":
         args.emit = "object"
     if args.emit not in (*FREESTANDING_FORMS, "asm"):
@@ -118,7 +139,7 @@ def chosen_freestanding(args: argparse.Namespace) -> Freestanding:
         banks = parse_banks(args.memory) if args.memory else ()
     except BankError as error:
         raise UsageError(f"--memory: {error}") from None
-    made = Freestanding(target, args.emit, banks)
+    made = Freestanding(target, args.emit, _name(args), banks)
     args.memory = ""
     args.emit, args.target, args.backend = "edge", DEFAULT_TARGET, ["native"]
     return made

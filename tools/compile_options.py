@@ -180,15 +180,15 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     return sorted(set(names))
 
 
-def extra_backends(args: argparse.Namespace) -> list[str]:
-    """The backends that the runtime has beside the target's: those that are named, and for et-vm those of the files
-    that are loaded and of packages. Raises `UsageError`.
+def extra_backends(args: argparse.Namespace, target: str) -> list[str]:
+    """The backends that the runtime has beside those of a target: those that are named, and for et-vm those of the
+    files that are loaded and of packages. Raises `UsageError`.
     """
     names = [name.strip() for given in args.extra_backends for name in given.split(",")]
     for name in names:
         if re.fullmatch(r"[\w.:/-]+", name) is None:
             raise UsageError(f"--extra-backends {name}: expected backend ids such as 'StripsBackend'")
-    if find_target(args.target).vm_kernels is not None:
+    if find_target(target).vm_kernels is not None:
         from et_tools.vm_backends import added_backends
 
         names += added_backends(args.load)

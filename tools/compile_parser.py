@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
 from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import target_names
@@ -77,15 +78,21 @@ def _add_program_options(add: _Add) -> None:
     )
     add(
         "--target",
-        default=DEFAULT_TARGET,
         metavar="NAME",
         help=f"runtime to compile for: {', '.join(target_names())}, FILE.py:ATTRIBUTE, or a processor to "
-        "compile an object for: cortex-m4, aarch64, x86-64 (default: %(default)s)",
+        f"compile an object for: {', '.join(FREESTANDING_TARGETS)} (default: {DEFAULT_TARGET}, or et-vm for a "
+        f"--backend that {DEFAULT_TARGET} does not have)",
     )
     add(
         "--pic",
         action="store_true",
         help="with a processor as --target, generate position-independent code",
+    )
+    add(
+        "--prefix",
+        metavar="NAME",
+        help="with a processor as --target, what names in the object and its header start with, in C (default: the "
+        "name of the output file, or that of the factory)",
     )
     add(
         "-O",

@@ -11,8 +11,8 @@ from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
 from et_ir.driver.presets import PRESETS
 from et_ir.driver.stages import Stage, edge_stages, executorch_stage
 from et_ir.rewrite_limit import RewriteLimit
-from et_ir.targets.lookup import TargetError, find_target
 from et_tools.compile_parser import LEVELS
+from et_tools.compile_target import check_target
 from et_tools.exit_codes import UsageError
 from et_tools.messages import print_message
 from et_tools.pass_pipelines import parse_passes, passes_until
@@ -29,10 +29,7 @@ _TEXT_LEVELS = LEVELS[:-1]
 def loaded_extensions(args: argparse.Namespace) -> Extensions:
     """The extensions by the files of `--load`. Raises `UsageError` for them, and for a target that there is not."""
     extensions = load_extensions(args.load, "et-compile")
-    try:
-        find_target(args.target)
-    except TargetError as error:
-        raise UsageError(f"argument --target: {error}") from error
+    check_target(args)
     return extensions
 
 

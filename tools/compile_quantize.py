@@ -10,14 +10,18 @@ from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from et_ir.driver.observer import Observer
 from et_tools.exit_codes import UsageError
 from et_tools.loading import ProgramError, attribute_of
+from et_tools.messages import print_diagnostics
 from et_tools.vm_inputs import load_arrays
 
 if TYPE_CHECKING:
     from torch import nn
+    from xdsl.dialects.builtin import ModuleOp
 
     from et_ir.quantization import AccuracySearch, QuantizedModule
+    from et_schema.diagnostics import Diagnostic
 
 __all__ = ["Quantization"]
 
@@ -155,6 +159,24 @@ class Quantization:
             _print(tables, stream)
             for one in found.unquantized:
                 print(f"not quantized: {one}", file=stream)
+
+
+class FloatBoundary(Observer):
+    """The inputs and outputs that `--quantized-io` leaves in floats."""
+
+    def __init__(self) -> None:
+        self.reasons: list[Diagnostic] = []
+
+    def reached(self, level: str, module: ModuleOp) -> None:
+        """The program is at a level."""
+        if level == "edge":
+            from et_ir.passes.core_to_edge.quantize_io import float_boundary
+
+            self.reasons = float_boundary(module)
+
+    def report(self) -> None:
+        """Print a warning on stderr for each, with the op that is the reason."""
+        print_diagnostics("et-compile", self.reasons)
 
 
 def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:

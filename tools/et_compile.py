@@ -47,9 +47,10 @@ from et_tools.compile_memory import report_memory
 from et_tools.compile_options import is_file, parse_options
 from et_tools.compile_output import write_bundle, write_debug_map, write_etrecord, write_pte, write_text
 from et_tools.compile_parser import LEVELS
-from et_tools.compile_quantize import Quantization
+from et_tools.compile_quantize import FloatBoundary, Quantization
 from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
+from et_tools.compile_target import choose_target
 from et_tools.exit_codes import UsageError, guarded
 from et_tools.op_table import print_op_table
 from et_tools.output import write_stdout
@@ -105,9 +106,10 @@ def compile_program(
 
     freestanding = chosen_freestanding(args)  # the options are those of its edge program from here on
     extensions = loaded_extensions(args)  # first: they may register backends
-    executorch = executorch_config(args)
     machine_code = chosen_machine_code(args)  # before: partitions are compiled with the level `backend`
     delegation = Delegation(args)
+    choose_target(args, delegation.backend_ids)
+    executorch = executorch_config(args)
     quantization = Quantization(args)
     edge = edge_config(args, delegation.kept_operators)
     try:
@@ -156,8 +158,9 @@ def compile_program(
     if args.stop_after is not None:
         stages = stages_until(stages, args.stop_after)
     levels = None if args.save_levels is None else LevelTexts()
+    boundary = FloatBoundary() if args.quantized_io and not args.quiet else None
     observers: list[Observer] = [progress, *watchers, *listeners]
-    observers += [one for one in (levels, checker, snapshot) if one is not None]
+    observers += [one for one in (levels, checker, snapshot, boundary) if one is not None]
     if IrPrinter.is_wanted(args):
         observers.append(IrPrinter(args, [one for stage in stages for one in stage.passes]))
     explanation = _explanation(args, observers)
@@ -201,6 +204,8 @@ def compile_program(
         explain({} if explanation is None else explanation.json())
         return
     quantization.report()
+    if boundary is not None:
+        boundary.report()
     delegation.report()
     if args.table:
         print_op_table(progress.levels, sys.stderr)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from et_schema.errors import InputError
 from et_tools.progress import progress
+from et_tools.vm_backends import chosen_backends, chosen_native
+from et_tools.vm_files import open_data
+from et_tools.vm_inputs import method_inputs, method_name
+from et_tools.vm_kernels import chosen_kernels
 
 if TYPE_CHECKING:
     from et_tools.vm_inputs import Input
@@ -17,7 +22,7 @@ if TYPE_CHECKING:
     from et_vm.program import Program
     from et_vm.tracer import EventTracer
 
-__all__ = ["Measurement", "measure", "usual_threads"]
+__all__ = ["Measurement", "measure", "measure_as_told", "measured_peak"]
 
 
 @dataclass(frozen=True)
@@ -104,12 +109,46 @@ def measure(
     return Measurement(method, profile, recorder, planned, peak_resident_bytes(), times)
 
 
+def measure_as_told(
+    args: argparse.Namespace, program: Program, *, repeat: int, debug_map: str | None, **others: Any
+) -> Measurement:
+    """Measure a method with the inputs, kernels, backends, data and leave for machine code of a command line; `others`
+    is for `measure`.
+
+    Raises UsageError for inputs and files that cannot be had, and what loading and executing raise.
+    """
+    from et_vm.devtools.debug_map import places_of_method
+
+    method = method_name(program, args.method)
+    return measure(
+        program,
+        method,
+        method_inputs(program.method_meta(method), args.input or ["random:0"]),
+        repeat=repeat,
+        places=None if debug_map is None else places_of_method(debug_map, method),
+        kernels=chosen_kernels(args, args.kernels),
+        backends=chosen_backends(args),
+        native=chosen_native(args),
+        external=open_data(args),
+        **others,
+    )
+
+
+def measured_peak(args: argparse.Namespace, *, again: bool = False) -> MachinePeak:
+    """The peak on as many threads as the kernels may take: those of machine code, or those of numpy's BLAS. It is
+    measured `again`, or once for each processor.
+    """
+    from et_vm.devtools.machine_peak import machine_peak
+
+    return machine_peak(chosen_native(args).threads if args.native else _usual_threads(), again=again)
+
+
 def _fresh(inputs: Sequence[Input], written: Collection[int]) -> list[Any]:
     """The inputs, copies of those that the method writes to."""
     return [given.value.copy() if at in written else given.value for at, given in enumerate(inputs)]
 
 
-def usual_threads() -> int:
+def _usual_threads() -> int:
     """The threads that numpy's BLAS takes: those of its environment variables, else a thread a processor."""
     import os
 

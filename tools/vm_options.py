@@ -281,9 +281,21 @@ def report_options(parser: CommandParser) -> None:
         help="times, by et-vm profile --json; repeatable, in the order of the files",
     )
     parser.add_argument(
-        "--measure", type=positive_number, metavar="N", help="measure times in N executions on random inputs"
+        "--measure", type=positive_number, metavar="N", help="measure times in N executions, on --input"
     )
-    _add(parser, "--native")
+    _add(
+        parser,
+        "--method",
+        "--input",
+        "--data",
+        "--any-data",
+        "--kernels",
+        "--load",
+        "--native",
+        "--threads",
+        "--memory-limit",
+        "--work-limit",
+    )
     parser.add_argument(
         "--explain",
         action="append",

@@ -9,13 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from et_tools.exit_codes import UsageError
-from et_tools.measurement import measure, usual_threads
+from et_tools.measurement import measure_as_told, measured_peak
 from et_tools.output import check_output, write_file
 from et_tools.streams import fit, line_width
-from et_tools.vm_backends import chosen_backends, chosen_native
-from et_tools.vm_files import chosen_platform, count, open_data, open_program, show_bytes
-from et_tools.vm_inputs import method_inputs, method_name
-from et_tools.vm_kernels import chosen_kernels
+from et_tools.vm_files import chosen_platform, count, open_program, show_bytes
 
 if TYPE_CHECKING:
     from et_tools.measurement import Measurement
@@ -46,31 +43,24 @@ def profile_file(args: argparse.Namespace) -> None:
             raise UsageError(f"{option} applies to --etdump only")
     if args.debug_buffer is not None and args.write_etdump is None:
         raise UsageError("--debug-buffer applies to --write-etdump or --etdump")
-    from et_vm.devtools.debug_map import places_of_method
     from et_vm.devtools.flamegraph import flamegraph_svg
     from et_vm.devtools.profiling import chrome_trace, flamegraph_lines, group_rows
 
     for path in filter(None, (args.trace, args.flamegraph, args.write_etdump, args.debug_buffer)):
         check_output(path)
     program = open_program(args.file, chosen_platform(args))
-    name = method_name(program, args.method)
     etdump = _etdump_tracer(args, program)
-    measured = measure(
+    measured = measure_as_told(
+        args,
         program,
-        name,
-        method_inputs(program.method_meta(name), args.input or ["random:0"]),
         repeat=args.repeat,
+        debug_map=args.debug_map,
         warmup=args.warmup,
-        places=None if args.debug_map is None else places_of_method(args.debug_map, name),
         tracer=etdump,
         overhead=args.overhead,
-        kernels=chosen_kernels(args, args.kernels),
-        backends=chosen_backends(args),
-        native=chosen_native(args),
-        external=open_data(args),
     )
-    profile = measured.profile
-    peak = None if args.no_peak or args.by is not None else _peak(args)
+    name, profile = measured.method, measured.profile
+    peak = None if args.no_peak or args.by is not None else measured_peak(args, again=args.remeasure)
     if args.trace is not None:
         usage = [sum(banks.values()) for banks in program.liveness(name).usage()]
         write_file(args.trace, json.dumps(chrome_trace(profile, name, usage)))
@@ -90,14 +80,6 @@ def profile_file(args: argparse.Namespace) -> None:
     lines = [f"{name}: {count(args.repeat, 'execution')}, {args.kernels} kernels"]
     lines += [*_heading(measured, peak), *_aligned(table)]
     print("\n".join(fit(line, width) for line in lines))
-
-
-def _peak(args: argparse.Namespace) -> MachinePeak:
-    """The peak on as many threads as the kernels may take: those of machine code, or those of numpy's BLAS."""
-    from et_vm.devtools.machine_peak import machine_peak
-
-    threads = chosen_native(args).threads if args.native else usual_threads()
-    return machine_peak(threads, again=args.remeasure)
 
 
 def _etdump_tracer(args: argparse.Namespace, program: Program) -> ETDumpTracer | None:

@@ -11,16 +11,29 @@ from typing import TYPE_CHECKING, Any, Final
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, write_file
-from et_tools.vm_files import BadFile, open_program
+from et_tools.vm_files import BadFile, chosen_platform, open_program
 
 if TYPE_CHECKING:
     from et_tools.report.model import Subject
+    from et_vm.platform import Platform
     from et_vm.program import Program
 
 __all__ = ["needs_compiler", "report_files"]
 
 OPTIONS: Final = ("debug_map", "profile", "explain", "levels")
 """Options that are given once for each file, in the order of these."""
+MEASURING: Final = (
+    "method",
+    "input",
+    "data",
+    "any_data",
+    "load",
+    "native",
+    "threads",
+    "memory_limit",
+    "work_limit",
+)
+"""Options of executions."""
 
 
 def needs_compiler(args: argparse.Namespace) -> bool:
@@ -32,7 +45,7 @@ def _is_source(file: str) -> bool:
     """Whether a file is for et-compile: no program, nor a file that happens to have a colon in its name."""
     if file.endswith((".pte", ".bpte")) or file == "-":
         return False
-    return file.endswith((".pt2", ".py")) or (":" in file and not Path(file).exists())
+    return file.endswith((".pt2", ".py", ".mlir")) or (":" in file and not Path(file).exists())
 
 
 def report_files(args: argparse.Namespace) -> None:
@@ -54,6 +67,11 @@ def report_files(args: argparse.Namespace) -> None:
         raise UsageError("'-' can be given only once")
     if args.profile and args.measure:
         raise UsageError("--measure and --profile both give times")
+    for name in MEASURING:
+        if getattr(args, name) and not args.measure:
+            raise UsageError(
+                f"--{name.replace('_', '-')} applies to what --measure executes: give --measure N"
+            )
     if args.compile and not any(map(_is_source, args.files)):
         raise UsageError("--compile applies to files that are compiled, such as file.py:factory")
     with TemporaryDirectory() as folder:
@@ -68,6 +86,7 @@ def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
     from et_tools.report.profiles import read_json
 
     file = args.files[at]
+    platform = chosen_platform(args)
 
     def option(name: str) -> str | None:
         given = getattr(args, name)
@@ -84,10 +103,12 @@ def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
         own = folder / str(at)
         own.mkdir()
         made = compile_source(file, args.compile, own)
-        subject = Subject(file, open_program(str(made.file)), str(made.debug_map), levels=made.levels)
+        subject = Subject(
+            file, open_program(str(made.file), platform), str(made.debug_map), levels=made.levels
+        )
         subject.explanation = (file, made.explanation)
     else:
-        subject = Subject(file, _opened(file), option("debug_map"))
+        subject = Subject(file, _opened(file, platform), option("debug_map"))
         explanation, levels = option("explain"), option("levels")
         if explanation is not None:
             subject.explanation = (explanation, read_json(explanation, "explanation of a compilation"))
@@ -99,36 +120,26 @@ def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
     if profile is not None:
         subject.profile = (profile, read_json(profile, "profile"))
     if args.measure:
-        subject.profile = (file, _measured(subject, args.measure, native=args.native))
+        subject.profile = (file, _measured(args, subject))
     return subject
 
 
-def _opened(file: str) -> Program:
+def _opened(file: str, platform: Platform) -> Program:
     try:
-        return open_program(file)
+        return open_program(file, platform)
     except ExecutorchError as error:
         raise BadFile(file, error) from error
 
 
-def _measured(subject: Subject, repeat: int, *, native: bool) -> dict[str, Any]:
-    """The output of `et-vm profile --json` for the program's main method. Machine code runs if `native`."""
-    from et_tools.measurement import measure, usual_threads
-    from et_tools.vm_inputs import method_inputs, method_name
-    from et_vm.backend import NativeOptions
-    from et_vm.devtools.debug_map import places_of_method
-    from et_vm.devtools.machine_peak import machine_peak
+def _measured(args: argparse.Namespace, subject: Subject) -> dict[str, Any]:
+    """The output of `et-vm profile --json` for a program."""
+    from et_tools.measurement import measure_as_told, measured_peak
 
-    program = subject.program
-    method = method_name(program, None)
-    inputs = method_inputs(program.method_meta(method), ["random:0"])
-    places = None if subject.debug_map is None else places_of_method(subject.debug_map, method)
     try:
-        measured = measure(
-            program, method, inputs, repeat=repeat, places=places, native=NativeOptions(native)
-        )
+        measured = measure_as_told(args, subject.program, repeat=args.measure, debug_map=subject.debug_map)
     except ExecutorchError as error:
         raise BadFile(subject.name, error) from error
-    found = measured.json(subject.name, machine_peak(usual_threads()))
+    found = measured.json(subject.name, measured_peak(args))
     # Here, the process does more than to execute a program.
     return found | {"peak_resident_bytes": None}
 

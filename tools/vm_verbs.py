@@ -125,6 +125,7 @@ examples:
   et-vm report model.pte --debug-map map.json -o report.html       with modules and source lines
   et-vm report before.pte after.pte -o report.html                 two programs and their differences
   et-vm report model.pte --measure 20 -o report.html               with times and the roofline
+  et-vm report model.pte --measure 20 --native --threads 2 -o report.html    of machine code, too
   et-vm report model.py:net -o report.html                         compile, with all levels side by side
   et-vm report model.py:net --compile '--backend xnnpack' -o report.html    what was not delegated, and why
   et-vm report model.pte --format json -o report.json              the same facts as JSON

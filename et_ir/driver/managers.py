@@ -107,6 +107,7 @@ def _to_edge(
             )
         module = programs.clone()
         run_stages(module, stages, config.observer)
+        _warn_of_floats(module, config)
         return EdgeProgramManager(module)
     _, custom = split_preserved(config.preserve_names)
     try:
@@ -123,12 +124,23 @@ def _to_edge(
         raise found from error
     if not recorded:
         run_stages(module, stages, config.observer)
+        _warn_of_floats(module, config)
         return EdgeProgramManager(module)
     from et_ir.etrecord.snapshot import Snapshot
 
     snapshot = Snapshot.of(programs)
     run_stages(module, stages, Observers([*filter(None, [config.observer]), snapshot]))
+    _warn_of_floats(module, config)
     return EdgeProgramManager(module, snapshot=snapshot)
+
+
+def _warn_of_floats(module: ModuleOp, config: EdgeCompileConfig) -> None:
+    """Warn of inputs and outputs that are not integers, although they are to be."""
+    if config.quantized_io:
+        from et_ir.passes.core_to_edge.quantize_io import float_boundary
+
+        for reason in float_boundary(module):
+            warnings.warn(str(reason), stacklevel=5)
 
 
 def to_edge_transform_and_lower(

@@ -45,6 +45,7 @@ PASSES: Final[dict[str, str]] = {
     "distribute-loops": "et_ir.codegen.passes.distribute_loops:DistributeLoopsPass",
     "expand-math": "et_ir.codegen.passes.expand_math:ExpandMathPass",
     "lower-vectors": "et_ir.codegen.passes.lower_vectors:LowerVectorsPass",
+    "split-complex": "et_ir.backends.freestanding.split_complex:SplitComplexPass",
     "fold-empty-tensors": "et_ir.backends.freestanding.fold_empty_tensors:FoldEmptyTensorsPass",
     "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
     "pools-to-means": "et_ir.backends.freestanding.pools_to_means:PoolsToMeansPass",

@@ -6,8 +6,7 @@ is named `file.py:ATTRIBUTE` or `package.module:ATTRIBUTE`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -15,6 +14,7 @@ from types import ModuleType
 from typing import Final
 
 from et_ir.targets.target import Target
+from et_schema.diagnostics import did_you_mean
 from et_schema.user_code import import_place, raised
 
 __all__ = [
@@ -24,9 +24,11 @@ __all__ = [
     "TARGETS",
     "TargetError",
     "find_target",
+    "missing_backend",
     "register_target",
     "replaceable_everywhere",
     "target_names",
+    "unknown_target",
 ]
 
 DEFAULT: Final = "stock-1.5"
@@ -91,11 +93,28 @@ def find_target(name: str) -> Target:
         places = ", ".join(entry.value for entry in offered)
         raise TargetError(f"two packages install a target named '{name}': {places}; remove one")
     if not offered:
-        names = target_names()
-        close = get_close_matches(name, names, n=1, cutoff=0.8)
-        hint = f", did you mean '{close[0]}'?" if close else ""
-        raise TargetError(f"unknown target '{name}', expected one of {', '.join(names)}{hint}")
+        raise TargetError(unknown_target(name, target_names()))
     return _loaded(name, offered[0].value)
+
+
+def unknown_target(name: str, names: Sequence[str]) -> str:
+    """The message about a target that is not among `names`, with a name that is like it."""
+    return f"unknown target '{name}', expected one of {', '.join(names)}{did_you_mean(name, names)}"
+
+
+def missing_backend(backend: str, target: Target, backends: Collection[str]) -> tuple[str, str]:
+    """The problem of a program that needs a backend, by its id, that is not among the `backends` of a target and its
+    user, and suggested fixes.
+    """
+    message = f"'{target}' has no backend {backend}, it has: {', '.join(sorted(backends)) or 'none'}"
+    having = [other for other in TARGETS if backend in find_target(other).backends]
+    fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
+    declare = f"declare it with --extra-backends {backend}"
+    if target.vm_kernels is not None:
+        fixes.append(f"load its runtime part with --load FILE, or {declare}")
+    else:
+        fixes.append(f"if your runtime has it, {declare}")
+    return message, "; or ".join(fixes)
 
 
 def _loaded(name: str, place: str, import_: Callable[[str], ModuleType] = import_module) -> Target:

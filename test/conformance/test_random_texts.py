@@ -39,7 +39,7 @@ EDGE: Final = (
     *COMMON, "convolutions-to-products", "decompose-quantized", "drop-zero-points", "fold-empty-tensors",
     "fuse-normalization", "legalize", "look-up-integers", "narrow-selections", "pack-weights", "pools-to-maxima",
     "propagate-dim-order", "rematerialize", "remove-redundant-copies", "reorder", "select-kernels", "share-matrices",
-    "sink-concatenations", "split-channels",
+    "sink-concatenations", "split-channels", "split-complex",
 )  # fmt: skip
 LONGEST: Final = 8
 TOLERANCES: Final = {torch.float16: 2e-2, torch.bfloat16: 6e-2, torch.float32: 1e-4, torch.float64: 1e-4}

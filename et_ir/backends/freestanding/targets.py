@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from et_ir.codegen.object_code import InstructionSet
+from et_ir.codegen.instruction_sets import InstructionSet
 
 __all__ = ["FREESTANDING_TARGETS"]
 

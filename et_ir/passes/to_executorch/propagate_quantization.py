@@ -52,7 +52,7 @@ from et_ir.passes.common.dce import erase_dead_ops
 from et_ir.rewriting import rewrite
 from et_ops.dtypes import DType
 
-__all__ = ["PropagateQuantizationPass", "bounds_of", "has_one_scale", "stored"]
+__all__ = ["MOVES", "PropagateQuantizationPass", "bounds_of", "has_one_scale", "move_of_integers", "stored"]
 
 _SAME: Final = (
     "dim_order_ops._clone_dim_order",
@@ -78,6 +78,8 @@ def _classes(*names: str) -> tuple[type[EdgeOp], ...]:
 
 _SINKS: Final = _classes(*_SAME, *_FEWER)
 _HOISTS: Final = _classes(*_SAME, *_MORE)
+MOVES: Final = (*_SINKS, *_HOISTS)
+"""Op classes that only move elements of their first operand, and may repeat or leave out some, or add a number."""
 _TAKERS: Final = (*QUANTIZE, *_SINKS, *_classes("addmm", "convolution", "linear", "mean.dim", "mm"))
 
 
@@ -130,6 +132,19 @@ def _moved(op: EdgeOp, operands: Sequence[SSAValue], dtype: DType) -> EdgeOp:
         ],
         properties=op.properties,
     )
+
+
+def move_of_integers(move: EdgeOp, integers: SSAValue, how: Quantization) -> EdgeOp | None:
+    """A move of `MOVES`, of integers in place of the real numbers that they stand for; None where it adds a number that
+    is known at run time only.
+    """
+    if not isinstance(move, edge.ConstantPadNdOp):
+        return _moved(move, [integers, *move.operands[1:]], how.dtype)
+    if isinstance(move.arg("value"), SSAValue):
+        return None
+    value = stored(float(move.arg("value") or 0), how)
+    types = [_retyped(move.results[0].type, how.dtype)]
+    return edge.ConstantPadNdOp.make(integers, move.arg("pad"), value, result_types=types)
 
 
 def _again(op: SchemaOp, value: SSAValue, result: Attribute) -> SchemaOp:
@@ -238,16 +253,10 @@ class HoistAboveMove(_Pattern):
         how = self.one_scale(op)
         if how is None or not isinstance(move, _HOISTS) or not _only_use(op.operands[0]):
             return
-        if isinstance(move, edge.ConstantPadNdOp) and isinstance(move.arg("value"), SSAValue):
-            return
         before = _again(op, move.operands[0], op.results[0].type)
-        if isinstance(move, edge.ConstantPadNdOp):
-            value = stored(float(move.arg("value") or 0), how)
-            after = edge.ConstantPadNdOp.make(
-                before.results[0], move.arg("pad"), value, result_types=[op.results[0].type]
-            )
-        else:
-            after = _moved(move, [before.results[0], *move.operands[1:]], how.dtype)
+        after = move_of_integers(move, before.results[0], how)
+        if after is None:
+            return
         rewriter.replace(op, [before, after], [after.results[0]])
 
 

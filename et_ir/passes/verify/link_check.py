@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -30,14 +30,12 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import AllocOp, DelegateCallOp, InputOp, KernelCallOp
 from et_ir.passes.plans import plans_of
-from et_ir.targets.lookup import DEFAULT, TARGETS, find_target
+from et_ir.targets.lookup import DEFAULT, TARGETS, find_target, missing_backend
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
 from et_schema.program import TensorShapeDynamism
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
-
-_EXTRA: Final = "--extra-backends"
 
 
 class MissingKernels(PassReport):
@@ -113,21 +111,9 @@ def _missing_backends(ops: Sequence[Operation], target: Target, backends: frozen
     findings: list[Diagnostic] = []
     for backend, delegated in calls.items():
         count = "1 call" if len(delegated) == 1 else f"{len(delegated)} calls"
-        there = ", ".join(sorted(backends)) or "none"
-        message = f"'{target}' has no backend {backend}, it has: {there} ({count})"
-        findings.append(diagnose(delegated[0], message, _backend_fix(backend, target)))
+        message, fix = missing_backend(backend, target, backends)
+        findings.append(diagnose(delegated[0], f"{message} ({count})", fix))
     return findings
-
-
-def _backend_fix(backend: str, target: Target) -> str:
-    """Suggested fixes for a backend that a target lacks."""
-    having = [other for other in TARGETS if backend in find_target(other).backends]
-    fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
-    if target.vm_kernels is not None:
-        fixes.append(f"load its runtime part with --load FILE, or declare it with {_EXTRA} {backend}")
-    else:
-        fixes.append(f"if your runtime has it, declare it with {_EXTRA} {backend}")
-    return "; or ".join(fixes)
 
 
 @cache

@@ -1,5 +1,5 @@
 // Arenas in several memory banks.
-// RUN: et-compile %s --target cortex-m7 --emit object -o %t.o --memory 'flash:id=1;dtcm:id=2,size=5K;sram:id=3' 2>&1 | filecheck %s --check-prefix=SUMMARY
+// RUN: et-compile %s --target cortex-m7 --emit object -o %t.o --prefix et_compile_freestanding_banks --memory 'flash:id=1;dtcm:id=2,size=5K;sram:id=3' 2>&1 | filecheck %s --check-prefix=SUMMARY
 // RUN: filecheck %s --check-prefix=HEADER < %t.h
 // RUN: not et-compile -q %s --target cortex-m7 --emit object -o %t.o --memory 'flash:id=1;dtcm:id=2,size=5K;sram:id=3,size=2K' 2>&1 | filecheck %s --check-prefix=SMALL
 

@@ -7,7 +7,7 @@
 // RUN: not et-compile -q %s --target cortex-m4 --emit edge 2>&1 | filecheck %s --check-prefix=LEVEL
 // RUN: not et-compile -q %s --target cortex-m4 --emit asm --backend nested 2>&1 | filecheck %s --check-prefix=BACKEND
 // RUN: not et-compile -q %s --emit object -o %t.o 2>&1 | filecheck %s --check-prefix=TARGET
-// RUN: et-compile %s --target cortex-m4 --emit object -o %t.o 2>&1 | filecheck %s --check-prefix=SUMMARY
+// RUN: et-compile %s --target cortex-m4 --emit object -o %t.o --prefix et_compile_freestanding 2>&1 | filecheck %s --check-prefix=SUMMARY
 // RUN: filecheck %s --check-prefix=HEADER < %t.h
 // RUN: et-compile -q %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K'
 // RUN: et-compile %s --target cortex-m4 --emit archive -o %t.a --memory 'flash:id=1,size=4K;ram:id=2,size=1K' 2>&1 | filecheck %s --check-prefix=PLACES

@@ -199,7 +199,7 @@ class TestPasses:
             assert command(*line, "--load", "fma.py").err == ""
             assert command(*line, "--load", "fma_kernels.py").err == ""
 
-    def test_a_file_that_registers_a_backend_and_keeps_no_name_for_it(self, command: Command):
+    def test_a_file_that_registers_a_backend_and_keeps_no_name_for_it(self, command: Command, backends: None):
         Path("unnamed.py").write_text(
             "import et_ir.backends as et\n"
             "class UnnamedBackend(et.BackendDetails):\n"
@@ -534,20 +534,30 @@ def backends():
     """Backends that files register are forgotten."""
     from et_ir.delegation import backends_by_name as known
 
+    before = dict(known._registered)
     yield
-    known._registered.pop("faulty", None)
+    known._registered.clear()
+    known._registered.update(before)
 
 
 @pytest.mark.parametrize(
     ("given", "code", "messages"),
     [
         (
-            ("--load", "faulty.py", "--backend", "faulty", "--strict"),
+            ("--load", "faulty.py", "--backend", "faulty", "--strict", "--extra-backends", "FaultyBackend"),
             3,
             ("sum.mlir:2:3: error: ", "cannot compile it: KeyError: 'tiles' (faulty.py:12 in fault)"),
         ),
         (
-            ("--load", "faulty.py", "--backend", "faulty:asking=1", "--strict"),
+            (
+                "--load",
+                "faulty.py",
+                "--backend",
+                "faulty:asking=1",
+                "--strict",
+                "--extra-backends",
+                "FaultyBackend",
+            ),
             3,
             (
                 "sum.mlir:2:3: error: 'edge.mul.Tensor': ",

@@ -264,7 +264,7 @@ def test_five_thousand_nodes(command: Command, browse: Browse) -> None:
     ("options", "message"),
     [
         (("none.pte",), "none.pte"),
-        (("relu.mlir",), "relu.mlir"),
+        (("none.mlir",), "none.mlir"),
         (("net.pte", "--debug-map", "none.json"), "none.json"),
         (("net.pte", "--debug-map", "relu.mlir"), "relu.mlir: "),
         (("net.pte", "--debug-map", "foreign.json"), "the debug map is of another program"),

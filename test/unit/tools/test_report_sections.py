@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.command_line import Command
 from support.report_browser import fact_of, open_browser, shown_facts
@@ -37,6 +38,14 @@ def batches():
     for _ in range(4):
         yield (torch.randn(4, 64),)
 """
+PLAN = """executorch.plan @forward {arenas = array<i64: 32>} {
+  %x = executorch.input {memory_id = 1, offset = 0} : tensor<4xf32>
+  %0 = executorch.alloc {memory_id = 1, offset = 16} : tensor<4xf32>
+  executorch.kernel_call "mine::twice.out"(%x) outs(%0)
+  executorch.return %0
+}
+"""
+COMPILE = "--target et-vm --extra-operators mine::twice.out"
 XNNPACK = ("et-compile", "net.py:net", "-o", "net.pte", "--backend", "xnnpack", "-q")
 
 
@@ -147,6 +156,34 @@ def test_measured_here(command: Command) -> None:
     assert [row["instruction"] for row in program["profile"]["rows"]] == list(
         range(program["methods"][0]["count"])
     )
+
+
+def test_machine_code_measured_here(command: Command) -> None:
+    """What `et-vm run` runs is measured with the same options."""
+    np.savez("x.npz", np.ones((4, 64), np.float32))
+    options = ("--measure", "2", "--input", "x.npz", "--method", "forward")
+    line = ("et-vm", "report", "net.py:net", "--compile", "--backend native -q", *options, "-o", "page.html")
+    ran = command(*line)
+    assert ran.code == 2
+    assert "net.py:net: NotSupported (0x10): the file holds machine code" in ran.err
+    assert "allow it: --native" in ran.err
+    given = ("--compile", "--backend native", *options, "--native", "--threads", "1")
+    [program] = facts_of(command, "net.py:net", *given)["programs"]
+    assert program["profile"]["repeat"] == 2
+    rows = program["profile"]["rows"]
+    assert any(row["events"] for row in rows), "kernels of the machine code"
+
+
+def test_kernels_of_a_file_measured_here(command: Command) -> None:
+    Path("twice.py").write_text(
+        "import numpy as np\nimport et_vm\n\n"
+        '@et_vm.kernel("mine::twice.out")\ndef twice(x, *, out):\n    np.add(x, x, out=out)\n'
+    )
+    Path("twice.mlir").write_text(PLAN)
+    [program] = facts_of(command, "twice.mlir", "--measure", "2", "--load", "twice.py", "--compile", COMPILE)[
+        "programs"
+    ]
+    assert [row["name"] for row in program["profile"]["rows"]] == ["mine::twice.out"]
 
 
 def test_a_profile_without_peak_has_no_roofline(command: Command, browser: Browser) -> None:
@@ -274,6 +311,11 @@ CONTRAST = """(() => {
         (("net.pte", "--profile", "times.json", "--measure", "2"), "--measure and --profile both give times"),
         (("net.pte", "--profile", "zero.json"), "no profile of instructions"),
         (("net.pte", "--measure", "0"), "--measure"),
+        (("net.pte", "--native"), "--native applies to what --measure executes: give --measure N"),
+        (("net.pte", "--input", "ones"), "--input applies to what --measure executes"),
+        (("net.pte", "--measure", "1", "--input", "none.npy"), "none.npy"),
+        (("net.pte", "--measure", "1", "--method", "decode"), "decode"),
+        (("net.pte", "--measure", "1", "--work-limit", "10"), "work"),
         (("-", "-"), "'-' can be given only once"),
     ],
 )
@@ -285,6 +327,6 @@ def test_bad_inputs(command: Command, options: tuple[str, ...], message: str) ->
     Path("times.json").write_text(times)
     Path("zero.json").write_text(json.dumps(json.loads(times) | {"peak": {"bandwidths": []}}))
     ran = command("et-vm", "report", *options, "-o", "report.html")
-    assert ran.code in (2, 3)
+    assert ran.code in (2, 3, 5)
     assert message in ran.err
     assert not Path("report.html").exists()

@@ -21,7 +21,7 @@ from et_ir.dialects.schema.dtypes import attr_of, dtype_of
 from et_ir.dialects.schema.tensors import is_static, is_tensor, tensor_type
 from et_ops.dtypes import real_of
 
-__all__ = ["RULES", "Pair", "Parts", "Rule", "fits", "is_complex", "on_parts"]
+__all__ = ["RULES", "Pair", "Parts", "Results", "Rule", "fits", "is_complex", "on_parts"]
 
 
 class Pair(NamedTuple):

@@ -57,6 +57,75 @@ def test_refused(module: nn.Module, x: Tensor, message: str):
         made(module, x)
 
 
+class Several(nn.Module):
+    """Two operators without a kernel, one of them in several places."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.special.i0(x)
+        y = torch.special.i0(y) + 1
+        y = torch.special.i0(y) + 1
+        y = torch.special.i0(y) + 1
+        y = torch.special.i0(y) + 1
+        return torch.special.i0(torch.special.erfcx(y))
+
+
+def test_one_error_of_each_kind():
+    with pytest.raises(UnsupportedProgram) as caught:
+        made(Several(), torch.zeros(4))
+    first, second = caught.value.diagnostics
+    assert (first.severity, first.subject) == ("error", "edge.i0")
+    assert Path(first.file).name == "test_whole_program.py"
+    line = first.line
+    assert first.notes[0].text == "the code generator has no kernel for this operator: i0"
+    places = first.notes[1].text
+    assert places.startswith("also 'edge.i0' at ")
+    assert [f".py:{line + number} " in places for number in range(6)] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert places.endswith(", and 2 more")
+    assert "leave it to the caller" in first.fix
+    assert (second.subject, second.line, len(second.notes)) == ("edge.special_erfcx", line + 5, 1)
+
+
+class Sized(nn.Module):
+    """Numbers of rows, which no kernel is told of."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = torch.arange(x.shape[0])
+        return torch.special.i0(x) + rows * torch.arange(x.shape[0]) + torch.arange(x.shape[0]) * 2
+
+
+def test_only_the_inputs_of_run_time_sizes_are_named():
+    rows = torch.export.Dim("rows", min=2, max=8)
+    with pytest.raises(UnsupportedProgram) as caught:
+        made(Sized(), torch.zeros(4), dynamic_shapes={"x": {0: rows}})
+    (only,) = caught.value.diagnostics
+    assert only.text.startswith(
+        'input "x" of @forward: it has sizes that are known at run time only: tensor<?xf32'
+    )
+    assert "without dynamic shapes" in only.fix
+
+
+@pytest.mark.parametrize(
+    ("module", "x", "fix"),
+    [
+        (Double(), torch.zeros(4, dtype=torch.float64), "convert the module and its inputs"),
+        (Overwrite(), torch.zeros(4), "return the new value instead"),
+        (Unsupported(), torch.zeros(4), "compute it with other operators"),
+    ],
+    ids=["f64", "input", "operator"],
+)
+def test_fixes(module: nn.Module, x: Tensor, fix: str):
+    with pytest.raises(UnsupportedProgram) as caught:
+        made(module, x)
+    assert [fix in one.fix for one in caught.value.diagnostics] == [True]
+
+
 class Nothing(nn.Module):
     """Updates of no elements, in two ways."""
 
@@ -75,7 +144,9 @@ def test_updates_of_nothing(tmp_path: Path):
 
 def test_sizes_known_at_run_time():
     batch = torch.export.Dim("batch", min=2, max=8)
-    with pytest.raises(UnsupportedProgram, match="input 0 has sizes that are known at run time only"):
+    with pytest.raises(
+        UnsupportedProgram, match='input "x" of @forward: it has sizes that are known at run time only'
+    ):
         made(Double(), torch.zeros(4, 4), dynamic_shapes={"x": {0: batch}})
 
 
