@@ -1,6 +1,6 @@
 """Number of ops of a program at any level: the figure of summaries, progress lines and tables.
 
-Ops that hold a program together and compute nothing do not count: functions, weights, registers.
+Ops that hold a program together and compute nothing do not count: functions, weights, registers, blobs of delegates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from et_ir.dialects.executorch import KernelCallOp, RegisterOp, ReturnOp
 
 __all__ = ["count_ops", "ops_in_words"]
 
-STRUCTURE = ("builtin.", "func.", "program.")
+STRUCTURE = ("builtin.", "func.", "program.", "backend.lowered", "backend.named_data")
 """Prefixes of names of ops that compute nothing."""
 
 

@@ -203,6 +203,13 @@ class Method:
                     freed.append((value, value.storage))
         return freed
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.metadata.signature()}>"
+
+    def _repr_html_(self) -> str:
+        """A table of inputs, outputs, buffers and arenas, for notebooks."""
+        return self.metadata.html()
+
     # Executing
 
     @property
@@ -219,6 +226,10 @@ class Method:
     def written_inputs(self) -> tuple[int, ...]:
         """Positions of the inputs that the method writes to: the caller's tensors get new values."""
         return self._written.positions
+
+    def __call__(self, *inputs: object) -> list[Any]:
+        """`execute` with the inputs as arguments: `method(x, y)`."""
+        return self.execute(inputs)
 
     def execute(self, inputs: Sequence[object] = (), *, clone_outputs: bool = True) -> list[Any]:
         """Set the inputs, run the method and return the outputs.
