@@ -40,6 +40,7 @@ from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
 from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_schema.files import atomic_files
+from et_schema.wording import worded
 
 __all__ = [
     "data_attributes",
@@ -303,9 +304,10 @@ class _LocatingParser(Parser):
         found = _UNREGISTERED.search(message)
         if found is None or found[1] in self.ctx.registered_dialect_names or "did you mean" in message:
             return ""
-        return (
-            f"; load the file that defines the dialect '{found[1]}' with --load FILE"
-            ", or give et-opt --allow-unregistered-dialect"
+        return "; " + worded(
+            python=f"register the dialect '{found[1]}' in the context",
+            command=f"load the file that defines the dialect '{found[1]}' with --load FILE, or give et-opt "
+            "--allow-unregistered-dialect",
         )
 
     def _operator_class(self, name: str) -> type[Operation] | None:

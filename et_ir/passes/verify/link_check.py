@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -34,10 +34,9 @@ from et_ir.targets.lookup import DEFAULT, TARGETS, find_target
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
 from et_schema.program import TensorShapeDynamism
+from et_schema.wording import worded
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
-
-_EXTRA: Final = "--extra-backends"
 
 
 class MissingKernels(PassReport):
@@ -85,7 +84,9 @@ class LinkCheckPass(ModulePass):
 def _unbound(ops: Sequence[Operation], target: Target) -> list[Diagnostic]:
     """Tensors that get memory at run time."""
     message = f"it has no upper bound, and {target.runtime} allocates no tensors at run time"
-    fix = "bound the sizes (Dim(max=N), --default-bound, torch._check), or compile with --target et-vm"
+    bound = worded(python="EdgeCompileConfig(default_bounds=…)", command="--default-bound")
+    other = worded(python='ExecutorchBackendConfig(target="et-vm")', command="--target et-vm")
+    fix = f"bound the sizes (Dim(max=N), {bound}, torch._check), or compile with {other}"
     unbound = {
         op.result: op
         for op in ops
@@ -123,10 +124,14 @@ def _backend_fix(backend: str, target: Target) -> str:
     """Suggested fixes for a backend that a target lacks."""
     having = [other for other in TARGETS if backend in find_target(other).backends]
     fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
+    declared = worded(
+        python=f"ExecutorchBackendConfig(extra_backends=[{backend!r}])", command=f"--extra-backends {backend}"
+    )
+    loaded = worded(python="", command="load its runtime part with --load FILE, or ")
     if target.vm_kernels is not None:
-        fixes.append(f"load its runtime part with --load FILE, or declare it with {_EXTRA} {backend}")
+        fixes.append(f"{loaded}declare it with {declared}")
     else:
-        fixes.append(f"if your runtime has it, declare it with {_EXTRA} {backend}")
+        fixes.append(f"if your runtime has it, declare it with {declared}")
     return "; or ".join(fixes)
 
 
@@ -143,12 +148,18 @@ def _missing(operator: str, target: Target, kernels: frozenset[str]) -> tuple[st
         return f"'{target}' has no kernel for it", _fix(operator, kernels)
     said = sorted(name for name in kernels if name.partition("::")[0] == namespace)
     also = f" (what is added of '{namespace}' is {', '.join(said)})" if said else ""
-    kernel = (
-        "load its kernel with --load FILE, as for et-vm run"
-        if target.vm_kernels is not None
-        else f"if your runtime has a kernel for it, declare it with --extra-operators {operator}; "
-        "et-vm takes kernels in Python: --target et-vm --load FILE"
+    declared = worded(
+        python=f"ExecutorchBackendConfig(extra_operators=[{operator!r}])",
+        command=f"--extra-operators {operator}",
     )
+    if target.vm_kernels is None:
+        vm = worded(python='ExecutorchBackendConfig(target="et-vm")', command="--target et-vm --load FILE")
+        kernel = f"if your runtime has a kernel for it, declare it with {declared}; et-vm takes kernels in Python: {vm}"
+    else:
+        kernel = worded(
+            python=f"declare its kernel with {declared}",
+            command="load its kernel with --load FILE, as for et-vm run",
+        )
     return (
         f"it is a custom operator, for which {target.runtime} has no kernel{also}",
         kernel,
