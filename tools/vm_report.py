@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, write_file
+from et_tools.progress import activity
 from et_tools.vm_files import BadFile, open_program
 
 if TYPE_CHECKING:
@@ -56,10 +57,12 @@ def report_files(args: argparse.Namespace) -> None:
         raise UsageError("--measure and --profile both give times")
     if args.compile and not any(map(_is_source, args.files)):
         raise UsageError("--compile applies to files that are compiled, such as file.py:factory")
-    with TemporaryDirectory() as folder:
-        facts = report_facts([_subject(args, at, Path(folder)) for at in range(len(args.files))])
     formats = {"html": page, "json": _json, "dot": dot, "model-explorer": model_explorer}
-    write_file(args.output, formats[args.format](facts))
+    with TemporaryDirectory() as folder:
+        subjects = [_subject(args, at, Path(folder)) for at in range(len(args.files))]
+        with activity(f"writing {args.output}"):
+            text = formats[args.format](report_facts(subjects))
+    write_file(args.output, text)
 
 
 def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
@@ -99,7 +102,8 @@ def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
     if profile is not None:
         subject.profile = (profile, read_json(profile, "profile"))
     if args.measure:
-        subject.profile = (file, _measured(subject, args.measure, native=args.native))
+        with activity(f"measuring {file}"):
+            subject.profile = (file, _measured(subject, args.measure, native=args.native))
     return subject
 
 
