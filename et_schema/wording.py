@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-__all__ = ["command_wording", "data_file", "worded"]
+__all__ = ["command_wording", "data_file", "in_words", "worded"]
 
 _depth = [0]
 
@@ -28,3 +28,8 @@ def worded(*, python: str, command: str) -> str:
 def data_file() -> str:
     """The way to give a program its data file."""
     return worded(python="load_program(…, data_path=…)", command="et-vm run --data FILE.ptd")
+
+
+def in_words(count: int, noun: str) -> str:
+    """A number of things: `1 op`, `2 ops`."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -10,6 +10,7 @@ from collections import Counter
 from xdsl.dialects.builtin import ModuleOp
 
 from et_ir.dialects.executorch import KernelCallOp, RegisterOp, ReturnOp
+from et_schema.wording import in_words
 
 __all__ = ["count_ops", "ops_in_words"]
 
@@ -34,5 +35,4 @@ def count_ops(module: ModuleOp) -> Counter[str]:
 
 def ops_in_words(counts: Counter[str]) -> str:
     """The total of counts: `1 op`, `23 ops`."""
-    total = counts.total()
-    return f"{total} op" + ("" if total == 1 else "s")
+    return in_words(counts.total(), "op")

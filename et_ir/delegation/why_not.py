@@ -13,6 +13,7 @@ from typing import Any
 
 from et_schema.diagnostics import Diagnostic
 from et_schema.html_table import html_table
+from et_schema.wording import in_words
 
 __all__ = ["DelegationReport"]
 
@@ -48,10 +49,11 @@ class DelegationReport:
     def summary(self) -> str:
         """How much is delegated: `3 of 4 ops delegated, in 1 partition`."""
         total = self.delegated + len(self.left_out)
-        return f"{self.delegated} of {_count(total, 'op')} delegated, in {_count(len(self.partitions), 'partition')}"
+        partitions = in_words(len(self.partitions), "partition")
+        return f"{self.delegated} of {in_words(total, 'op')} delegated, in {partitions}"
 
     def __repr__(self) -> str:
-        failed = f", {_count(len(self.failures), 'failure')}" if self.failures else ""
+        failed = f", {in_words(len(self.failures), 'failure')}" if self.failures else ""
         return f"<{type(self).__name__}: {self.summary}{failed}>"
 
     def html(self) -> str:
@@ -112,7 +114,3 @@ class DelegationReport:
 
 def _operators(counts: Sequence[tuple[str, int]]) -> str:
     return ", ".join(name if times == 1 else f"{name} x{times}" for name, times in counts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

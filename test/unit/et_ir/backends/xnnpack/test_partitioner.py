@@ -112,7 +112,7 @@ def test_what_the_user_leaves_out():
     assert refusals(SIGMOID, options=":without=sigmoid") == ["left out by the user: sigmoid"]
     assert refusals(SIGMOID, options=":only=relu") == ["left out by the user: sigmoid"]
     assert refusals(SIGMOID, options=":without=edge.sigmoid+add") == ["left out by the user: sigmoid"]
-    assert refusals(SIGMOID, options=":min=2") == ["partition too small: 1 ops, at least 2 required"]
+    assert refusals(SIGMOID, options=":min=2") == ["partition too small: 1 op, at least 2 required"]
 
 
 @pytest.mark.parametrize(
