@@ -211,6 +211,9 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.document_tables
 	$(BIN)/python -m dev.soft_float
 
+# pip says nothing for minutes, as it does not print the packages that it takes.
+INSTALLING := Installing packages into $(VENV): minutes, most for torch. With PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu in the environment, pip takes the smaller torch without CUDA.
+
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is %s: make PYTHON=..." % sys.version.split()[0])'
@@ -218,14 +221,17 @@ $(VENV)/.made:
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "$(INSTALLING)"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,examples]'
 	touch $@
 
 $(VENV)/.story: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "$(INSTALLING)"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,examples,llm]'
 	touch $@ $(VENV)/.demo
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "$(INSTALLING)"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[compiler,native,ethos-u,openvino,vgf,scipy,test,stock,examples,sentences]'
 	touch $@ $(VENV)/.demo $(VENV)/.story
 

@@ -28,7 +28,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, AttributeInvT, Block, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLiteral
@@ -36,10 +35,12 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind, StringLit
 from et_ir.context import OPERATOR_CLASSES, operator_op_class
 from et_ir.data import Blob
 from et_ir.data.store import WeightStore, is_weight_store, write_store
-from et_ir.dialects.program.attributes import INLINE_ELEMENTS, DataAttr
+from et_ir.dialects.program.attributes import DataAttr
 from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
+from et_ir.printing import INLINE_ELEMENTS, ModulePrinter, ValueNames
 from et_schema.files import atomic_files
+from et_schema.wording import worded
 
 __all__ = [
     "data_attributes",
@@ -303,9 +304,10 @@ class _LocatingParser(Parser):
         found = _UNREGISTERED.search(message)
         if found is None or found[1] in self.ctx.registered_dialect_names or "did you mean" in message:
             return ""
-        return (
-            f"; load the file that defines the dialect '{found[1]}' with --load FILE"
-            ", or give et-opt --allow-unregistered-dialect"
+        return "; " + worded(
+            python=f"register the dialect '{found[1]}' in the context",
+            command=f"load the file that defines the dialect '{found[1]}' with --load FILE, or give et-opt "
+            "--allow-unregistered-dialect",
         )
 
     def _operator_class(self, name: str) -> type[Operation] | None:
@@ -325,10 +327,22 @@ def parse_module(ctx: Context, text: str, name: str = "<text>", first_line: int 
 
 
 def print_module(
-    module: ModuleOp, stream: IO[str], *, debuginfo: bool = False, generic: bool = False
+    module: ModuleOp,
+    stream: IO[str],
+    *,
+    debuginfo: bool = False,
+    generic: bool = False,
+    inline_elements: int = INLINE_ELEMENTS,
+    names: ValueNames | None = None,
 ) -> None:
-    """Print a module and a final newline; with `debuginfo` each op's location too."""
-    printer = Printer(stream, print_debuginfo=debuginfo, print_generic_format=generic)
+    """Print a module and a final newline; with `debuginfo` each op's location too.
+
+    Constants of more than `inline_elements` elements are printed by key and hash; with `names`, values are named as in
+    the prints before this one.
+    """
+    printer = ModulePrinter(
+        stream, debuginfo=debuginfo, generic=generic, inline_elements=inline_elements, names=names
+    )
     printer.print_op(module)
     stream.write("\n")
 
@@ -355,10 +369,12 @@ def resolve_weights(module: ModuleOp, store: WeightStore) -> list[Blob]:
     ]
 
 
-def stored_constants(module: ModuleOp) -> Iterator[tuple[Blob, str, tuple[int, ...]]]:
+def stored_constants(
+    module: ModuleOp, inline_elements: int = INLINE_ELEMENTS
+) -> Iterator[tuple[Blob, str, tuple[int, ...]]]:
     """The constants that a module's text does not print: bytes, element type and shape, as the store takes them."""
     for op, attr in data_attributes(module):
-        if attr.data.count > INLINE_ELEMENTS:
+        if attr.data.count > inline_elements:
             shape = getattr(op.properties.get("type"), "get_shape", lambda count=attr.data.count: (count,))()
             yield attr.blob, element_type_name(attr.element_type), tuple(shape)
 

@@ -15,6 +15,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from struct import Struct
+from typing import TYPE_CHECKING
 
 from et_schema.errors import FIRST, Error, InvalidFile, Problems
 from et_schema.files import map_file
@@ -39,6 +40,9 @@ from et_schema.segments import (
     zeros,
 )
 
+if TYPE_CHECKING:
+    from et_schema.file_kinds import FileKind
+
 MINIMUM_FILE_SIZE = 64
 HEADER_AT = 8
 HEADER_MAGIC = b"eh00"
@@ -47,6 +51,14 @@ _HEADER = Struct("<4sIQQQ")
 _SHORT_HEADER_SIZE = 24
 # Header and padding: with the 8 bytes in front a multiple of 16.
 _RESERVE = 40
+
+
+class NoProgram(InvalidFile):
+    """A file of another kind, such as a model that is not compiled."""
+
+    def __init__(self, kind: FileKind) -> None:
+        super().__init__(f"{kind.name}, not a compiled program (.pte)", hint=kind.hint or None)
+        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +171,12 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
     leaves nothing to read.
     """
     file = memoryview(buffer).cast("B").toreadonly()
+    if bytes(file[4:8]) != FILE_IDENTIFIER:
+        from et_schema.file_kinds import kind_of
+
+        kind = kind_of(file)
+        if kind is not None:
+            raise NoProgram(kind)
     if len(file) < MINIMUM_FILE_SIZE:
         raise InvalidFile(
             f"a file of {len(file)} bytes is too short to be a program",

@@ -29,6 +29,7 @@ from et_schema.vkgraph_tables import (
     VkTensor,
     VkValue,
 )
+from et_schema.wording import data_file
 
 __all__ = [
     "BACKEND",
@@ -89,7 +90,7 @@ class VkBlob:
                 f"the program has no data named {found.named_key!r} of {found.length} bytes",
                 code=Error.DelegateInvalidCompatibility,
                 where=f"constants[{number}].named_key",
-                hint="if it is in a data file, pass the file (et-vm run --data FILE.ptd)",
+                hint=f"if it is in a data file, pass the file: {data_file()}",
             )
         return named[: found.length]
 

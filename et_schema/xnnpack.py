@@ -13,6 +13,7 @@ from et_schema.errors import Error, InvalidFile
 from et_schema.graph_blob import MAGIC_AT, decode_graph, pack_header, split_blob
 from et_schema.reader import Source
 from et_schema.segments import Chunk, OutputStream, Padding, chunk_size, write_chunk
+from et_schema.wording import data_file
 from et_schema.xnnpack_check import check_graph
 from et_schema.xnnpack_graph import FILE_IDENTIFIER, XNNGraph
 
@@ -43,7 +44,7 @@ class XnnpackBlob:
                 f"the program has no data named {data.named_key!r}",
                 code=Error.DelegateInvalidCompatibility,
                 where=f"constant_data[{index}].named_key",
-                hint="if it is in a data file, pass the file (et-vm run --data FILE.ptd)",
+                hint=f"if it is in a data file, pass the file: {data_file()}",
             )
         return named
 

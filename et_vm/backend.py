@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.user_code import raised
 from et_schema.whole_numbers import shortened, whole_number
+from et_schema.wording import data_file, worded
 
 if TYPE_CHECKING:
     from et_schema.program import CompileSpec
@@ -62,7 +63,8 @@ class NativeRefused(ExecutorchError):
         super().__init__(
             Error.NotSupported,
             f"the file holds {content}",
-            hint="if you trust its source, allow it: --native, or load_program(…, allow_native=True)",
+            hint="if you trust its source, allow it: "
+            + worded(python="load_program(…, allow_native=True)", command="--native"),
         )
         self.args = (content,)
 
@@ -110,7 +112,7 @@ class BackendInitContext(NamedTuple):
                 f"the program has no data named {key!r} of {nbytes} bytes",
                 code=Error.DelegateInvalidCompatibility,
                 where=where,
-                hint="if it is in a data file, pass the file (et-vm run --data FILE.ptd)",
+                hint=f"if it is in a data file, pass the file: {data_file()}",
             )
         return data
 

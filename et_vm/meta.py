@@ -5,9 +5,8 @@ Method names are those of upstream's Python bindings.
 
 from __future__ import annotations
 
-from html import escape
-
 from et_schema.errors import Error, ExecutorchError
+from et_schema.html_table import html_table
 from et_schema.program import ExecutionPlan, Tensor, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.verify.plan import tensor_bytes
@@ -152,6 +151,20 @@ class MethodMeta:
         """Whether the method delegates to `backend_id`."""
         return any(delegate.id == backend_id for delegate in self._plan.delegates)
 
+    def signature(self) -> str:
+        """Name and types in one line: `forward(float32[2, 4]) -> (float32[2, 3])`."""
+        inputs, outputs = (
+            ", ".join(self._type(register) for register in registers)
+            for registers in (self._plan.inputs, self._plan.outputs)
+        )
+        return f"{self.name()}({inputs}) -> ({outputs})"
+
+    def _type(self, register: int) -> str:
+        table = self._plan.values[register].val
+        if not isinstance(table, Tensor):
+            return type(table).__name__
+        return f"{table.scalar_type.torch_name}[{', '.join(map(str, table.sizes))}]"
+
     def _value(self, registers: list[int], index: int, what: str) -> object:
         if not 0 <= index < len(registers):
             raise self._no_such(what, index, len(registers))
@@ -173,7 +186,7 @@ class MethodMeta:
             Error.InvalidArgument, f"no {what} {index}: the method has {count}", where=self._plan.name
         )
 
-    def _repr_html_(self) -> str:
+    def html(self) -> str:
         """A table of inputs, outputs, buffers and arenas, for notebooks."""
         slots = [
             *((f"input {at}", self._plan.inputs[at]) for at in range(self.num_inputs())),
@@ -193,11 +206,12 @@ class MethodMeta:
             else:
                 rows.append((label, type(table).__name__, ""))
         rows += [(f"arena {at}", "", f"{size:,}") for at, size in self.memory_planned_buffer_sizes().items()]
-        cells = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-        caption = escape(f"{self.name()}: {self.num_instructions():,} instructions")
-        return (
-            f"<table><caption>{caption}</caption><tr><th></th><th>type</th><th>bytes</th></tr>{cells}</table>"
+        return html_table(
+            ("", "type", "bytes"), rows, f"{self.name()}: {self.num_instructions():,} instructions"
         )
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     def __repr__(self) -> str:
         return f"MethodMeta({self.name()}: {self.num_inputs()} inputs, {self.num_outputs()} outputs)"

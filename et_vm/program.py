@@ -6,11 +6,11 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from html import escape
 from typing import TYPE_CHECKING
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError, InvalidFile
+from et_schema.html_table import html_table
 from et_schema.pte import read_pte
 from et_vm.load.data_files import DataFiles
 from et_vm.load.instructions import Instruction
@@ -76,21 +76,27 @@ class Program:
         if verification >= Verification.Lifetimes:
             self._verify_lifetimes()
 
-    def _repr_html_(self) -> str:
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: methods {', '.join(self.method_names)}>"
+
+    def html(self) -> str:
         """A table of the methods, for notebooks."""
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{meta.num_inputs()}</td><td>{meta.num_outputs()}</td>"
-            f"<td>{meta.num_instructions():,}</td>"
-            f"<td>{sum(meta.memory_planned_buffer_sizes().values()):,}</td></tr>"
-            for name, meta in ((name, self.method_meta(name)) for name in self.method_names)
-        )
-        heads = "".join(
-            f"<th>{head}</th>" for head in ("method", "inputs", "outputs", "instructions", "arena bytes")
-        )
-        return (
-            f"<table><caption>{escape(self.name)}: {self.file.nbytes:,} bytes</caption>"
-            f"<tr>{heads}</tr>{rows}</table>"
-        )
+        heads = ("method", "inputs", "outputs", "instructions", "arena bytes")
+        metas = [self.method_meta(name) for name in self.method_names]
+        rows = [
+            (
+                meta.name(),
+                f"{meta.num_inputs()}",
+                f"{meta.num_outputs()}",
+                f"{meta.num_instructions():,}",
+                f"{sum(meta.memory_planned_buffer_sizes().values()):,}",
+            )
+            for meta in metas
+        ]
+        return html_table(heads, rows, f"{self.name}: {self.file.nbytes:,} bytes")
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     @classmethod
     def load(

@@ -97,6 +97,13 @@ class Program:
         self._methods: dict[str, Method] = {}
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return repr(self._program)
+
+    def _repr_html_(self) -> str:
+        """A table of the methods, for notebooks."""
+        return self._program.html()
+
     @property
     def core(self) -> CoreProgram:
         """The program beneath, whose `load_method` makes a method at each call, in the memory that it is given."""
@@ -251,7 +258,12 @@ class Runtime:
         if isinstance(data, (bytes, bytearray, memoryview, str, os.PathLike)):
             core = CoreProgram.load(data, verification, platform=self._platform)
         elif not hasattr(data, "read"):
-            raise TypeError(f"a program is a path, bytes or a readable file, not {type(data).__name__}")
+            way = ""
+            if isinstance(getattr(data, "buffer", None), bytes):
+                way = "; give its .buffer"
+            elif callable(data) or hasattr(data, "graph_module"):
+                way = "; compile it first: et_ir.to_edge(torch.export.export(module, args)).to_executorch().buffer"
+            raise TypeError(f"a program is a path, bytes or a readable file, not {type(data).__name__}{way}")
         else:
             loader = BytesDataLoader(data.read(), getattr(data, "name", "<file>"))
             core = CoreProgram(loader, verification, platform=self._platform)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
+from et_schema.wording import worded
 from et_vm.values import Array, Tensor
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class WorkMeter:
         return ExecutorchError(
             Error.OutOfResources,
             f"the call takes {work:,} units of work, {left:,} are left of a limit of {self.limit:,}",
-            hint="raise Platform(work_limit=…) or --work-limit",
+            hint="raise the limit: " + worded(python="Platform(work_limit=…)", command="--work-limit"),
         )
 
     def metered(self, step: Step, work: int) -> Step:

@@ -35,6 +35,9 @@ WIDE: dict[str, Any] = {
 
 MOST_ALIGNMENT = 1 << 20
 
+MOST_NAMED = 30
+"""The most values of an option that an error lists."""
+
 ALIGNMENTS = {
     "tensor_alignment": "of each constant (default: 16, or as stated in the input)",
     "segment_alignment": "of each segment (default: 128, or as stated in the input)",
@@ -171,6 +174,16 @@ class CommandParser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             hint = did_you_mean(str(value), map(str, action.choices or ()))
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
+
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        try:
+            return super()._match_argument(action, arg_strings_pattern)
+        except argparse.ArgumentError as error:
+            from et_tools.completion import names_of
+
+            names = list(map(str, action.choices or names_of(action)))
+            there = f": {', '.join(names)}" if 0 < len(names) <= MOST_NAMED else ""
+            raise argparse.ArgumentError(action, f"{error.message}{there}") from None
 
     def add_version(self) -> None:
         """Add `--version`, which prints the command's name and the version of this project, and

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from et_tools.compile_stages import Stages
 from et_tools.exit_codes import UsageError
 from et_tools.output import write_stdout
+from et_tools.pass_options import inline_elements
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -36,11 +37,12 @@ def write_text(module: ModuleOp, args: argparse.Namespace) -> None:
 
         infer_quantized_types(module)
     text = io.StringIO()
-    print_module(module, text, debuginfo=args.print_debuginfo)
+    limit = inline_elements(args)
+    print_module(module, text, debuginfo=args.print_debuginfo, inline_elements=limit)
     if args.output in (None, "-"):
         write_stdout(text.getvalue())
     else:
-        save_text(Path(args.output), text.getvalue(), stored_constants(module))
+        save_text(Path(args.output), text.getvalue(), stored_constants(module, limit))
 
 
 def write_pte(module: ModuleOp, args: argparse.Namespace, stages: Stages) -> None:

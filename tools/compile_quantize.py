@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from et_ir.driver.observer import Observer
 from et_tools.exit_codes import UsageError
-from et_tools.loading import ProgramError, attribute_of
+from et_tools.loading import ProgramError, attribute_of, told
 from et_tools.messages import print_diagnostics
 from et_tools.vm_inputs import load_arrays
 
@@ -112,7 +112,8 @@ class Quantization:
                 f"--accuracy {self._args.accuracy}: expected PERCENT%:FUNCTION, as 0.5%:evaluate, a function of "
                 f"{self._place} that takes a module and returns a number"
             )
-        return float(match[1]) / 100, attribute_of(self._place, match[2])
+        evaluate = attribute_of(self._place, match[2])
+        return float(match[1]) / 100, lambda one: self._called("--accuracy", match[2], lambda: evaluate(one))
 
     def _batches(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The calibration data: of a file, or of a function beside the factory."""
@@ -121,12 +122,29 @@ class Quantization:
             return []
         if given.endswith(".npz"):
             return _batches_of_file(given, inputs)
-        made: Any = attribute_of(self._place, given)()
-        if not isinstance(made, Iterable):
-            raise UsageError(
-                f"--calibrate {given}: expected a generator of inputs, not {type(made).__name__}"
-            )
+        function = attribute_of(self._place, given)
+
+        def batches() -> list[Any]:
+            made: Any = function()
+            if not isinstance(made, Iterable):
+                raise UsageError(
+                    f"--calibrate {given}: expected a generator of inputs, not {type(made).__name__}"
+                )
+            return list(made)
+
+        made = self._called("--calibrate", given, batches)
         return [one if isinstance(one, tuple) else (one,) for one in made]
+
+    def _called(self, option: str, name: str, function: Callable[[], Any]) -> Any:
+        """The result of a function of the user's. Raises `ProgramError` for what it raises."""
+        try:
+            return function()
+        except (ProgramError, UsageError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise ProgramError(
+                f"{option}: the function {name} of {self._place} failed: {told(error)}"
+            ) from error
 
     def json(self) -> list[dict[str, Any]]:
         """The layers of each method, and what is in floats; ratios in dB, None where nothing was lost."""

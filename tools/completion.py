@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from et_tools.exit_codes import UsageError
 
-__all__ = ["completion_script"]
+__all__ = ["completion_script", "names_of"]
 
 
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
@@ -26,7 +26,7 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
         ) from None
     for action in _actions(parser):
         metavar = str(action.metavar)
-        named = next((_NAMES[key] for key in (metavar, *action.option_strings) if key in _NAMES), None)
+        named = _named(action)
         completed: Any = None
         if named is not None:
             completed = _of_names(named.__name__, named(), "," if metavar in ("PIPELINE", "PASSES") else "")
@@ -37,6 +37,17 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
         if completed is not None:
             vars(action)["complete"] = completed  # where shtab looks for it
     return shtab.complete(parser, shell)
+
+
+def names_of(action: argparse.Action) -> Sequence[str]:
+    """The names that the value of an option may be; none for values of other kinds."""
+    named = _named(action)
+    return () if named is None else named()
+
+
+def _named(action: argparse.Action) -> Callable[[], Sequence[str]] | None:
+    keys = (str(action.metavar), *action.option_strings)
+    return next((_NAMES[key] for key in keys if key in _NAMES), None)
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

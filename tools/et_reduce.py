@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from et_schema.whole_numbers import shortened
+from et_schema.wording import in_words
 from et_tools.arguments import CommandParser
 from et_tools.exit_codes import ExitCode, UsageError, guarded
 from et_tools.output import check_output, write_stdout
@@ -151,7 +152,8 @@ def run(arguments: list[str]) -> int:
 
         def report(found: ModuleOp, tests: int) -> None:
             if not args.quiet:
-                print(f"et-reduce: {count_ops(found)} ops after {tests} runs of the command", file=sys.stderr)
+                ops, runs = in_words(count_ops(found), "op"), in_words(tests, "run")
+                print(f"et-reduce: {ops} after {runs} of the command", file=sys.stderr)
             if args.output != "-":
                 _save(found, Path(args.output))
 

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from enum import IntEnum
 
+from et_schema.wording import command_wording
 from et_tools.messages import print_message, request_color
 from et_tools.streams import standard_streams
 
@@ -93,7 +94,7 @@ def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str
     """
     _tracebacks[0] = False
     request_color()
-    with standard_streams():
+    with standard_streams(), command_wording():
         return _guarded(main, arguments, command)
 
 

@@ -33,6 +33,7 @@ from et_tools.expected import check_expected
 from et_tools.failures import INPUT_ERRORS, exit_code_of, print_hint, report_failures
 from et_tools.messages import print_diagnostics, print_message
 from et_tools.output import check_output, write_stdout
+from et_tools.pass_options import inline_elements
 from et_tools.pass_pipelines import IrPrinter, find_pass, parse_passes, pass_help, passes_until
 from et_tools.pass_statistics import PassStatistics, statistics_report
 from et_tools.plugins import load_extensions, register_dialects
@@ -190,7 +191,11 @@ class EtOptMain(xDSLOptMain):
             self._run_passes(module)
             text = io.StringIO()
             print_module(
-                module, text, debuginfo=self.args.print_debuginfo, generic=self.args.print_op_generic
+                module,
+                text,
+                debuginfo=self.args.print_debuginfo,
+                generic=self.args.print_op_generic,
+                inline_elements=inline_elements(self.args),
             )
             return [], (module, text.getvalue())
         except INPUT_ERRORS as error:
@@ -204,7 +209,11 @@ class EtOptMain(xDSLOptMain):
         if self.args.output in (None, "-"):
             write_stdout(text)
             return
-        constants = [constant for module, _ in outputs for constant in stored_constants(module)]
+        constants = [
+            constant
+            for module, _ in outputs
+            for constant in stored_constants(module, inline_elements(self.args))
+        ]
         known = [constant for constant in constants if constant[0].is_resolved]
         save_text(Path(self.args.output), text, known)
         if len(known) < len(constants):

@@ -6,8 +6,9 @@ import argparse
 from collections.abc import Callable
 
 from et_schema.whole_numbers import shortened, whole_number
+from et_tools.arguments import natural_number
 
-__all__ = ["add_pass_options"]
+__all__ = ["add_pass_options", "inline_elements"]
 
 
 def _limit(text: str) -> int:
@@ -15,6 +16,14 @@ def _limit(text: str) -> int:
     if number is None:
         raise argparse.ArgumentTypeError(f"{shortened(text)!r} is not a number of rewrites, or -1")
     return number
+
+
+def inline_elements(args: argparse.Namespace) -> int:
+    """The most elements of a constant that is printed with its elements."""
+    from et_ir.printing import INLINE_ELEMENTS
+
+    given: int | None = args.elide_constants_larger
+    return INLINE_ELEMENTS if given is None else given
 
 
 def add_pass_options(add: Callable[..., object], *, verify_each: bool) -> None:
@@ -47,6 +56,20 @@ def add_pass_options(add: Callable[..., object], *, verify_each: bool) -> None:
         "--mlir-print-ir-after-failure",
         action="store_true",
         help="print the module on stderr as a pass that fails leaves it",
+    )
+    add(
+        "--print-ir-diff",
+        action="store_true",
+        help="print what a pass changed, as a diff, in the place of the module after it; alone, after each pass that "
+        "changes the module",
+    )
+    add(
+        "--elide-constants-larger",
+        "--mlir-elide-elementsattrs-if-larger",
+        type=natural_number,
+        metavar="N",
+        help="print constants of more than N elements by name and hash (default: 64); with -o FILE their elements go "
+        "to the .safetensors next to it",
     )
     add(
         "--verify-each",

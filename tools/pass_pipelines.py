@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
+from difflib import get_close_matches, unified_diff
 from inspect import cleandoc
 from pathlib import Path
 from shutil import which
@@ -22,10 +23,12 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from et_ir.driver.observer import Observer
 from et_ir.driver.pipelines import named_pipeline, named_pipelines
 from et_ir.pass_options import pass_options
+from et_ir.printing import ValueNames
 from et_ir.targets.lookup import DEFAULT, find_target
 from et_schema.diagnostics import did_you_mean
 from et_schema.whole_numbers import shortened, whole_number
 from et_tools.exit_codes import UsageError
+from et_tools.pass_options import inline_elements
 
 __all__ = ["IrPrinter", "find_pass", "parse_passes", "pass_help", "passes_until"]
 
@@ -209,34 +212,61 @@ class IrPrinter(Observer):
         self._before: frozenset[str] = _names(args.print_ir_before, "--print-ir-before", passes)
         self._after: frozenset[str] = _names(args.print_ir_after, "--print-ir-after", passes)
         self._previous: ModuleOp | None = None
+        self._names = ValueNames() if args.print_ir_diff else None
+        self._text = ""
+        is_alone = not (args.print_ir_after_all or args.print_ir_after)
+        self._follows_changes = bool(args.print_ir_after_change or (args.print_ir_diff and is_alone))
 
     @staticmethod
     def is_wanted(args: argparse.Namespace) -> bool:
         """Whether anything is to be printed."""
-        every = args.print_ir_before_all or args.print_ir_after_all or args.print_ir_after_change
-        return bool(every or args.print_ir_after_failure or args.print_ir_before or args.print_ir_after)
+        every = args.print_ir_before_all or args.print_ir_after_all
+        by_change = args.print_ir_after_change or args.print_ir_diff
+        some = args.print_ir_before or args.print_ir_after
+        return bool(every or by_change or some or args.print_ir_after_failure)
 
     def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
         if self._args.print_ir_before_all or one.name in self._before:
             self._print("Before", one, module)
-        if self._args.print_ir_after_change:
+        if self._follows_changes:
             self._previous = module.clone()
+        if self._names is not None:
+            self._text = self._printed(module)
 
     def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
         asked = self._args.print_ir_after_all or one.name in self._after
         changed = self._previous is not None and not module.is_structurally_equivalent(self._previous)
         if asked or changed:
-            self._print("After", one, module)
+            self._print("After", one, module, is_diff=self._names is not None)
 
     def failed_pass(self, one: ModulePass, module: ModuleOp) -> None:
         if self._args.print_ir_after_failure:
             self._print("After", one, module, " Failed")
 
-    def _print(self, when: str, one: ModulePass, module: ModuleOp, outcome: str = "") -> None:
+    def _print(
+        self, when: str, one: ModulePass, module: ModuleOp, outcome: str = "", *, is_diff: bool = False
+    ) -> None:
+        print(f"// -----// IR Dump {when} {one.name}{outcome} //----- //", file=sys.stderr)
+        text = self._printed(module)
+        if not is_diff:
+            print(text, end="", file=sys.stderr)
+            return
+        # The first two lines of a diff are names of files.
+        lines = list(unified_diff(self._text.splitlines(), text.splitlines(), lineterm=""))[2:]
+        print("\n".join(lines or ["// no changes"]), file=sys.stderr)
+
+    def _printed(self, module: ModuleOp) -> str:
         from et_ir.text import print_module
 
-        print(f"// -----// IR Dump {when} {one.name}{outcome} //----- //", file=sys.stderr)
-        print_module(module, sys.stderr, debuginfo=self._args.print_debuginfo)
+        text = io.StringIO()
+        print_module(
+            module,
+            text,
+            debuginfo=self._args.print_debuginfo,
+            inline_elements=inline_elements(self._args),
+            names=self._names,
+        )
+        return text.getvalue()
 
 
 def _names(given: Sequence[str], option: str, passes: Sequence[ModulePass]) -> frozenset[str]:

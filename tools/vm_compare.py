@@ -65,8 +65,8 @@ def compare_files(args: argparse.Namespace) -> int:
     if reference is not None:
         pairs, by = matched
         wrong = [one for one in results if one.exceeds]
-        report |= _json(results, pairs, by)
-        lines += _lines(results, pairs, by, args, wrong)
+        report |= _json(results, pairs, by, failed=bool(wrong))
+        lines += _lines(results, pairs, by, args, wrong, _way_to_nodes(args))
         for one in wrong:
             print_message("et-vm", f"{args.file}: {one}")
         failed = failed or bool(wrong)
@@ -154,8 +154,22 @@ def _source(value: ObservedValue) -> str:
     return value.place.source if value.line else ""
 
 
-def _json(results: Sequence[Deviation], pairs: Sequence[Pair], by: str) -> dict[str, Any]:
-    first = next((pair for pair in pairs if pair.exceeds), None)
+def _is_sure(by: str, *, failed: bool) -> bool:
+    """Whether pairs that differ are values that differ. Where nodes are not known, an op that a pass has made or
+    dropped gives pairs of other values, which is the likelier reason if results agree.
+    """
+    return by == "node" or failed
+
+
+def _way_to_nodes(args: argparse.Namespace) -> str:
+    """The option that has values matched for sure; empty where there is none, or it is given."""
+    if args.debug_map is not None or not args.file.endswith((".pte", ".bpte", ".etdp", ".etdump", "-")):
+        return ""
+    return "give --debug-map FILE, which et-compile --debug-map FILE writes"
+
+
+def _json(results: Sequence[Deviation], pairs: Sequence[Pair], by: str, *, failed: bool) -> dict[str, Any]:
+    first = next((pair for pair in pairs if pair.exceeds and _is_sure(by, failed=failed)), None)
     return {
         "results": [
             {"what": one.what, "bound": one.bound, "exceeds": one.exceeds, **one.gap.json()}
@@ -184,15 +198,34 @@ def _lines(
     by: str,
     args: argparse.Namespace,
     wrong: Sequence[Deviation],
+    way: str,
 ) -> list[str]:
     beyond = [pair for pair in pairs if pair.exceeds]
-    lines = [
-        f"{count(len(pairs), 'intermediate value')} matched by {by}, {len(beyond)} beyond the bound; "
-        f"{len(wrong)} of {count(len(results), 'result')} beyond the bound"
-    ]
+    agreement = f"{len(wrong)} of {count(len(results), 'result')} beyond the bound"
+    if not _is_sure(by, failed=bool(wrong)):
+        # Results agree: these are pairs of different values.
+        pairs = [pair for pair in pairs if not pair.exceeds]
+        lines = [f"{count(len(pairs), 'intermediate value')} matched by {by}; {agreement}"]
+        if beyond:
+            lines.append(
+                f"{count(len(beyond), 'value')} cannot be matched for sure by {by}"
+                + (f": {way}" if way else "")
+            )
+        beyond = []
+    else:
+        lines = [
+            f"{count(len(pairs), 'intermediate value')} matched by {by}, {len(beyond)} beyond the bound; {agreement}"
+        ]
     if beyond:
         why = "" if wrong else " (results agree: passes may have fused it)"
-        lines.append(f"first difference: {_named(beyond[0].value)}: {beyond[0].gap}{why}")
+        label = (
+            "first difference"
+            if by == "node"
+            else f"first difference, if values matched by {by} are the same"
+        )
+        lines.append(f"{label}: {_named(beyond[0].value)}: {beyond[0].gap}{why}")
+        if by != "node" and way:
+            lines.append(f"to match values for sure: {way}")
     shown = list(pairs) if args.all else beyond[:SHOWN]
     rows = [
         (_source(pair.value), pair.value.node, pair.value.operator, pair.gap, pair.exceeds) for pair in shown

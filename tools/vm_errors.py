@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from et_tools.exit_codes import ExitCode
@@ -9,13 +10,42 @@ from et_tools.exit_codes import ExitCode
 if TYPE_CHECKING:
     from et_schema.errors import ExecutorchError
 
-__all__ = ["describe", "exit_code_of_error"]
+__all__ = ["describe", "exit_code_of_error", "is_model"]
 
 
 def describe(error: ExecutorchError, file: str) -> str:
-    """The message of an error, with the source lines that a trap comes from when the file has them."""
+    """The message of an error, with the source lines that a trap comes from when the file has them.
+
+    A model in the place of a program gets the command that compiles it.
+    """
+    if is_model(error, file):
+        error.hint = f"compile it first: {_compiling(file)}"
     lines = (frame.context.strip() for frame in error.diagnostic.place.frames)
     return "\n    ".join([f"{file or repr(file)}: {error}", *filter(None, lines)])
+
+
+def is_model(error: ExecutorchError, file: str) -> bool:
+    """Whether the file that could not be loaded is a model for et-compile: by its content, or by what et-compile calls
+    one, `file.py:factory` or `hf:FOLDER`.
+    """
+    from et_schema.errors import Error
+    from et_schema.pte import NoProgram
+
+    if error.code is Error.AccessFailed and not Path(file).exists():
+        place, _, name = file.rpartition(":")
+        return place.endswith(".py") or (place == "hf" and bool(name))
+    # et-compile goes by the name.
+    return isinstance(error, NoProgram) and error.kind.is_source and file.endswith((".py", ".pt2", ".mlir"))
+
+
+def _compiling(file: str) -> str:
+    """The command that compiles a model."""
+    place, _, name = file.rpartition(":")
+    if place:
+        return f"et-compile {file} -o {Path(name).name}.pte"
+    model = f"{file}:FACTORY" if file.endswith(".py") else file
+    run = f", or run the text itself: et-vm run {file}" if file.endswith(".mlir") else ""
+    return f"et-compile {model} -o {Path(file).stem}.pte{run}"
 
 
 def exit_code_of_error(error: ExecutorchError) -> ExitCode:

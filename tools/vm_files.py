@@ -64,16 +64,11 @@ def open_program(file: str, platform: Platform | None = None) -> Program:
     Raises InvalidFile, or ExecutorchError(AccessFailed).
     """
     from et_schema.bpte import is_bundled, read_bpte
-    from et_schema.errors import InvalidFile
     from et_vm.load.loader import BytesDataLoader, MmapDataLoader
     from et_vm.program import Program
 
     loader = BytesDataLoader(sys.stdin.buffer.read(), "<stdin>") if file == "-" else MmapDataLoader(file)
     data = loader.load_all()
-    if file.endswith(".mlir") and data[4:6] != b"ET":
-        raise InvalidFile(
-            "IR in text form, not a program", hint="compile it with et-compile, or run it with et-vm run"
-        )
     if is_bundled(data):
         loader = BytesDataLoader(read_bpte(data).program, loader.name)
     return Program(loader, platform=platform)

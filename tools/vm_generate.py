@@ -95,8 +95,19 @@ def _tokenizer(args: argparse.Namespace) -> Path:
         raise UsageError(f"{args.file}: is no file")
     beside = Path(args.file).with_suffix(".tokenizer")
     if not beside.is_dir():
+        _check_program(args)
         raise UsageError(f"no tokenizer: give --tokenizer FOLDER (there is no {beside})")
     return beside
+
+
+def _check_program(args: argparse.Namespace) -> None:
+    """Raise what loading a file raises that is no program of a language model: a tokenizer would be of no use."""
+    from et_vm.llm import LanguageModel
+    from et_vm.runtime import Runtime
+
+    LanguageModel(
+        Runtime().load_program(args.file, data_path=args.data, kernels=args.kernels, allow_native=args.native)
+    )
 
 
 def _check_session(args: argparse.Namespace, tokenizer: Path) -> None:
@@ -188,6 +199,8 @@ def _generate(
 
     text = runner.generate(prompt, config, give, found.append, draft, images, audio)
     (stats,) = found
+    if not args.json:
+        print(flush=True)  # messages begin on a line of their own
     if stats.is_match is False and not args.quiet:
         option = "--regex" if args.regex is not None else "--json-schema"
         if interruption.is_requested:
@@ -205,7 +218,6 @@ def _generate(
         record["peak_memory_bytes"] = _peak_memory()
         print(json.dumps(record))
         return text
-    print()
     if not args.quiet:
         accepted = ""
         if draft is not None:
@@ -236,9 +248,10 @@ def _chat(
     shown = ""
     images: Sequence[str] = args.image
     stream = _standard_input()
-    while line := interruption.read_line(stream):
-        if not line.strip():
-            continue
+    is_typed = stream.isatty() and sys.stderr.isatty()
+    if is_typed and not args.quiet:
+        print("One message per line; Ctrl-D ends the conversation.", file=sys.stderr)
+    while line := _message(stream, interruption, is_typed=is_typed):
         messages.append({"role": "user", "content": line.rstrip("\n")})
         prompt = runner.tokenizer.chat(messages)
         # What the template adds to the conversation so far; it may rewrite that.
@@ -254,6 +267,22 @@ def _chat(
         images = ()
         shown = prompt + answer
         messages.append({"role": "assistant", "content": answer})
+
+
+def _message(stream: TextIO, interruption: Interruption, *, is_typed: bool) -> str:
+    """The next message of a conversation, after a prompt if it `is_typed`; the empty string at the end of the stream
+    and when Ctrl-C comes. Empty lines are no messages.
+    """
+    while True:
+        if is_typed:
+            print("> ", end="", file=sys.stderr, flush=True)
+        line = interruption.read_line(stream)
+        if line.strip():
+            return line
+        if not line:
+            if is_typed:
+                print(file=sys.stderr)
+            return ""
 
 
 def _standard_input() -> TextIO:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from et_schema.errors import ExecutorchError
 from et_tools.exit_codes import UsageError
 from et_tools.output import check_output, write_file
+from et_tools.progress import activity
 from et_tools.vm_files import BadFile, chosen_platform, open_program
 
 if TYPE_CHECKING:
@@ -74,10 +75,12 @@ def report_files(args: argparse.Namespace) -> None:
             )
     if args.compile and not any(map(_is_source, args.files)):
         raise UsageError("--compile applies to files that are compiled, such as file.py:factory")
-    with TemporaryDirectory() as folder:
-        facts = report_facts([_subject(args, at, Path(folder)) for at in range(len(args.files))])
     formats = {"html": page, "json": _json, "dot": dot, "model-explorer": model_explorer}
-    write_file(args.output, formats[args.format](facts))
+    with TemporaryDirectory() as folder:
+        subjects = [_subject(args, at, Path(folder)) for at in range(len(args.files))]
+        with activity(f"writing {args.output}"):
+            text = formats[args.format](report_facts(subjects))
+    write_file(args.output, text)
 
 
 def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
@@ -120,7 +123,8 @@ def _subject(args: argparse.Namespace, at: int, folder: Path) -> Subject:
     if profile is not None:
         subject.profile = (profile, read_json(profile, "profile"))
     if args.measure:
-        subject.profile = (file, _measured(args, subject))
+        with activity(f"measuring {file}"):
+            subject.profile = (file, _measured(args, subject))
     return subject
 
 

@@ -1,6 +1,6 @@
 """Number of ops of a program at any level: the figure of summaries, progress lines and tables.
 
-Ops that hold a program together and compute nothing do not count: functions, weights, registers.
+Ops that hold a program together and compute nothing do not count: functions, weights, registers, blobs of delegates.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections import Counter
 from xdsl.dialects.builtin import ModuleOp
 
 from et_ir.dialects.executorch import KernelCallOp, RegisterOp, ReturnOp
+from et_schema.wording import in_words
 
 __all__ = ["count_ops", "ops_in_words"]
 
-STRUCTURE = ("builtin.", "func.", "program.")
+STRUCTURE = ("builtin.", "func.", "program.", "backend.lowered", "backend.named_data")
 """Prefixes of names of ops that compute nothing."""
 
 
@@ -34,5 +35,4 @@ def count_ops(module: ModuleOp) -> Counter[str]:
 
 def ops_in_words(counts: Counter[str]) -> str:
     """The total of counts: `1 op`, `23 ops`."""
-    total = counts.total()
-    return f"{total} op" + ("" if total == 1 else "s")
+    return in_words(counts.total(), "op")

@@ -18,6 +18,7 @@ from et_ir.diagnostics import Diagnostic, PassReport, diagnose
 from et_ir.dialects.control import ControlOp
 from et_ir.dialects.program import LoadOp, OverwriteOp, StoreOp
 from et_schema.user_code import raised
+from et_schema.wording import in_words
 
 __all__ = ["CapabilityPartitioner"]
 
@@ -61,7 +62,9 @@ class CapabilityPartitioner(Partitioner):
     def refuse_partition(self, ops: Sequence[Operation]) -> Diagnostic | None:
         """Why a partition is not worth it, None if it is."""
         if len(ops) < self.min_ops:
-            return Diagnostic("partition too small", f"{len(ops)} ops, at least {self.min_ops} required")
+            return Diagnostic(
+                "partition too small", f"{in_words(len(ops), 'op')}, at least {self.min_ops} required"
+            )
         return None
 
     def partition(self, method: FuncOp) -> PartitionResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -55,12 +55,26 @@ Partitioners = Partitioner | Sequence[Partitioner] | Mapping[str, Partitioner | 
 
 
 def all_partitioners(partitioners: Partitioners) -> Iterable[Partitioner]:
-    """Each of the partitioners, in the order in which they are asked."""
-    if isinstance(partitioners, Partitioner):
-        yield partitioners
-        return
-    for one in partitioners.values() if isinstance(partitioners, Mapping) else partitioners:
-        if isinstance(one, Partitioner):
+    """Each of the partitioners, in the order in which they are asked. Raises `TypeError` for anything else."""
+    for given in partitioners.values() if isinstance(partitioners, Mapping) else [partitioners]:
+        if isinstance(given, Partitioner):
+            yield given
+            continue
+        if isinstance(given, str | type) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _no_partitioner(given)
+        for one in given:
+            if not isinstance(one, Partitioner):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise _no_partitioner(one)
             yield one
-        else:
-            yield from one
+
+
+def _no_partitioner(given: object) -> TypeError:
+    if isinstance(given, str):
+        return TypeError(
+            f"a partitioner is an object, not the name {given!r}: et_ir.backends.make_partitioner({given!r}) makes one"
+        )
+    kind = type(given)
+    if issubclass(kind, type):
+        name = cast("type", given).__name__
+        return TypeError(f"a partitioner is an object, not the class {name}: {name}() makes one")
+    return TypeError(f"a partitioner is an object of et_ir.backends.Partitioner, not {kind.__name__}")

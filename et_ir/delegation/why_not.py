@@ -6,10 +6,14 @@ It lists each op with its source line, and sums up by reason.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from et_schema.diagnostics import Diagnostic
+from et_schema.html_table import html_table
+from et_schema.wording import in_words
 
 __all__ = ["DelegationReport"]
 
@@ -41,10 +45,34 @@ class DelegationReport:
         rows = [(reason, counts.total(), counts.most_common()) for reason, counts in ops.items()]
         return sorted(rows, key=lambda row: (-row[1], row[0]))
 
+    @property
+    def summary(self) -> str:
+        """How much is delegated: `3 of 4 ops delegated, in 1 partition`."""
+        total = self.delegated + len(self.left_out)
+        partitions = in_words(len(self.partitions), "partition")
+        return f"{self.delegated} of {in_words(total, 'op')} delegated, in {partitions}"
+
+    def __repr__(self) -> str:
+        failed = f", {in_words(len(self.failures), 'failure')}" if self.failures else ""
+        return f"<{type(self).__name__}: {self.summary}{failed}>"
+
+    def html(self) -> str:
+        """Display in notebooks: the partitions, and the reasons for what is in none."""
+        delegated = [(f"@{method}", backend, f"{ops:,}") for method, backend, ops in self.partitions]
+        left = [(reason, _operators(ops), f"{count:,}") for reason, count, ops in self.by_reason()]
+        return (
+            f"<p>{escape(self.summary)}</p>"
+            + (html_table(("method", "backend", "ops"), delegated) if delegated else "")
+            + (html_table(("reason", "operators", "ops"), left) if left else "")
+            + "".join(f"<p>{escape(str(failure))}</p>" for failure in self.failures)
+        )
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
     def text(self) -> str:
         """The report as lines to read."""
-        total = self.delegated + len(self.left_out)
-        lines = [f"{self.delegated} of {total} ops delegated, in {_count(len(self.partitions), 'partition')}"]
+        lines = [self.summary]
         several = (
             len({one.place.path for one in self.left_out} | {f"@{name}" for name, _, _ in self.partitions})
             > 1
@@ -56,8 +84,7 @@ class DelegationReport:
         if self.left_out:
             lines.append("by reason:")
         for reason, count, ops in self.by_reason():
-            names = ", ".join(name if times == 1 else f"{name} x{times}" for name, times in ops)
-            lines.append(f"{count:>6}  {reason}: {names}")
+            lines.append(f"{count:>6}  {reason}: {_operators(ops)}")
         return "\n".join(lines) + "\n"
 
     def json(self) -> dict[str, Any]:
@@ -85,5 +112,5 @@ class DelegationReport:
         }
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+def _operators(counts: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(name if times == 1 else f"{name} x{times}" for name, times in counts)

@@ -34,6 +34,7 @@ from et_ir.dialects.backend.attributes import CompileSpecAttr
 from et_ir.dialects.program import Globals
 from et_ir.text import print_module
 from et_schema.processes import python
+from et_schema.wording import in_words
 
 __all__ = ["choose_fastest", "time_programs"]
 
@@ -122,7 +123,7 @@ def _choose(
     candidates = tuple(Candidate(form.name, times.get(form.name)) for form in forms)
     note(
         Choice(
-            f"partition of {count} ops",
+            f"partition of {in_words(count, 'op')}",
             shapes_of(partition),
             partition.location,
             candidates,

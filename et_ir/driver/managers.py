@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from et_ir.analysis.constant_methods import is_constant_method, methods_of
 from et_ir.analysis.op_counts import count_ops, ops_in_words
 from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.display import install_formatters, module_html, shortened
 from et_ir.driver.method_passes import MethodPasses, TransformPass, method_module
 from et_ir.driver.observer import Observers
 from et_ir.driver.pipelines import backend_passes, edge_passes, split_preserved
@@ -55,10 +56,7 @@ __all__ = [
     "to_edge_transform_and_lower",
 ]
 
-SHOWN_LINES = 60
-"""Maximum number of lines of a module's text that printing a manager shows."""
-SHOWN_WIDTH = 200
-"""Maximum number of characters of each of them."""
+install_formatters()
 
 
 def to_edge(
@@ -92,6 +90,8 @@ def _to_edge(
     """`to_edge`, where operators are kept whole for backends, and passes come after those of the configuration."""
     from et_ir.frontend import UnsupportedProgram, import_program
 
+    _check_kind("constant_methods", constant_methods, Mapping)
+    _check_kind("compile_config", compile_config, EdgeCompileConfig)
     config = compile_config or EdgeCompileConfig()
     refused: list[ModulePass] = []
     if kept is not None and kept.names:
@@ -210,24 +210,15 @@ class _Printed:
         methods = f"method{'s' * (len(names) != 1)} {', '.join(names)}"
         return f"{type(self).__name__}: {methods}, {ops}"
 
-    def _text(self) -> str:
-        lines = str(self.module).splitlines()
-        hidden = len(lines) - SHOWN_LINES
-        if hidden > 1:
-            tail = SHOWN_LINES // 4
-            note = f"  … {hidden} more lines: print(manager.module) shows them all"
-            lines = [*lines[: SHOWN_LINES - tail], note, *lines[-tail:]]
-        return "\n".join(line if len(line) <= SHOWN_WIDTH else f"{line[:SHOWN_WIDTH]} …" for line in lines)
-
     def __str__(self) -> str:
-        return f"{self._summary()}\n{self._text()}"
+        return f"{self._summary()}\n{shortened(str(self.module))}"
 
     def __repr__(self) -> str:
         return f"<{self._summary()}>"
 
     def _repr_html_(self) -> str:
-        """Display in notebooks."""
-        return f"<p>{escape(self._summary())}</p><pre>{escape(self._text())}</pre>"
+        """Display in notebooks: methods, delegates and the ops that are in none, weights."""
+        return f"<p>{escape(self._summary())}</p>{module_html(self.module)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -240,6 +231,11 @@ class EdgeProgramManager(_Printed):
     """Delegated ops, and the reasons against the others."""
     snapshot: Snapshot | None = field(default=None, compare=False)
     """The modules before delegation, from which `get_etrecord` builds its record."""
+
+    def _repr_html_(self) -> str:
+        """Display in notebooks."""
+        report = "" if self.delegation is None else self.delegation.html()
+        return super()._repr_html_() + report
 
     def transform(self, passes: MethodPasses) -> EdgeProgramManager:
         """The program after passes, or after those of each method, checked against the contract of its level.
@@ -286,12 +282,19 @@ class EdgeProgramManager(_Printed):
         `InfeasibleMemory` where the banks of `memory` are too small. Raises `ValueError` for a planner that there is
         not, for a `memory` that describes no banks, and for what can name no value.
         """
+        _check_kind("config", config, ExecutorchBackendConfig)
         config = config or ExecutorchBackendConfig()
         _check_memory(config)
         stages = [backend_stage(config.passes), executorch_stage(config)]
         module = self.module.clone()
         run_stages(module, stages, config.observer)
         return ExecutorchProgramManager(module, config, self.snapshot)
+
+
+def _check_kind(argument: str, value: object, kind: type) -> None:
+    """Raise `TypeError` for an argument of another kind, such as one at the place of another."""
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{argument}: expected {kind.__name__}, got {type(value).__name__}")
 
 
 def _check_memory(config: ExecutorchBackendConfig) -> None:

@@ -45,6 +45,7 @@ from et_ir.evaluation.dim_order_operators import DIM_ORDER_OPERATORS
 from et_ir.evaluation.torch_kernels import check_operands, constant_of, operator_of, torch_dtypes
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_schema.diagnostics import Report
+from et_schema.wording import worded
 
 __all__ = ["MAX_OPS", "EvaluationFailed", "Evaluator", "Fallback", "Watch", "constant_tensor"]
 
@@ -132,7 +133,8 @@ class Evaluator:
         for op in block.ops:
             self._evaluated += 1
             if self._evaluated > self._limit:
-                fix = "if it is no endless loop, raise the limit: et-vm run has --instruction-limit"
+                limit = worded(python="limit=N", command="et-vm run has --instruction-limit")
+                fix = f"if it is no endless loop, raise the limit: {limit}"
                 raise _failed(op, f"more than {self._limit:,} ops in one execution", fix)
             operands = [values[operand] for operand in op.operands]
             if (

@@ -132,7 +132,8 @@ def import_program(
         raise ValueError(f"two methods are named {name}: a program and a constant")
     for name, each in programs.items():
         if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"method {name} is a {type(each).__name__}, expected an ExportedProgram")
+            export = "; export it first: torch.export.export(module, example_args)" if callable(each) else ""
+            raise TypeError(f"method {name} is a {type(each).__name__}, expected an ExportedProgram{export}")
     reasons = Reasons()
     state = SymbolTable(reasons)
     custom = CustomOperators(preserve)

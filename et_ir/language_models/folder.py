@@ -238,7 +238,7 @@ class ModelFolder:
                 if kind is not None and kind not in _FLOATS:
                     raise LanguageModelError(
                         f"{self.path}: {one} has the element type {kind}, expected {', '.join(sorted(_FLOATS))}: "
-                        "give the model that is not quantized, and --quantize"
+                        "give the model that is not quantized, and quantize it when it is compiled"
                     )
 
     def tokenizer_files(self) -> list[Path]:
@@ -329,7 +329,8 @@ def _check_quantization(path: Path, config: dict[str, Any]) -> None:
         )
         hint = ", or set 'dequantize' in quantization_config to true" if method in _DEQUANTIZED else ""
         raise LanguageModelError(
-            f"{path}: the weights are {told}, which cannot be compiled: give a model in floats and --quantize; to make "
+            f"{path}: the weights are {told}, which cannot be compiled: give a model in floats, and quantize "
+            "it when it is compiled; to make "
             f"one, load the folder with transformers, call its dequantize(), and save_pretrained(){hint}"
         )
 

@@ -16,6 +16,7 @@ from torch.export import Dim, ExportedProgram
 
 from et_ir.language_models.decoder import CachedDecoder, Sizes, check_finite
 from et_ir.language_models.errors import LanguageModelError
+from et_schema.wording import worded
 
 __all__ = [
     "CachedEmbeddingDecoder",
@@ -41,7 +42,12 @@ def image_size(config: Any) -> tuple[int, int]:
     """
     found: Any = getattr(config.vision_config, "image_size", None)
     if found is None:
-        raise LanguageModelError("images of any size: give --image-size HEIGHTxWIDTH")
+        raise LanguageModelError(
+            worded(
+                python="images of any size: give their height and width",
+                command="images of any size: give --image-size HEIGHTxWIDTH",
+            )
+        )
     sides = cast("list[Any]", found if isinstance(found, list | tuple) else [found])
     return int(sides[0]), int(sides[-1])
 
@@ -232,7 +238,8 @@ def _fed(
     for part, is_block in parts:
         size = part.shape[1]
         if is_block and size > longest:
-            raise LanguageModelError(f"{size} tokens see one another: give --max-prefill of at least as many")
+            more = worded(python="a chunk", command="--max-prefill")
+            raise LanguageModelError(f"{size} tokens see one another: give {more} of at least as many")
         for first in range(0, size, longest):
             chunk = part[:, first : first + longest]
             positions = torch.arange(at, at + chunk.shape[1])

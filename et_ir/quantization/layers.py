@@ -55,7 +55,8 @@ class Layer:
     @property
     def is_quantized(self) -> bool:
         """Whether the weight is stored as integers."""
-        return self.bytes_after != self.bytes_before
+        # A small weight may take as many bytes with its scales.
+        return self.bytes_after != self.bytes_before or self.weight_sqnr != inf
 
 
 class _Noise:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from math import inf
 from typing import Any, Final, cast
 
 import torch
@@ -27,6 +28,7 @@ from et_ir.quantization.graphs import separate_normalized, writes_to_shared
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
 from et_ir.quantization.rounding import compensate, search_scales
+from et_schema.html_table import html_table
 from et_schema.whole_numbers import shortened, whole_number
 
 __all__ = ["MODES", "QuantizationError", "QuantizationMode", "QuantizedModule", "quantize"]
@@ -118,6 +120,26 @@ class QuantizedModule:
     """The operators on floats that the mode could be about."""
     layers: tuple[Layer, ...]
     """Those with weights, beside the layers in floats."""
+
+    def __repr__(self) -> str:
+        quantized = sum(layer.is_quantized for layer in self.layers)
+        count = f"{quantized} of {len(self.layers)} layers quantized"
+        return f"<{type(self).__name__}: {count}, {len(self.unquantized)} operators in floats>"
+
+    def _repr_html_(self) -> str:
+        """Display in notebooks: a table of the layers, with ratios of signal to noise in dB."""
+        rows = [
+            (
+                layer.name,
+                layer.operator,
+                f"{layer.bytes_before:,}",
+                f"{layer.bytes_after:,}",
+                *("" if ratio == inf else f"{ratio:.1f}" for ratio in (layer.weight_sqnr, layer.output_sqnr)),
+            )
+            for layer in self.layers
+        ]
+        heads = ("layer", "operator", "bytes before", "after", "weight dB", "output dB")
+        return html_table(heads, rows, repr(self)[1:-1])
 
 
 def quantize(

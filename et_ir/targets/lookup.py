@@ -16,6 +16,7 @@ from typing import Final
 from et_ir.targets.target import Target
 from et_schema.diagnostics import did_you_mean
 from et_schema.user_code import import_place, raised
+from et_schema.wording import worded
 
 __all__ = [
     "CURRENT_TARGETS",
@@ -109,11 +110,14 @@ def missing_backend(backend: str, target: Target, backends: Collection[str]) -> 
     message = f"'{target}' has no backend {backend}, it has: {', '.join(sorted(backends)) or 'none'}"
     having = [other for other in TARGETS if backend in find_target(other).backends]
     fixes = [f"compile for a target that has it: {' or '.join(having)}"] if having else []
-    declare = f"declare it with --extra-backends {backend}"
+    declared = worded(
+        python=f"ExecutorchBackendConfig(extra_backends=[{backend!r}])", command=f"--extra-backends {backend}"
+    )
     if target.vm_kernels is not None:
-        fixes.append(f"load its runtime part with --load FILE, or {declare}")
+        loaded = worded(python="", command="load its runtime part with --load FILE, or ")
+        fixes.append(f"{loaded}declare it with {declared}")
     else:
-        fixes.append(f"if your runtime has it, {declare}")
+        fixes.append(f"if your runtime has it, declare it with {declared}")
     return message, "; or ".join(fixes)
 
 

@@ -132,7 +132,7 @@ class Session:
         if len(ids) > longest:
             raise InputError(
                 f"a source of {len(ids)} tokens: the encoder takes up to {longest}",
-                hint="shorten it, or compile with a larger --max-len",
+                hint="shorten it, or compile the model with a larger et-compile --max-len",
             )
         self._encode(np.array([ids], np.int64))
 
@@ -230,7 +230,7 @@ class Session:
         if len(ids) > self.room:
             raise InputError(
                 f"{len(ids)} tokens after {len(self._tokens)} do not fit into the context of {self.model.context}",
-                hint="shorten the prompt, or compile with a larger --max-len",
+                hint="shorten the prompt, or compile the model with a larger et-compile --max-len",
             )
         calls = list(self._calls(ids))
         inputs = np.array([ids], np.int64) if self._embed is None else self._embedded(ids, images)
@@ -277,7 +277,7 @@ class Session:
             if len(ids) > block.longest:
                 raise InputError(
                     f"a prompt of {len(ids)} tokens that see one another: a call takes {block.longest}",
-                    hint="shorten it, or compile with a larger --max-prefill",
+                    hint="shorten it, or compile the model with a larger et-compile --max-prefill",
                 )
             yield block, 0, len(ids)
             return

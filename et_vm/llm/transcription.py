@@ -50,7 +50,7 @@ def start_transcription(
         raise InputError(
             f"a prompt of {len(before)} tokens does not fit before the {len(start)} of a transcription, "
             f"into the context of {session.model.context}",
-            hint="shorten it, or compile with a larger --max-len",
+            hint="shorten it, or compile the model with a larger et-compile --max-len",
         )
     session.encode_features(features)
     if None in start:

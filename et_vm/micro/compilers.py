@@ -44,7 +44,9 @@ def compiler_of(target: str, given: str | None) -> list[str] | None:
             command = []
         if not command or shutil.which(command[0]) is None:
             raise ExecutorchError(
-                Error.NotFound, f"compiler not found: {given!r}", hint="--cc takes a command with its options"
+                Error.NotFound,
+                f"compiler not found: {given!r}",
+                hint="et-vm build --cc takes a command with its options",
             )
         return command
     if target == "host" and shutil.which("cc") is not None:
@@ -88,5 +90,5 @@ def _run(command: Sequence[str], folder: Path) -> None:
         raise ExecutorchError(
             Error.Internal,
             f"the compiler failed: {shlex.join(command)}\n{done.stderr.strip()}",
-            hint="--cc names another compiler, with its options",
+            hint="et-vm build --cc names another compiler, with its options",
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from et_schema.errors import Error, ExecutorchError, MissingBackend
 from et_schema.user_code import raised
+from et_schema.wording import worded
 from et_vm.backend import BackendExecuteContext, BackendInitContext
 from et_vm.platform import LogLevel
 from et_vm.values import ListRegister
@@ -171,4 +172,5 @@ def _hint(backend_id: str, backends: BackendRegistry) -> str:
     if backend_id in names:
         return "it is registered, but not available on this machine"
     there = ", ".join(names) or "none"
-    return f"backends are: {there}; add one with Runtime(...).backend_registry.register or et-vm --load FILE"
+    added = worded(python="Runtime(…).backend_registry.register", command="et-vm --load FILE")
+    return f"backends are: {there}; add one with {added}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from et_ops.conventions import is_in_place
 from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, MissingOperator, Problems
 from et_schema.program import Tensor
+from et_schema.wording import worded
 from et_vm.kernels.registry import PrepareContext, parameters_of
 from et_vm.load.instructions import call_outputs
 from et_vm.platform import LogLevel
@@ -177,7 +178,10 @@ def _missing_hint(operators: Sequence[str]) -> str | None:
     custom = [name for name in operators if name.partition("::")[0] not in _NAMESPACES]
     if not custom:
         return None
-    return f"write the kernel in Python with @et_vm.kernel({custom[0]!r}), and load it: et-vm run --load FILE"
+    loaded = worded(
+        python="Runtime(…).add_kernels(et_vm.load_kernels(FILE))", command="et-vm run --load FILE"
+    )
+    return f"write the kernel in Python with @et_vm.kernel({custom[0]!r}), and load it: {loaded}"
 
 
 def _arity_fault(

@@ -203,6 +203,13 @@ class Method:
                     freed.append((value, value.storage))
         return freed
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.metadata.signature()}>"
+
+    def _repr_html_(self) -> str:
+        """A table of inputs, outputs, buffers and arenas, for notebooks."""
+        return self.metadata.html()
+
     # Executing
 
     @property

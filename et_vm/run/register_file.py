@@ -23,6 +23,7 @@ from et_schema.program import (
     TensorShapeDynamism,
 )
 from et_schema.program import Tensor as TensorTable
+from et_schema.wording import data_file
 from et_vm.load.data_files import DataFiles
 from et_vm.state.buffers import StateBuffer
 from et_vm.values import Array, ListRegister, Tensor
@@ -154,7 +155,7 @@ class RegisterFile:
                 f"the data of tensor {name!r} is not in the file",
                 code=Error.InvalidExternalData,
                 where=path,
-                hint="give its data file (et-vm run --data FILE.ptd)",
+                hint=f"give its data file: {data_file()}",
             )
         if data.nbytes < nbytes:
             raise InvalidFile(

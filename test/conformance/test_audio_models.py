@@ -94,9 +94,9 @@ def test_vits() -> None:
     """The number of frames is a sum of predicted durations: the error names the size, and a bound is accepted."""
     model = Speech().eval()
     exported = torch.export.export(model, (TOKENS,))
-    with pytest.raises(PassReport, match=r"or by --default-bound (u\d+)=N") as found:
+    with pytest.raises(PassReport, match=r"or by EdgeCompileConfig\(default_bounds=\{'u\d+': N\}") as found:
         to_edge(exported).to_executorch(ExecutorchBackendConfig(target="et-vm"))
-    name = str(found.value).partition("--default-bound ")[2].partition("=")[0]
+    name = str(found.value).partition("default_bounds={'")[2].partition("'")[0]
     with torch.no_grad():
         expected: Tensor = model(TOKENS)
     frames = expected.shape[1] // 8

@@ -54,6 +54,7 @@ from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.program import Globals
 from et_ir.driver.stages import run_pipeline
 from et_ir.planning.banks import Bank
+from et_schema.wording import worded
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -226,7 +227,8 @@ def compile_freestanding(
     """
     if pic:
         if target.triple.startswith("wasm"):
-            raise ValueError(f"{target.name}: WebAssembly has no addresses of code, leave out --pic")
+            option = worded(python="pic=True", command="--pic")
+            raise ValueError(f"{target.name}: WebAssembly has no addresses of code, leave out {option}")
         target = replace(target, relocation="pic")
     program = whole_program(module, kept)
     state = state_of(program)

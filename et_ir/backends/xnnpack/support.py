@@ -24,6 +24,7 @@ from et_ir.dialects.program import Globals
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
+from et_schema.wording import worded
 from et_schema.xnnpack_nodes import MAX_RANK
 
 __all__ = ["XnnpackSupport"]
@@ -85,9 +86,10 @@ class XnnpackSupport(OperatorSupport):
         if op not in self._integers and op not in self.dynamic.layers:
             for value in op.operands:
                 if is_quantized_constant(value):
-                    return Diagnostic(
-                        "weights are quantized, and activations are not", "compile with --dequantize-weights"
+                    fix = worded(
+                        python="EdgeCompileConfig(dequantize_weights=True)", command="--dequantize-weights"
                     )
+                    return Diagnostic("weights are quantized, and activations are not", f"compile with {fix}")
         return rule.refuse(op)
 
     def _of_quantization(self, op: SchemaOp) -> Diagnostic | None:

@@ -13,14 +13,12 @@ from xdsl.printer import Printer
 
 from et_ir.data import Blob
 from et_ir.dialects.schema.literals import ELEMENT_TYPES, element_type_name
+from et_ir.printing import INLINE_ELEMENTS, ModulePrinter
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["INLINE_ELEMENTS", "DataAttr", "Elements", "StringType", "item_size"]
-
-INLINE_ELEMENTS: Final = 64
-"""Constants of up to this many elements are printed in the text; larger ones live in the weight store."""
+__all__ = ["DataAttr", "Elements", "StringType", "item_size"]
 
 _SIZES: Final = {
     "i1": 1, "ui8": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f16": 2, "bf16": 2, "f32": 4, "f64": 8,
@@ -104,7 +102,8 @@ class DataAttr(Data[Elements]):
         blob = self.data.blob
         with printer.in_angle_brackets():
             printer.print_string(f"{name}, ")
-            if self.data.count <= INLINE_ELEMENTS and blob.is_resolved:
+            limit = printer.inline_elements if isinstance(printer, ModulePrinter) else INLINE_ELEMENTS
+            if self.data.count <= limit and blob.is_resolved:
                 printer.print_string("[" + ", ".join(_format_inline(bytes(blob.view()), name)) + "]")
             else:
                 printer.print_string(f"{self.data.count}, ")

@@ -22,6 +22,7 @@ from et_ops.conventions import is_in_place
 from et_ops.library import operator_of_kernel
 from et_ops.schema import ArgType
 from et_schema.scalar_type import ScalarType
+from et_schema.wording import worded
 
 __all__ = [
     "PRIMITIVES",
@@ -100,7 +101,10 @@ def functional_op(kernel: str, custom: Custom) -> type[EdgeOp]:
     if operator is None or operator.name not in OP_BY_NAME:
         raise CannotRaise(
             f"[raise_c1] no operator is known that the kernel '{kernel}' computes",
-            "load the module that declares the operator with --load",
+            worded(
+                python="import the module that declares the operator",
+                command="load the module that declares the operator with --load",
+            ),
         )
     return OP_BY_NAME[operator.name]
 

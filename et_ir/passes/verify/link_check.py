@@ -34,6 +34,7 @@ from et_ir.targets.lookup import DEFAULT, TARGETS, find_target, missing_backend
 from et_ir.targets.rewriting import target_of
 from et_ir.targets.target import Target
 from et_schema.program import TensorShapeDynamism
+from et_schema.wording import worded
 
 __all__ = ["LinkCheckPass", "MissingKernels"]
 
@@ -83,7 +84,9 @@ class LinkCheckPass(ModulePass):
 def _unbound(ops: Sequence[Operation], target: Target) -> list[Diagnostic]:
     """Tensors that get memory at run time."""
     message = f"it has no upper bound, and {target.runtime} allocates no tensors at run time"
-    fix = "bound the sizes (Dim(max=N), --default-bound, torch._check), or compile with --target et-vm"
+    bound = worded(python="EdgeCompileConfig(default_bounds=…)", command="--default-bound")
+    other = worded(python='ExecutorchBackendConfig(target="et-vm")', command="--target et-vm")
+    fix = f"bound the sizes (Dim(max=N), {bound}, torch._check), or compile with {other}"
     unbound = {
         op.result: op
         for op in ops
@@ -129,12 +132,18 @@ def _missing(operator: str, target: Target, kernels: frozenset[str]) -> tuple[st
         return f"'{target}' has no kernel for it", _fix(operator, kernels)
     said = sorted(name for name in kernels if name.partition("::")[0] == namespace)
     also = f" (what is added of '{namespace}' is {', '.join(said)})" if said else ""
-    kernel = (
-        "load its kernel with --load FILE, as for et-vm run"
-        if target.vm_kernels is not None
-        else f"if your runtime has a kernel for it, declare it with --extra-operators {operator}; "
-        "et-vm takes kernels in Python: --target et-vm --load FILE"
+    declared = worded(
+        python=f"ExecutorchBackendConfig(extra_operators=[{operator!r}])",
+        command=f"--extra-operators {operator}",
     )
+    if target.vm_kernels is None:
+        vm = worded(python='ExecutorchBackendConfig(target="et-vm")', command="--target et-vm --load FILE")
+        kernel = f"if your runtime has a kernel for it, declare it with {declared}; et-vm takes kernels in Python: {vm}"
+    else:
+        kernel = worded(
+            python=f"declare its kernel with {declared}",
+            command="load its kernel with --load FILE, as for et-vm run",
+        )
     return (
         f"it is a custom operator, for which {target.runtime} has no kernel{also}",
         kernel,

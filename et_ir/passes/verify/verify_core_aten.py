@@ -35,6 +35,7 @@ from et_ir.dialects.schema.tensors import is_static, is_tensor
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_ir.passes.verify.quantization_rules import quantization_findings
 from et_ir.passes.verify.verify_aten import aten_findings
+from et_schema.wording import worded
 
 __all__ = ["VerifyCoreAtenPass", "is_leaf"]
 
@@ -65,7 +66,11 @@ def _fix(op: AtenOp, preserved: frozenset[str]) -> str:
     if assumed is not None:
         return f"torch decomposes it where {assumed} only: export with ranges of sizes that are within this"
     if name in OP_BY_NAME:
-        return f"decompose it, or keep it if the target has a kernel: preserve={name}, et-compile --preserve {name}"
+        kept = worded(
+            python=f"EdgeCompileConfig(preserve_ops=[{name!r}])",
+            command=f"preserve={name}, et-compile --preserve {name}",
+        )
+        return f"decompose it, or keep it if the target has a kernel: {kept}"
     return "run decompose and decompose-traced; rewrite what remains with other operators"
 
 

@@ -26,6 +26,7 @@ from et_schema.vulkan import (
     nbytes_of,
     read_vulkan,
 )
+from et_schema.wording import worded
 from et_vm.backend import Backend, BackendExecuteContext, BackendInitContext, Handle
 from et_vm.backends.vulkan.device import Binding, Device, Dispatch, Pipeline, open_device
 from et_vm.values import Array, Tensor
@@ -78,7 +79,8 @@ def _check_device(device: Device, program: VulkanProgram) -> None:
         raise ExecutorchError(
             Error.NotSupported,
             f"the Vulkan device {device.name} lacks capabilities that the shaders need: {names}",
-            hint="compile the program without the operators that need them: --backend vulkan:without=…",
+            hint="compile the program without the operators that need them: "
+            + worded(python='make_partitioner("vulkan:without=…")', command="--backend vulkan:without=…"),
         )
     buffers = max(len(one.buffers) for one in program.dispatches)
     nbytes = max((one.nbytes for dispatch in program.dispatches for one in dispatch.buffers), default=0)

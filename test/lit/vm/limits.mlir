@@ -7,7 +7,7 @@
 
 // CHECK:  output 0  float32 [64, 64]{{.*}}min 64
 // MEMORY: et-vm: error: {{.*}}.pte: MemoryAllocationFailed (0x21): cannot allocate 49152 bytes, 10000 are left of a limit of 10000 at memory id 1
-// WORK:      et-vm: error: {{.*}}.pte: OutOfResources (0x25): the call takes 263,144 units of work, 260,000 are left of a limit of 260,000; raise Platform(work_limit=…) or --work-limit
+// WORK:      et-vm: error: {{.*}}.pte: OutOfResources (0x25): the call takes 263,144 units of work, 260,000 are left of a limit of 260,000; raise the limit: --work-limit
 // WORK-NEXT: in instruction 0: aten::mm.out
 executorch.plan @forward {arenas = array<i64: 49152>, in_spec = "", out_spec = ""} {
   %x = executorch.input {memory_id = 1, offset = 0} : tensor<64x64xf32>

@@ -87,6 +87,7 @@ ELSEWHERE = {
     "--dry-run": "python -m bench",
     "--first": "python -m fuzz",
     "--freestanding": "python -m property",
+    "--index-url": "pip",
     "--load": "python -m bench.xnnpack_vm",
     "--model": "executorch's executor_runner, as --model_path",
     "--no-compile": "pip",

@@ -143,6 +143,18 @@ def test_options_reach_the_methods():
     assert len(tracer.instructions) == 3
 
 
+def test_display_and_calls():
+    """Programs and methods say what they are; a method is called with its inputs as arguments."""
+    program = Runtime(backends=BackendRegistry()).load_program(chain_of_adds(1).file(), kernels=kernels())
+    method = program.load_method("forward")
+    assert repr(program) == repr(program.core) == "<Program <bytes>: methods forward>"
+    assert repr(method) == "<Method forward(float32[4]) -> (float32[4])>"
+    assert program._repr_html_().startswith("<table><caption>&lt;bytes&gt;: ")
+    assert method._repr_html_() == program.metadata("forward")._repr_html_()
+    x = np.ones(4, np.float32)
+    assert [one.tolist() for one in method(x)] == [one.tolist() for one in method.execute([x])]
+
+
 class TestLibraries:
     def test_by_name(self):
         assert "aten::add.out" in load_library("portable")

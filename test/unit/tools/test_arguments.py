@@ -58,6 +58,16 @@ def test_version(command: Command, name: str) -> None:
             "one of the arguments --pt2-to-mlir --mlir-to-pte --pte-to-mlir is required",
         ),
         (("et-translate", "--mlir-to-pte", "--pte-to-mlir"), "not allowed with argument"),
+        (
+            ("et-compile", "relu.mlir", "-o", "x", "--backend"),
+            "argument --backend: expected one argument: coreml, ethos-u, native, ",
+        ),
+        (("et-compile", "relu.mlir", "-o", "x", "--target"), "expected one argument: stock-1.5, "),
+        (("et-compile", "relu.mlir", "--emit"), "expected one argument: aten, core-aten, "),
+        (
+            ("et-opt", "relu.mlir", "-p"),
+            "argument -p/--pass-pipeline: expected one argument (see et-opt --help)",
+        ),
         (("et-compile",), "the following arguments are required: MODEL"),
         (("et-compile", "relu.mlir"), "no output file: give -o FILE"),
         (("et-compile", "relu.mlir", "--emit", "mlir"), "invalid choice: 'mlir'"),

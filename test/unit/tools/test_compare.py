@@ -95,6 +95,30 @@ def test_the_module(command: Command, net: str, backend: tuple[str, ...]) -> Non
         assert {"conv2d", "mul", "linear"} <= nodes or {"relu", "mul", "linear"} <= nodes
 
 
+DOUBLED = """func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %0 = edge.mul.Scalar %x {{other = {factor}}} : tensor<4xf32>
+  %1 = edge.neg %0 : tensor<4xf32>
+  func.return {result} : tensor<4xf32>
+}}
+"""
+
+
+def test_values_that_cannot_be_matched(command: Command) -> None:
+    """Where results agree, values that differ are others; where they do not, the difference is said with its doubt."""
+    Path("ours.mlir").write_text(DOUBLED.format(factor=-2, result="%1"))
+    assert command("et-compile", "-q", "ours.mlir", "-o", "ours.pte").code == 0
+    for result, code in (("%0", 0), ("%1", 1)):
+        Path("other.mlir").write_text(DOUBLED.format(factor=2, result=result))
+        assert command("et-compile", "-q", "other.mlir", "-o", "other.pte", "-O0").code == 0
+        ran = command("et-vm", "compare", "ours.pte", "other.pte")
+        assert ran.code == code
+        assert ("cannot be matched for sure by order: give --debug-map FILE" in ran.out) is not bool(code)
+        assert ("first difference, if values matched by order are the same: " in ran.out) is bool(code)
+        assert ("to match values for sure: give --debug-map FILE" in ran.out) is bool(code)
+        report = compared(command, "ours.pte", "other.pte", code=code)
+        assert (report["first"] is None) is not bool(code)
+
+
 def test_values_of_each_turn(command: Command) -> None:
     line = ("et-compile", "nets.py:loop", "-q", "-o", "net.pte", "--debug-map", "map.json")
     assert command(*line).code == 0

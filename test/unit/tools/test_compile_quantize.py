@@ -53,6 +53,15 @@ def data():
         yield torch.randn(2, 16)
 
 
+def failing():
+    yield torch.randn(2, 16)
+    open("absent.npy")
+
+
+def narrow():
+    return torch.randn(2, 16), torch.randn(2, 15)
+
+
 class Scaled(nn.Module):
     def __init__(self, scale):
         super().__init__()
@@ -234,6 +243,18 @@ def test_a_bound_of_quality(command: Command) -> None:
         (("--quantize", "int8", "--calibrate", "damaged.npz"), "damaged.npz: not a valid .npz file"),
         (("--quantize", "int8", "--calibrate", "nothing"), "needs calibration data"),
         (("--quantize", "int8", "--calibrate", "number"), "expected a generator of inputs, not int"),
+        (
+            ("--quantize", "int8", "--calibrate", "failing"),
+            "error: --calibrate: the function failing of quantized.py failed: FileNotFoundError: ",
+        ),
+        (
+            ("--quantize", "int8", "--calibrate", "narrow"),
+            "calibration data 1: the module fails: Guard failed: x.size()[1] == 16; the sizes are those of",
+        ),
+        (
+            ("--quantize", "int8-weights", "--accuracy", "1%:failing"),
+            "error: --accuracy: the function failing of quantized.py failed: TypeError: ",
+        ),
         (
             ("--quantize", "int8", "--calibrate", "dat"),
             "quantized.py has no function 'dat', did you mean data?",

@@ -413,7 +413,7 @@ def test_memory_that_no_arena_has(command: Command, size: int) -> None:
 def test_sizes_that_no_file_has(command: Command) -> None:
     """Sizes of tensors have 32 bits there."""
     Path("big.mlir").write_text(Path("relu.mlir").read_text().replace("tensor<4x", "tensor<4000000000000x"))
-    ran = command("et-compile", "big.mlir", "-o", "x.pte", "-q")
+    ran = command("et-compile", "big.mlir", "-o", "x.pte", "-q", "--memory", "main:id=1,size=30000G")
     assert ran.code == 3
     assert ran.err.startswith("big.mlir: error: ")
     assert not Path("x.pte").exists()

@@ -222,6 +222,66 @@ def test_options_of_mlir_opt(command: Command) -> None:
     assert '"aten.relu"(%x)' in command("et-opt", "--mlir-print-op-generic", "relu.mlir").out
 
 
+CONSTANT = """builtin.module {
+  program.constant @c : tensor<3xf32> = #program.data<f32, [1.0, 2.0, 3.0]>
+  func.func @forward(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %c = program.get @c : tensor<3xf32>
+    %0 = aten.relu %x : tensor<3xf32>
+    %1 = aten.relu %x : tensor<3xf32>
+    %2 = aten.mul.Tensor %0, %c : tensor<3xf32>
+    %3 = aten.add.Tensor %2, %1 : tensor<3xf32>
+    func.return %3 : tensor<3xf32>
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("option", ["--elide-constants-larger", "--mlir-elide-elementsattrs-if-larger"])
+def test_constants_without_elements(command: Command, option: str) -> None:
+    """With an output file their elements are beside it, and come back from there."""
+    Path("constant.mlir").write_text(CONSTANT)
+    assert command("et-opt", "constant.mlir", option, "3").out == CONSTANT
+    elided = command("et-opt", "constant.mlir", f"{option}=2")
+    assert "@c : tensor<3xf32> = #program.data<f32, 3, " in elided.out
+    assert "1.0" not in elided.out
+    assert command("et-opt", "constant.mlir", option, "2", "-o", "elided.mlir").err == ""
+    assert Path("elided.mlir").read_text() == elided.out
+    assert command("et-opt", "elided.mlir").out == CONSTANT
+    assert f"argument {option}" in command("et-opt", "constant.mlir", option, "-1").err.replace(
+        "--elide-constants-larger/--mlir-elide-elementsattrs-if-larger", option
+    )
+
+
+def test_dumps_of_changes(command: Command) -> None:
+    """A value that is still there has the name that it had, so that nothing else differs."""
+    Path("constant.mlir").write_text(CONSTANT)
+    ran = command(
+        "et-opt", "constant.mlir", "-p", "cse,dce", "--print-ir-diff", "--elide-constants-larger", "2"
+    )
+    head, *lines = ran.err.splitlines()
+    assert head == "// -----// IR Dump After cse //----- //"
+    assert [line for line in lines if line[0] in "+-"] == [
+        "-    %1 = aten.relu %x : tensor<3xf32>",
+        "-    %3 = aten.add.Tensor %2, %1 : tensor<3xf32>",
+        "+    %3 = aten.add.Tensor %2, %0 : tensor<3xf32>",
+    ]
+    assert "1.0" not in ran.err
+    every = command("et-opt", "constant.mlir", "-p", "cse,dce", "--print-ir-diff", "--print-ir-after-all")
+    assert every.err.endswith("// -----// IR Dump After dce //----- //\n// no changes\n")
+
+
+def test_passes_that_are_listed(command: Command) -> None:
+    """Each is one that -p takes."""
+    names = [line.split()[0] for line in command("et-opt", "--list-passes").out.splitlines()]
+    assert {"cse", "O2-edge", "plan-memory"} <= set(names)
+    assert len(names) == len(set(names))
+    for name in names:
+        ran = command("et-opt", "-p", name, "--print-pipeline")
+        # Some have options that must be given, or run a tool that is not installed.
+        assert "unknown pass" not in ran.err
+        assert "did you mean" not in ran.err
+
+
 def test_split_input(command: Command) -> None:
     text = RELU + "// -----\n" + BROKEN + "// -----// IR Dump //----- //\n// -----  \n" + RELU
     Path("parts.mlir").write_text(text)

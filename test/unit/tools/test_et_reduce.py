@@ -51,7 +51,7 @@ def test_an_op_stays(command: Command, op: str) -> None:
 def test_the_result_is_a_program(command: Command) -> None:
     ran = command("et-reduce", "big.mlir", "--keep", "grep -q control.cond", "-o", "small.mlir")
     assert ran.code == 0
-    assert "et-reduce: 1 ops after" in ran.err
+    assert "et-reduce: 1 op after" in ran.err
     text = Path("small.mlir").read_text()
     assert "control.cond" in text
     assert command("et-opt", "small.mlir").code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,12 +49,29 @@ def program(command: Command) -> bytes:
         ("/dev/null", 3, "a file of 0 bytes is too short"),
         ("empty.pte", 3, "a file of 0 bytes is too short"),
         ("short.pte", 3, "byte 0x"),
-        ("subjects.py", 3, "at file identifier"),
+        (
+            "subjects.py",
+            3,
+            "Python source, not a compiled program (.pte); compile it first: "
+            "et-compile subjects.py:FACTORY -o subjects.pte",
+        ),
+        ("subjects.py:relu", 2, "compile it first: et-compile subjects.py:relu -o relu.pte"),
+        ("hf:folder/tiny", 2, "compile it first: et-compile hf:folder/tiny -o tiny.pte"),
+        (
+            "saved.pt2",
+            3,
+            "an exported program of PyTorch, not a compiled program (.pte); compile it first: "
+            "et-compile saved.pt2 -o saved.pte",
+        ),
+        ("firmware.pte", 3, "an ELF file of machine code, not a compiled program (.pte); compile the model"),
     ],
 )
 def test_files(command: Command, program: bytes, verb: str, file: str, code: int, message: str) -> None:
     Path("empty.pte").write_bytes(b"")
     Path("short.pte").write_bytes(program[:-200])
+    Path("firmware.pte").write_bytes(b"\x7fELF" + bytes(96))
+    with zipfile.ZipFile("saved.pt2", "w") as archive:
+        archive.writestr("saved/archive_format", "pt2")
     ran = command("et-vm", verb, file)
     assert (ran.code, ran.out) == (code, "")
     assert ran.err.startswith(f"et-vm: error: {file or repr(file)}: ")
@@ -240,7 +258,8 @@ def test_all_outputs_are_written_or_none(command: Command) -> None:
         (("generate", "", "--prompt", "x"), "no file: its name is empty"),
         (
             ("info", "relu.mlir"),
-            "relu.mlir: InvalidProgram (0x23): IR in text form, not a program; compile it with et-compile, or run it",
+            "relu.mlir: InvalidProgram (0x23): IR in text form, not a compiled program (.pte); compile it first: "
+            "et-compile relu.mlir -o relu.pte, or run the text itself: et-vm run relu.mlir\n",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -155,7 +155,9 @@ def test_conversation_has_the_ids_of_the_template_alone(command: Command) -> Non
         (["m.pte", "--chat"], 2, "no chat template"),
         (["absent.pte", "--prompt", "x", "--tokenizer", "m.tokenizer"], 2, "absent.pte"),
         (["m.pte", "--prompt", "x", "--tokenizer", "absent"], 2, "no tokenizer"),
-        (["relu.pte", "--prompt", "x"], 2, "there is no relu.tokenizer"),
+        (["copy.pte", "--prompt", "x"], 2, "there is no copy.tokenizer"),
+        (["hf:folder", "--prompt", "x"], 2, "compile it first: et-compile hf:folder -o folder.pte"),
+        (["gone.pte", "--prompt", "x"], 2, "gone.pte: AccessFailed (0x22): cannot read the file"),
         (["m.pte", "--prompt", "x " * 60], 2, "do not fit into the context of 48"),
         (["m.pte", "--prompt", ""], 0, ""),
         (["m.pte", "--prompt", "x", "--regex", "("], 2, "ends too early"),
@@ -176,6 +178,7 @@ def test_conversation_has_the_ids_of_the_template_alone(command: Command) -> Non
     ],
 )
 def test_refusals(command: Command, line: list[str], code: int, message: str) -> None:
+    shutil.copy("m.pte", "copy.pte")
     ran = command("et-vm", "generate", *line, "--max-new-tokens", "2", stdin=b"hi\n")
     assert (ran.code, message in ran.err) == (code, True), ran.err
 
@@ -190,9 +193,45 @@ def test_session_that_cannot_be_written(command: Command) -> None:
 
 def test_program_of_another_kind(command: Command) -> None:
     assert command("et-compile", "relu.mlir", "-o", "relu.pte", "-q").code == 0
-    ran = command("et-vm", "generate", "relu.pte", "--prompt", "x", "--tokenizer", "m.tokenizer")
-    assert ran.code == 2
-    assert "not a language model: 'forward' has 1 inputs" in ran.err
+    for options in (("--tokenizer", "m.tokenizer"), ()):
+        ran = command("et-vm", "generate", "relu.pte", "--prompt", "x", *options)
+        assert ran.code == 2
+        assert "not a language model: 'forward' has 1 inputs" in ran.err
+
+
+def test_conversation_at_a_terminal(files: Path) -> None:
+    """A prompt mark, and how to leave."""
+    import os
+    import pty
+    import subprocess
+    import sys
+
+    (files / "m.tokenizer/chat_template.jinja").write_text(
+        "{% for m in messages %}{{ m.content }}{% endfor %}"
+    )
+    ours, theirs = pty.openpty()
+    line = [sys.executable, "-m", "et_tools.et_vm", "generate", "m.pte", "--chat", "--max-new-tokens", "1"]
+    with subprocess.Popen(
+        line, cwd=files, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, close_fds=True
+    ) as ran:
+        os.close(theirs)
+        os.write(ours, b"hi\n\n\x04")
+        assert ran.wait(60) == 0
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert "Ctrl-D ends the conversation" in shown
+    assert shown.count("> ") == 3
+
+
+def test_messages_begin_on_a_line_of_their_own(files: Path) -> None:
+    import subprocess
+    import sys
+
+    line = [sys.executable, "-m", "et_tools.et_vm", *LINE[1:], "--regex", "[0-9]{9}", "--max-new-tokens", "3"]
+    ran = subprocess.run(
+        line, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True, text=True
+    )
+    assert "\net-vm: warning: the text ends before it matches" in ran.stdout
 
 
 def test_encoder_decoders(command: Command) -> None:

@@ -177,7 +177,7 @@ class PlanMemoryPass(ModulePass):
                 made = [(arena, 0, range(len(ops)), self._layout(buffers))]
             for number, start, members, placed in made:
                 held = [buffers[index] for index in members]
-                check_size(number, start + placed.size, [ops[index] for index in members])
+                check_size(number, start + placed.size, [ops[index] for index in members], banks)
                 if self.check:
                     problems = layout_problems(held, placed.layout)
                     if problems:

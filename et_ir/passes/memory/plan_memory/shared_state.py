@@ -17,6 +17,7 @@ from et_ir.planning import Buffer, align_up, plan_naive, plan_of
 from et_ir.planning.banks import Bank
 from et_ir.planning.hierarchy import Infeasible
 from et_ir.planning.infeasible import conflict_of
+from et_schema.wording import worded
 
 __all__ = ["STATE", "SharedState", "check_size", "register_size"]
 
@@ -24,6 +25,8 @@ STATE: Final = 2
 """The arena of state in programs of several methods."""
 LARGEST_ARENA: Final = 2**63 - 1
 """The size of an arena is a signed number of 64 bits in a file."""
+USUAL_ARENA: Final = 1 << 36
+"""The most bytes of an arena that nobody has given a size."""
 
 
 class SharedState:
@@ -45,7 +48,7 @@ class SharedState:
                     self.places[op.key] = (arena, offset)
                     self.sizes[arena] = align_up(offset + nbytes(op.type), alignment)
         for arena, ops in states.items():
-            check_size(arena, self.sizes[arena], ops)
+            check_size(arena, self.sizes[arena], ops, banks)
         for bank in banks:
             if bank.capacity is not None and self.sizes.get(bank.memory_id, 0) > bank.capacity:
                 held = [
@@ -57,13 +60,24 @@ class SharedState:
                 raise infeasible(Infeasible(bank, conflict, plan), "state", states[bank.memory_id], held)
 
 
-def check_size(arena: int, size: int, ops: Sequence[MemoryRegisterOp]) -> None:
-    """Raise `InfeasibleMemory`, at the largest of the registers in an arena, if a file cannot say how large it is."""
+def check_size(arena: int, size: int, ops: Sequence[MemoryRegisterOp], banks: Sequence[Bank] = ()) -> None:
+    """Raise `InfeasibleMemory`, at the largest of the registers in an arena, if a file cannot say how large it is, or
+    if it is larger than machines are that `banks` do not describe: a bound that was not thought of.
+    """
+    asked = any(bank.memory_id == arena for bank in banks)
+    if size <= (LARGEST_ARENA if asked else USUAL_ARENA):
+        return
+    largest = max(ops, key=register_size)
+    message = (
+        f"arena {arena} needs {size} bytes, {register_size(largest)} of them for this {largest.result.type}"
+    )
     if size > LARGEST_ARENA:
-        largest = max(ops, key=register_size)
-        message = f"arena {arena} needs {size} bytes, {register_size(largest)} of them for this {largest.result.type}"
         fix = f"an arena has at most {LARGEST_ARENA} bytes: compile the program for smaller inputs"
-        raise InfeasibleMemory("plan-memory: too large", [diagnose(largest, message, fix)])
+    else:
+        bank = f"main:id={arena},size={-(-size >> 30)}G"
+        memory = worded(python=f"ExecutorchBackendConfig(memory={bank!r})", command=f"--memory '{bank}'")
+        fix = f"compile it for smaller inputs, or with lower bounds of dynamic sizes; to plan such an arena: {memory}"
+    raise InfeasibleMemory("plan-memory: too large", [diagnose(largest, message, fix)])
 
 
 def register_size(op: MemoryRegisterOp) -> int:

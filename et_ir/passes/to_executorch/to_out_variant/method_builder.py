@@ -46,7 +46,12 @@ from et_ir.dialects.program.trees import IN_SPEC, OUT_SPEC
 from et_ir.dialects.schema.custom import is_custom
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
 from et_ir.passes.to_executorch.to_out_variant.control_flow import lower_control
-from et_ir.passes.to_executorch.to_out_variant.plan_builder import AT_RUN_TIME, PlanBuilder, default_of
+from et_ir.passes.to_executorch.to_out_variant.plan_builder import (
+    PlanBuilder,
+    at_run_time,
+    default_bounds,
+    default_of,
+)
 from et_ops import Arg, Schema
 from et_ops.variants import out_variant_definition
 
@@ -92,8 +97,10 @@ class MethodBuilder(PlanBuilder):
         if is_tensor(type):
             fix = f'export with an upper bound: dynamic_shapes with Dim("n", max=N) for {hint or "the input"}'
             name = _text(attributes.get("program.name"))
-            dims = [f"{name}.{dim}=N" for dim, size in enumerate(type.get_shape()) if name and size < 0]
-            fix += "".join(f", or --default-bound {dim}" for dim in dims) + f", or {AT_RUN_TIME}"
+            dims = [f"{name}.{dim}" for dim, size in enumerate(type.get_shape()) if name and size < 0]
+            if dims:
+                fix += f", or {default_bounds(dims)}"
+            fix += f", or {at_run_time()}"
             type, dynamism = self.largest(
                 self.function, f"input {index} ({hint or 'unnamed'})", argument, fix
             )

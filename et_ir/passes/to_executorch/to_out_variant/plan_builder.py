@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
@@ -19,10 +20,28 @@ from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, layout_of, sizes_of, tensor_type
 from et_ops.sizes import Expression
 from et_schema.program import TensorShapeDynamism
+from et_schema.wording import worded
 
-__all__ = ["AT_RUN_TIME", "PlanBuilder", "default_of"]
+__all__ = ["PlanBuilder", "at_run_time", "default_bounds", "default_of"]
 
-AT_RUN_TIME: Final = "allocate at run time: --unbounded=runtime --target et-vm"
+
+def default_bounds(sizes: Iterable[str]) -> str:
+    """The way to bound sizes, symbols or dimensions of inputs, that export knows no bound of."""
+    bounds = ", ".join(f"{size!r}: N" for size in sizes)
+    return worded(
+        python=f"EdgeCompileConfig(default_bounds={{{bounds}}})",
+        command=" ".join(f"--default-bound {size}=N" for size in sizes),
+    )
+
+
+def at_run_time() -> str:
+    """The way to have tensors without bounds."""
+    given = worded(
+        python='ExecutorchBackendConfig(unbounded="runtime", target="et-vm")',
+        command="--unbounded=runtime --target et-vm",
+    )
+    return f"allocate at run time: {given}"
+
 
 _DEFAULTS: Final[dict[Attribute, Scalar]] = {i64: 0, f64: 0.0, i1: False, StringType(): ""}
 
@@ -116,7 +135,7 @@ class PlanBuilder(ABC):
             for name in sorted(size.symbols)
             if name not in ranges or ranges[name].most is None
         }
-        return f"or by {' '.join(f'--default-bound {name}=N' for name in names)}, " if names else ""
+        return f"or by {default_bounds(names)}, " if names else ""
 
     def result_register(self, op: Operation, result: SSAValue) -> SSAValue:
         """The register for a result."""
@@ -128,7 +147,7 @@ class PlanBuilder(ABC):
         if is_tensor(type):
             fix = (
                 "bound it in the program with torch._check(n <= N) for the size or number n, "
-                f"{self._by_name(type)}or {AT_RUN_TIME}"
+                f"{self._by_name(type)}or {at_run_time()}"
             )
             bounded, dynamism = self.largest(op, "a result", result, fix)
             register: RegisterOp = AllocOp(bounded, dynamism=dynamism)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -23,9 +25,11 @@ from et_ir import (
     to_edge,
     to_edge_transform_and_lower,
 )
+from et_ir.backends.xnnpack.partitioner import XnnpackPartitioner
 from et_ir.dialects.aten import ops as aten
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.executorch import KernelCallOp
+from et_ir.driver.display import install_formatters
 from et_ir.driver.observer import Observer
 from et_ir.emit.data_files import DataFileError
 from et_ir.frontend import UnsupportedProgram, import_program
@@ -312,6 +316,70 @@ def test_printing_shows_the_text_and_a_summary(program: ExportedProgram) -> None
         assert html.startswith(f"<p>{summary}</p><pre>")
         assert "&quot;" in html
         assert '"' not in html
+        assert html.index("@forward") < html.index("program.buffer"), "the program comes before its weights"
+
+
+def test_display_of_delegates(program: ExportedProgram) -> None:
+    edge = to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
+    for manager in (edge, edge.to_executorch()):
+        html = manager._repr_html_()
+        order = ("@forward", "<th>delegate</th>", "<td>@lowered_0", "<summary>")
+        places = [html.index(part) for part in order]
+        assert places == sorted(places)
+    assert edge.delegation is not None
+    assert repr(edge.delegation) == f"<DelegationReport: {edge.delegation.summary}>"
+    assert edge.delegation._repr_html_() in edge._repr_html_()
+    calls = sum(" backend.call " in line for line in str(edge).splitlines())
+    others = sum(" edge." in line for line in str(edge.module).splitlines())
+    assert repr(edge).endswith(f", {calls + others} op{'s' * (calls + others != 1)}>"), "blobs are no ops"
+
+
+def test_modules_in_notebooks(monkeypatch: pytest.MonkeyPatch, program: ExportedProgram) -> None:
+    """They are shown as text, which xDSL's own representation is not."""
+    shown: dict[str, dict[type, Any]] = {"text/html": {}, "text/plain": {}}
+
+    class Formatter(NamedTuple):
+        kinds: dict[type, Any]
+
+        def for_type(self, kind: type, function: Any) -> None:
+            self.kinds[kind] = function
+
+    formatters = {name: Formatter(kinds) for name, kinds in shown.items()}
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters=formatters))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    install_formatters()
+    module = to_edge(program).module
+    assert shown["text/html"][ModuleOp](module).startswith("<pre>func.func @forward")
+    printed: list[str] = []
+    shown["text/plain"][ModuleOp](module, SimpleNamespace(text=printed.append), False)
+    assert printed == [str(module)]
+
+
+def test_arguments_of_other_kinds(program: ExportedProgram) -> None:
+    """Each error says what to write instead, in terms of the API."""
+    wrong: Any
+    with pytest.raises(
+        TypeError, match=r"is a Net, expected an ExportedProgram; export it first: torch\.export"
+    ):
+        to_edge(wrong := Net())
+    for wrong in ("xnnpack", ["xnnpack"], {"forward": "xnnpack"}, {"forward": ["xnnpack"]}):
+        with pytest.raises(TypeError, match=r"make_partitioner\('xnnpack'\) makes one"):
+            to_edge_transform_and_lower(program, partitioner=wrong)
+        with pytest.raises(TypeError, match=r"make_partitioner\('xnnpack'\) makes one"):
+            to_edge(program).to_backend(wrong)
+    for wrong, message in ((XnnpackPartitioner, r"XnnpackPartitioner\(\) makes one"), (3, "not int")):
+        with pytest.raises(TypeError, match=message):
+            to_edge_transform_and_lower(program, partitioner=wrong)
+    with pytest.raises(TypeError, match="constant_methods: expected Mapping, got EdgeCompileConfig"):
+        to_edge(program, wrong := EdgeCompileConfig())
+    with pytest.raises(TypeError, match="config: expected ExecutorchBackendConfig, got EdgeCompileConfig"):
+        to_edge(program).to_executorch(wrong)
+    for wrong, message in (
+        (program, r"compile it first: et_ir\.to_edge"),
+        (to_edge(program).to_executorch(), r"give its \.buffer"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            Runtime.get().load_program(wrong)
 
 
 def test_printing_shortens_large_modules() -> None:

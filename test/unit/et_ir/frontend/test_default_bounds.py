@@ -79,7 +79,7 @@ def test_what_is_no_bound(bounds: dict[str, int], message: str) -> None:
 
 def test_memory_is_planned_for_them() -> None:
     program = exported(Dim("n"), Dim("m"))
-    with pytest.raises(PassReport, match=r"--default-bound x\.0=N"):
+    with pytest.raises(PassReport, match=r"EdgeCompileConfig\(default_bounds=\{'x\.0': N\}\)"):
         to_edge(program).to_executorch()
     config = EdgeCompileConfig(default_bounds={"x.0": 10, "y.0": 6})
     text = str(to_edge(program, compile_config=config).to_executorch().module)

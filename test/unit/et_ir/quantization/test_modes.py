@@ -84,6 +84,16 @@ def test_bytes_of_layers() -> None:
     assert found["head.0"][1] in range(256 + 32 * 4, 256 + 32 * 5 + 1)
 
 
+def test_display() -> None:
+    """Also of a layer whose integers and scales take as many bytes as its floats."""
+    found = quantize(nn.Linear(4, 3), (torch.ones(1, 4),), "int8", calibration=[(torch.ones(1, 4),)])
+    (layer,) = found.layers
+    assert layer.bytes_before == layer.bytes_after
+    assert repr(found) == "<QuantizedModule: 1 of 1 layers quantized, 0 operators in floats>"
+    html = found._repr_html_()
+    assert f"<td>{layer.operator}</td><td>48</td><td>48</td><td>{layer.weight_sqnr:.1f}</td>" in html
+
+
 def test_noise_of_layers() -> None:
     found = quantize(Classifier(), (ids(),), "int8", calibration=calibration(), keep_float=["head.0"])
     layers = {layer.name: layer for layer in found.layers}

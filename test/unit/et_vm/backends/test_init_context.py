@@ -16,7 +16,7 @@ def context(*, allowed: bool = False) -> BackendInitContext:
 
 def test_machine_code_has_to_be_allowed() -> None:
     context(allowed=True).require_native("shaders")
-    with pytest.raises(ExecutorchError, match=r"the file holds shaders; .* --native") as caught:
+    with pytest.raises(ExecutorchError, match=r"the file holds shaders; .* allow_native=True") as caught:
         context().require_native("shaders")
     assert caught.value.code is Error.NotSupported
 

@@ -62,7 +62,8 @@ def test_taken():
             QUANTIZED,
             "tensor<2x3xf32>",
             "restores weights of an op that is not delegated in integers; "
-            "weights are quantized, and activations are not: compile with --dequantize-weights",
+            "weights are quantized, and activations are not: compile with "
+            "EdgeCompileConfig(dequantize_weights=True)",
         ),
         (SLICE, "tensor<2x2xf32>", "a step: 2"),
         (
@@ -111,7 +112,7 @@ def test_what_the_user_leaves_out():
     assert refusals(SIGMOID, options=":without=sigmoid") == ["left out by the user: sigmoid"]
     assert refusals(SIGMOID, options=":only=relu") == ["left out by the user: sigmoid"]
     assert refusals(SIGMOID, options=":without=edge.sigmoid+add") == ["left out by the user: sigmoid"]
-    assert refusals(SIGMOID, options=":min=2") == ["partition too small: 1 ops, at least 2 required"]
+    assert refusals(SIGMOID, options=":min=2") == ["partition too small: 1 op, at least 2 required"]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,5 @@ def test_activations_quantized_while_they_run():
 @pytest.mark.parametrize(("value", "type"), [("%f", "tensor<2x4xf32>"), ("%q", "tensor<3x4xf32>")])
 def test_what_other_ops_read_stays_floats(value: str, type: str):
     body = CHOSEN + OTHER_READER.replace("OPERAND", value).replace("OF", type)
-    assert "weights are quantized, and activations are not: compile with --dequantize-weights" in refusals(
-        body, ROWS
-    )
+    reason = "weights are quantized, and activations are not: compile with EdgeCompileConfig(dequantize_weights=True)"
+    assert reason in refusals(body, ROWS)
