@@ -55,6 +55,8 @@ API = (
                     "quantize",
                     "QuantizedModule",
                     "Layer",
+                    "QuantizedOperator",
+                    "Remedy",
                     "Unquantized",
                     "QuantizationMode",
                     "QuantizationError",

@@ -127,12 +127,12 @@ def _add_quantization_options(add: _Add) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help="modules that --quantize leaves in floats, by their path: 'head.*'; repeatable",
+        help="modules that --quantize leaves in floats, as 'head', or operators, as 'mel:add'; repeatable",
     )
     add(
         "--accuracy",
         metavar="PERCENT%:FUNCTION",
-        help="leave the fewest layers in floats such that FUNCTION(module) of the factory's file loses at most this "
+        help="leave the fewest operators in floats such that FUNCTION(module) of the factory's file loses at most this "
         "part of its value: '0.5%%:evaluate'",
     )
     add(

@@ -12,24 +12,33 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any, Final, cast
 
 import torch
 from torch import nn
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from et_ir.frontend.sources import node_module_path
 from et_ir.quantization.config import get_symmetric_quantization_config
-from et_ir.quantization.graphs import separate_normalized, writes_to_shared
+from et_ir.quantization.graphs import kept_state, separate_normalized, writes_to_shared
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
+from et_ir.quantization.operators import is_kept, module_and_operator_names, no_match, operator_names
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
 from et_ir.quantization.rounding import compensate, search_scales
+from et_ir.quantization.sensitivity import QuantizedOperator, Remedy, Sensitivities
 from et_schema.whole_numbers import shortened, whole_number
 
-__all__ = ["MODES", "QuantizationError", "QuantizationMode", "QuantizedModule", "quantize"]
+__all__ = [
+    "MODES",
+    "MeasuredModule",
+    "QuantizationError",
+    "QuantizationMode",
+    "QuantizedModule",
+    "quantize",
+    "quantize_and_measure",
+]
 
 MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
 _GROUP: Final = 32
@@ -118,6 +127,30 @@ class QuantizedModule:
     """The operators on floats that the mode could be about."""
     layers: tuple[Layer, ...]
     """Those with weights, beside the layers in floats."""
+    operators: tuple[QuantizedOperator, ...] = ()
+    """Those whose operands or results are quantized, in the order of their calls, with the errors that they make; none
+    in `8da4w`."""
+    remedy: Remedy | None = None
+    """What else to keep in floats, where the results are lost in noise; `None` where they are not."""
+
+
+@dataclass(frozen=True)
+class MeasuredModule:
+    """A quantized module, and the errors of its operators where they are needed."""
+
+    module: QuantizedModule
+    """Without the errors of its operators."""
+    sensitivities: Sensitivities | None
+    """Of the operators that are quantized; `None` in `8da4w`."""
+    coarse: Mapping[str, str]
+    """The names of operators that stay in floats as 8 bits are too few for them, and what would be lost."""
+
+    def complete(self) -> QuantizedModule:
+        """The module with the errors of its operators."""
+        if self.sensitivities is None:
+            return self.module
+        operators = tuple(self.sensitivities.operators())
+        return replace(self.module, operators=operators, remedy=self.sensitivities.remedy())
 
 
 def quantize(
@@ -134,12 +167,37 @@ def quantize(
 
     `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
     scales of activations from, `8da4w` rounds weights of 4 bits for (without them, for the least error of the weights),
-    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats. The
-    module itself is not changed. Raises `QuantizationError`.
+    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats, and so
+    do operators whose name does, as `mel:add`. Operators that alone would lose the next quantized value, or a result,
+    in noise, as a sum before a logarithm, stay floats by themselves: `unquantized` says which, and why.
+
+    The module itself is not changed. Raises `QuantizationError`.
     """
+    return quantize_and_measure(
+        module,
+        inputs,
+        mode,
+        kwargs=kwargs,
+        calibration=calibration,
+        keep_float=keep_float,
+        dynamic_shapes=dynamic_shapes,
+    ).complete()
+
+
+def quantize_and_measure(
+    module: nn.Module,
+    inputs: Inputs,
+    mode: str | QuantizationMode,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    calibration: Iterable[Inputs] = (),
+    keep_float: Sequence[str] = (),
+    dynamic_shapes: Any = None,
+    coarse: Mapping[str, str] | None = None,
+) -> MeasuredModule:
+    """As `quantize`; `coarse` are the operators for which 8 bits are too few, by their names, if that is known."""
     chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
     module = copy.deepcopy(module).eval()
-    _check_patterns(module, keep_float)
     keywords = dict(kwargs or {})
     batches = [tuple(one) for one in calibration]
     if chosen.needs_calibration and not batches:
@@ -155,40 +213,39 @@ def quantize(
 
     given, batches = batches, batches or [inputs]
     with _quiet(), torch.no_grad():
-        made, plain, reference, left = module, None, None, list[Unquantized]()
+        made, left = module, list[Unquantized]()
+        measured: _Quantized | None = None
+        if chosen.name == "8da4w":
+            _check_patterns(keep_float, _paths(module))
         if chosen.name != "int8":
-            moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
+            with kept_state(module):
+                moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
             read = _other_readers(module, inputs, keywords)
             made, left = _by_weights(copy.deepcopy(module), chosen, keep_float, moments, read)
         if chosen.name != "8da4w":
             run = _Calibration(chosen, keywords, batches, keep_float, exported)
-            floats, plain, reference, others = run.quantized(module)
-            made = floats if made is module else run.quantized(made)[0]
-            left += others
+            measured = run.quantized(module, coarse)
+            made = measured.module if made is module else run.quantized(made, measured.coarse).module
+            left += measured.unquantized
         compared = made if isinstance(made, GraphModule) else exported(made)
-        plain = plain or exported(module)
-        layers = compare_layers(plain, compared, batches, keywords, reference or plain)
-    return QuantizedModule(made, tuple(left), tuple(layers))
+        plain = exported(module) if measured is None else measured.plain
+        reference = plain if measured is None else measured.reference
+        layers = compare_layers(plain, compared, batches, keywords, reference)
+    found = QuantizedModule(made, tuple(left), tuple(layers))
+    if measured is None:
+        return MeasuredModule(found, None, {})
+    return MeasuredModule(found, Sensitivities(measured.plain, batches, keywords), measured.coarse)
 
 
 def _paths(module: nn.Module) -> list[str]:
     return [name for name, _ in cast("Iterable[tuple[str, nn.Module]]", module.named_modules())]
 
 
-def _check_patterns(module: nn.Module, patterns: Sequence[str]) -> None:
-    names = _paths(module)
+def _check_patterns(patterns: Sequence[str], names: Sequence[str]) -> None:
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise QuantizationError(
-                f"no module's path matches '{pattern}': there is {', '.join(names[1:6])}, …"
-            )
-
-
-def _is_kept(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a module, or one that it is in, is to stay in floats."""
-    parts = name.split(".")
-    paths = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-    return any(fnmatchcase(path, pattern) for path in paths for pattern in patterns)
+        reason = no_match(pattern, names)
+        if reason:
+            raise QuantizationError(reason)
 
 
 def _check_finite(batch: Inputs, number: int) -> None:
@@ -214,6 +271,22 @@ def _quiet() -> Any:
 
 
 @dataclass(frozen=True)
+class _Quantized:
+    """What calibration makes of a module."""
+
+    module: GraphModule
+    """After quantization."""
+    plain: GraphModule
+    """In floats, with observers, and batch normalizations in convolutions."""
+    reference: GraphModule
+    """In floats as it was exported."""
+    unquantized: list[Unquantized]
+    """What is left in floats."""
+    coarse: Mapping[str, str]
+    """What is left as 8 bits are too few, and what would be lost."""
+
+
+@dataclass(frozen=True)
 class _Calibration:
     """Quantization with scales that observers choose."""
 
@@ -223,26 +296,57 @@ class _Calibration:
     keep_float: Sequence[str]
     export: Callable[[nn.Module], GraphModule]
 
-    def quantized(self, module: nn.Module) -> tuple[GraphModule, GraphModule, GraphModule, list[Unquantized]]:
-        """The module after quantization; in floats, with batch normalizations in convolutions; in floats as it was
-        exported; and what is left.
+    def quantized(self, module: nn.Module, coarse: Mapping[str, str] | None) -> _Quantized:
+        """The module after quantization, with the operators in floats for which 8 bits are too few: those that are
+        given, or those that measuring finds.
         """
-        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e
+
+        graph = self.export(module)
+        separate_normalized(graph)
+        _check_patterns(self.keep_float, [*_paths(module), *module_and_operator_names(graph.graph)])
+        reference = copy.deepcopy(graph)
+        prepared, quantizer = self._calibrated(module, graph, coarse or {})
+        if coarse is None:
+            found = Sensitivities(prepared, self.batches, self.kwargs).coarse()
+            coarse = {one.name: one.reason for one in found}
+            if coarse:
+                prepared, quantizer = self._calibrated(module, copy.deepcopy(reference), coarse)
+        plain = copy.deepcopy(prepared)
+        with kept_state(prepared):  # constants are folded by running what reads constants and states alone
+            made = convert_pt2e(prepared)
+        return _Quantized(made, plain, reference, quantizer.unquantized, coarse)
+
+    def _calibrated(
+        self, module: nn.Module, graph: GraphModule, coarse: Mapping[str, str]
+    ) -> tuple[GraphModule, XNNPACKQuantizer]:
+        """The graph with observers that have seen the data, for all operators but some that stay in floats."""
+        from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
+
+        def keep_float(graph: Graph) -> dict[Node, tuple[str, str]]:
+            found: dict[Node, tuple[str, str]] = {}
+            for node, name in operator_names(graph).items():
+                if is_kept(name, self.keep_float):
+                    found[node] = "left in floats by configuration", ""
+                elif name in coarse:
+                    found[node] = "its values need more than 8 bits", coarse[name]
+            return found
 
         further = self.mode.functions == 8
-        quantizer = XNNPACKQuantizer(matrix_products=further, functions=further)
+        quantizer = XNNPACKQuantizer(matrix_products=further, functions=further, keep_float=keep_float)
         dynamic = self.mode.name == "int8-dynamic"
         config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
         if self.mode.name == "int8-weights":
             config = replace(config, input_activation=None, output_activation=None)
         quantizer.set_global(config)
-        for name in _paths(module):
-            if name and _is_kept(name, self.keep_float):
-                quantizer.set_module_name(name, None)
-        graph = self.export(module)
-        separate_normalized(graph)
-        reference = copy.deepcopy(graph)
-        prepared = prepare_pt2e(graph, quantizer)
+        with kept_state(graph):
+            prepared = prepare_pt2e(graph, quantizer)
+            self._observe(module, prepared)
+        _check_observed(prepared)
+        return prepared, quantizer
+
+    def _observe(self, module: nn.Module, prepared: GraphModule) -> None:
+        """Run the data through a graph with observers. Raises `QuantizationError` for data that cannot be run."""
         for number, batch in enumerate(self.batches):
             try:
                 prepared(*batch, **self.kwargs)
@@ -253,9 +357,6 @@ class _Calibration:
                 if first.startswith("Guard failed"):
                     reason += "; the sizes are those of the example inputs: pass dynamic_shapes, or data of these sizes"
                 raise QuantizationError(f"calibration data {number}: {reason}") from error
-        _check_observed(prepared)
-        plain = copy.deepcopy(prepared)
-        return convert_pt2e(prepared), plain, reference, quantizer.unquantized
 
 
 def _check_observed(prepared: GraphModule) -> None:
@@ -336,11 +437,8 @@ class _WeightReaders(TorchFunctionMode):
 def _other_readers(module: nn.Module, inputs: Inputs, kwargs: dict[str, Any]) -> dict[str, str]:
     """What else reads the weights of layers and tables, by the paths of these."""
     layers = _tables_and_layers(module)
-    state = {name: buffer.clone() for name, buffer in module.named_buffers()}
-    with _WeightReaders(one.weight for _, one in layers) as readers:
+    with kept_state(module), _WeightReaders(one.weight for _, one in layers) as readers:
         module(*inputs, **kwargs)
-    for name, buffer in module.named_buffers():
-        buffer.copy_(state[name])  # as it was, whatever the module writes
     return {name: readers.found[id(one.weight)] for name, one in layers if id(one.weight) in readers.found}
 
 
@@ -368,7 +466,7 @@ def _by_weights(
         if not isinstance(one, kinds):
             return False
         reason = mode.why_not(one)
-        if _is_kept(name, keep_float):
+        if is_kept(name, keep_float):
             reason = "left in floats by configuration"
         elif name in read:
             reason = f"its weight is read by {read[name]} too"

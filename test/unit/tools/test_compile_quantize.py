@@ -204,7 +204,7 @@ def test_a_bound_of_quality(command: Command) -> None:
         command, "--quantize", "int8", "--calibrate", "data", "--accuracy", "0.0001%:quality"
     )
     assert code == 0
-    assert "layers in floats" in told
+    assert "operators in floats" in told
     assert "(chosen)" in told
 
 
@@ -282,3 +282,63 @@ def test_groups_that_do_not_divide(command: Command) -> None:
     code, told = quantized(command, "--quantize", "8da4w:group=24")
     assert code == 0
     assert "not quantized: body.0: Linear: groups of 24 do not divide its 16 inputs" in told
+
+
+def test_a_logarithm_in_the_front_end(command: Command) -> None:
+    """What feeds it stays in floats, said with its line; what else does is grouped, with what would quantize it."""
+    spotter = ("et-compile", "support.keyword_spotter:model", "-q", "-o", "net.pte", "--target", "et-vm")
+    options = ("--quantize", "int8", "--calibrate", "calibration")
+    ran = command(*spotter, *options, "--accuracy", "1%:evaluate")
+    assert ran.code == 0, ran.err
+    assert "none (chosen)" in ran.err
+    assert "aten.add.Tensor: its values need more than 8 bits: aten.log.default (" in ran.err
+    assert "keyword_spotter.py:" in ran.err
+    rows = {line.split()[0]: line for line in ran.err.splitlines() if line}
+    assert float(rows[":mul"].split()[-2]) > 30
+    assert "not quantized: 4 operators: no quantized kernel\n  1 aten.pad.default: mel (" in ran.err
+    assert "no quantized kernel\n  fix: the mode int8:functions=8 quantizes these\n" in ran.err
+    assert "warning" not in ran.err
+
+
+def test_results_that_are_lost(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from et_ir.quantization.sensitivity import Sensitivities
+
+    monkeypatch.setattr(Sensitivities, "coarse", lambda _: [])
+    spotter = ("et-compile", "support.keyword_spotter:model", "-q", "-o", "net.pte", "--target", "et-vm")
+    options = ("--quantize", "int8", "--calibrate", "calibration")
+    ran = command(*spotter, *options)
+    assert ran.code == 0
+    assert "warning: the results of 'forward' are lost in the noise of 8 bits: " in ran.err
+    assert "the first operator that loses them is mel (" in ran.err
+    assert "): aten.add.Tensor, alone " in ran.err
+    assert "fix: --keep-float 'mel' makes it " in ran.err
+    ran = command(*spotter, *options, "--keep-float", "mel.*")
+    assert ran.code == 0
+    assert "warning" not in ran.err
+    ran = command(*spotter, *options, "--keep-float", "mel:ad")
+    assert ran.code == 3
+    assert "no operator's name matches 'mel:ad': there is " in ran.err
+    assert "mel:add" in ran.err.partition("there is ")[2]
+
+
+def test_reasons_with_counts(command: Command) -> None:
+    Path("many.py").write_text(
+        "import torch\nfrom torch import nn\n\n\n"
+        "class Split(nn.Module):\n    def forward(self, x):\n"
+        "        a, b = torch.split(x, 8, 1)\n        return torch.cat([b, torch.exp(a)], 1)\n\n\n"
+        "def net():\n    torch.manual_seed(0)\n"
+        "    layers = [part for _ in range(6) for part in (nn.Linear(16, 16), nn.SiLU())]\n"
+        "    return nn.Sequential(*layers, Split()).eval(), (torch.ones(2, 16),)\n\n\n"
+        "def data():\n    yield torch.randn(2, 16)\n"
+    )
+    ran = command(
+        *("et-compile", "many.py:net", "-q", "-o", "net.pte", "--quantize", "int8", "--calibrate", "data")
+    )
+    assert ran.code == 0, ran.err
+    told = ran.err.partition("not quantized: ")[2].splitlines()
+    assert told[0] == "6 operators: no quantized kernel"
+    assert told[1].startswith("  6 aten.silu.default: 1, 3")
+    assert told[1].endswith(", …")
+    assert told[2] == "  fix: the mode int8:functions=8 quantizes these"
+    assert "getitem" not in ran.err
+    assert len(told) < 8
