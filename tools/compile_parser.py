@@ -119,8 +119,8 @@ def _add_quantization_options(add: _Add) -> None:
     add(
         "--calibrate",
         metavar="DATA",
-        help="inputs that --quantize runs the module on: a .npz with an array for each input, in order, or a function "
-        "of the factory's file that yields tuples of inputs",
+        help="inputs that --quantize runs the module on: a .npz with an array for each input, by name or in order, or "
+        "a function of the factory's file, or file.py:function, that yields tuples of inputs, or dicts by name",
     )
     add(
         "--keep-float",

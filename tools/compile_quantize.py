@@ -49,9 +49,10 @@ class Quantization:
         ):
             if value and args.quantize is None:
                 raise UsageError(f"{option} needs --quantize")
-        if args.quantize is not None and not self._place:
+        if args.quantize is not None and not self._place and not args.model.endswith(".pt2"):
             raise UsageError(
-                f"--quantize needs a module, file.py:factory or package.module:factory; {args.model} is exported"
+                "--quantize needs a module, file.py:factory or package.module:factory, or an exported program, a .pt2; "
+                f"{args.model} is exported and imported"
             )
 
     @property
@@ -70,12 +71,13 @@ class Quantization:
         except QuantizationError as error:
             raise UsageError(f"--quantize: {error}") from None
         if self._args.calibrate is None and mode.needs_calibration:
-            raise UsageError(f"--quantize {mode} needs --calibrate: a .npz, or a function of {self._place}")
+            functions = f"a function of {self._place}" if self._place else "file.py:function"
+            raise UsageError(f"--quantize {mode} needs --calibrate: a .npz, or {functions}")
         if not inputs and kwargs:
             raise UsageError("--quantize: a module of keyword arguments alone cannot be calibrated")
         options: dict[str, Any] = {
             "kwargs": kwargs,
-            "calibration": self._batches(inputs),
+            "calibration": self._batches(module, inputs),
             "keep_float": self._args.keep_float,
             "dynamic_shapes": dynamic_shapes,
         }
@@ -112,27 +114,36 @@ class Quantization:
 
     def _bound(self) -> tuple[float, Callable[[Any], float]]:
         """The part that quality may lose, and the function that measures it."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)%:(\w+)", self._args.accuracy)
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)%:((?:.+:)?\w+)", self._args.accuracy)
         if match is None:
             raise UsageError(
-                f"--accuracy {self._args.accuracy}: expected PERCENT%:FUNCTION, as 0.5%:evaluate, a function of "
-                f"{self._place} that takes a module and returns a number"
+                f"--accuracy {self._args.accuracy}: expected PERCENT%:FUNCTION, as 0.5%:evaluate, a function "
+                f"of {self._place or 'a file, as 0.5%:file.py:evaluate,'} that takes a module and returns a number"
             )
-        return float(match[1]) / 100, attribute_of(self._place, match[2])
+        return float(match[1]) / 100, self._function("--accuracy", match[2])
 
-    def _batches(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _function(self, option: str, given: str) -> Callable[..., Any]:
+        """A function of the factory's file, or of the one that is named before it."""
+        place, _, name = given.rpartition(":")
+        if not place and not self._place:
+            raise UsageError(f"{option} {given}: name the file of the function, file.py:{given}")
+        return attribute_of(place or self._place, name)
+
+    def _batches(self, module: nn.Module, inputs: tuple[Any, ...]) -> list[Any]:
         """The calibration data: of a file, or of a function beside the factory."""
         given = self._args.calibrate
         if given is None:
             return []
         if given.endswith(".npz"):
-            return _batches_of_file(given, inputs)
-        made: Any = attribute_of(self._place, given)()
+            from et_ir.frontend.exported import input_names
+
+            return _batches_of_file(given, inputs, input_names(module)[: len(inputs)])
+        made: Any = self._function("--calibrate", given)()
         if not isinstance(made, Iterable):
             raise UsageError(
                 f"--calibrate {given}: expected a generator of inputs, not {type(made).__name__}"
             )
-        return [one if isinstance(one, tuple) else (one,) for one in made]
+        return [one if isinstance(one, tuple | dict) else (one,) for one in made]
 
     def json(self) -> list[dict[str, Any]]:
         """The layers of each method, and what is in floats; ratios in dB, None where nothing was lost."""
@@ -229,18 +240,26 @@ def _lost(method: str, remedy: Remedy) -> str:
     )
 
 
-def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Arrays in the order of the inputs: stacks of inputs, or inputs one after the other along dimension 0."""
+def _batches_of_file(path: str, inputs: tuple[Any, ...], names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Arrays with the names of the inputs, or else in their order: stacks of inputs, or inputs one after the other
+    along dimension 0.
+    """
     import torch
 
     if not Path(path).is_file():
         raise UsageError(f"--calibrate {path}: no such file")
     try:
-        arrays = [one.value for one in load_arrays(path)]
+        loaded = load_arrays(path)
     except UsageError as error:
         raise UsageError(f"--calibrate {error}") from None
+    by_name = {f"{path}[{name}]": name for name in names}
+    arrays = [one.value for one in loaded]
+    if {one.source for one in loaded} == set(by_name):
+        found = {by_name[one.source]: one.value for one in loaded}
+        arrays = [found[name] for name in names]
     if len(arrays) != len(inputs):
-        raise UsageError(f"--calibrate {path}: {len(arrays)} arrays for {len(inputs)} inputs")
+        listed = f": {', '.join(names)}" if names else ""
+        raise UsageError(f"--calibrate {path}: {len(arrays)} arrays for {len(inputs)} inputs{listed}")
     columns: list[Sequence[Any]] = []
     for number, (array, example) in enumerate(zip(arrays, inputs, strict=True)):
         if not isinstance(example, torch.Tensor):

@@ -16,16 +16,18 @@ from typing import Any, Final, cast
 
 import torch
 from torch import nn
+from torch.export import ExportedProgram
 from torch.fx import Graph, GraphModule, Node
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from et_ir.frontend.exported import in_evaluation, input_names, is_exported
 from et_ir.frontend.sources import node_module_path
 from et_ir.quantization.config import get_symmetric_quantization_config
 from et_ir.quantization.graphs import kept_state, separate_normalized, writes_to_shared
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
 from et_ir.quantization.operators import is_kept, module_and_operator_names, no_match, operator_names
-from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
+from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer, place_of
 from et_ir.quantization.rounding import compensate, search_scales
 from et_ir.quantization.sensitivity import QuantizedOperator, Remedy, Sensitivities
 from et_schema.whole_numbers import shortened, whole_number
@@ -154,12 +156,12 @@ class MeasuredModule:
 
 
 def quantize(
-    module: nn.Module,
+    module: nn.Module | ExportedProgram,
     inputs: Inputs,
     mode: str | QuantizationMode,
     *,
     kwargs: Mapping[str, Any] | None = None,
-    calibration: Iterable[Inputs] = (),
+    calibration: Iterable[Inputs | Mapping[str, Any]] = (),
     keep_float: Sequence[str] = (),
     dynamic_shapes: Any = None,
 ) -> QuantizedModule:
@@ -171,7 +173,9 @@ def quantize(
     do operators whose name does, as `mel:add`. Operators that alone would lose the next quantized value, or a result,
     in noise, as a sum before a logarithm, stay floats by themselves: `unquantized` says which, and why.
 
-    The module itself is not changed. Raises `QuantizationError`.
+    The module may be an exported program, or its `module()`, in all modes but `8da4w`; tables of one stay floats. Each
+    of `calibration` is a tuple of arguments, or a dict by their names. The module itself is not changed. Raises
+    `QuantizationError`.
     """
     return quantize_and_measure(
         module,
@@ -185,27 +189,38 @@ def quantize(
 
 
 def quantize_and_measure(
-    module: nn.Module,
+    module: nn.Module | ExportedProgram,
     inputs: Inputs,
     mode: str | QuantizationMode,
     *,
     kwargs: Mapping[str, Any] | None = None,
-    calibration: Iterable[Inputs] = (),
+    calibration: Iterable[Inputs | Mapping[str, Any]] = (),
     keep_float: Sequence[str] = (),
     dynamic_shapes: Any = None,
     coarse: Mapping[str, str] | None = None,
 ) -> MeasuredModule:
     """As `quantize`; `coarse` are the operators for which 8 bits are too few, by their names, if that is known."""
     chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
-    module = copy.deepcopy(module).eval()
+    if isinstance(module, ExportedProgram):
+        module = module.module()
+    is_graph = is_exported(module)
+    if is_graph and chosen.name == "8da4w":
+        raise QuantizationError(
+            f"the mode {chosen} quantizes linear layers and tables as modules, and an exported program has none: give "
+            "the module that it was exported from, or use int8, int8-dynamic or int8-weights"
+        )
+    with _quiet():
+        module = in_evaluation(copy.deepcopy(module))
     keywords = dict(kwargs or {})
-    batches = [tuple(one) for one in calibration]
+    batches = [_arguments(module, one, inputs, number) for number, one in enumerate(calibration)]
     if chosen.needs_calibration and not batches:
         raise QuantizationError(f"the mode {chosen} needs calibration data: arguments to run the module on")
     for number, batch in enumerate(batches):
         _check_finite(batch, number)
 
     def exported(one: nn.Module) -> GraphModule:
+        if isinstance(one, GraphModule) and is_exported(one) and not writes_to_shared(one.graph):
+            return copy.deepcopy(one)
         program: Any = torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes)
         found: GraphModule = program.module()
         # Readers of a quantized value restore it each for itself, and would not see what is written to it.
@@ -217,7 +232,9 @@ def quantize_and_measure(
         measured: _Quantized | None = None
         if chosen.name == "8da4w":
             _check_patterns(keep_float, _paths(module))
-        if chosen.name != "int8":
+        if is_graph and chosen.name != "int8":
+            left = _tables(exported(module))
+        elif chosen.name != "int8":
             with kept_state(module):
                 moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
             read = _other_readers(module, inputs, keywords)
@@ -235,6 +252,33 @@ def quantize_and_measure(
     if measured is None:
         return MeasuredModule(found, None, {})
     return MeasuredModule(found, Sensitivities(measured.plain, batches, keywords), measured.coarse)
+
+
+def _arguments(module: nn.Module, given: Inputs | Mapping[str, Any], inputs: Inputs, number: int) -> Inputs:
+    """The positional arguments of a run, in their order."""
+    if not isinstance(given, Mapping):
+        return tuple(given)
+    names = input_names(module)[: len(inputs)]
+    if set(given) != set(names):
+        raise QuantizationError(
+            f"calibration data {number} is of {', '.join(map(str, given)) or 'nothing'}: expected {', '.join(names)}"
+        )
+    return tuple(given[name] for name in names)
+
+
+def _tables(graph: GraphModule) -> list[Unquantized]:
+    """The tables of an exported program, whose rows stay floats."""
+    return [
+        Unquantized(
+            str(node.target),
+            node_module_path(node),
+            place_of(node),
+            "a table of an exported program",
+            fix="quantize the module that the program was exported from",
+        )
+        for node in graph.graph.nodes
+        if node.target is torch.ops.aten.embedding.default
+    ]
 
 
 def _paths(module: nn.Module) -> list[str]:

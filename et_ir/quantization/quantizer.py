@@ -29,6 +29,8 @@ from et_ir.quantization.graphs import writes_to_state
 
 __all__ = ["Unquantized", "XNNPACKQuantizer", "place_of"]
 
+_PARTS_OF_LAYERS: Final = frozenset({torch.ops.aten.addmm.default, torch.ops.aten.mm.default})
+"""What layers become in programs that are decomposed."""
 _SCALARS: Final = frozenset(
     {
         torch.ops.aten.add.Tensor,
@@ -220,6 +222,8 @@ class XNNPACKQuantizer(Quantizer):
         """What would quantize an operator that stays in floats."""
         if reason == _NO_KERNEL and (node.target in FUNCTIONS or node.target in MATRIX_PRODUCTS):
             return "the mode int8:functions=8 quantizes these"
+        if reason == _NO_KERNEL and node.target in _PARTS_OF_LAYERS:
+            return "quantize before run_decompositions, which splits layers"
         return _FIXES.get(reason, "")
 
     def _config_of(self, node: Node) -> QuantizationConfig | None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
+from torch.export import ExportedProgram
 
+from et_ir.frontend.exported import in_evaluation
 from et_ir.quantization.modes import (
     MeasuredModule,
     QuantizationError,
@@ -53,14 +55,14 @@ class AccuracySearch:
 
 
 def quantize_to_accuracy(
-    module: nn.Module,
+    module: nn.Module | ExportedProgram,
     inputs: tuple[Any, ...],
     mode: str | QuantizationMode,
     evaluate: Evaluate,
     loss: float,
     *,
     kwargs: Mapping[str, Any] | None = None,
-    calibration: Iterable[tuple[Any, ...]] = (),
+    calibration: Iterable[tuple[Any, ...] | Mapping[str, Any]] = (),
     keep_float: Sequence[str] = (),
     dynamic_shapes: Any = None,
 ) -> AccuracySearch:
@@ -70,7 +72,8 @@ def quantize_to_accuracy(
     Raises `QuantizationError` if the bound is not kept with all operators in floats.
     """
     batches = list(calibration)
-    float_quality = float(evaluate(module.eval()))
+    plain = module.module() if isinstance(module, ExportedProgram) else in_evaluation(module)
+    float_quality = float(evaluate(plain))
     bound = float_quality - loss * abs(float_quality)
     made: dict[int, MeasuredModule] = {}
     trials: list[Trial] = []
@@ -79,7 +82,7 @@ def quantize_to_accuracy(
     def quality(count: int) -> float:
         kept = ranked[:count]
         made[count] = quantize_and_measure(
-            module,
+            plain,
             inputs,
             mode,
             kwargs=kwargs,

@@ -47,6 +47,25 @@ def exported():
     return torch.export.export(module, inputs)
 
 
+def exported_module():
+    return exported().module(), (torch.ones(2, 16),)
+
+
+def sized():
+    module, inputs = net()
+    batch = torch.export.Dim("batch", max=8)
+    return torch.export.export(module, inputs, dynamic_shapes=({0: batch},))
+
+
+def named():
+    for x in data():
+        yield {"x": x}
+
+
+def misnamed():
+    yield {"y": torch.ones(2, 16)}
+
+
 def data():
     torch.manual_seed(1)
     for _ in range(3):
@@ -254,12 +273,93 @@ def test_refusals(command: Command, options: tuple[str, ...], message: str) -> N
     assert not Path("net.pte").exists()
 
 
-def test_programs_that_are_exported(command: Command) -> None:
-    code, told = quantized(command, "--quantize", "int8-weights", factory="exported")
-    assert code == 2
-    assert "--quantize needs a module: the factory quantized.py:exported returns an ExportedProgram" in told
+@pytest.mark.parametrize("factory", ["exported", "exported_module", "sized"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("int8", "--calibrate", "data"),
+        ("int8", "--calibrate", "named"),
+        ("int8", "--calibrate", "stacked.npz"),
+        ("int8-dynamic",),
+        ("int8-weights",),
+    ],
+    ids=["data", "named", "arrays", "dynamic", "weights"],
+)
+def test_exported_programs(command: Command, factory: str, options: tuple[str, ...]) -> None:
+    code, told = quantized(command, "--quantize", *options, factory=factory)
+    assert code == 0, told
+    rows = {line.split()[0]: line.split() for line in told.splitlines() if line}
+    assert rows["body.0"][1:3] == ["linear", "2,048"]
+    assert float(rows["all"][3]) < 0.5
+    if factory == "sized":
+        np.save("five.npy", np.ones((5, 16), np.float32))
+        assert "[5, 4]" in command("et-vm", "run", "net.pte", "--poison", "--input", "five.npy").out
+    assert command("et-vm", "run", "net.pte", "--poison").code == 0
+
+
+def test_saved_programs(command: Command) -> None:
+    import torch
+
+    names: dict[str, object] = {"__name__": "saved"}
+    exec(NET, names)
+    torch.export.save(names["exported"](), "net.pt2")  # pyright: ignore[reportCallIssue]
+    compiled = ("et-compile", "net.pt2", "-q", "-o", "net.pte", "--target", "et-vm", "--quantize", "int8")
+    for data in ("stacked.npz", "quantized.py:data", "quantized.py:named"):
+        ran = command(*compiled, "--calibrate", data, "--accuracy", "50%:quantized.py:quality")
+        assert ran.code == 0, ran.err
+        assert "none (chosen)" in ran.err
+        assert command("et-vm", "run", "net.pte", "--poison").code == 0
+    for options, message in (
+        ((), "--quantize int8 needs --calibrate: a .npz, or file.py:function"),
+        (("--calibrate", "data"), "--calibrate data: name the file of the function, file.py:data"),
+        (
+            ("--calibrate", "stacked.npz", "--accuracy", "1%:quality"),
+            "--accuracy quality: name the file of the function, file.py:quality",
+        ),
+        (("--calibrate", "quantized.py:misnamed"), "calibration data 0 is of y: expected x"),
+        (
+            ("--calibrate", "stacked.npz", "--keep-float", "bod"),
+            "no module's path matches 'bod': there is body",
+        ),
+    ):
+        ran = command(*compiled, *options)
+        assert ran.code in (2, 3)
+        assert message in ran.err
+    ran = command(*compiled[:-1], "8da4w")
+    assert (ran.code, "an exported program has none: give the module" in ran.err) == (3, True)
+
+
+def test_arrays_by_the_names_of_inputs(command: Command) -> None:
+    Path("two.py").write_text(
+        "import torch\nfrom torch import nn\n\n\n"
+        "class Two(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        torch.manual_seed(0)\n        self.layer = nn.Linear(4, 4)\n\n"
+        "    def forward(self, x, gain):\n        return self.layer(x) * gain\n\n\n"
+        "def net():\n    return Two().eval(), (torch.ones(2, 4), torch.ones(2, 4))\n"
+    )
+    x, gain = np.full((3, 2, 4), 2, np.float32), np.full((3, 2, 4), 1e3, np.float32)
+    np.savez("ordered.npz", x=x, gain=gain)
+    np.savez("other.npz", gain=gain, x=x)
+    np.savez("unnamed.npz", x, gain)
+    files: list[bytes] = []
+    for data in ("ordered.npz", "other.npz", "unnamed.npz"):
+        compiled = ("et-compile", "two.py:net", "-q", "-o", "net.pte", "--quantize", "int8")
+        ran = command(*compiled, "--calibrate", data)
+        assert ran.code == 0, ran.err
+        files.append(Path("net.pte").read_bytes())
+    assert files[0] == files[1] == files[2]
+
+
+def test_programs_that_are_no_modules(command: Command) -> None:
     ran = command("et-compile", "relu.mlir", "-o", "net.pte", "--quantize", "int8-weights")
-    assert (ran.code, "relu.mlir is exported" in ran.err) == (2, True)
+    assert (ran.code, "relu.mlir is exported and imported" in ran.err) == (2, True)
+
+
+def test_a_module_of_an_exported_program(command: Command) -> None:
+    ran = command("et-compile", "quantized.py:exported_module", "-o", "net.pte")
+    assert ran.code == 0, ran.err
+    assert "warning" not in ran.err
+    assert command("et-vm", "run", "net.pte", "--poison").code == 0
 
 
 @pytest.mark.parametrize(("factory", "number"), [("zero_scale", "0"), ("subnormal_scale", "1e-40")])
