@@ -56,6 +56,8 @@ API = (
                     "quantize",
                     "QuantizedModule",
                     "Layer",
+                    "QuantizedOperator",
+                    "Remedy",
                     "Unquantized",
                     "QuantizationMode",
                     "QuantizationError",

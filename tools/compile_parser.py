@@ -127,20 +127,20 @@ def _add_quantization_options(add: _Add) -> None:
     add(
         "--calibrate",
         metavar="DATA",
-        help="inputs that --quantize runs the module on: a .npz with an array for each input, in order, or a function "
-        "of the factory's file that yields tuples of inputs",
+        help="inputs that --quantize runs the module on: a .npz with an array for each input, by name or in order, or "
+        "a function of the factory's file, or file.py:function, that yields tuples of inputs, or dicts by name",
     )
     add(
         "--keep-float",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="modules that --quantize leaves in floats, by their path: 'head.*'; repeatable",
+        help="modules that --quantize leaves in floats, as 'head', or operators, as 'mel:add'; repeatable",
     )
     add(
         "--accuracy",
         metavar="PERCENT%:FUNCTION",
-        help="leave the fewest layers in floats such that FUNCTION(module) of the factory's file loses at most this "
+        help="leave the fewest operators in floats such that FUNCTION(module) of the factory's file loses at most this "
         "part of its value: '0.5%%:evaluate'",
     )
     add(

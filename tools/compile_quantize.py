@@ -13,18 +13,27 @@ from typing import IO, TYPE_CHECKING, Any
 from et_ir.driver.observer import Observer
 from et_tools.exit_codes import UsageError
 from et_tools.loading import ProgramError, attribute_of, told
-from et_tools.messages import print_diagnostics
+from et_tools.messages import print_diagnostics, print_message
 from et_tools.vm_inputs import load_arrays
 
 if TYPE_CHECKING:
     from torch import nn
     from xdsl.dialects.builtin import ModuleOp
 
-    from et_ir.quantization import AccuracySearch, QuantizedModule
+    from et_ir.quantization import (
+        AccuracySearch,
+        Layer,
+        QuantizedModule,
+        QuantizedOperator,
+        Remedy,
+        Unquantized,
+    )
     from et_schema.diagnostics import Diagnostic
 
 __all__ = ["Quantization"]
 
+SHOWN = 4
+"""Places of an operator, and options of a remedy, that are shown."""
 WIDTH = 120
 """Columns of the tables, where they are not for a terminal."""
 
@@ -43,9 +52,10 @@ class Quantization:
         ):
             if value and args.quantize is None:
                 raise UsageError(f"{option} needs --quantize")
-        if args.quantize is not None and not self._place:
+        if args.quantize is not None and not self._place and not args.model.endswith(".pt2"):
             raise UsageError(
-                f"--quantize needs a module, file.py:factory or package.module:factory; {args.model} is exported"
+                "--quantize needs a module, file.py:factory or package.module:factory, or an exported program, a .pt2; "
+                f"{args.model} is exported and imported"
             )
 
     @property
@@ -64,12 +74,13 @@ class Quantization:
         except QuantizationError as error:
             raise UsageError(f"--quantize: {error}") from None
         if self._args.calibrate is None and mode.needs_calibration:
-            raise UsageError(f"--quantize {mode} needs --calibrate: a .npz, or a function of {self._place}")
+            functions = f"a function of {self._place}" if self._place else "file.py:function"
+            raise UsageError(f"--quantize {mode} needs --calibrate: a .npz, or {functions}")
         if not inputs and kwargs:
             raise UsageError("--quantize: a module of keyword arguments alone cannot be calibrated")
         options: dict[str, Any] = {
             "kwargs": kwargs,
-            "calibration": self._batches(inputs),
+            "calibration": self._batches(module, inputs),
             "keep_float": self._args.keep_float,
             "dynamic_shapes": dynamic_shapes,
         }
@@ -106,23 +117,32 @@ class Quantization:
 
     def _bound(self) -> tuple[float, Callable[[Any], float]]:
         """The part that quality may lose, and the function that measures it."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)%:(\w+)", self._args.accuracy)
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)%:((?:.+:)?\w+)", self._args.accuracy)
         if match is None:
             raise UsageError(
-                f"--accuracy {self._args.accuracy}: expected PERCENT%:FUNCTION, as 0.5%:evaluate, a function of "
-                f"{self._place} that takes a module and returns a number"
+                f"--accuracy {self._args.accuracy}: expected PERCENT%:FUNCTION, as 0.5%:evaluate, a function "
+                f"of {self._place or 'a file, as 0.5%:file.py:evaluate,'} that takes a module and returns a number"
             )
-        evaluate = attribute_of(self._place, match[2])
+        evaluate = self._function("--accuracy", match[2])
         return float(match[1]) / 100, lambda one: self._called("--accuracy", match[2], lambda: evaluate(one))
 
-    def _batches(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _function(self, option: str, given: str) -> Callable[..., Any]:
+        """A function of the factory's file, or of the one that is named before it."""
+        place, _, name = given.rpartition(":")
+        if not place and not self._place:
+            raise UsageError(f"{option} {given}: name the file of the function, file.py:{given}")
+        return attribute_of(place or self._place, name)
+
+    def _batches(self, module: nn.Module, inputs: tuple[Any, ...]) -> list[Any]:
         """The calibration data: of a file, or of a function beside the factory."""
         given = self._args.calibrate
         if given is None:
             return []
         if given.endswith(".npz"):
-            return _batches_of_file(given, inputs)
-        function = attribute_of(self._place, given)
+            from et_ir.frontend.exported import input_names
+
+            return _batches_of_file(given, inputs, input_names(module)[: len(inputs)])
+        function = self._function("--calibrate", given)
 
         def batches() -> list[Any]:
             made: Any = function()
@@ -133,7 +153,7 @@ class Quantization:
             return list(made)
 
         made = self._called("--calibrate", given, batches)
-        return [one if isinstance(one, tuple) else (one,) for one in made]
+        return [one if isinstance(one, tuple | dict) else (one,) for one in made]
 
     def _called(self, option: str, name: str, function: Callable[[], Any]) -> Any:
         """The result of a function of the user's. Raises `ProgramError` for what it raises."""
@@ -142,9 +162,8 @@ class Quantization:
         except (ProgramError, UsageError):
             raise
         except (Exception, SystemExit) as error:
-            raise ProgramError(
-                f"{option}: the function {name} of {self._place} failed: {told(error)}"
-            ) from error
+            place = "" if ":" in name else f" of {self._place}"
+            raise ProgramError(f"{option}: the function {name}{place} failed: {told(error)}") from error
 
     def json(self) -> list[dict[str, Any]]:
         """The layers of each method, and what is in floats; ratios in dB, None where nothing was lost."""
@@ -162,6 +181,16 @@ class Quantization:
                     }
                     for layer in found.layers
                 ],
+                "operators": [
+                    {
+                        "name": one.name,
+                        "operator": one.operator,
+                        "place": one.place,
+                        "own_sqnr": one.own_sqnr if isfinite(one.own_sqnr) else None,
+                        "output_sqnr": one.output_sqnr if isfinite(one.output_sqnr) else None,
+                    }
+                    for one in found.operators
+                ],
                 "unquantized": [str(one) for one in found.unquantized],
             }
             for method, found, _ in self._found
@@ -175,8 +204,10 @@ class Quantization:
             if search is not None:
                 tables.append(_trials(search))
             _print(tables, stream)
-            for one in found.unquantized:
-                print(f"not quantized: {one}", file=stream)
+            for line in _floats(found.unquantized):
+                print(line, file=stream)
+            if found.remedy is not None:
+                print_message("et-compile", _lost(method, found.remedy), "warning")
 
 
 class FloatBoundary(Observer):
@@ -197,18 +228,76 @@ class FloatBoundary(Observer):
         print_diagnostics("et-compile", self.reasons)
 
 
-def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """Arrays in the order of the inputs: stacks of inputs, or inputs one after the other along dimension 0."""
+def _floats(left: Sequence[Unquantized]) -> list[str]:
+    """What stays in floats, by reason: where, how often, and what would quantize it."""
+    groups: dict[tuple[str, str], list[Unquantized]] = {}
+    for one in left:
+        groups.setdefault((one.reason, one.fix), []).append(one)
+    lines: list[str] = []
+    for (reason, fix), group in groups.items():
+        if len(group) == 1:
+            lines.append(f"not quantized: {group[0]}")
+        else:
+            lines.append(f"not quantized: {len(group)} operators: {reason}")
+            lines += _places(group)
+        if fix:
+            lines.append(f"  fix: {fix}")
+    return lines
+
+
+def _places(group: Sequence[Unquantized]) -> list[str]:
+    """A line for each operator of a group, with where the first calls are."""
+    by_operator: dict[str, list[Unquantized]] = {}
+    for one in group:
+        by_operator.setdefault(one.operator, []).append(one)
+    lines: list[str] = []
+    for operator, calls in by_operator.items():
+        places = dict.fromkeys(
+            f"{one.where}{': ' if one.detail and one.where else ''}{one.detail}" for one in calls
+        )
+        shown = [place for place in places if place][:SHOWN]
+        more = ", …" if len(places) > SHOWN else ""
+        lines.append(f"  {len(calls)} {operator}{': ' if shown else ''}{', '.join(shown)}{more}")
+    return lines
+
+
+def _lost(method: str, remedy: Remedy) -> str:
+    """The warning of results that are lost in noise: the first operator that loses them, and what to keep in floats."""
+    first = remedy.operators[0]
+    options = [f"--keep-float '{pattern}'" for pattern in remedy.keep_float]
+    if len(options) > SHOWN:
+        advice = f"{len(options)} operators have to stay in floats: search for the fewest with --accuracy"
+    else:
+        advice = f"{' '.join(options)} makes it {_decibels(remedy.output_sqnr)}"
+        if not isfinite(remedy.output_sqnr):
+            advice = f"{' '.join(options)} leaves nothing quantized that reaches them"
+    return (
+        f"the results of '{method}' are lost in the noise of 8 bits: {_decibels(remedy.found_sqnr)} on the calibration "
+        f"data; the first operator that loses them is {first.subject}, alone {_decibels(first.own_sqnr)}"
+        f"\n  fix: {advice}"
+    )
+
+
+def _batches_of_file(path: str, inputs: tuple[Any, ...], names: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Arrays with the names of the inputs, or else in their order: stacks of inputs, or inputs one after the other
+    along dimension 0.
+    """
     import torch
 
     if not Path(path).is_file():
         raise UsageError(f"--calibrate {path}: no such file")
     try:
-        arrays = [one.value for one in load_arrays(path)]
+        loaded = load_arrays(path)
     except UsageError as error:
         raise UsageError(f"--calibrate {error}") from None
+    by_name = {f"{path}[{name}]": name for name in names}
+    arrays = [one.value for one in loaded]
+    if {one.source for one in loaded} == set(by_name):
+        found = {by_name[one.source]: one.value for one in loaded}
+        arrays = [found[name] for name in names]
     if len(arrays) != len(inputs):
-        raise UsageError(f"--calibrate {path}: {len(arrays)} arrays for {len(inputs)} inputs")
+        listed = f": {', '.join(names)}" if names else ""
+        raise UsageError(f"--calibrate {path}: {len(arrays)} arrays for {len(inputs)} inputs{listed}")
     columns: list[Sequence[Any]] = []
     for number, (array, example) in enumerate(zip(arrays, inputs, strict=True)):
         if not isinstance(example, torch.Tensor):
@@ -237,26 +326,46 @@ def _batches_of_file(path: str, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]
 
 
 def _layers(method: str, found: QuantizedModule) -> Any:
+    """Layers with weights and, between them, the other operators that are quantized."""
     from rich.table import Table
 
     table = Table("layer", box=None, pad_edge=False, title=f"method {method}", title_justify="left")
     table.add_column("operator")
-    for column in ("bytes", "quantized", "ratio", "SQNR of weight", "of output"):
+    for column in ("bytes", "quantized", "ratio", "SQNR of weight", "of output", "alone"):
         table.add_column(column, justify="right")
+    pending = list(found.operators)
     for layer in found.layers:
+        at = next((number for number, one in enumerate(pending) if _is_layer(one, layer)), None)
+        for one in pending[: at or 0]:
+            _add_operator(table, one)
+        alone = "" if at is None else _decibels(pending[at].own_sqnr)
+        pending = pending if at is None else pending[at + 1 :]
         table.add_row(
             layer.name,
             layer.operator,
             *_sizes(layer.bytes_before, layer.bytes_after),
             _decibels(layer.weight_sqnr),
             _decibels(layer.output_sqnr),
+            alone,
         )
+    for one in pending:
+        _add_operator(table, one)
     sizes = [
         sum(layer.bytes_before for layer in found.layers),
         sum(layer.bytes_after for layer in found.layers),
     ]
-    table.add_row("all", "", *_sizes(*sizes), "", "")
+    table.add_row("all", "", *_sizes(*sizes), "", "", "")
     return table
+
+
+def _is_layer(operator: QuantizedOperator, layer: Layer) -> bool:
+    """Whether an operator is a layer with a weight."""
+    return operator.module == layer.name and operator.operator.split(".")[1] == layer.operator
+
+
+def _add_operator(table: Any, one: QuantizedOperator) -> None:
+    name = one.operator.split(".")[1]
+    table.add_row(one.name, name, "", "", "", "", _decibels(one.output_sqnr), _decibels(one.own_sqnr))
 
 
 def _sizes(before: int, after: int) -> tuple[str, str, str]:
@@ -270,7 +379,7 @@ def _decibels(ratio: float) -> str:
 def _trials(search: AccuracySearch) -> Any:
     from rich.table import Table
 
-    table = Table("layers in floats", box=None, pad_edge=False)
+    table = Table("operators in floats", box=None, pad_edge=False)
     table.add_column("quality", justify="right")
     table.add_column("of floats", justify="right")
     table.add_row("all", f"{search.float_quality:.6g}", "100.00%")

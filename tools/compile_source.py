@@ -65,14 +65,17 @@ def load_source(
         module = import_file(open_pte(args.model), data, any_data=args.any_data)
         stages.done("disassemble")
         return Source(module, {})
-    from et_tools.loading import export_factory, factories_of, load_pt2
+    from et_tools.loading import export_factory, factories_of, load_pt2, transformed
 
     constants: dict[str, Any] = {}
     stages.start("export")
     if is_language_model(args.model):
         programs, constants = export_language_model(args, quantize_weights)
     elif args.model.endswith(".pt2"):
-        programs = {"forward": load_pt2(Path(args.model))}
+        program = load_pt2(Path(args.model))
+        if transform is not None:
+            program = transformed("forward", program, args.model, transform)
+        programs = {"forward": program}
     elif ":" in args.model:
         programs, constants = export_factory(args.model, transform)
     elif args.model.endswith(".py"):

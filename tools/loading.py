@@ -44,6 +44,7 @@ __all__ = [
     "run_example",
     "run_program",
     "told",
+    "transformed",
 ]
 
 SHOWN_LINES = 6
@@ -194,9 +195,7 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
     import torch
 
     if isinstance(parts, torch.export.ExportedProgram):
-        if transform is not None:
-            raise UsageError(f"--quantize needs a module: the factory {spec} returns an ExportedProgram")
-        return parts
+        return parts if transform is None else transformed(method, parts, spec, transform)
     if not isinstance(parts, tuple) or len(parts) not in (2, 3) or not isinstance(parts[0], torch.nn.Module):
         is_function = inspect.isroutine(parts[0] if isinstance(parts, tuple) and parts else parts)
         raise ProgramError(
@@ -215,7 +214,9 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
         args, kwargs = args
     if not isinstance(args, tuple):
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
-    depends = _mode_readers(module)
+    from et_ir.frontend.exported import dynamic_shapes_of, in_evaluation, is_exported
+
+    depends = [] if is_exported(module) else _mode_readers(module)
     if depends:
         print_message(
             "et-compile",
@@ -224,12 +225,42 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
             "compile training mode, return torch.export.export(module, example_args), or give its .pt2",
             "warning",
         )
-    shapes = parts[2] if len(parts) == 3 else None
+    shapes = parts[2] if len(parts) == 3 else dynamic_shapes_of(module)
+    return _exported(method, in_evaluation(module), args, kwargs, shapes, spec, transform)
+
+
+def transformed(
+    method: str, program: ExportedProgram, place: str, transform: Transformation
+) -> ExportedProgram:
+    """The program of what `transform` makes of an exported program's module, with its example inputs and sizes.
+
+    Raises `UsageError` for a program without example inputs, and `ProgramError` if it cannot be exported again.
+    """
+    from et_ir.frontend.exported import dynamic_shapes_of
+
+    if program.example_inputs is None:
+        raise UsageError(f"--quantize: the method '{method}' of {place} has no example inputs to run it on")
+    args, kwargs = program.example_inputs
+    module = program.module()
+    shapes = dynamic_shapes_of(module, program.range_constraints)
+    return _exported(method, module, args, kwargs or None, shapes, place, transform)
+
+
+def _exported(
+    method: str,
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Any,
+    shapes: Any,
+    spec: str,
+    transform: Transformation | None,
+) -> ExportedProgram:
+    import torch
+
     try:
         with quiet_torch():
-            module = (
-                module.eval() if transform is None else transform(method, module.eval(), args, kwargs, shapes)
-            )
+            if transform is not None:
+                module = transform(method, module, args, kwargs, shapes)
             return torch.export.export(module, args, kwargs, dynamic_shapes=shapes)
     except (ProgramError, UsageError):
         raise

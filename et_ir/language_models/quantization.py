@@ -7,7 +7,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from math import inf, log10, nan, prod
 from typing import Any, Final, NamedTuple, cast
 
@@ -17,6 +16,7 @@ from torch import nn
 from et_ir.data.mapped import release, temporary_memory
 from et_ir.language_models.experts import ExpertsLayout, QuantizedMatrices, experts_layout
 from et_ir.quantization import Layer, QuantizationError, QuantizationMode, QuantizedModule, Unquantized
+from et_ir.quantization.operators import is_kept, no_match
 
 __all__ = ["quantize_weights"]
 
@@ -63,8 +63,9 @@ def quantize_weights(
         )
     modules = dict(cast(Any, model).named_modules())
     for pattern in keep_float:
-        if not any(fnmatchcase(name, pattern) for name in modules):
-            raise QuantizationError(f"no module's path matches '{pattern}'")
+        reason = no_match(pattern, modules)
+        if reason:
+            raise QuantizationError(reason)
     with _one_thread():
         layers, left = _quantized_layers(modules, mode, keep_float, linear, rows)
     return QuantizedModule(cast(nn.Module, unwrap_tensor_subclass(model)), tuple(left), tuple(layers))
@@ -79,9 +80,9 @@ def _quantized_layers(
     left: list[Unquantized] = []
     for name, module in modules.items():
         kind = type(module).__name__
-        is_kept = _is_kept(name, keep_float)
+        kept = is_kept(name, keep_float)
         layout = experts_layout(module)
-        if layout is not None and not is_kept:
+        if layout is not None and not kept:
             quantized, floats = _quantized_experts(name, module, layout, mode, linear)
             layers += quantized
             left += floats
@@ -89,7 +90,7 @@ def _quantized_layers(
             continue
         if not isinstance(module, nn.Linear | nn.Embedding):
             reason = (
-                "left in floats by configuration" if is_kept else "the mode is about linear layers and tables"
+                "left in floats by configuration" if kept else "the mode is about linear layers and tables"
             )
             left += [
                 Unquantized(kind, f"{name}.{one}", "", reason)
@@ -97,7 +98,7 @@ def _quantized_layers(
                 if parameter.dim() > _LARGE
             ]
             continue
-        if is_kept:
+        if kept:
             left.append(Unquantized(kind, name, "", "left in floats by configuration"))
         elif reason := mode.why_not(module):
             left.append(Unquantized(kind, name, "", reason))
@@ -119,12 +120,6 @@ def _one_thread() -> Generator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _is_kept(name: str, patterns: Sequence[str]) -> bool:
-    parts = name.split(".")
-    paths = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-    return any(fnmatchcase(path, pattern) for path in paths for pattern in patterns)
 
 
 def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: int) -> Layer:

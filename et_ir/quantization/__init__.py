@@ -18,6 +18,7 @@ from et_ir.quantization.layers import Layer
 from et_ir.quantization.modes import QuantizationError, QuantizationMode, QuantizedModule, quantize
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
 from et_ir.quantization.search import AccuracySearch, Trial, quantize_to_accuracy
+from et_ir.quantization.sensitivity import QuantizedOperator, Remedy
 
 __all__ = [
     "AccuracySearch",
@@ -26,6 +27,8 @@ __all__ = [
     "QuantizationError",
     "QuantizationMode",
     "QuantizedModule",
+    "QuantizedOperator",
+    "Remedy",
     "Trial",
     "Unquantized",
     "XNNPACKQuantizer",

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
 import torch
 from torch import nn
+from torch.export._tree_utils import reorder_kwargs
 from torch.fx import Graph, GraphModule, Node
+from torch.utils import _pytree as pytree
 
-__all__ = ["BATCH_NORMS", "separate_normalized", "writes_to_shared"]
+__all__ = [
+    "BATCH_NORMS",
+    "flat_inputs",
+    "kept_state",
+    "separate_normalized",
+    "writes_to_shared",
+    "writes_to_state",
+]
 
 _aten: Final[Any] = torch.ops.aten
 BATCH_NORMS: Final = frozenset({_aten.batch_norm.default, _aten._native_batch_norm_legit_no_training.default})
@@ -101,6 +112,41 @@ def writes_to_shared(graph: Graph) -> bool:
     return any(_is_shared(node.args[0]) for node in graph.nodes if _writes(node))
 
 
+def writes_to_state(node: Node) -> bool:
+    """Whether an op writes to a state of the module, to an input, or to a view of one."""
+    if not _writes(node):
+        return False
+    value: Any = node.args[0]
+    while value.op == "call_function" and _is_alias(value) and isinstance(value.args[0], Node):
+        value = value.args[0]
+    return value.op != "call_function"
+
+
+def _is_alias(node: Node) -> bool:
+    schema: Any = getattr(node.target, "_schema", None)
+    return schema is not None and any(one.alias_info is not None for one in schema.returns)
+
+
+@contextmanager
+def kept_state(module: nn.Module) -> Generator[None]:
+    """Give the states that a module has the values that they had, whatever runs meanwhile."""
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    try:
+        yield
+    finally:
+        for name, buffer in module.named_buffers():
+            if name in before:
+                buffer.copy_(before[name])
+
+
+def flat_inputs(module: GraphModule, batch: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The inputs of an exported module in the order of its placeholders."""
+    if not kwargs:
+        return pytree.arg_tree_leaves(*batch)
+    codegen: Any = module.graph._codegen  # pyright: ignore[reportPrivateUsage]  (there is no other way to its inputs)
+    return pytree.arg_tree_leaves(*batch, **reorder_kwargs(dict(kwargs), codegen.pytree_info.in_spec))
+
+
 def _writes(node: Node) -> bool:
     schema: Any = getattr(node.target, "_schema", None)
     return bool(schema is not None and schema.is_mutable and node.args and isinstance(node.args[0], Node))
@@ -110,9 +156,7 @@ def _is_shared(value: Any) -> bool:
     is_shared = False
     while value.op == "call_function":
         is_shared |= len(value.users) > 1
-        schema: Any = getattr(value.target, "_schema", None)
-        is_view = schema is not None and any(one.alias_info is not None for one in schema.returns)
-        if not is_view or not isinstance(value.args[0], Node):
+        if not _is_alias(value) or not isinstance(value.args[0], Node):
             return is_shared
         value = value.args[0]
     return False  # state, or an argument

@@ -14,7 +14,7 @@ import torch
 from torch.fx import GraphModule, Interpreter, Node
 
 from et_ir.frontend.sources import node_module_path
-from et_ir.quantization.graphs import BATCH_NORMS
+from et_ir.quantization.graphs import BATCH_NORMS, flat_inputs, kept_state
 
 __all__ = ["Layer", "compare_layers", "first_undefined"]
 
@@ -97,8 +97,8 @@ def _values(
     module: GraphModule, nodes: Iterable[Node], batch: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> dict[Node, torch.Tensor]:
     run = _Values(module, nodes)
-    with torch.no_grad():
-        run.run(*batch, **kwargs)
+    with torch.no_grad(), kept_state(module):
+        run.run(*flat_inputs(module, batch, kwargs), enable_io_processing=False)
     return run.found
 
 
@@ -222,5 +222,5 @@ def first_undefined(module: GraphModule, batch: tuple[Any, ...], kwargs: Mapping
     run = _Finite(module)
     # What fails on the way is reported by the caller, which has seen it.
     with torch.no_grad(), suppress(RuntimeError, ValueError, IndexError, TypeError, AssertionError):
-        run.run(*batch, **kwargs)
+        run.run(*flat_inputs(module, batch, kwargs), enable_io_processing=False)
     return run.place

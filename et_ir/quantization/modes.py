@@ -12,26 +12,37 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from math import inf
 from typing import Any, Final, cast
 
 import torch
 from torch import nn
-from torch.fx import GraphModule, Node
+from torch.export import ExportedProgram
+from torch.fx import Graph, GraphModule, Node
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from et_ir.frontend.exported import in_evaluation, input_names, is_exported
 from et_ir.frontend.sources import node_module_path
 from et_ir.quantization.config import get_symmetric_quantization_config
-from et_ir.quantization.graphs import separate_normalized, writes_to_shared
+from et_ir.quantization.graphs import kept_state, separate_normalized, writes_to_shared
 from et_ir.quantization.layers import Layer, compare_layers, first_undefined
-from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
+from et_ir.quantization.operators import is_kept, module_and_operator_names, no_match, operator_names
+from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer, place_of
 from et_ir.quantization.rounding import compensate, search_scales
+from et_ir.quantization.sensitivity import QuantizedOperator, Remedy, Sensitivities
 from et_schema.html_table import html_table
 from et_schema.whole_numbers import shortened, whole_number
 
-__all__ = ["MODES", "QuantizationError", "QuantizationMode", "QuantizedModule", "quantize"]
+__all__ = [
+    "MODES",
+    "MeasuredModule",
+    "QuantizationError",
+    "QuantizationMode",
+    "QuantizedModule",
+    "quantize",
+    "quantize_and_measure",
+]
 
 MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
 _GROUP: Final = 32
@@ -120,6 +131,30 @@ class QuantizedModule:
     """The operators on floats that the mode could be about."""
     layers: tuple[Layer, ...]
     """Those with weights, beside the layers in floats."""
+    operators: tuple[QuantizedOperator, ...] = ()
+    """Those whose operands or results are quantized, in the order of their calls, with the errors that they make; none
+    in `8da4w`."""
+    remedy: Remedy | None = None
+    """What else to keep in floats, where the results are lost in noise; `None` where they are not."""
+
+
+@dataclass(frozen=True)
+class MeasuredModule:
+    """A quantized module, and the errors of its operators where they are needed."""
+
+    module: QuantizedModule
+    """Without the errors of its operators."""
+    sensitivities: Sensitivities | None
+    """Of the operators that are quantized; `None` in `8da4w`."""
+    coarse: Mapping[str, str]
+    """The names of operators that stay in floats as 8 bits are too few for them, and what would be lost."""
+
+    def complete(self) -> QuantizedModule:
+        """The module with the errors of its operators."""
+        if self.sensitivities is None:
+            return self.module
+        operators = tuple(self.sensitivities.operators())
+        return replace(self.module, operators=operators, remedy=self.sensitivities.remedy())
 
     def __repr__(self) -> str:
         quantized = sum(layer.is_quantized for layer in self.layers)
@@ -143,12 +178,12 @@ class QuantizedModule:
 
 
 def quantize(
-    module: nn.Module,
+    module: nn.Module | ExportedProgram,
     inputs: Inputs,
     mode: str | QuantizationMode,
     *,
     kwargs: Mapping[str, Any] | None = None,
-    calibration: Iterable[Inputs] = (),
+    calibration: Iterable[Inputs | Mapping[str, Any]] = (),
     keep_float: Sequence[str] = (),
     dynamic_shapes: Any = None,
 ) -> QuantizedModule:
@@ -156,20 +191,58 @@ def quantize(
 
     `inputs` are example arguments; `calibration` are arguments to run the module on, which the static mode `int8` takes
     scales of activations from, `8da4w` rounds weights of 4 bits for (without them, for the least error of the weights),
-    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats. The
-    module itself is not changed. Raises `QuantizationError`.
+    and layers are compared on. Modules whose path matches a pattern of `keep_float`, as `head.*`, stay floats, and so
+    do operators whose name does, as `mel:add`. Operators that alone would lose the next quantized value, or a result,
+    in noise, as a sum before a logarithm, stay floats by themselves: `unquantized` says which, and why.
+
+    The module may be an exported program, or its `module()`, in all modes but `8da4w`; tables of one stay floats. Each
+    of `calibration` is a tuple of arguments, or a dict by their names. The module itself is not changed. Raises
+    `QuantizationError`.
     """
+    return quantize_and_measure(
+        module,
+        inputs,
+        mode,
+        kwargs=kwargs,
+        calibration=calibration,
+        keep_float=keep_float,
+        dynamic_shapes=dynamic_shapes,
+    ).complete()
+
+
+def quantize_and_measure(
+    module: nn.Module | ExportedProgram,
+    inputs: Inputs,
+    mode: str | QuantizationMode,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    calibration: Iterable[Inputs | Mapping[str, Any]] = (),
+    keep_float: Sequence[str] = (),
+    dynamic_shapes: Any = None,
+    coarse: Mapping[str, str] | None = None,
+) -> MeasuredModule:
+    """As `quantize`; `coarse` are the operators for which 8 bits are too few, by their names, if that is known."""
     chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
-    module = copy.deepcopy(module).eval()
-    _check_patterns(module, keep_float)
+    if isinstance(module, ExportedProgram):
+        module = module.module()
+    is_graph = is_exported(module)
+    if is_graph and chosen.name == "8da4w":
+        raise QuantizationError(
+            f"the mode {chosen} quantizes linear layers and tables as modules, and an exported program has none: give "
+            "the module that it was exported from, or use int8, int8-dynamic or int8-weights"
+        )
+    with _quiet():
+        module = in_evaluation(copy.deepcopy(module))
     keywords = dict(kwargs or {})
-    batches = [tuple(one) for one in calibration]
+    batches = [_arguments(module, one, inputs, number) for number, one in enumerate(calibration)]
     if chosen.needs_calibration and not batches:
         raise QuantizationError(f"the mode {chosen} needs calibration data: arguments to run the module on")
     for number, batch in enumerate(batches):
         _check_finite(batch, number)
 
     def exported(one: nn.Module) -> GraphModule:
+        if isinstance(one, GraphModule) and is_exported(one) and not writes_to_shared(one.graph):
+            return copy.deepcopy(one)
         program: Any = torch.export.export(one, inputs, keywords, dynamic_shapes=dynamic_shapes)
         found: GraphModule = program.module()
         # Readers of a quantized value restore it each for itself, and would not see what is written to it.
@@ -177,40 +250,68 @@ def quantize(
 
     given, batches = batches, batches or [inputs]
     with _quiet(), torch.no_grad():
-        made, plain, reference, left = module, None, None, list[Unquantized]()
-        if chosen.name != "int8":
-            moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
+        made, left = module, list[Unquantized]()
+        measured: _Quantized | None = None
+        if chosen.name == "8da4w":
+            _check_patterns(keep_float, _paths(module))
+        if is_graph and chosen.name != "int8":
+            left = _tables(exported(module))
+        elif chosen.name != "int8":
+            with kept_state(module):
+                moments = _moments(module, given, keywords) if chosen.name == "8da4w" else {}
             read = _other_readers(module, inputs, keywords)
             made, left = _by_weights(copy.deepcopy(module), chosen, keep_float, moments, read)
         if chosen.name != "8da4w":
             run = _Calibration(chosen, keywords, batches, keep_float, exported)
-            floats, plain, reference, others = run.quantized(module)
-            made = floats if made is module else run.quantized(made)[0]
-            left += others
+            measured = run.quantized(module, coarse)
+            made = measured.module if made is module else run.quantized(made, measured.coarse).module
+            left += measured.unquantized
         compared = made if isinstance(made, GraphModule) else exported(made)
-        plain = plain or exported(module)
-        layers = compare_layers(plain, compared, batches, keywords, reference or plain)
-    return QuantizedModule(made, tuple(left), tuple(layers))
+        plain = exported(module) if measured is None else measured.plain
+        reference = plain if measured is None else measured.reference
+        layers = compare_layers(plain, compared, batches, keywords, reference)
+    found = QuantizedModule(made, tuple(left), tuple(layers))
+    if measured is None:
+        return MeasuredModule(found, None, {})
+    return MeasuredModule(found, Sensitivities(measured.plain, batches, keywords), measured.coarse)
+
+
+def _arguments(module: nn.Module, given: Inputs | Mapping[str, Any], inputs: Inputs, number: int) -> Inputs:
+    """The positional arguments of a run, in their order."""
+    if not isinstance(given, Mapping):
+        return tuple(given)
+    names = input_names(module)[: len(inputs)]
+    if set(given) != set(names):
+        raise QuantizationError(
+            f"calibration data {number} is of {', '.join(map(str, given)) or 'nothing'}: expected {', '.join(names)}"
+        )
+    return tuple(given[name] for name in names)
+
+
+def _tables(graph: GraphModule) -> list[Unquantized]:
+    """The tables of an exported program, whose rows stay floats."""
+    return [
+        Unquantized(
+            str(node.target),
+            node_module_path(node),
+            place_of(node),
+            "a table of an exported program",
+            fix="quantize the module that the program was exported from",
+        )
+        for node in graph.graph.nodes
+        if node.target is torch.ops.aten.embedding.default
+    ]
 
 
 def _paths(module: nn.Module) -> list[str]:
     return [name for name, _ in cast("Iterable[tuple[str, nn.Module]]", module.named_modules())]
 
 
-def _check_patterns(module: nn.Module, patterns: Sequence[str]) -> None:
-    names = _paths(module)
+def _check_patterns(patterns: Sequence[str], names: Sequence[str]) -> None:
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise QuantizationError(
-                f"no module's path matches '{pattern}': there is {', '.join(names[1:6])}, …"
-            )
-
-
-def _is_kept(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a module, or one that it is in, is to stay in floats."""
-    parts = name.split(".")
-    paths = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
-    return any(fnmatchcase(path, pattern) for path in paths for pattern in patterns)
+        reason = no_match(pattern, names)
+        if reason:
+            raise QuantizationError(reason)
 
 
 def _check_finite(batch: Inputs, number: int) -> None:
@@ -236,6 +337,22 @@ def _quiet() -> Any:
 
 
 @dataclass(frozen=True)
+class _Quantized:
+    """What calibration makes of a module."""
+
+    module: GraphModule
+    """After quantization."""
+    plain: GraphModule
+    """In floats, with observers, and batch normalizations in convolutions."""
+    reference: GraphModule
+    """In floats as it was exported."""
+    unquantized: list[Unquantized]
+    """What is left in floats."""
+    coarse: Mapping[str, str]
+    """What is left as 8 bits are too few, and what would be lost."""
+
+
+@dataclass(frozen=True)
 class _Calibration:
     """Quantization with scales that observers choose."""
 
@@ -245,26 +362,57 @@ class _Calibration:
     keep_float: Sequence[str]
     export: Callable[[nn.Module], GraphModule]
 
-    def quantized(self, module: nn.Module) -> tuple[GraphModule, GraphModule, GraphModule, list[Unquantized]]:
-        """The module after quantization; in floats, with batch normalizations in convolutions; in floats as it was
-        exported; and what is left.
+    def quantized(self, module: nn.Module, coarse: Mapping[str, str] | None) -> _Quantized:
+        """The module after quantization, with the operators in floats for which 8 bits are too few: those that are
+        given, or those that measuring finds.
         """
-        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e
+
+        graph = self.export(module)
+        separate_normalized(graph)
+        _check_patterns(self.keep_float, [*_paths(module), *module_and_operator_names(graph.graph)])
+        reference = copy.deepcopy(graph)
+        prepared, quantizer = self._calibrated(module, graph, coarse or {})
+        if coarse is None:
+            found = Sensitivities(prepared, self.batches, self.kwargs).coarse()
+            coarse = {one.name: one.reason for one in found}
+            if coarse:
+                prepared, quantizer = self._calibrated(module, copy.deepcopy(reference), coarse)
+        plain = copy.deepcopy(prepared)
+        with kept_state(prepared):  # constants are folded by running what reads constants and states alone
+            made = convert_pt2e(prepared)
+        return _Quantized(made, plain, reference, quantizer.unquantized, coarse)
+
+    def _calibrated(
+        self, module: nn.Module, graph: GraphModule, coarse: Mapping[str, str]
+    ) -> tuple[GraphModule, XNNPACKQuantizer]:
+        """The graph with observers that have seen the data, for all operators but some that stay in floats."""
+        from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
+
+        def keep_float(graph: Graph) -> dict[Node, tuple[str, str]]:
+            found: dict[Node, tuple[str, str]] = {}
+            for node, name in operator_names(graph).items():
+                if is_kept(name, self.keep_float):
+                    found[node] = "left in floats by configuration", ""
+                elif name in coarse:
+                    found[node] = "its values need more than 8 bits", coarse[name]
+            return found
 
         further = self.mode.functions == 8
-        quantizer = XNNPACKQuantizer(matrix_products=further, functions=further)
+        quantizer = XNNPACKQuantizer(matrix_products=further, functions=further, keep_float=keep_float)
         dynamic = self.mode.name == "int8-dynamic"
         config = get_symmetric_quantization_config(is_per_channel=True, is_dynamic=dynamic)
         if self.mode.name == "int8-weights":
             config = replace(config, input_activation=None, output_activation=None)
         quantizer.set_global(config)
-        for name in _paths(module):
-            if name and _is_kept(name, self.keep_float):
-                quantizer.set_module_name(name, None)
-        graph = self.export(module)
-        separate_normalized(graph)
-        reference = copy.deepcopy(graph)
-        prepared = prepare_pt2e(graph, quantizer)
+        with kept_state(graph):
+            prepared = prepare_pt2e(graph, quantizer)
+            self._observe(module, prepared)
+        _check_observed(prepared)
+        return prepared, quantizer
+
+    def _observe(self, module: nn.Module, prepared: GraphModule) -> None:
+        """Run the data through a graph with observers. Raises `QuantizationError` for data that cannot be run."""
         for number, batch in enumerate(self.batches):
             try:
                 prepared(*batch, **self.kwargs)
@@ -275,9 +423,6 @@ class _Calibration:
                 if first.startswith("Guard failed"):
                     reason += "; the sizes are those of the example inputs: pass dynamic_shapes, or data of these sizes"
                 raise QuantizationError(f"calibration data {number}: {reason}") from error
-        _check_observed(prepared)
-        plain = copy.deepcopy(prepared)
-        return convert_pt2e(prepared), plain, reference, quantizer.unquantized
 
 
 def _check_observed(prepared: GraphModule) -> None:
@@ -358,11 +503,8 @@ class _WeightReaders(TorchFunctionMode):
 def _other_readers(module: nn.Module, inputs: Inputs, kwargs: dict[str, Any]) -> dict[str, str]:
     """What else reads the weights of layers and tables, by the paths of these."""
     layers = _tables_and_layers(module)
-    state = {name: buffer.clone() for name, buffer in module.named_buffers()}
-    with _WeightReaders(one.weight for _, one in layers) as readers:
+    with kept_state(module), _WeightReaders(one.weight for _, one in layers) as readers:
         module(*inputs, **kwargs)
-    for name, buffer in module.named_buffers():
-        buffer.copy_(state[name])  # as it was, whatever the module writes
     return {name: readers.found[id(one.weight)] for name, one in layers if id(one.weight) in readers.found}
 
 
@@ -390,7 +532,7 @@ def _by_weights(
         if not isinstance(one, kinds):
             return False
         reason = mode.why_not(one)
-        if _is_kept(name, keep_float):
+        if is_kept(name, keep_float):
             reason = "left in floats by configuration"
         elif name in read:
             reason = f"its weight is read by {read[name]} too"

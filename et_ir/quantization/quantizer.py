@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import getitem
 from typing import Any, Final
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
 from et_ir.frontend.sources import node_module_path, parse_stack_trace
@@ -24,9 +25,12 @@ from et_ir.quantization.annotation import (
     share_with_producer,
 )
 from et_ir.quantization.config import QuantizationConfig
+from et_ir.quantization.graphs import writes_to_state
 
-__all__ = ["Unquantized", "XNNPACKQuantizer"]
+__all__ = ["Unquantized", "XNNPACKQuantizer", "place_of"]
 
+_PARTS_OF_LAYERS: Final = frozenset({torch.ops.aten.addmm.default, torch.ops.aten.mm.default})
+"""What layers become in programs that are decomposed."""
 _SCALARS: Final = frozenset(
     {
         torch.ops.aten.add.Tensor,
@@ -36,6 +40,19 @@ _SCALARS: Final = frozenset(
     }
 )
 """Operators whose second operand may be a number, which becomes a tensor to be quantized."""
+
+
+_NO_KERNEL: Final = "no quantized kernel"
+_NO_OPERAND: Final = "the operand is not quantized"
+_FIXES: Final = {
+    _NO_OPERAND: "quantized when the operator that makes the operand is",
+    "operands and results are not f32": "compute in f32, as with x.float()",
+    "operands are not f32": "compute in f32, as with x.float()",
+    "the input is not f32": "compute in f32, as with x.float()",
+    "an operand is a number": "make the number a tensor of the module, as with register_buffer",
+    "a factor of the second operand": "multiply by alpha in an operator of its own",
+}
+"""By the reasons of annotators, and those above."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +66,21 @@ class Unquantized:
     place: str
     """The line of the user's code that calls it, as `net.py:12`; empty if it is not known."""
     reason: str
-    """Why it is not quantized."""
+    """Why it is not quantized, as for others of its kind."""
+    detail: str = ""
+    """What else is known of this one."""
+    fix: str = ""
+    """What would quantize it; empty where nothing is known to."""
 
     def __str__(self) -> str:
-        where = " ".join(part for part in (self.module, self.place and f"({self.place})") if part)
-        return f"{where + ': ' if where else ''}{self.operator}: {self.reason}"
+        where = self.where
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{where + ': ' if where else ''}{self.operator}: {self.reason}{detail}"
+
+    @property
+    def where(self) -> str:
+        """The module and the line that call it."""
+        return " ".join(part for part in (self.module, self.place and f"({self.place})") if part)
 
 
 class XNNPACKQuantizer(Quantizer):
@@ -62,11 +89,19 @@ class XNNPACKQuantizer(Quantizer):
     Configurations are for all operators, or those of an operator, a module type, or a module; the narrower one counts.
     `None` leaves a module in floats. With `matrix_products`, products of two computed matrices are quantized, and with
     `functions` softmax, normalizations, activations such as GELU, and other pointwise functions: other targets have
-    kernels for these that read and write 8 bits, XNNPACK has none.
+    kernels for these that read and write 8 bits, XNNPACK has none. `keep_float` names the nodes of a graph that stay
+    in floats whatever the configurations are, each with a reason and a detail of `Unquantized`.
     """
 
-    def __init__(self, *, matrix_products: bool = False, functions: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        matrix_products: bool = False,
+        functions: bool = False,
+        keep_float: Callable[[Graph], Mapping[Node, tuple[str, str]]] | None = None,
+    ) -> None:
         super().__init__()
+        self._keep_float = keep_float
         self._global: QuantizationConfig | None = None
         self._operators: dict[object, QuantizationConfig | None] = {}
         self._types: dict[str, QuantizationConfig | None] = {}
@@ -112,7 +147,10 @@ class XNNPACKQuantizer(Quantizer):
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Make tensors of the numbers that sums and products have as second operands."""
+        kept = self._kept(model.graph)
         for node in list(model.graph.nodes):
+            if node in kept or writes_to_state(node):
+                continue
             if node.target in _SCALARS and len(node.args) == 2 and isinstance(node.args[1], float | int):
                 first = node.args[0]
                 value = first.meta.get("val") if isinstance(first, Node) else None
@@ -124,9 +162,13 @@ class XNNPACKQuantizer(Quantizer):
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotate the nodes of a graph, and note those that are left."""
         self.unquantized = []
-        reasons: dict[Node, str] = {}
+        kept = self._kept(model.graph)
+        reasons = {node: reason for node, (reason, _) in kept.items()}
         for node in model.graph.nodes:
-            if node.op != "call_function" or is_annotated(node):
+            if node.op != "call_function" or is_annotated(node) or node in kept:
+                continue
+            if writes_to_state(node):
+                reasons[node] = "it writes to a state or an input"
                 continue
             annotate = self._annotators.get(node.target)
             config = self._config_of(node)
@@ -138,13 +180,21 @@ class XNNPACKQuantizer(Quantizer):
             if isinstance(made, str):
                 reasons[node] = made
         for node in model.graph.nodes:
-            if node.op == "call_function":
+            if node.op == "call_function" and node not in kept and not writes_to_state(node):
                 share_with_producer(node)
         for node in model.graph.nodes:
             if node.op == "call_function" and not is_annotated(node) and _computes(node):
                 reason = reasons.get(node) or self._why_not(node)
                 if reason is not None:
-                    found = Unquantized(str(node.target), node_module_path(node), _place(node), reason)
+                    detail = kept[node][1] if node in kept else ""
+                    found = Unquantized(
+                        str(node.target),
+                        node_module_path(node),
+                        place_of(node),
+                        reason,
+                        detail,
+                        self._fix(node, reason),
+                    )
                     self.unquantized.append(found)
         return model
 
@@ -158,12 +208,23 @@ class XNNPACKQuantizer(Quantizer):
 
     # -- the choice of a configuration
 
+    def _kept(self, graph: Graph) -> Mapping[Node, tuple[str, str]]:
+        return {} if self._keep_float is None else self._keep_float(graph)
+
     def _why_not(self, node: Node) -> str | None:
         """Why an operator without an annotator stays in floats; `None` where only layers are to be quantized."""
         config = self._config_of(node)
         if config is not None and config.output_activation is None:
             return None
-        return "the operand is not quantized" if node.target in SHARED else "no quantized kernel"
+        return _NO_OPERAND if node.target in SHARED else _NO_KERNEL
+
+    def _fix(self, node: Node, reason: str) -> str:
+        """What would quantize an operator that stays in floats."""
+        if reason == _NO_KERNEL and (node.target in FUNCTIONS or node.target in MATRIX_PRODUCTS):
+            return "the mode int8:functions=8 quantizes these"
+        if reason == _NO_KERNEL and node.target in _PARTS_OF_LAYERS:
+            return "quantize before run_decompositions, which splits layers"
+        return _FIXES.get(reason, "")
 
     def _config_of(self, node: Node) -> QuantizationConfig | None:
         stack = _modules(node)
@@ -196,8 +257,8 @@ def _modules(node: Node) -> list[tuple[str, str]]:
     ]
 
 
-def _place(node: Node) -> str:
-    """The line of the user's code: the innermost one outside of torch."""
+def place_of(node: Node) -> str:
+    """The line of the user's code that calls a node, as `net.py:12`: the innermost one outside of torch."""
     frames = parse_stack_trace(node.meta.get("stack_trace") or "")
     own = [frame for frame in frames if "/torch/" not in frame.filename]
     return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
@@ -206,7 +267,9 @@ def _place(node: Node) -> str:
 def _computes(node: Node) -> bool:
     """Whether a node computes floats of floats, and is no view."""
     value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or value.dtype != torch.float32 or not node.all_input_nodes:
+    if node.target is getitem or not isinstance(value, torch.Tensor):
+        return False
+    if value.dtype != torch.float32 or not node.all_input_nodes:
         return False
     target = as_operator(node.target)
     return target is None or not any(

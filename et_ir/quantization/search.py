@@ -1,7 +1,8 @@
-"""Search for the fewest layers in floats that keep a quality.
+"""Search for the fewest operators in floats that keep a quality.
 
-Layers are ranked by their sensitivity: the noise of what they compute, with all others quantized. Those with the most
-noise stay in floats first, and bisection finds how many have to, as quality grows with their number but for chance.
+Operators are ranked by their sensitivity: the noise of the results of the module where one alone is quantized; what is
+quantized before the export, as tables, by the noise of what it computes. Those with the most noise stay in floats
+first, and bisection finds how many have to, as quality grows with their number but for chance.
 """
 
 from __future__ import annotations
@@ -11,8 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
+from torch.export import ExportedProgram
 
-from et_ir.quantization.modes import QuantizationError, QuantizationMode, QuantizedModule, quantize
+from et_ir.frontend.exported import in_evaluation
+from et_ir.quantization.modes import (
+    MeasuredModule,
+    QuantizationError,
+    QuantizationMode,
+    QuantizedModule,
+    quantize_and_measure,
+)
 
 __all__ = ["AccuracySearch", "Trial", "quantize_to_accuracy"]
 
@@ -24,7 +33,7 @@ class Trial:
     """One quantization of a search, and its quality."""
 
     kept: tuple[str, ...]
-    """The paths of the layers in floats."""
+    """The names of the operators in floats, and the paths of such tables and layers as are no operators."""
     quality: float
     """Result of the function for the module."""
 
@@ -34,63 +43,64 @@ class AccuracySearch:
     """Result of a search."""
 
     module: QuantizedModule
-    """The one with the fewest layers in floats."""
+    """The one with the fewest operators in floats."""
     float_quality: float
     """Of the module in floats."""
     quality: float
     """Of the module that was found."""
     kept: tuple[str, ...]
-    """The paths of the layers that stay in floats, the most sensitive one first."""
+    """What stays in floats, the most sensitive first, as in `Trial`."""
     trials: tuple[Trial, ...]
     """In the order in which they were made."""
 
 
 def quantize_to_accuracy(
-    module: nn.Module,
+    module: nn.Module | ExportedProgram,
     inputs: tuple[Any, ...],
     mode: str | QuantizationMode,
     evaluate: Evaluate,
     loss: float,
     *,
     kwargs: Mapping[str, Any] | None = None,
-    calibration: Iterable[tuple[Any, ...]] = (),
+    calibration: Iterable[tuple[Any, ...] | Mapping[str, Any]] = (),
     keep_float: Sequence[str] = (),
     dynamic_shapes: Any = None,
 ) -> AccuracySearch:
-    """As `quantize`, with so many layers in floats that `evaluate` gives at least 1 - `loss` of what it gives for the
-    module in floats. `evaluate` takes a module and gives a number, of which more is better.
+    """As `quantize`, with so many operators in floats that `evaluate` gives at least 1 - `loss` of what it gives for
+    the module in floats. `evaluate` takes a module and gives a number, of which more is better.
 
-    Raises `QuantizationError` if the bound is not kept with all layers in floats.
+    Raises `QuantizationError` if the bound is not kept with all operators in floats.
     """
     batches = list(calibration)
-    float_quality = float(evaluate(module.eval()))
+    plain = module.module() if isinstance(module, ExportedProgram) else in_evaluation(module)
+    float_quality = float(evaluate(plain))
     bound = float_quality - loss * abs(float_quality)
-    made: dict[int, QuantizedModule] = {}
+    made: dict[int, MeasuredModule] = {}
     trials: list[Trial] = []
     ranked: tuple[str, ...] = ()
 
     def quality(count: int) -> float:
         kept = ranked[:count]
-        made[count] = quantize(
-            module,
+        made[count] = quantize_and_measure(
+            plain,
             inputs,
             mode,
             kwargs=kwargs,
             calibration=batches,
             keep_float=[*keep_float, *kept],
             dynamic_shapes=dynamic_shapes,
+            coarse=made[0].coarse if made else None,
         )
-        trials.append(Trial(kept, float(evaluate(made[count].module))))
+        trials.append(Trial(kept, float(evaluate(made[count].module.module))))
         return trials[-1].quality
 
     if quality(0) < bound:
-        layers = [layer for layer in made[0].layers if layer.is_quantized]
-        noisiest = sorted(layers, key=lambda layer: layer.output_sqnr)
-        ranked = tuple(dict.fromkeys(layer.name for layer in noisiest))
+        ranked = _ranked(made[0])
         least, most = 1, len(ranked)
-        if quality(most) < bound:
+        if not ranked or quality(most) < bound:
             raise QuantizationError(
-                f"with all layers in floats {trials[-1].quality:.6g} is reached, where the bound is {bound:.6g}"
+                f"with all operators in floats {trials[-1].quality:.6g} is reached, where the bound is {bound:.6g}; "
+                f"for the module itself, quality is {float_quality:.6g}: it must depend on results alone"
             )
         while least < most:
             middle = (least + most) // 2
@@ -102,4 +112,18 @@ def quantize_to_accuracy(
     else:
         count = 0
     found = next(one.quality for one in trials if len(one.kept) == count)
-    return AccuracySearch(made[count], float_quality, found, ranked[:count], tuple(trials))
+    return AccuracySearch(made[count].complete(), float_quality, found, ranked[:count], tuple(trials))
+
+
+def _ranked(measured: MeasuredModule) -> tuple[str, ...]:
+    """What is quantized, the most sensitive first."""
+    found: list[tuple[float, str]] = []
+    if measured.sensitivities is not None:
+        found += [(one.own_sqnr, one.name) for one in measured.sensitivities.operators(at_outputs=True)]
+    operators = {name.partition(":")[0] for _, name in found}
+    found += [
+        (layer.output_sqnr, layer.name)
+        for layer in measured.module.layers
+        if layer.is_quantized and layer.name not in operators
+    ]
+    return tuple(dict.fromkeys(name for _, name in sorted(found)))

@@ -96,6 +96,13 @@ def _quantized(found: Any) -> dict[str, Any]:
             }
             for one in found["layers"]
         ],
+        "operators": [
+            {
+                **{key: str(one[key]) for key in ("name", "operator", "place")},
+                **{key: _optional(one[key], float) for key in ("own_sqnr", "output_sqnr")},
+            }
+            for one in found.get("operators", ())
+        ],
         "unquantized": [str(one) for one in found["unquantized"]],
     }
 

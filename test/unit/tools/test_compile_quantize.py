@@ -47,6 +47,25 @@ def exported():
     return torch.export.export(module, inputs)
 
 
+def exported_module():
+    return exported().module(), (torch.ones(2, 16),)
+
+
+def sized():
+    module, inputs = net()
+    batch = torch.export.Dim("batch", max=8)
+    return torch.export.export(module, inputs, dynamic_shapes=({0: batch},))
+
+
+def named():
+    for x in data():
+        yield {"x": x}
+
+
+def misnamed():
+    yield {"y": torch.ones(2, 16)}
+
+
 def data():
     torch.manual_seed(1)
     for _ in range(3):
@@ -214,7 +233,7 @@ def test_a_bound_of_quality(command: Command) -> None:
         command, "--quantize", "int8", "--calibrate", "data", "--accuracy", "0.0001%:quality"
     )
     assert code == 0
-    assert "layers in floats" in told
+    assert "operators in floats" in told
     assert "(chosen)" in told
 
 
@@ -277,12 +296,93 @@ def test_refusals(command: Command, options: tuple[str, ...], message: str) -> N
     assert not Path("net.pte").exists()
 
 
-def test_programs_that_are_exported(command: Command) -> None:
-    code, told = quantized(command, "--quantize", "int8-weights", factory="exported")
-    assert code == 2
-    assert "--quantize needs a module: the factory quantized.py:exported returns an ExportedProgram" in told
+@pytest.mark.parametrize("factory", ["exported", "exported_module", "sized"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("int8", "--calibrate", "data"),
+        ("int8", "--calibrate", "named"),
+        ("int8", "--calibrate", "stacked.npz"),
+        ("int8-dynamic",),
+        ("int8-weights",),
+    ],
+    ids=["data", "named", "arrays", "dynamic", "weights"],
+)
+def test_exported_programs(command: Command, factory: str, options: tuple[str, ...]) -> None:
+    code, told = quantized(command, "--quantize", *options, factory=factory)
+    assert code == 0, told
+    rows = {line.split()[0]: line.split() for line in told.splitlines() if line}
+    assert rows["body.0"][1:3] == ["linear", "2,048"]
+    assert float(rows["all"][3]) < 0.5
+    if factory == "sized":
+        np.save("five.npy", np.ones((5, 16), np.float32))
+        assert "[5, 4]" in command("et-vm", "run", "net.pte", "--poison", "--input", "five.npy").out
+    assert command("et-vm", "run", "net.pte", "--poison").code == 0
+
+
+def test_saved_programs(command: Command) -> None:
+    import torch
+
+    names: dict[str, object] = {"__name__": "saved"}
+    exec(NET, names)
+    torch.export.save(names["exported"](), "net.pt2")  # pyright: ignore[reportCallIssue]
+    compiled = ("et-compile", "net.pt2", "-q", "-o", "net.pte", "--target", "et-vm", "--quantize", "int8")
+    for data in ("stacked.npz", "quantized.py:data", "quantized.py:named"):
+        ran = command(*compiled, "--calibrate", data, "--accuracy", "50%:quantized.py:quality")
+        assert ran.code == 0, ran.err
+        assert "none (chosen)" in ran.err
+        assert command("et-vm", "run", "net.pte", "--poison").code == 0
+    for options, message in (
+        ((), "--quantize int8 needs --calibrate: a .npz, or file.py:function"),
+        (("--calibrate", "data"), "--calibrate data: name the file of the function, file.py:data"),
+        (
+            ("--calibrate", "stacked.npz", "--accuracy", "1%:quality"),
+            "--accuracy quality: name the file of the function, file.py:quality",
+        ),
+        (("--calibrate", "quantized.py:misnamed"), "calibration data 0 is of y: expected x"),
+        (
+            ("--calibrate", "stacked.npz", "--keep-float", "bod"),
+            "no module's path matches 'bod': there is body",
+        ),
+    ):
+        ran = command(*compiled, *options)
+        assert ran.code in (2, 3)
+        assert message in ran.err
+    ran = command(*compiled[:-1], "8da4w")
+    assert (ran.code, "an exported program has none: give the module" in ran.err) == (3, True)
+
+
+def test_arrays_by_the_names_of_inputs(command: Command) -> None:
+    Path("two.py").write_text(
+        "import torch\nfrom torch import nn\n\n\n"
+        "class Two(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        torch.manual_seed(0)\n        self.layer = nn.Linear(4, 4)\n\n"
+        "    def forward(self, x, gain):\n        return self.layer(x) * gain\n\n\n"
+        "def net():\n    return Two().eval(), (torch.ones(2, 4), torch.ones(2, 4))\n"
+    )
+    x, gain = np.full((3, 2, 4), 2, np.float32), np.full((3, 2, 4), 1e3, np.float32)
+    np.savez("ordered.npz", x=x, gain=gain)
+    np.savez("other.npz", gain=gain, x=x)
+    np.savez("unnamed.npz", x, gain)
+    files: list[bytes] = []
+    for data in ("ordered.npz", "other.npz", "unnamed.npz"):
+        compiled = ("et-compile", "two.py:net", "-q", "-o", "net.pte", "--quantize", "int8")
+        ran = command(*compiled, "--calibrate", data)
+        assert ran.code == 0, ran.err
+        files.append(Path("net.pte").read_bytes())
+    assert files[0] == files[1] == files[2]
+
+
+def test_programs_that_are_no_modules(command: Command) -> None:
     ran = command("et-compile", "relu.mlir", "-o", "net.pte", "--quantize", "int8-weights")
-    assert (ran.code, "relu.mlir is exported" in ran.err) == (2, True)
+    assert (ran.code, "relu.mlir is exported and imported" in ran.err) == (2, True)
+
+
+def test_a_module_of_an_exported_program(command: Command) -> None:
+    ran = command("et-compile", "quantized.py:exported_module", "-o", "net.pte")
+    assert ran.code == 0, ran.err
+    assert "warning" not in ran.err
+    assert command("et-vm", "run", "net.pte", "--poison").code == 0
 
 
 @pytest.mark.parametrize(("factory", "number"), [("zero_scale", "0"), ("subnormal_scale", "1e-40")])
@@ -305,3 +405,63 @@ def test_groups_that_do_not_divide(command: Command) -> None:
     code, told = quantized(command, "--quantize", "8da4w:group=24")
     assert code == 0
     assert "not quantized: body.0: Linear: groups of 24 do not divide its 16 inputs" in told
+
+
+def test_a_logarithm_in_the_front_end(command: Command) -> None:
+    """What feeds it stays in floats, said with its line; what else does is grouped, with what would quantize it."""
+    spotter = ("et-compile", "support.keyword_spotter:model", "-q", "-o", "net.pte", "--target", "et-vm")
+    options = ("--quantize", "int8", "--calibrate", "calibration")
+    ran = command(*spotter, *options, "--accuracy", "1%:evaluate")
+    assert ran.code == 0, ran.err
+    assert "none (chosen)" in ran.err
+    assert "aten.add.Tensor: its values need more than 8 bits: aten.log.default (" in ran.err
+    assert "keyword_spotter.py:" in ran.err
+    rows = {line.split()[0]: line for line in ran.err.splitlines() if line}
+    assert float(rows[":mul"].split()[-2]) > 30
+    assert "not quantized: 4 operators: no quantized kernel\n  1 aten.pad.default: mel (" in ran.err
+    assert "no quantized kernel\n  fix: the mode int8:functions=8 quantizes these\n" in ran.err
+    assert "warning" not in ran.err
+
+
+def test_results_that_are_lost(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from et_ir.quantization.sensitivity import Sensitivities
+
+    monkeypatch.setattr(Sensitivities, "coarse", lambda _: [])
+    spotter = ("et-compile", "support.keyword_spotter:model", "-q", "-o", "net.pte", "--target", "et-vm")
+    options = ("--quantize", "int8", "--calibrate", "calibration")
+    ran = command(*spotter, *options)
+    assert ran.code == 0
+    assert "warning: the results of 'forward' are lost in the noise of 8 bits: " in ran.err
+    assert "the first operator that loses them is mel (" in ran.err
+    assert "): aten.add.Tensor, alone " in ran.err
+    assert "fix: --keep-float 'mel' makes it " in ran.err
+    ran = command(*spotter, *options, "--keep-float", "mel.*")
+    assert ran.code == 0
+    assert "warning" not in ran.err
+    ran = command(*spotter, *options, "--keep-float", "mel:ad")
+    assert ran.code == 3
+    assert "no operator's name matches 'mel:ad': there is " in ran.err
+    assert "mel:add" in ran.err.partition("there is ")[2]
+
+
+def test_reasons_with_counts(command: Command) -> None:
+    Path("many.py").write_text(
+        "import torch\nfrom torch import nn\n\n\n"
+        "class Split(nn.Module):\n    def forward(self, x):\n"
+        "        a, b = torch.split(x, 8, 1)\n        return torch.cat([b, torch.exp(a)], 1)\n\n\n"
+        "def net():\n    torch.manual_seed(0)\n"
+        "    layers = [part for _ in range(6) for part in (nn.Linear(16, 16), nn.SiLU())]\n"
+        "    return nn.Sequential(*layers, Split()).eval(), (torch.ones(2, 16),)\n\n\n"
+        "def data():\n    yield torch.randn(2, 16)\n"
+    )
+    ran = command(
+        *("et-compile", "many.py:net", "-q", "-o", "net.pte", "--quantize", "int8", "--calibrate", "data")
+    )
+    assert ran.code == 0, ran.err
+    told = ran.err.partition("not quantized: ")[2].splitlines()
+    assert told[0] == "6 operators: no quantized kernel"
+    assert told[1].startswith("  6 aten.silu.default: 1, 3")
+    assert told[1].endswith(", …")
+    assert told[2] == "  fix: the mode int8:functions=8 quantizes these"
+    assert "getitem" not in ran.err
+    assert len(told) < 8

@@ -142,3 +142,32 @@ def test_normalizations_that_torchao_folds_wrongly(layers: tuple[nn.Module, nn.M
     with torch.no_grad():
         prepared = prepare_pt2e(graph, quantizer)
         torch.testing.assert_close(prepared(x), module(x))
+
+
+class Stream(nn.Module):
+    """A running average of its inputs, and a count of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.register_buffer("average", torch.zeros(2, 4))
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.get_buffer("calls").add_(1)
+        self.get_buffer("average").mul_(0.5).add_(x)
+        return self.layer(x) + self.get_buffer("average")
+
+
+@pytest.mark.parametrize("mode", ["int8", "int8-dynamic", "int8-weights", "8da4w:group=2"])
+def test_states_are_written_and_start_as_they_were(mode: str) -> None:
+    torch.manual_seed(0)
+    module, batches = Stream(), [(torch.randn(2, 4),) for _ in range(3)]
+    found = quantize(module, batches[0], mode, calibration=batches)
+    with torch.no_grad():
+        for batch in batches:
+            torch.testing.assert_close(
+                found.module(*batch), module(*batch), rtol=0, atol=0.3 if "4w" in mode else 0.06
+            )
+    assert int(found.module.get_buffer("calls")) == 3
+    torch.testing.assert_close(found.module.get_buffer("average"), module.get_buffer("average"))

@@ -1,0 +1,391 @@
+"""Errors that the operators of a module make in integers: of each alone, and of all together.
+
+They are measured on the graph between `prepare_pt2e` and `convert_pt2e`, where an observer knows the scale of each
+value that is to be quantized. Operators compute in floats, and observers that are switched on round what passes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, log10
+from typing import Any, Final, cast
+
+import torch
+from torch.fx import GraphModule, Interpreter, Node
+from torch.fx import node as fx_node
+from torch.utils import _pytree as pytree
+
+from et_ir.frontend.sources import node_module_path
+from et_ir.frontend.torch_registry import as_operator, schema_of
+from et_ir.quantization.annotation import annotation_of
+from et_ir.quantization.graphs import flat_inputs
+from et_ir.quantization.operators import is_kept, operator_names, outer_paths
+from et_ir.quantization.quantizer import place_of
+
+__all__ = ["Coarse", "QuantizedOperator", "Remedy", "Sensitivities"]
+
+LEAST: Final = 10.0
+"""The ratio in dB below which a result counts as lost: a tenth of its energy, or a third of its amplitude, is error."""
+GOOD: Final = 20.0
+"""The ratio in dB that a remedy is to reach."""
+_BATCHES: Final = 8
+"""How many of the calibration data are used, at equal distances."""
+
+_Graph = dict[Node, Any]
+_map_nodes: Final[Callable[[Any, Callable[[Node], Any]], Any]] = cast(Any, fx_node).map_arg
+
+
+@dataclass(frozen=True)
+class QuantizedOperator:
+    """An operator whose operands or result are quantized."""
+
+    name: str
+    """As `mel:add`: the path of the module that calls it, and the operator; `--keep-float` takes it."""
+    operator: str
+    """With its namespace and overload, as `aten.add.Tensor`."""
+    module: str
+    """The path of the module that calls it."""
+    place: str
+    """The line of the user's code that calls it, as `net.py:12`; empty if it is not known."""
+    own_sqnr: float
+    """Signal to noise, in dB, where this operator alone is quantized: the least of the next quantized values and of the
+    results of the module, whose means count as no signal."""
+    output_sqnr: float
+    """Of its result, in dB, with all operators quantized."""
+
+    @property
+    def subject(self) -> str:
+        """Module, place and operator, for messages."""
+        where = " ".join(part for part in (self.module, self.place and f"({self.place})") if part)
+        return f"{where}: {self.operator}" if where else self.operator
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """An operator that stays in floats, as its values need more than 8 bits."""
+
+    name: str
+    """Its name."""
+    reason: str
+    """The result that would be lost."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Operators to keep in floats for results that are not lost."""
+
+    operators: tuple[QuantizedOperator, ...]
+    """In the order in which they are called."""
+    keep_float: tuple[str, ...]
+    """Patterns of these: modules all of whose operators they are, and the names of others."""
+    found_sqnr: float
+    """Of the results of the module, in dB, with all operators quantized."""
+    output_sqnr: float
+    """Of the same with these in floats."""
+
+
+@dataclass
+class _Noise:
+    """Energy of a signal about its mean, and of its error, over several tensors."""
+
+    count: int = 0
+    total: float = 0.0
+    signal: float = 0.0
+    error: float = 0.0
+
+    def add(self, wanted: torch.Tensor, found: torch.Tensor) -> None:
+        exact = wanted.detach().reshape(-1)
+        exact = torch.view_as_real(exact) if exact.is_complex() else exact
+        other = found.detach().reshape(-1)
+        other = torch.view_as_real(other) if other.is_complex() else other
+        exact, other = exact.double(), other.double()
+        self.count += exact.numel()
+        self.total += float(exact.sum())
+        self.signal += float(exact.square().sum())
+        self.error += float((exact - other).square().sum())
+
+    @property
+    def ratio(self) -> float:
+        """In dB; about zero where all numbers are equal."""
+        if not self.error:
+            return inf
+        if not self.error < inf:
+            return -inf
+        varying = self.signal - self.total**2 / self.count
+        energy = varying if varying > 1e-9 * self.signal else self.signal
+        return 10 * log10(energy / self.error) if energy > 0 else -inf
+
+
+@dataclass
+class _Operator:
+    """The nodes of an operator and what is computed together with it, and the observers at its edges."""
+
+    name: str
+    head: Node
+    last: Node
+    observers: frozenset[Node]
+
+    def results(self, observers: frozenset[Node]) -> list[Node]:
+        """Where the result is: behind an observer, if it is quantized."""
+        return [*(user for user in self.last.users if user in observers), self.last]
+
+
+class Sensitivities:
+    """Errors of the operators of a calibrated module, measured on some of the calibration data."""
+
+    def __init__(
+        self,
+        prepared: GraphModule,
+        batches: Sequence[tuple[Any, ...]],
+        kwargs: Mapping[str, Any],
+    ) -> None:
+        step = max(1, -(-len(batches) // _BATCHES))
+        self._batches = batches[::step]
+        self._kwargs = kwargs
+        self._module = prepared
+        self._run = _Rounding(prepared)
+        self._operators = _operators(prepared, self._run.observers)
+        self._outputs = next(node for node in reversed(prepared.graph.nodes) if node.op == "output")
+
+    def coarse(self) -> list[Coarse]:
+        """The operators that alone lose the next quantized value, or a result: those to keep in floats.
+
+        From the last to the first: an operator that stays in floats passes on the errors of those before it.
+        """
+        exact = [self._exact(batch) for batch in self._batches]
+        kept: list[_Operator] = []
+        found: list[Coarse] = []
+        for operator in reversed(self._operators):
+            others = [one.observers for one in self._operators if one not in kept and one is not operator]
+            stops = frozenset[Node]().union(*others) - operator.observers
+            lost = self._lost(operator, stops, exact)
+            if lost is not None:
+                kept.append(operator)
+                found.append(Coarse(operator.name, lost))
+        return found[::-1]
+
+    def _lost(self, operator: _Operator, stops: frozenset[Node], exact: list[_Graph]) -> str | None:
+        noise = self._noise(operator.observers, stops, exact)
+        if min((one.ratio for one in noise.values()), default=inf) >= LEAST:
+            return None
+        # Where it is lost first: between the operator and what it was measured at.
+        noise = self._noise(operator.observers, stops, exact, everywhere=True)
+        first = next(
+            node for node, one in noise.items() if one.ratio < LEAST and self._source(node).op != "get_attr"
+        )
+        node = self._source(first)
+        place = place_of(node)
+        where = f" ({place})" if place else ""
+        ratio = noise[first].ratio
+        left = f"have an SQNR of {ratio:.1f} dB" if ratio > -inf else "not be finite"
+        return f"{_name_of(node)}{where} would {left}"
+
+    def _source(self, node: Node) -> Node:
+        """What makes a value that may be observed."""
+        return node.all_input_nodes[0] if node in self._run.observers else node
+
+    def operators(self, *, at_outputs: bool = False) -> list[QuantizedOperator]:
+        """Each operator with its errors, in their order; `at_outputs`: in the results of the module alone."""
+        exact = [self._exact(batch) for batch in self._batches]
+        everything = self._run.observers
+        together = self._noise(everything, frozenset(), exact, everywhere=True)
+        found: list[QuantizedOperator] = []
+        for one in self._operators:
+            stops = frozenset[Node]() if at_outputs else everything - one.observers
+            alone = self._noise(one.observers, stops, exact)
+            result = next((together[node] for node in one.results(everything) if node in together), _Noise())
+            found.append(
+                QuantizedOperator(
+                    one.name,
+                    str(one.head.target),
+                    node_module_path(one.head),
+                    place_of(one.head),
+                    min((noise.ratio for noise in alone.values()), default=inf),
+                    result.ratio,
+                )
+            )
+        return found
+
+    def _output_sqnr(self, kept: frozenset[str], exact: list[_Graph]) -> float:
+        rounded = frozenset[Node]().union(*(one.observers for one in self._operators if one.name not in kept))
+        noise = self._noise(rounded, frozenset(), exact)
+        return min((one.ratio for one in noise.values()), default=inf)
+
+    def remedy(self) -> Remedy | None:
+        """The fewest operators, those that lose most alone first, which have to stay in floats for good results; `None`
+        if the results are not lost.
+        """
+        exact = [self._exact(batch) for batch in self._batches]
+        ratio = self._output_sqnr(frozenset(), exact)
+        if ratio >= LEAST or not self._operators:
+            return None
+        ranked = sorted(self.operators(at_outputs=True), key=lambda one: one.own_sqnr)
+        least, most = 1, len(ranked)
+        while least < most:
+            middle = (least + most) // 2
+            if self._output_sqnr(frozenset(one.name for one in ranked[:middle]), exact) >= GOOD:
+                most = middle
+            else:
+                least = middle + 1
+        names = frozenset(one.name for one in ranked[:most])
+        order = {one.name: number for number, one in enumerate(self._operators)}
+        chosen = sorted(ranked[:most], key=lambda one: order[one.name])
+        patterns = _patterns([one.name for one in chosen], list(order))
+        return Remedy(tuple(chosen), patterns, ratio, self._output_sqnr(names, exact))
+
+    def _exact(self, batch: tuple[Any, ...]) -> _Graph:
+        with torch.no_grad():
+            self._run.rounded = frozenset()
+            self._run.run(*flat_inputs(self._module, batch, self._kwargs), enable_io_processing=False)
+        return self._run.values
+
+    def _noise(
+        self,
+        rounded: frozenset[Node],
+        stops: frozenset[Node],
+        exact: list[_Graph],
+        *,
+        everywhere: bool = False,
+    ) -> dict[Node, _Noise]:
+        """Noise where errors stop and in the results, or in all values that they reach, in their order."""
+        found: dict[Node, _Noise] = {}
+        for values in exact:
+            with torch.no_grad():
+                changed = self._run.changed(values, rounded, stops)
+            for node, value in changed.items():
+                if not everywhere and node not in stops and node is not self._outputs:
+                    continue
+                leaves = pytree.tree_leaves(values[node])
+                for wanted, other in zip(leaves, pytree.tree_leaves(value), strict=True):
+                    if _is_real_or_complex(wanted) and wanted.shape == other.shape and wanted.numel():
+                        found.setdefault(node, _Noise()).add(wanted, other)
+        return found
+
+
+class _Rounding(Interpreter):
+    """Runs a graph with observers, and rounds what passes some of them."""
+
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module, garbage_collect_values=False)
+        self.values: _Graph = {}
+        self.rounded: frozenset[Node] = frozenset()
+        self._rounding: dict[Node, Callable[[torch.Tensor], torch.Tensor]] = {}
+        for node in module.graph.nodes:
+            if node.op == "call_module":
+                observer = module.get_submodule(str(node.target))
+                if hasattr(observer, "calculate_qparams") or hasattr(observer, "is_dynamic"):
+                    self._rounding[node] = _rounding_of(observer)
+
+    @property
+    def observers(self) -> frozenset[Node]:
+        """The nodes that observe a value."""
+        return frozenset(self._rounding)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        self.values = {}
+        return super().run(*args, **kwargs)
+
+    def run_node(self, n: Node) -> Any:
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        self.values[n] = value = self._value(n, args, kwargs)
+        return value
+
+    def _value(self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if node in self._rounding:
+            return self._rounding[node](args[0]) if node in self.rounded else args[0]
+        schema: Any = getattr(node.target, "_schema", None)
+        if schema is not None and schema.is_mutable:
+            # Values are kept, and states of the module are those before the run.
+            args, kwargs = pytree.tree_map_only(torch.Tensor, torch.clone, (args, kwargs))
+        call: Any = getattr(self, node.op)
+        return call(node.target, args, kwargs)
+
+    def changed(self, exact: _Graph, rounded: frozenset[Node], stops: frozenset[Node]) -> _Graph:
+        """The values that differ from those without rounding, up to the observers where errors stop."""
+        self.rounded = rounded
+        found: _Graph = {}
+        for node in exact:
+            reached = [one for one in node.all_input_nodes if one in found and one not in stops]
+            if not reached and node not in rounded:
+                continue
+
+            def given(one: Node) -> Any:
+                return found[one] if one in found and one not in stops else exact[one]
+
+            args, kwargs = _map_nodes((node.args, node.kwargs), given)
+            found[node] = self._value(node, args, kwargs)
+        return found
+
+
+def _rounding_of(observer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The rounding of a value to the integers that an observer has chosen, and back."""
+    least, most = observer.quant_min, observer.quant_max
+    if getattr(observer, "is_dynamic", False):
+
+        def of_run(value: torch.Tensor) -> torch.Tensor:
+            low, high = value.amin().clamp(max=0), value.amax().clamp(min=0)
+            scale = ((high - low) / (most - least)).clamp(min=1e-12)
+            zero = (least - torch.round(low / scale)).clamp(least, most).int()
+            return torch.fake_quantize_per_tensor_affine(value, scale, zero, least, most)
+
+        return of_run
+    scale, zero = observer.calculate_qparams()
+    scale, zero = scale.float(), zero.int()
+    axis = getattr(observer, "ch_axis", None)
+    if scale.numel() > 1 and axis is not None:
+        return lambda value: torch.fake_quantize_per_channel_affine(value, scale, zero, axis, least, most)
+    return lambda value: torch.fake_quantize_per_tensor_affine(
+        value, scale.reshape(()), zero.reshape(()), least, most
+    )
+
+
+def _operators(module: GraphModule, observers: frozenset[Node]) -> list[_Operator]:
+    """The operators that are annotated, without views of what others make."""
+    names = operator_names(module.graph)
+    found: list[_Operator] = []
+    for head in module.graph.nodes:
+        annotation = annotation_of(head)
+        if annotation is None or not annotation.input_qspec_map or _is_view(head):
+            continue
+        nodes = [head]
+        while (further := _fused_with(nodes[-1])) is not None:
+            nodes.append(further)
+        edges = [one for node in nodes for one in (*node.all_input_nodes, *node.users) if one in observers]
+        found.append(_Operator(names[head], head, nodes[-1], frozenset(edges)))
+    return found
+
+
+def _fused_with(node: Node) -> Node | None:
+    """What is computed together with a node, after it."""
+    for user in node.users:
+        annotation = annotation_of(user)
+        if annotation is not None and not annotation.input_qspec_map:
+            return user
+    return None
+
+
+def _is_view(node: Node) -> bool:
+    target = as_operator(node.target)
+    return target is not None and any(
+        one.alias_info is not None and not one.alias_info.is_write for one in schema_of(target).returns
+    )
+
+
+def _is_real_or_complex(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def _patterns(chosen: list[str], names: list[str]) -> tuple[str, ...]:
+    """Few patterns that match all names that are chosen, and no other ones."""
+    others = [name for name in names if name not in chosen]
+    found: list[str] = []
+    for name in chosen:
+        paths = outer_paths(name.partition(":")[0])
+        modules = [path for path in paths if not any(is_kept(one, [path]) for one in others)]
+        found.append(modules[0] if modules else name)
+    return tuple(dict.fromkeys(found))
+
+
+def _name_of(node: Node) -> str:
+    return "the results" if node.op == "output" else str(node.target)
