@@ -137,25 +137,6 @@ class QuantizedModule:
     remedy: Remedy | None = None
     """What else to keep in floats, where the results are lost in noise; `None` where they are not."""
 
-
-@dataclass(frozen=True)
-class MeasuredModule:
-    """A quantized module, and the errors of its operators where they are needed."""
-
-    module: QuantizedModule
-    """Without the errors of its operators."""
-    sensitivities: Sensitivities | None
-    """Of the operators that are quantized; `None` in `8da4w`."""
-    coarse: Mapping[str, str]
-    """The names of operators that stay in floats as 8 bits are too few for them, and what would be lost."""
-
-    def complete(self) -> QuantizedModule:
-        """The module with the errors of its operators."""
-        if self.sensitivities is None:
-            return self.module
-        operators = tuple(self.sensitivities.operators())
-        return replace(self.module, operators=operators, remedy=self.sensitivities.remedy())
-
     def __repr__(self) -> str:
         quantized = sum(layer.is_quantized for layer in self.layers)
         count = f"{quantized} of {len(self.layers)} layers quantized"
@@ -175,6 +156,25 @@ class MeasuredModule:
         ]
         heads = ("layer", "operator", "bytes before", "after", "weight dB", "output dB")
         return html_table(heads, rows, repr(self)[1:-1])
+
+
+@dataclass(frozen=True)
+class MeasuredModule:
+    """A quantized module, and the errors of its operators where they are needed."""
+
+    module: QuantizedModule
+    """Without the errors of its operators."""
+    sensitivities: Sensitivities | None
+    """Of the operators that are quantized; `None` in `8da4w`."""
+    coarse: Mapping[str, str]
+    """The names of operators that stay in floats as 8 bits are too few for them, and what would be lost."""
+
+    def complete(self) -> QuantizedModule:
+        """The module with the errors of its operators."""
+        if self.sensitivities is None:
+            return self.module
+        operators = tuple(self.sensitivities.operators())
+        return replace(self.module, operators=operators, remedy=self.sensitivities.remedy())
 
 
 def quantize(
