@@ -1,7 +1,7 @@
 """Finding the program that a command line names: a factory in Python, an exported program, a text.
 
-A factory returns `module, example_args`, `module, example_args, dynamic_shapes` or an `ExportedProgram`, or a dict of
-method names to such.
+A factory returns `module, example_args`, `module, example_args, dynamic_shapes`, an `ExportedProgram` or the `module()`
+of one, or a dict of method names to such.
 `example_args` is a tuple of positional arguments, or `(args, kwargs)` with a dict last. A number, a string or a tensor
 in the place of such a tuple, or a list or dict of them, is a method without inputs that returns it.
 """
@@ -196,6 +196,10 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
 
     if isinstance(parts, torch.export.ExportedProgram):
         return parts if transform is None else transformed(method, parts, spec, transform)
+    from et_ir.frontend.exported import dynamic_shapes_of, example_inputs_of, in_evaluation, is_exported
+
+    if isinstance(parts, torch.fx.GraphModule) and is_exported(parts):
+        parts = (parts, example_inputs_of(parts))
     if not isinstance(parts, tuple) or len(parts) not in (2, 3) or not isinstance(parts[0], torch.nn.Module):
         is_function = inspect.isroutine(parts[0] if isinstance(parts, tuple) and parts else parts)
         raise ProgramError(
@@ -214,8 +218,6 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
         args, kwargs = args
     if not isinstance(args, tuple):
         raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
-    from et_ir.frontend.exported import dynamic_shapes_of, in_evaluation, is_exported
-
     depends = [] if is_exported(module) else _mode_readers(module)
     if depends:
         print_message(

@@ -16,7 +16,7 @@ from torch.export import Dim
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
-__all__ = ["dynamic_shapes_of", "in_evaluation", "input_names", "is_exported"]
+__all__ = ["dynamic_shapes_of", "example_inputs_of", "in_evaluation", "input_names", "is_exported"]
 
 _GENERIC: Final = 2
 """The least size that torch takes for one of any."""
@@ -39,6 +39,27 @@ def in_evaluation(module: nn.Module) -> nn.Module:
 def input_names(module: nn.Module) -> list[str]:
     """The names of a module's inputs, in the order of its signature."""
     return list(inspect.signature(module.forward).parameters)
+
+
+def example_inputs_of(module: GraphModule) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword inputs to export an exported module again with: zeros of the sizes that it was exported
+    with. Its graph does not depend on their values.
+    """
+    codegen: Any = module.graph._codegen  # pyright: ignore[reportPrivateUsage]  (there is no other way to its inputs)
+    values = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    return pytree.tree_unflatten([_example(value) for value in values], codegen.pytree_info.in_spec)
+
+
+def _example(value: object) -> Any:
+    if isinstance(value, torch.Tensor):
+        shape: Any = value.shape
+        return torch.zeros([_hint(size) for size in shape], dtype=value.dtype)
+    return _hint(value) if isinstance(value, torch.SymInt) else value
+
+
+def _hint(size: int | torch.SymInt) -> int:
+    node: Any = getattr(size, "node", None)
+    return int(size) if node is None else int(node.hint)
 
 
 def dynamic_shapes_of(module: nn.Module, ranges: Mapping[Any, Any] | None = None) -> dict[str, Any] | None:

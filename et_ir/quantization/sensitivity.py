@@ -6,7 +6,7 @@ value that is to be quantized. Operators compute in floats, and observers that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log10
 from typing import Any, Final, cast
@@ -31,6 +31,8 @@ GOOD: Final = 20.0
 """The ratio in dB that a remedy is to reach."""
 _BATCHES: Final = 8
 """How many of the calibration data are used, at equal distances."""
+_ROOM: Final = 2**29
+"""Bytes of values that are kept, but for those of the last of the data."""
 
 _Graph = dict[Node, Any]
 _map_nodes: Final[Callable[[Any, Callable[[Node], Any]], Any]] = cast(Any, fx_node).map_arg
@@ -41,7 +43,7 @@ class QuantizedOperator:
     """An operator whose operands or result are quantized."""
 
     name: str
-    """As `mel:add`: the path of the module that calls it, and the operator; `--keep-float` takes it."""
+    """As `mel:add`: the path of the module that calls it, and the operator; `keep_float` takes it."""
     operator: str
     """With its namespace and overload, as `aten.add.Tensor`."""
     module: str
@@ -153,7 +155,7 @@ class Sensitivities:
 
         From the last to the first: an operator that stays in floats passes on the errors of those before it.
         """
-        exact = [self._exact(batch) for batch in self._batches]
+        exact = self._exact()
         kept: list[_Operator] = []
         found: list[Coarse] = []
         for operator in reversed(self._operators):
@@ -187,7 +189,7 @@ class Sensitivities:
 
     def operators(self, *, at_outputs: bool = False) -> list[QuantizedOperator]:
         """Each operator with its errors, in their order; `at_outputs`: in the results of the module alone."""
-        exact = [self._exact(batch) for batch in self._batches]
+        exact = self._exact()
         everything = self._run.observers
         together = self._noise(everything, frozenset(), exact, everywhere=True)
         found: list[QuantizedOperator] = []
@@ -216,7 +218,7 @@ class Sensitivities:
         """The fewest operators, those that lose most alone first, which have to stay in floats for good results; `None`
         if the results are not lost.
         """
-        exact = [self._exact(batch) for batch in self._batches]
+        exact = self._exact()
         ratio = self._output_sqnr(frozenset(), exact)
         if ratio >= LEAST or not self._operators:
             return None
@@ -234,11 +236,19 @@ class Sensitivities:
         patterns = _patterns([one.name for one in chosen], list(order))
         return Remedy(tuple(chosen), patterns, ratio, self._output_sqnr(names, exact))
 
-    def _exact(self, batch: tuple[Any, ...]) -> _Graph:
-        with torch.no_grad():
-            self._run.rounded = frozenset()
-            self._run.run(*flat_inputs(self._module, batch, self._kwargs), enable_io_processing=False)
-        return self._run.values
+    def _exact(self) -> list[_Graph]:
+        """All values without rounding: of each of the data, as far as there is room."""
+        found: list[_Graph] = []
+        room = _ROOM
+        for batch in self._batches:
+            if room <= 0:
+                break
+            with torch.no_grad():
+                self._run.rounded = frozenset()
+                self._run.run(*flat_inputs(self._module, batch, self._kwargs), enable_io_processing=False)
+            found.append(self._run.values)
+            room -= _bytes_of(self._run.values.values())
+        return found
 
     def _noise(
         self,
@@ -370,6 +380,13 @@ def _is_view(node: Node) -> bool:
     return target is not None and any(
         one.alias_info is not None and not one.alias_info.is_write for one in schema_of(target).returns
     )
+
+
+def _bytes_of(values: Iterable[Any]) -> int:
+    """The bytes of tensors, of which several may be views of the same."""
+    tensors = [leaf for leaf in pytree.tree_leaves(list(values)) if isinstance(leaf, torch.Tensor)]
+    storages = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes() for one in tensors}
+    return sum(storages.values())
 
 
 def _is_real_or_complex(value: Any) -> bool:

@@ -89,7 +89,7 @@ function quantizationPart(main) {
       layer.name, layer.operator, fact(`${path}/${at}/bytes_before`, "span"), fact(`${path}/${at}/bytes_after`, "span"), decibels(at, "weight_sqnr"),
       layer.weight_sqnr > 0 ? make("span", { class: "bar-of", style: `width: ${(8 * layer.weight_sqnr / best).toFixed(2)}rem` }) : "", decibels(at, "output_sqnr")]), [2, 3, 4, 6]));
     const ratio = (at, key) => (each.operators[at][key] === null ? "–" : fact(`programs/${state.program}/explanation/quantization/${number}/operators/${at}/${key}`, "span", (value) => `${value.toFixed(1)} dB`));
-    if (each.operators.length) main.append(make("h3", {}, "Operators in integers"), table(["Operator", "Source", "SQNR alone", "SQNR of output"], each.operators.map((one, at) => [
+    if (each.operators.length) main.append(make("h3", {}, "Quantized operators"), table(["Operator", "Source", "SQNR alone", "SQNR of output"], each.operators.map((one, at) => [
       one.name, one.place, ratio(at, "own_sqnr"), ratio(at, "output_sqnr")]), [2, 3]));
     if (each.unquantized.length) main.append(make("h3", {}, "In floats"), ...each.unquantized.slice(0, 200).map((text) => make("div", { class: "code" }, text)));
   });

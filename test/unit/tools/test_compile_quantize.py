@@ -51,6 +51,10 @@ def exported_module():
     return exported().module(), (torch.ones(2, 16),)
 
 
+def module_alone():
+    return exported().module()
+
+
 def sized():
     module, inputs = net()
     batch = torch.export.Dim("batch", max=8)
@@ -296,7 +300,7 @@ def test_refusals(command: Command, options: tuple[str, ...], message: str) -> N
     assert not Path("net.pte").exists()
 
 
-@pytest.mark.parametrize("factory", ["exported", "exported_module", "sized"])
+@pytest.mark.parametrize("factory", ["exported", "exported_module", "module_alone", "sized"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -332,6 +336,10 @@ def test_saved_programs(command: Command) -> None:
         assert ran.code == 0, ran.err
         assert "none (chosen)" in ran.err
         assert command("et-vm", "run", "net.pte", "--poison").code == 0
+    ran = command(*compiled, "--calibrate", "stacked.npz", "--backend", "xnnpack")
+    assert ran.code == 0, ran.err
+    assert "XnnpackBackend" in command("et-vm", "info", "net.pte").out
+    assert command("et-vm", "run", "net.pte", "--poison").code == 0
     for options, message in (
         ((), "--quantize int8 needs --calibrate: a .npz, or file.py:function"),
         (("--calibrate", "data"), "--calibrate data: name the file of the function, file.py:data"),
@@ -378,8 +386,9 @@ def test_programs_that_are_no_modules(command: Command) -> None:
     assert (ran.code, "relu.mlir is exported and imported" in ran.err) == (2, True)
 
 
-def test_a_module_of_an_exported_program(command: Command) -> None:
-    ran = command("et-compile", "quantized.py:exported_module", "-o", "net.pte")
+@pytest.mark.parametrize("factory", ["exported_module", "module_alone"])
+def test_a_module_of_an_exported_program(command: Command, factory: str) -> None:
+    ran = command("et-compile", f"quantized.py:{factory}", "-o", "net.pte")
     assert ran.code == 0, ran.err
     assert "warning" not in ran.err
     assert command("et-vm", "run", "net.pte", "--poison").code == 0

@@ -7,7 +7,13 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from et_ir.frontend.exported import dynamic_shapes_of, in_evaluation, input_names, is_exported
+from et_ir.frontend.exported import (
+    dynamic_shapes_of,
+    example_inputs_of,
+    in_evaluation,
+    input_names,
+    is_exported,
+)
 from et_ir.quantization import QuantizationError, quantize
 
 
@@ -64,6 +70,14 @@ def test_sizes_are_those_of_the_first_export(least: int) -> None:
     torch.testing.assert_close(again.module()(*args, **kwargs), Net()(*args, **kwargs))
     fixed = torch.export.export(Net(), *inputs()).module()
     assert dynamic_shapes_of(fixed) is None
+
+
+def test_example_inputs_are_those_of_the_first_export() -> None:
+    program = exported()
+    args, kwargs = example_inputs_of(program.module())
+    (ids, x), gain = args, kwargs["gain"]
+    assert (ids.shape, x.shape, gain.shape) == ((4,), (4, 8), (8,))
+    assert (ids.dtype, x.dtype) == (torch.int64, torch.float32)
 
 
 @pytest.mark.parametrize("mode", ["int8", "int8-dynamic", "int8-weights"])

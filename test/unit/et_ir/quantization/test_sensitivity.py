@@ -10,7 +10,7 @@ import torch
 from support.keyword_spotter import calibration, evaluate, model
 from torch import Tensor, nn
 
-from et_ir.quantization import QuantizedModule, quantize, quantize_to_accuracy
+from et_ir.quantization import QuantizedModule, quantize, quantize_to_accuracy, sensitivity
 from et_ir.quantization.sensitivity import GOOD, LEAST, Sensitivities
 
 
@@ -207,3 +207,23 @@ def test_the_search_for_a_bound_keeps_single_operators(monkeypatch: pytest.Monke
     assert found.kept == ("mel:add",)
     assert found.quality > 0.98
     assert all(layer.is_quantized for layer in found.module.layers)
+
+
+def test_data_are_as_many_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensitivity, "_ROOM", 1)
+    seen: list[object] = []
+    run = sensitivity._Rounding.run
+    monkeypatch.setattr(
+        sensitivity._Rounding,
+        "run",
+        lambda self, *args, **kwargs: [seen.append(args), run(self, *args, **kwargs)][1],
+    )
+    torch.manual_seed(0)
+    batches = [(torch.randn(2, 16),) for _ in range(20)]
+    module = Function(lambda layer, x: layer(x)).eval()
+    quantize(module, batches[0], "int8", calibration=batches)
+    few = len(seen)
+    seen.clear()
+    monkeypatch.setattr(sensitivity, "_ROOM", 2**20)
+    quantize(module, batches[0], "int8", calibration=batches)
+    assert len(seen) == 7 * few
