@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from et_schema.user_code import user_place
 from et_tools.compile_parser import LEVELS
 from et_tools.exit_codes import ExitCode, UsageError
-from et_tools.messages import print_diagnostics
+from et_tools.messages import print_diagnostics, running_command
 from et_tools.output import write_stdout
 
 if TYPE_CHECKING:
@@ -118,7 +118,9 @@ class Delegation:
         if report is None:
             return
         if not self._args.quiet:
-            print_diagnostics("et-compile", [replace(one, severity="warning") for one in report.failures])
+            print_diagnostics(
+                running_command(), [replace(one, severity="warning") for one in report.failures]
+            )
         if form is None:
             return
         text = json.dumps(report.json(), indent=1) + "\n" if form == "json" else report.text()

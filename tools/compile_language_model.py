@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from et_tools.exit_codes import UsageError
 from et_tools.loading import ProgramError, quiet_torch, told
-from et_tools.messages import print_message
+from et_tools.messages import print_message, running_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ def export_language_model(
     except LanguageModelError as error:
         raise ProgramError(str(error)) from error
     if note and not args.quiet:
-        print_message("et-compile", f"prompts are taken one token at a time: {note}", "warning")
+        print_message(running_command(), f"prompts are taken one token at a time: {note}", "warning")
     if args.custom_sdpa:
         constants["use_sdpa_with_kv_cache"] = True
     return programs, constants

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from et_tools.messages import print_message
+from et_tools.messages import print_message, running_command
 from et_tools.output import check_output, write_file
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _dump_buffers(module: ModuleOp, output: str) -> None:
     arenas = planned_arenas(module, PlanMemoryPass.alignment)
     path = Path(output)
     if not arenas:
-        print_message("et-compile", f"{output}: no memory is planned, nothing is written", "warning")
+        print_message(running_command(), f"{output}: no memory is planned, nothing is written", "warning")
     for arena in arenas:
         name = path if len(arenas) == 1 else path.with_stem(f"{path.stem}-{arena.method}-{arena.number}")
         check_output(str(name))

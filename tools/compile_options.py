@@ -13,6 +13,7 @@ from et_tools.arguments import ALIGNMENTS, CommandParser
 from et_tools.compile_language_model import MODEL_FILES, PREFIX, is_language_model
 from et_tools.compile_parser import FORMATS, LANGUAGE_MODEL_OPTIONS, LEVELS, compile_parser
 from et_tools.exit_codes import UsageError
+from et_tools.messages import running_command
 from et_tools.output import check_output, check_output_folder, is_same_file
 
 __all__ = [
@@ -172,7 +173,7 @@ def extra_operators(args: argparse.Namespace) -> list[str]:
     runtime = find_target(args.target)
     if runtime.vm_kernels is not None:
         names += [name for kernels in loaded for name in kernels.names]
-        names += published_operators("et-compile")
+        names += published_operators(running_command())
     if args.load and runtime.vm_kernels == "aten":
         from et_vm.kernels.aten.schema import custom_operators
 

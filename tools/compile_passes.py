@@ -14,7 +14,7 @@ from et_ir.rewrite_limit import RewriteLimit
 from et_tools.compile_parser import LEVELS
 from et_tools.compile_target import check_target
 from et_tools.exit_codes import UsageError
-from et_tools.messages import print_message
+from et_tools.messages import print_message, running_command
 from et_tools.pass_pipelines import parse_passes, passes_until
 from et_tools.plugins import Extensions, load_extensions
 
@@ -28,7 +28,7 @@ _TEXT_LEVELS = LEVELS[:-1]
 
 def loaded_extensions(args: argparse.Namespace) -> Extensions:
     """The extensions by the files of `--load`. Raises `UsageError` for them, and for a target that there is not."""
-    extensions = load_extensions(args.load, "et-compile")
+    extensions = load_extensions(args.load, running_command())
     check_target(args)
     return extensions
 
@@ -53,7 +53,7 @@ def user_passes(args: argparse.Namespace, extensions: Extensions) -> dict[str, l
     for place, names in extensions.passes_alone.items():
         if names.isdisjoint(running):
             text = f"--load {place}: none of its passes runs; give --pass LEVEL:{min(names)}"
-            print_message("et-compile", text, "warning")
+            print_message(running_command(), text, "warning")
     return found
 
 

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from et_ir.driver.observer import Observer
 from et_tools.exit_codes import UsageError
 from et_tools.loading import ProgramError, attribute_of, told
-from et_tools.messages import print_diagnostics, print_message
+from et_tools.messages import print_diagnostics, print_message, running_command
 from et_tools.vm_inputs import load_arrays
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class Quantization:
             for line in _floats(found.unquantized):
                 print(line, file=stream)
             if found.remedy is not None:
-                print_message("et-compile", _lost(method, found.remedy), "warning")
+                print_message(running_command(), _lost(method, found.remedy), "warning")
 
 
 class FloatBoundary(Observer):
@@ -225,7 +225,7 @@ class FloatBoundary(Observer):
 
     def report(self) -> None:
         """Print a warning on stderr for each, with the op that is the reason."""
-        print_diagnostics("et-compile", self.reasons)
+        print_diagnostics(running_command(), self.reasons)
 
 
 def _floats(left: Sequence[Unquantized]) -> list[str]:

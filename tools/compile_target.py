@@ -18,7 +18,7 @@ from et_ir.targets.lookup import (
 from et_tools.compile_options import extra_backends
 from et_tools.compile_parser import LEVELS
 from et_tools.exit_codes import ExitCode, UsageError
-from et_tools.messages import print_message
+from et_tools.messages import print_message, running_command
 
 __all__ = ["check_target", "choose_target"]
 
@@ -65,7 +65,7 @@ def choose_target(args: argparse.Namespace, backends: Mapping[str, str]) -> None
     if args.target != DEFAULT and not given and not args.quiet:
         lacking = ", ".join(_missing(args, DEFAULT, backends))
         text = f"--target is {args.target}: {DEFAULT}, the default, does not have the backend {lacking}"
-        print_message("et-compile", text, "note")
+        print_message(running_command(), text, "note")
 
 
 def _missing(args: argparse.Namespace, target: str, backends: Mapping[str, str]) -> list[str]:

@@ -52,6 +52,7 @@ from et_tools.compile_source import level_of, load_source
 from et_tools.compile_stages import Stages
 from et_tools.compile_target import choose_target
 from et_tools.exit_codes import UsageError, guarded
+from et_tools.messages import running_command
 from et_tools.op_table import print_op_table
 from et_tools.output import write_stdout
 
@@ -174,7 +175,7 @@ def compile_program(
             run_stages(module, stages, Observers(observers), context, verify_each=args.verify_each)
     finally:
         if limit is not None:
-            print(f"et-compile: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
+            print(f"{running_command()}: rewrite limit {limit.limit}: {limit}", file=sys.stderr)
     if watch is not None:
         return
     if checker is not None and not args.quiet:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from et_schema.wording import command_wording
-from et_tools.messages import print_message, request_color
+from et_tools.messages import name_command, print_message, request_color
 from et_tools.streams import standard_streams
 
 __all__ = ["ExitCode", "UsageError", "guarded", "print_traceback", "request_tracebacks", "tracebacks_wanted"]
@@ -94,6 +94,7 @@ def guarded(main: Callable[[list[str]], int], arguments: list[str], command: str
     """
     _tracebacks[0] = False
     request_color()
+    name_command(command)
     with standard_streams(), command_wording():
         return _guarded(main, arguments, command)
 

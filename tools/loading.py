@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from et_schema.user_code import user_place
 from et_tools.exit_codes import ExitCode, UsageError
-from et_tools.messages import print_message
+from et_tools.messages import print_message, running_command
 
 if TYPE_CHECKING:
     import torch
@@ -221,7 +221,7 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
     depends = [] if is_exported(module) else _mode_readers(module)
     if depends:
         print_message(
-            "et-compile",
+            running_command(),
             f"the module of '{method}' is in training mode and is compiled in evaluation mode, which changes "
             f"{', '.join(depends[:4])}{', …' if len(depends) > 4 else ''}: return module.eval() from the factory; to "
             "compile training mode, return torch.export.export(module, example_args), or give its .pt2",

@@ -13,12 +13,31 @@ from typing import IO, Final
 
 from et_schema.diagnostics import Diagnostic, Severity, render
 
-__all__ = ["COLORS", "is_colored", "print_diagnostics", "print_message", "request_color"]
+__all__ = [
+    "COLORS",
+    "is_colored",
+    "name_command",
+    "print_diagnostics",
+    "print_message",
+    "request_color",
+    "running_command",
+]
 
 COLORS: Final = ("auto", "always", "never")
 """Values of `--color`."""
 
 _requested = ["auto"]
+_command = ["et-compile"]
+
+
+def name_command(command: str) -> None:
+    """Say which command runs."""
+    _command[0] = command
+
+
+def running_command() -> str:
+    """The command that was typed, which messages of what several commands do name."""
+    return _command[0]
 
 
 def request_color(when: str = "auto") -> None:

@@ -54,6 +54,7 @@ from et_ir.diagnostics import Diagnostic, diagnose
 from et_ir.dialects.program import Globals
 from et_ir.driver.stages import run_pipeline
 from et_ir.planning.banks import Bank
+from et_schema.diagnostics import did_you_mean
 from et_schema.wording import worded
 
 if TYPE_CHECKING:
@@ -194,7 +195,10 @@ def compile_program(
     from et_ir.driver.stages import edge_stages, run_stages
 
     if target not in FREESTANDING_TARGETS:
-        raise ValueError(f"unknown processor '{target}', expected one of {', '.join(FREESTANDING_TARGETS)}")
+        hint = did_you_mean(target, FREESTANDING_TARGETS)
+        raise ValueError(
+            f"unknown processor '{target}', expected one of {', '.join(FREESTANDING_TARGETS)}{hint}"
+        )
     kept = KeptOperators.of(WholeProgramPartitioner())
     config = EdgeCompileConfig(preserve_ops=tuple(kept.names))
     if isinstance(program, ModuleOp):

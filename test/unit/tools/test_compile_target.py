@@ -60,6 +60,22 @@ def test_runtime_that_has_the_backends(command: Command, backend: str) -> None:
     assert Path("again.pte").read_bytes() == Path("net.pte").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("line", "command_name"),
+    [
+        (("et-bisect", "relu.mlir", "--backend", "nested"), "et-bisect"),
+        (("et-vm", "report", "relu.mlir", "--compile", "--backend nested", "-o", "page.html"), ""),
+        (("et-compile", "relu.mlir", "--backend", "nested", "-o", "net.pte"), "et-compile"),
+    ],
+)
+def test_notes_name_the_command(command: Command, line: tuple[str, ...], command_name: str) -> None:
+    err = command(*line).err
+    if command_name:
+        assert f"{command_name}: note: --target is et-vm: " in err
+    else:
+        assert "note:" not in err  # a report compiles without a word
+
+
 @pytest.mark.parametrize("line", [("--backend", "xnnpack"), ("--backend", "nested", "-q"), ()])
 def test_no_note(command: Command, line: tuple[str, ...]) -> None:
     ran = command("et-compile", "relu.mlir", "-o", "net.pte", *line)
