@@ -1,4 +1,4 @@
-"""A printer of modules that leaves out the elements of constants, and keeps the names of values from print to print."""
+"""Modules printed without the elements of constants, with stable names of values."""
 
 from __future__ import annotations
 

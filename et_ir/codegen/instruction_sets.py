@@ -1,4 +1,4 @@
-"""Instruction sets that code is compiled for, as LLVM and Linux name them."""
+"""Instruction sets that code is compiled for."""
 
 from __future__ import annotations
 

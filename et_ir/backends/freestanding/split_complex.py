@@ -1,4 +1,4 @@
-"""Complex tensors as pairs of real ones, and Fourier transforms as products with small matrices.
+"""Complex tensors as pairs of real ones; Fourier transforms as matrix products.
 
 Kernels are of real numbers. A transform of `n = p q` elements is `q` transforms of `p` elements, products with roots of
 unity, and `p` transforms of `q` elements (Cooley and Tukey, 1965); one that is not split further is the product with
