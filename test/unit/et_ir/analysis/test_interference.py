@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.growing_programs import SHAPES
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser
 
+from bench.growth import SHAPES
 from et_ir.analysis import interference
 from et_ir.analysis.byte_copies import copies_of
 from et_ir.analysis.interference import Interference

@@ -6,27 +6,20 @@ grows within one call, such as that of copying a list, is not seen.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from typing import Final
 
 import pytest
-from support.growing_programs import SHAPES
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from bench.growth import SEARCHES, SHAPES, compiled, exponent
 from et_ir.driver.observer import Observer
-from et_ir.driver.stages import backend_stage, edge_stages, executorch_stage, run_stages
-from et_ir.text import parse_module
-from et_tools.reading import compiler_context
 
 SIZES: Final = (60, 240)
 EXPONENT: Final = 1.15
-SEARCHES: Final = {"reorder", "plan-memory"}
-"""Passes that search as long as a budget allows, which programs of these sizes do not use up."""
 SHARE: Final = 0.03
 """Of all calls, that a pass has to make for its growth to count."""
 
@@ -53,11 +46,8 @@ class _Calls(Observer):
 
 
 def _calls(shape: str, size: int) -> Counter[str]:
-    config = ExecutorchBackendConfig(target="et-vm")
-    stages = [*edge_stages(EdgeCompileConfig()), backend_stage(), executorch_stage(config)]
-    module = parse_module(compiler_context(), SHAPES[shape](size))
     calls = _Calls()
-    run_stages(module, stages, calls)
+    compiled(shape, size, "et-vm", calls)
     return calls.by_pass
 
 
@@ -66,8 +56,9 @@ def test_passes(shape: str) -> None:
     _calls(shape, SIZES[0])  # what is computed once in a process
     small, large = (_calls(shape, size) for size in SIZES)
     exponents = {
-        name: math.log(count / small[name]) / math.log(SIZES[1] / SIZES[0])
+        name: exponent(small[name], count, SIZES[1] / SIZES[0])
         for name, count in large.items()
         if count > SHARE * large.total() and name not in SEARCHES
     }
+    # Programs of these sizes do not use up the budget of a search.
     assert {name: round(one, 2) for name, one in exponents.items() if one > EXPONENT} == {}

@@ -1,0 +1,201 @@
+"""Growth of compilation: the time of each pass at 1,000 to 16,000 ops, as an exponent.
+
+    python -m bench.growth                          every shape, for the default target and for et-vm
+    python -m bench.growth chain --sizes 1000 4000  one shape, other sizes
+
+Time in proportion to the number of ops has the exponent 1, quadratic time 2: it is computed from the two largest sizes.
+Listed are the whole compilation and the passes that take more than 3 % of it. Goal: at most 1.15, for the search of
+orders and placements 1.25. `make test` counts calls of functions instead (test/unit/et_ir/driver/test_growth.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Final
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from bench.measure import print_table, progress, verdict
+from et_ir.driver.configs import EdgeCompileConfig, ExecutorchBackendConfig
+from et_ir.driver.observer import Observer
+from et_ir.driver.stages import backend_stage, edge_stages, executorch_stage, run_stages
+from et_ir.text import parse_module
+from et_tools.reading import compiler_context
+
+__all__ = ["SEARCHES", "SHAPES", "compiled", "exponent"]
+
+SIZES: Final = (1_000, 4_000, 16_000)
+TARGETS: Final = ("stock-1.5", "et-vm")
+GOAL: Final = 1.15
+SEARCH_GOAL: Final = 1.25
+SEARCHES: Final = frozenset({"reorder", "plan-memory"})
+"""Passes that search as long as a budget allows."""
+SHARE: Final = 0.03
+"""Of the time of a compilation, that a pass has to take to be listed."""
+WHOLE: Final = "all passes"
+
+_TYPE: Final = "tensor<4x8xf32>"
+
+
+def _method(body: list[str], result: str, type: str = _TYPE, symbols: str = "") -> str:
+    lines = "\n".join(f"    {line}" for line in body)
+    return f"{symbols}func.func @forward(%x: {type}) -> {type} {{\n{lines}\n    func.return {result} : {type}\n}}\n"
+
+
+def _chain(size: int) -> str:
+    names = ["%x", *(f"%{number}" for number in range(size))]
+    operators = ("relu", "sin", "tanh", "neg")
+    body = [
+        f"{after} = aten.{operators[number % 4]} {before} : {_TYPE}"
+        for number, (before, after) in enumerate(pairwise(names))
+    ]
+    return _method(body, names[-1])
+
+
+def _parameters(size: int) -> str:
+    value = ", ".join(["2.0"] * 32)
+    symbols = [
+        f"program.parameter @p{number} : {_TYPE} = #program.data<f32, [{value}]>" for number in range(size)
+    ]
+    body = ["%0 = aten.relu %x : " + _TYPE]
+    for number in range(size):
+        body.append(f"%p{number} = program.get @p{number} : {_TYPE}")
+        body.append(f"%{number + 1} = aten.mul.Tensor %{number}, %p{number} : {_TYPE}")
+    return _method(body, f"%{size}", symbols="\n".join(symbols) + "\n")
+
+
+def _residual(size: int) -> str:
+    body = ["%0 = aten.relu %x : " + _TYPE]
+    for number in range(size // 2):
+        body.append(f"%r{number} = aten.sin %{number} : {_TYPE}")
+        body.append(f"%{number + 1} = aten.add.Tensor %{number}, %r{number} : {_TYPE}")
+    return _method(body, f"%{size // 2}")
+
+
+def _wide_sum(size: int) -> str:
+    half = size // 2
+    body = [f"%r{number} = aten.mul.Scalar %x {{other = {number + 2}.0}} : {_TYPE}" for number in range(half)]
+    body.append(f"%0 = aten.add.Tensor %r0, %r1 : {_TYPE}")
+    body += [
+        f"%{number - 1} = aten.add.Tensor %{number - 2}, %r{number} : {_TYPE}" for number in range(2, half)
+    ]
+    return _method(body, f"%{half - 2}")
+
+
+def _split(size: int, pieces: Callable[[int], str], body: list[str]) -> str:
+    whole, part = f"tensor<4x{size}xf32>", "tensor<4x1xf32>"
+    parts = ", ".join([part] * size)
+    results = ", ".join(f"%s{number}" for number in range(size))
+    operands = ", ".join(pieces(size - 1 - number) for number in range(size))
+    return _method(
+        [
+            f"{results} = aten.split.Tensor %x {{split_size = 1, dim = 1}} : ({whole}) -> ({parts})",
+            *body,
+            f"%c = aten.cat [{operands}] {{dim = 1}} : ({parts}) -> {whole}",
+        ],
+        "%c",
+        whole,
+    )
+
+
+def _split_and_cat(size: int) -> str:
+    body = [f"%r{number} = aten.relu %s{number} : tensor<4x1xf32>" for number in range(size)]
+    return _split(size, "%r{}".format, body)
+
+
+def _reversed_parts(size: int) -> str:
+    return _split(size, "%s{}".format, [])
+
+
+SHAPES: Final[Mapping[str, Callable[[int], str]]] = {
+    "chain": _chain,
+    "parameters": _parameters,
+    "residual": _residual,
+    "wide sum": _wide_sum,
+    "split and cat": _split_and_cat,
+    "reversed parts": _reversed_parts,
+}
+"""By name, the text at the ATen level of about as many ops as are asked for: what has made a pass quadratic."""
+
+
+def compiled(shape: str, size: int, target: str, observer: Observer) -> None:
+    """Compile a program of about `size` ops for a target."""
+    config = ExecutorchBackendConfig(target=target)
+    stages = [*edge_stages(EdgeCompileConfig()), backend_stage(), executorch_stage(config)]
+    run_stages(parse_module(compiler_context(), SHAPES[shape](size)), stages, observer)
+
+
+def exponent(smaller: float, larger: float, ratio: float) -> float:
+    """The power of the size that a cost grows with, which is `larger` where the size is `ratio` times as large."""
+    return math.log(larger / smaller) / math.log(ratio)
+
+
+class _Times(Observer):
+    """Seconds of processor time by pass."""
+
+    def __init__(self) -> None:
+        self.by_pass: Counter[str] = Counter()
+        self._start = 0.0
+
+    def before_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        self._start = time.process_time()
+
+    def after_pass(self, one: ModulePass, module: ModuleOp) -> None:
+        self.by_pass[one.name] += time.process_time() - self._start
+
+
+def _times(shape: str, size: int, target: str) -> Mapping[str, float]:
+    times = _Times()
+    compiled(shape, size, target, times)
+    return {**times.by_pass, WHOLE: sum(times.by_pass.values())}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.growth",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "shapes", nargs="*", metavar="SHAPE", help=f"of {', '.join(SHAPES)}; all unless given"
+    )
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=SIZES, metavar="N", help="ops, at least two sizes"
+    )
+    args = parser.parse_args()
+    unknown = [shape for shape in args.shapes if shape not in SHAPES]
+    if unknown or len(args.sizes) < 2:
+        parser.error(f"unknown shape '{unknown[0]}'" if unknown else "--sizes: two are needed")
+    *_, smaller, larger = sizes = sorted(args.sizes)
+    rows: list[list[str]] = []
+    runs = [(shape, target) for shape in args.shapes or SHAPES for target in TARGETS]
+    for shape, target in progress(runs, "growth"):
+        _times(shape, sizes[0], target)  # what is computed once in a process
+        found = {size: _times(shape, size, target) for size in sizes}
+        for name in sorted(found[larger], key=lambda name: -found[larger][name]):
+            if found[larger][name] < SHARE * found[larger][WHOLE] or not found[smaller].get(name):
+                continue
+            grows = exponent(found[smaller][name], found[larger][name], larger / smaller)
+            rows.append(
+                [
+                    shape,
+                    target,
+                    name,
+                    *(f"{found[size].get(name, 0) / size * 1e6:.1f}" for size in sizes),
+                    f"{grows:.2f}",
+                    verdict(round(grows, 2), SEARCH_GOAL if name in SEARCHES else GOAL),
+                ]
+            )
+    print_table(
+        ["shape", "target", "pass", *(f"µs/op at {size:,}" for size in sizes), "exponent", "goal"], rows
+    )
+
+
+if __name__ == "__main__":
+    main()
