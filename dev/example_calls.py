@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import torch
 
+import dev.torchvision_operators  # noqa: F401  # pyright: ignore[reportUnusedImport]  (the same)
 import et_ir.frontend.experts  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers an operator)
 from dev.quantized_calls import quantized_calls
 
@@ -516,6 +517,7 @@ def _others() -> Iterator[tuple[Any, ...]]:
     yield aten._assert_tensor_metadata.default, f(2, 3), [2, 3]
     yield aten._has_compatible_shallow_copy_type.default, f(2, 3), f(2, 3)
     yield aten.add.Tensor, f(2, 3), f(3)
+    yield torch.ops.torchvision.nms.default, f(3, 4), f(3), 0.5
     yield aten.arange.start_step, 0, 10, 2
     yield aten.full.default, [2, 3], 1.0
     yield aten.full_like.default, f(2, 3), 1

@@ -7,9 +7,9 @@ from typing import Final
 
 __all__ = ["LEAVES", "RUNTIME_NAMESPACES"]
 
-RUNTIME_NAMESPACES: Final = ("quantized_decomposed",)
-"""Namespaces of operators that say what a runtime has kernels for: they stay whole, and `decompose-quantized` takes
-apart what a target has none for.
+RUNTIME_NAMESPACES: Final = ("quantized_decomposed", "torchvision")
+"""Namespaces of operators that say what a runtime has kernels for: they stay whole. Of quantized ones,
+`decompose-quantized` takes apart what a target has none for.
 """
 
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from et_schema.errors import Error, InvalidFile
+from et_schema.wording import worded
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
@@ -84,6 +85,6 @@ def check(program: Digests, files: Digests, sources: Mapping[str, str]) -> None:
                 f"the data of {name!r} is not what the program was compiled with",
                 code=Error.InvalidExternalData,
                 where=sources[name],
-                hint="use the data file that was written with the program; to use other data on purpose, "
-                "give --any-data, in Python DataFiles.load(…, any_data=True)",
+                hint="use the data file that was written with the program; to use other data on purpose, give "
+                + worded(python="DataFiles.load(…, any_data=True)", command="--any-data"),
             )

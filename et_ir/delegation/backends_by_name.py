@@ -67,8 +67,15 @@ _registered: dict[str, Backend] = {}
 def register_backend(backend: Backend) -> Backend:
     """Add a backend. The same one may be added again, as when a file is loaded twice.
 
-    Raises `BackendError` if another one has its name, or its backend id.
+    Raises `BackendError` if another one has its name, or its backend id, and for details that are none.
     """
+    details = cast(object, backend.details)
+    if not isinstance(details, type) or not issubclass(details, BackendDetails):
+        raise BackendError(
+            f"backend '{backend.name}': its details are {details!r}, not a class of BackendDetails"
+        )
+    if not backend.details.backend_id:
+        raise BackendError(f"backend '{backend.name}': the backend_id of {details.__name__} is empty")
     known = _named(backend.name)
     if known is not None and not _same(known, backend):
         raise BackendError(
@@ -111,7 +118,9 @@ def details_of(backend_id: str) -> type[BackendDetails]:
             return backend.details
         ids.append(backend.details.backend_id)
     there = ", ".join(ids) or "none"
-    raise MissingBackend(f"no backend has the id '{backend_id}'; ids are: {there}")
+    way = "the id of a DelegationSpec is the backend_id of a BackendDetails class, by default its name"
+    hint = did_you_mean(backend_id, ids)
+    raise MissingBackend(f"no backend has the id '{backend_id}'; ids are: {there}{hint}; {way}")
 
 
 def split_backends(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -34,12 +35,20 @@ class CompileSpec:
 
 @dataclass(frozen=True)
 class DelegationSpec:
-    """Destination of a partition: a backend with settings."""
+    """Destination of a partition: a backend with settings. Raises `TypeError` for what is no id."""
 
     backend_id: str
     """The name of the backend, as files have it: that of its `BackendDetails`."""
     compile_specs: tuple[CompileSpec, ...] = ()
     """The settings, which are part of the file."""
+
+    def __post_init__(self) -> None:
+        given = cast(object, self.backend_id)
+        if isinstance(given, str) and given:
+            return
+        found = getattr(given, "backend_id", None)
+        way = f"; give {getattr(given, '__name__', 'its class')}.backend_id" if isinstance(found, str) else ""
+        raise TypeError(f"backend_id: expected the id of a backend, got {given!r}{way}")
 
 
 @dataclass(frozen=True)

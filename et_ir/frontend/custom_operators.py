@@ -59,8 +59,8 @@ class DeclaredOutVariant(NamedTuple):
 
 
 def is_known_namespace(op: Operator) -> bool:
-    """Whether an operator is of a library of torch's own."""
-    return op.namespace in _KNOWN
+    """Whether an operator is of a library of torch's own, or of another one and known all the same."""
+    return op.namespace in _KNOWN or name_of(op) in OP_BY_NAME
 
 
 def _schema(op: Operator) -> Schema:

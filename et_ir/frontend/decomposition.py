@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import torch
 from torch import _decomp
@@ -56,7 +56,7 @@ from et_ir.frontend.types import ELEMENT_OF, tensor_type
 from et_ir.frontend.unsupported import Reasons
 from et_ops.sizes import Expression, Ranges
 
-__all__ = ["decompose_call", "derive", "refusal", "trace_decomposition"]
+__all__ = ["Refusal", "decompose_call", "derive", "refusal", "trace_decomposition"]
 
 Decomposition = Callable[..., Any]
 Table = dict[Operator, Decomposition]
@@ -146,7 +146,7 @@ def trace_decomposition(
     preserve: frozenset[str] = frozenset(),
     last_resort: frozenset[str] = frozenset(),
     ranges: Ranges = MappingProxyType({}),
-    refusals: list[str] | None = None,
+    refusals: list[Refusal] | None = None,
 ) -> GraphModule | None:
     """Core ATen for a call of an operator; the graph's placeholders are the tensors in `args` and `kwargs`,
     in order. A tensor is a `Like`.
@@ -177,6 +177,15 @@ def trace_decomposition(
     return None
 
 
+class Refusal(NamedTuple):
+    """Why torch's decomposition of a call cannot be used."""
+
+    reason: str
+    """What it does, as `raises RuntimeError: …`."""
+    assumed: str = ""
+    """What it assumes of sizes though it is not so for all in their range, as `s0 <= 7`."""
+
+
 @dataclass(frozen=True)
 class _TracedCall:
     """A call of an operator that is to be decomposed."""
@@ -188,7 +197,7 @@ class _TracedCall:
     last_resort: frozenset[str]
     sizes: Numbering
     ranges: Ranges
-    refusals: list[str] | None = None
+    refusals: list[Refusal] | None = None
     """Gets why the call cannot be decomposed."""
 
     def _function(self) -> tuple[Callable[..., Any], list[Like]]:
@@ -230,9 +239,11 @@ class _TracedCall:
             }
             unknown = {op for op in composite if op not in table and name_of(op) not in final}
             more = {op: f for op in unknown if (f := _by_kernel(op)) is not None}
-            if any(
-                op == self.target or name_of(op) not in self.last_resort for op in composite - more.keys()
-            ):
+            left = composite - more.keys()
+            if any(op == self.target or name_of(op) not in self.last_resort for op in left):
+                if self.refusals is not None:
+                    names = ", ".join(sorted(name_of(op) for op in left))
+                    self.refusals.append(Refusal(f"comes down to {names}, which Core ATen does not have"))
                 return None
             if more:
                 table.update(more)
@@ -304,7 +315,7 @@ def _trace(
     table: Table,
     numbering: Numbering,
     ranges: Ranges,
-    refusals: list[str] | None,
+    refusals: list[Refusal] | None,
 ) -> GraphModule | None:
     env = ShapeEnv()
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
@@ -315,15 +326,18 @@ def _trace(
         fakes = sizes.tensors(tensors)
         try:
             module = make_fx(function, decomposition_table=table, tracing_mode="real")(*fakes)
-        except Exception:
+        except Exception as error:
             # Torch's decompositions raise what they like for arguments that no call of them has: IndexError for
             # a dimension that is not there, AssertionError; others for data-dependent operators, and for overloads
             # whose name is no name in Python (`from`). The op stays, and the level's verifier reports it.
+            if refusals is not None:
+                line = next(iter(str(error).strip().splitlines()), "")
+                refusals.append(Refusal(f"raises {type(error).__name__}: {line}".rstrip(": ")))
             return None
     assumed = sizes.first_assumption()
     if assumed is not None:
         if refusals is not None:
-            refusals.append(assumed)
+            refusals.append(Refusal(f"is right where {assumed} only", assumed))
         return None  # what was traced is right for some sizes only
     module.graph.eliminate_dead_code()
     return module
@@ -409,11 +423,11 @@ def derive(
 
 def refusal(
     op: AtenOp, preserve: frozenset[str] = frozenset(), last_resort: frozenset[str] = frozenset()
-) -> str | None:
-    """What torch's decomposition of an op assumes of sizes though it is not so for all in their range, as `s0 <= 7`;
-    `None` if it is not this that keeps it from being decomposed.
+) -> Refusal | None:
+    """Why torch's decomposition of an op cannot be used: what it assumes of sizes, if it is that in the end; `None` if
+    it can.
     """
-    found: list[str] = []
+    found: list[Refusal] = []
     args, kwargs = _call_of(op)
     known = (overload(op.name), args, kwargs, preserve, last_resort, ranges_of(op), found)
     return found[-1] if trace_decomposition(*known) is None and found else None

@@ -374,3 +374,14 @@ def bucketize(self: Meta | Number, boundaries: Meta, out_int32: bool, right: boo
     if boundaries.rank != 1:
         raise Mismatch("boundaries", "one dimension", boundaries)
     return searchsorted(boundaries, self, out_int32, right, None, None)
+
+
+@rule("torchvision.nms")
+def nms(dets: Meta, scores: Meta, iou_threshold: float) -> Meta:
+    if dets.rank != 2 or differ(dets.shape[1], 4):
+        raise Mismatch("dets", "boxes of four coordinates, [n, 4]", dets)
+    if scores.rank != 1 or differ(scores.shape[0], dets.shape[0]):
+        raise Mismatch("scores", f"one for each box, {list(dets.shape[:1])}", scores)
+    if scores.dtype is not dets.dtype:
+        raise Mismatch("scores", dets.dtype.torch_name, scores.dtype.torch_name)
+    return Meta((UNKNOWN,), I64)

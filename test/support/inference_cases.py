@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
+import dev.torchvision_operators  # noqa: F401  (registers an operator)
 from support.decompose_cases import A, Case, f, i, m, p
 
 index = torch.tensor([[0, 1], [2, 0]])
@@ -249,6 +250,7 @@ def core_indexing() -> Iterator[Case]:
     yield A.slice_scatter, f(3, 4), f(2, 4), 0, 1
     yield A.masked_scatter, f(3, 4), m(4), f(12)
     yield A.nonzero, f(3, 4)
+    yield torch.ops.torchvision.nms, f(3, 4), f(3), 0.5
     yield A.repeat_interleave.Tensor, i(3, low=0)
     yield A.repeat_interleave.Tensor, torch.tensor([1, 3]), {"output_size": 4}
 

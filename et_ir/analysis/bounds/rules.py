@@ -80,6 +80,12 @@ def nonzero(call: BoundsQuery) -> Sequence[Sizes]:
     return [(element_count(sizes), len(sizes))]
 
 
+@bounds("torchvision.nms")
+def nms(call: BoundsQuery) -> Sequence[Sizes]:
+    """No more than all boxes."""
+    return [call.tensor("scores")]
+
+
 @bounds("masked_select")
 def masked_select(call: BoundsQuery) -> Sequence[Sizes]:
     return [(element_count(broadcast(call.tensor("self"), call.tensor("mask"))),)]

@@ -47,6 +47,7 @@ from et_ir.passes.common.literal_method import literal_method
 from et_ops.intervals import Interval
 from et_ops.sizes import Expression
 from et_schema.guards import Condition
+from et_schema.wording import worded
 
 __all__ = ["AddModelSchemaPass"]
 
@@ -128,7 +129,8 @@ class _Method:
         if interval.most is None:
             self._refuse(
                 f"[schema_c2] {where} has no upper bound",
-                'export with dynamic_shapes and Dim("n", max=N), or give --default-bound',
+                'export with dynamic_shapes and Dim("n", max=N), or give '
+                + worded(python="EdgeCompileConfig(default_bounds=…)", command="--default-bound"),
             )
         line = None if size is None else _line(size)
         step = 1 if line is None else abs(line[1])

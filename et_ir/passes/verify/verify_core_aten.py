@@ -62,15 +62,17 @@ def _fix(op: AtenOp, preserved: frozenset[str]) -> str:
     if name in _DATA_DEPENDENT:
         return _DATA_DEPENDENT[name]
     is_dynamic = any(is_tensor(v.type) and not is_static(v.type) for v in op.operands)
-    assumed = refusal(op, preserved, LAST_RESORT) if is_dynamic else None
-    if assumed is not None:
-        return f"torch decomposes it where {assumed} only: export with ranges of sizes that are within this"
+    refused = refusal(op, preserved, LAST_RESORT) if is_dynamic or name not in OP_BY_NAME else None
+    if refused is not None and refused.assumed:
+        return f"torch decomposes it where {refused.assumed} only: export with ranges of sizes that are within this"
     if name in OP_BY_NAME:
         kept = worded(
             python=f"EdgeCompileConfig(preserve_ops=[{name!r}])",
             command=f"preserve={name}, et-compile --preserve {name}",
         )
         return f"decompose it, or keep it if the target has a kernel: {kept}"
+    if refused is not None:
+        return f"torch's decomposition of it {refused.reason}: rewrite it with other operators"
     return "run decompose and decompose-traced; rewrite what remains with other operators"
 
 

@@ -19,7 +19,7 @@ LIMIT = 120
 def packet(name: str) -> str:
     """The name of an operator without its overload: `add.Tensor` is `add`."""
     namespace, dot, rest = name.partition(".")
-    if dot and namespace in ("dim_order_ops", "grouped", "integer", "quantized_decomposed"):
+    if dot and namespace in ("dim_order_ops", "grouped", "integer", "quantized_decomposed", "torchvision"):
         return f"{namespace}.{rest.partition('.')[0]}"
     return namespace
 

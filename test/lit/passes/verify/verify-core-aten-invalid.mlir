@@ -33,3 +33,14 @@ func.func @lengths(%x: tensor<3xf32>, %n: tensor<3xi64>) -> tensor<?xf32> {
 }
 // CHECK: 'aten.repeat_interleave.self_Tensor': [core_aten_c1]
 // CHECK: pass output_size=
+
+// -----
+
+// The reason why an operator has no decomposition.
+func.func @sparse(%x: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  // expected-error@below {{[core_aten_c1] is not Core ATen}}
+  %1 = aten.to_sparse_csr %x : tensor<3x3xf32>
+  func.return %1 : tensor<3x3xf32>
+}
+// CHECK: 'aten.to_sparse_csr': [core_aten_c1]
+// CHECK: fix: torch's decomposition of it comes down to _to_sparse_csr, which Core ATen does not have: rewrite it with other operators

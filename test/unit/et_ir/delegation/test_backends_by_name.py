@@ -1,5 +1,6 @@
 import importlib.metadata
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,10 @@ class Demo(BackendDetails):
 
 class Other(Demo):
     pass
+
+
+class NoId(Demo):
+    backend_id = ""
 
 
 class SameId(Demo):
@@ -90,6 +95,26 @@ def test_missing():
         match="no backend has the id 'Npu'; ids are: CoreMLBackend, EthosUBackend, NativeBackend, NestedProgramBackend",
     ):
         details_of("Npu")
+
+
+def test_ids_are_checked_where_they_are_declared():
+    """That of a partition is the one of a class."""
+    with pytest.raises(
+        MissingBackend, match=r"did you mean 'NativeBackend'\?; the id of a DelegationSpec is the"
+    ):
+        details_of("NativeBackends")
+    wrong: Any
+    for wrong, message in ((Other, r"; give Other\.backend_id"), ("", "got ''"), (3, "got 3")):
+        with pytest.raises(TypeError, match=f"backend_id: expected the id of a backend, .*{message}"):
+            DelegationSpec(wrong)
+    for wrong, message in (
+        (Other(), "not a class of BackendDetails"),
+        (int, "not a class of BackendDetails"),
+    ):
+        with pytest.raises(BackendError, match=message):
+            register_backend(Backend("wrong", wrong, partitioner))
+    with pytest.raises(BackendError, match="the backend_id of NoId is empty"):
+        register_backend(Backend("wrong", NoId, partitioner))
 
 
 def test_two_of_one_name():

@@ -55,7 +55,7 @@ CASES = collected()
 DATA_DEPENDENT = frozenset(
     """
     _unique2 argwhere bincount index.Tensor masked_select nonzero nonzero_numpy one_hot repeat_interleave.Tensor
-    repeat_interleave.self_Tensor tensor_split.tensor_indices_or_sections unique_consecutive unique_dim
+    repeat_interleave.self_Tensor tensor_split.tensor_indices_or_sections torchvision.nms unique_consecutive unique_dim
     unique_dim_consecutive
     """.split()  # noqa: SIM905
 )
