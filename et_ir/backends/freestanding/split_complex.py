@@ -43,9 +43,9 @@ LARGEST: Final = 16
 
 @dataclass(frozen=True)
 class SplitComplexPass(ModulePass):
-    """Replace complex tensors of f32 parts by pairs of real ones, where sizes are known.
+    """Replace complex tensors by pairs of real ones.
 
-    Before:
+    They are of f32 parts, and of sizes that are known. Before:
 
     ```mlir
     %1 = edge._fft_r2c %x {dim = [1], normalization = 0, onesided = true}
