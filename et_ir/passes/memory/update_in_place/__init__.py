@@ -194,7 +194,7 @@ class _Updates:
         )
 
     def _only_writer(self, register: SSAValue) -> KernelCallOp | None:
-        writes = self.memory.writes(register) if isinstance(register.owner, AllocOp) else []
+        writes = self.memory.writes(register) if isinstance(register.owner, AllocOp) else ()
         op = writes[0].op if len(writes) == 1 else None
         return op if isinstance(op, KernelCallOp) and op.parent_block() is not None else None
 
