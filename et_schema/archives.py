@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["check_members"]
+__all__ = ["DAMAGE", "check_members"]
+
+DAMAGE: Final = (
+    *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError, EOFError, RuntimeError, OSError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
+"""Exceptions of opening and reading a damaged archive, OSError for places before its first byte, or JSON of another
+shape in it. RuntimeError has NotImplementedError.
+"""
 
 _COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _EXPANSION: Final = 100

@@ -10,15 +10,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final, Self, cast
 
-from et_schema.archives import check_members
+from et_schema.archives import DAMAGE, check_members
 from et_schema.errors import InvalidFile, access_failed
 from et_schema.files import atomic_writer
 
@@ -88,7 +86,7 @@ class RecordedProgram:
         for number, node in enumerate(self.graph["nodes"]):
             try:
                 made = _node(node)
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 message = f"not a node of a graph: {type(error).__name__}: {error}"
                 raise InvalidFile(message, where=f"graph.nodes[{number}]") from None
             yield made
@@ -239,15 +237,6 @@ def read_etrecord(source: str | os.PathLike[str] | bytes) -> ETRecord:
         raise access_failed(source, error) from error
 
 
-_DAMAGE: Final = (
-    *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError, EOFError, RuntimeError, OSError),
-    *(zlib.error, struct.error),
-)
-"""Exceptions of reading members of a damaged archive, OSError for places before its first byte, or JSON of another
-shape.
-"""
-
-
 def _read(stream: IO[bytes], where: str) -> ETRecord:
     hint = "et-compile --etrecord writes one"
     try:
@@ -262,7 +251,7 @@ def _read(stream: IO[bytes], where: str) -> ETRecord:
         raise InvalidFile(f"not an ETRecord: {error}", where=where, hint=hint) from error
     except KeyError as error:
         raise InvalidFile(f"the ETRecord is damaged: it lacks {error}", where=where, hint=hint) from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise InvalidFile(f"the ETRecord is damaged: {error}", where=where, hint=hint) from error
 
 

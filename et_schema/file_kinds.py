@@ -8,6 +8,7 @@ import zipfile
 from typing import Final, NamedTuple
 
 from et_schema import bundled_program, etdump, etrecord, flat_tensor
+from et_schema.archives import DAMAGE
 
 __all__ = ["FileKind", "kind_of"]
 
@@ -70,7 +71,7 @@ def _archive(data: memoryview) -> FileKind:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+    except DAMAGE:
         names = []
     if etrecord.IDENTIFIER in names:
         return FileKind("an ETRecord", "et_vm.devtools reads it")
