@@ -212,7 +212,7 @@ regenerate: $(VENV)/.test
 	$(BIN)/python -m dev.soft_float
 
 # pip says nothing for minutes, as it does not print the packages that it takes.
-INSTALLING := Installing packages into $(VENV): minutes, most for torch. With PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu in the environment, pip takes the smaller torch without CUDA.
+INSTALLING := Installing packages into $(VENV): minutes, most for torch. With PyTorch's index of CPU builds in PIP_EXTRA_INDEX_URL, pip takes the smaller torch without CUDA.
 
 # Each stamp says which extras the environment has; it is made anew when what they pin has changed.
 $(VENV)/.made:
