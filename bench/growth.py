@@ -38,7 +38,7 @@ SEARCHES: Final = frozenset({"reorder", "plan-memory"})
 """Passes that search as long as a budget allows."""
 SHARE: Final = 0.03
 """Of the time of a compilation, that a pass has to take to be listed."""
-WHOLE: Final = "all passes"
+TOTAL: Final = "all passes"
 
 _TYPE: Final = "tensor<4x8xf32>"
 
@@ -153,7 +153,7 @@ class _Times(Observer):
 def _times(shape: str, size: int, target: str) -> Mapping[str, float]:
     times = _Times()
     compiled(shape, size, target, times)
-    return {**times.by_pass, WHOLE: sum(times.by_pass.values())}
+    return {**times.by_pass, TOTAL: sum(times.by_pass.values())}
 
 
 def main() -> None:
@@ -179,7 +179,7 @@ def main() -> None:
         _times(shape, sizes[0], target)  # what is computed once in a process
         found = {size: _times(shape, size, target) for size in sizes}
         for name in sorted(found[larger], key=lambda name: -found[larger][name]):
-            if found[larger][name] < SHARE * found[larger][WHOLE] or not found[smaller].get(name):
+            if found[larger][name] < SHARE * found[larger][TOTAL] or not found[smaller].get(name):
                 continue
             grows = exponent(found[smaller][name], found[larger][name], larger / smaller)
             rows.append(

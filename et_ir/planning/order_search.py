@@ -222,14 +222,14 @@ class OrderSearch:
             options = state.options
             for one in unknown:
                 options.pop(one, None)
-            room = state.peak - state.live
+            spare = state.peak - state.live
             for group in state.ready:
                 self.asked += len(self.groups[group])
                 option = options.get(group)
                 if option is None:
                     option = options[group] = self.run(state.done, group)
                 needed, left = option
-                if needed <= room and left <= 0:
+                if needed <= spare and left <= 0:
                     state, unknown = self._after(state, group, state.live + left, state.peak)
                     break
             else:

@@ -31,7 +31,7 @@ GOOD: Final = 20.0
 """The ratio in dB that a remedy is to reach."""
 _BATCHES: Final = 8
 """How many of the calibration data are used, at equal distances."""
-_ROOM: Final = 2**29
+_CACHE_BYTES: Final = 2**29
 """Bytes of values that are kept, but for those of the last of the data."""
 
 _Graph = dict[Node, Any]
@@ -237,17 +237,17 @@ class Sensitivities:
         return Remedy(tuple(chosen), patterns, ratio, self._output_sqnr(names, exact))
 
     def _exact(self) -> list[_Graph]:
-        """All values without rounding: of each of the data, as far as there is room."""
+        """All values without rounding: of each of the data, as far as the limit of bytes allows."""
         found: list[_Graph] = []
-        room = _ROOM
+        left = _CACHE_BYTES
         for batch in self._batches:
-            if room <= 0:
+            if left <= 0:
                 break
             with torch.no_grad():
                 self._run.rounded = frozenset()
                 self._run.run(*flat_inputs(self._module, batch, self._kwargs), enable_io_processing=False)
             found.append(self._run.values)
-            room -= _bytes_of(self._run.values.values())
+            left -= _bytes_of(self._run.values.values())
         return found
 
     def _noise(

@@ -166,9 +166,9 @@ def test_a_remedy_for_results_that_are_lost(monkeypatch: pytest.MonkeyPatch) -> 
     assert remedy.keep_float == ("mel",)
     assert remedy.found_sqnr < LEAST
     assert remedy.output_sqnr > GOOD
-    mended = quantize(module, inputs, "int8", calibration=calibration(), keep_float=remedy.keep_float)
-    assert mended.remedy is None
-    assert evaluate(mended.module) > 0.98
+    kept = quantize(module, inputs, "int8", calibration=calibration(), keep_float=remedy.keep_float)
+    assert kept.remedy is None
+    assert evaluate(kept.module) > 0.98
 
 
 def test_a_remedy_of_many_operators() -> None:
@@ -209,8 +209,8 @@ def test_the_search_for_a_bound_keeps_single_operators(monkeypatch: pytest.Monke
     assert all(layer.is_quantized for layer in found.module.layers)
 
 
-def test_data_are_as_many_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sensitivity, "_ROOM", 1)
+def test_the_limit_of_bytes_limits_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensitivity, "_CACHE_BYTES", 1)
     seen: list[object] = []
     run = sensitivity._Rounding.run
     monkeypatch.setattr(
@@ -224,6 +224,6 @@ def test_data_are_as_many_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) 
     quantize(module, batches[0], "int8", calibration=batches)
     few = len(seen)
     seen.clear()
-    monkeypatch.setattr(sensitivity, "_ROOM", 2**20)
+    monkeypatch.setattr(sensitivity, "_CACHE_BYTES", 2**20)
     quantize(module, batches[0], "int8", calibration=batches)
     assert len(seen) == 7 * few
