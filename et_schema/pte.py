@@ -175,7 +175,8 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
         from et_schema.file_kinds import kind_of
 
         kind = kind_of(file)
-        if kind is not None:
+        # Of a few bytes without a meaning, it says more that they are too few.
+        if kind is not None and (kind.hint or len(file) >= MINIMUM_FILE_SIZE):
             raise NoProgram(kind)
     if len(file) < MINIMUM_FILE_SIZE:
         raise InvalidFile(

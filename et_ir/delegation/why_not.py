@@ -56,6 +56,9 @@ class DelegationReport:
         failed = f", {in_words(len(self.failures), 'failure')}" if self.failures else ""
         return f"<{type(self).__name__}: {self.summary}{failed}>"
 
+    def __str__(self) -> str:
+        return self.text()
+
     def html(self) -> str:
         """Display in notebooks: the partitions, and the reasons for what is in none."""
         delegated = [(f"@{method}", backend, f"{ops:,}") for method, backend, ops in self.partitions]

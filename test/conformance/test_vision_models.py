@@ -131,7 +131,7 @@ def test_models_of_other_forms() -> None:
         VisionEncoder(model, (32, 32))
     with pytest.raises(LanguageModelError, match="images of 24x20: expected multiples of 8 pixels"):
         VisionEncoder(random_vision_model("qwen2_vl"), (24, 20))
-    with pytest.raises(LanguageModelError, match="give --image-size"):
+    with pytest.raises(LanguageModelError, match="give their height and width"):
         image_size(VISION["qwen2_vl"]())
     encoder, embedding, decoder = _parts("llava")
     with pytest.raises(

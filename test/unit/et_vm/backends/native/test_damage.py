@@ -221,7 +221,7 @@ class TestBlobs:
         with pytest.raises(ExecutorchError, match="holds machine code") as caught:
             init(blob(), options=NativeOptions())
         assert caught.value.code == Error.NotSupported
-        assert "--native" in (caught.value.hint or "")
+        assert "allow_native=True" in (caught.value.hint or "")
 
     def test_features_that_the_machine_lacks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """An object that needs more is passed over, also if it comes first."""
