@@ -91,9 +91,17 @@ class Run:
         self.violations: list[tuple[int, str]] = []
 
     def run(self, processes: int, *, quiet: bool) -> None:
-        """Run all of them; progress goes to standard error."""
+        """Run all of them; progress goes to standard error. Ctrl-C ends the run with what has been found."""
         for _ in range(processes):
             self._give(start(self._kinds))
+        try:
+            self._wait(quiet=quiet)
+        except KeyboardInterrupt:
+            print(f"interrupted: cases before {self._finished():,} have run", file=sys.stderr)
+            for worker, _ in self._open.values():
+                worker.process.kill()
+
+    def _wait(self, *, quiet: bool) -> None:
         started = shown = time.monotonic()
         while self._open:
             for pipe in wait(list(self._open), timeout=1):
