@@ -100,6 +100,7 @@ class Run:
             print(f"interrupted: cases before {self._finished():,} have run", file=sys.stderr)
             for worker, _ in self._open.values():
                 worker.process.kill()
+                worker.process.join()
 
     def _wait(self, *, quiet: bool) -> None:
         started = shown = time.monotonic()
