@@ -7,7 +7,7 @@ import re
 import zipfile
 from typing import Final, NamedTuple
 
-from et_schema import bundled_program, etdump, etrecord, flat_tensor
+from et_schema import bundled_program, etdump, etrecord, flat_tensor, program
 from et_schema.archives import DAMAGE
 
 __all__ = ["FileKind", "kind_of"]
@@ -35,6 +35,7 @@ _SAVED: Final = FileKind(
     "a file of torch.save", "weights alone are no program: export the module that they belong to"
 )
 _IDENTIFIERS: Final = {
+    program.FILE_IDENTIFIER: FileKind("a compiled program (.pte)", ""),
     bundled_program.FILE_IDENTIFIER: FileKind(
         "a program with test cases (.bpte)", "its program is et_schema.bpte.read_bpte(data).program"
     ),

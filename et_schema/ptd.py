@@ -90,6 +90,12 @@ def read_ptd(buffer: Source) -> PtdFile:
 def _read(file: memoryview) -> PtdFile:
     if len(file) < HEADER_AT + _HEADER.size:
         raise InvalidFile(f"a file of {len(file)} bytes is too short to hold tensors")
+    if bytes(file[4:8]) != FILE_IDENTIFIER:
+        from et_schema.file_kinds import kind_of
+
+        kind = kind_of(file)
+        if kind is not None:
+            raise InvalidFile(f"{kind.name}, not a data file (.ptd)")
     where = "header"
     magic, length, start, size, base, data_size = _HEADER.unpack_from(file, HEADER_AT)
     if magic != HEADER_MAGIC:

@@ -7,8 +7,10 @@ import zipfile
 
 import pytest
 
+from et_schema.errors import Error, InvalidFile
 from et_schema.file_kinds import kind_of
 from et_schema.program import Program
+from et_schema.ptd import read_ptd
 from et_schema.pte import NoProgram, read_pte, serialize_pte
 
 
@@ -60,3 +62,11 @@ def test_programs_with_a_damaged_identifier(at: int) -> None:
 @pytest.mark.parametrize("data", [b"", b"\n", b"\xff" * 80, bytes(80), b"\xc3"])
 def test_others(data: bytes) -> None:
     assert kind_of(memoryview(data)) is None
+
+
+def test_a_program_in_the_place_of_its_data() -> None:
+    with pytest.raises(
+        InvalidFile, match=r"a compiled program \(\.pte\), not a data file \(\.ptd\)"
+    ) as caught:
+        read_ptd(bytes(4) + b"ET12" + bytes(60))
+    assert caught.value.code == Error.InvalidExternalData
