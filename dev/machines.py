@@ -62,8 +62,8 @@ def run(setting: dict[str, str]) -> int:
     print(f"machines: {name_of(setting)}", file=sys.stderr, flush=True)
     line = [sys.executable, "-m", "pytest", "--numprocesses", "auto", "--dist", "worksteal"]
     line += ["--max-worker-restart", "0", "--sample", "1", *TESTS]
-    # OpenVINO 2026.4 chooses kernels by the processor, which its oneDNN then refuses to make: with AVX-512 VNNI, no product
-    # of 8-bit integers compiles where the variable allows less.
+    # OpenVINO 2026.4 chooses kernels by the processor, which its oneDNN then refuses to make: with AVX-512 VNNI, no
+    # product of 8-bit integers compiles where the variable allows less.
     beyond = [OPENVINO] if "ONEDNN_MAX_CPU_ISA" in setting else []
     line += [f"--ignore={path}" for path in (*LEFT_OUT, *beyond)]
     environment = {"OMP_NUM_THREADS": "1", **setting}
