@@ -37,7 +37,7 @@ SEARCH_GOAL: Final = 1.25
 SEARCHES: Final = frozenset({"reorder", "plan-memory"})
 """Passes that search as long as a budget allows."""
 SHARE: Final = 0.03
-"""Of the time of a compilation, that a pass has to take to be listed."""
+"""Least share of the time of a compilation, for a pass to be listed."""
 TOTAL: Final = "all passes"
 
 _TYPE: Final = "tensor<4x8xf32>"

@@ -18,7 +18,7 @@ from et_ir.frontend.sources import node_module_path
 __all__ = ["is_kept", "module_and_operator_names", "no_match", "operator_names", "outer_paths"]
 
 _SHOWN = 5
-"""How many names a message lists."""
+"""Maximum number of names in a message."""
 
 
 def operator_names(graph: Graph) -> dict[Node, str]:

@@ -30,7 +30,7 @@ from et_ir.quantization.graphs import writes_to_state
 __all__ = ["Unquantized", "XNNPACKQuantizer", "place_of"]
 
 _PARTS_OF_LAYERS: Final = frozenset({torch.ops.aten.addmm.default, torch.ops.aten.mm.default})
-"""What layers become in programs that are decomposed."""
+"""Operators of decomposed layers."""
 _SCALARS: Final = frozenset(
     {
         torch.ops.aten.add.Tensor,

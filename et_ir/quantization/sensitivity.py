@@ -30,7 +30,7 @@ LEAST: Final = 10.0
 GOOD: Final = 20.0
 """The ratio in dB that a remedy is to reach."""
 _BATCHES: Final = 8
-"""How many of the calibration data are used, at equal distances."""
+"""Maximum number of calibration data that are used, at equal distances."""
 _CACHE_BYTES: Final = 2**29
 """Bytes of values that are kept, but for those of the last of the data."""
 

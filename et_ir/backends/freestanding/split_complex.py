@@ -36,7 +36,7 @@ from et_ir.rewriting import rewrite
 __all__ = ["SplitComplexPass"]
 
 _NOTHING: Final = 1e-15
-"""What is smaller in double precision is the sine or cosine of a multiple of a right angle."""
+"""Bound on the sine or cosine of a multiple of a right angle, in double precision."""
 LARGEST: Final = 16
 """The most elements of a transform that is not split, unless their number is prime."""
 

@@ -62,7 +62,7 @@ _FIXES: Final = {
         "use a constant, or a tensor as the index (torch.index_select, torch.where)",
     ),
 }
-"""What to change in a model, by the reason for which there is no kernel."""
+"""Changes of a model, by the reason for which there is no kernel."""
 _PLACES: Final = 3
 """The most places of one kind that are named beside the first."""
 

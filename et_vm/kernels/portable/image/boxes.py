@@ -13,7 +13,7 @@ from et_vm.step import Step, resizing
 from et_vm.values import Array, Tensor
 
 _OPERATIONS = 16
-"""Of two boxes that are compared, about."""
+"""Approximate work of comparing two boxes."""
 
 
 @kernel("torchvision::nms.out")

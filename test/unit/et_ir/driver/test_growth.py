@@ -21,7 +21,7 @@ from et_ir.driver.observer import Observer
 SIZES: Final = (60, 240)
 EXPONENT: Final = 1.15
 SHARE: Final = 0.03
-"""Of all calls, that a pass has to make for its growth to count."""
+"""Least share of all calls, for the growth of a pass to count."""
 
 
 class _Calls(Observer):
