@@ -50,9 +50,6 @@ LIMITS = {
             "embedding_bag of maxima",
         ),
         "'aten::scatter_reduce.two_out': .* has no kernel": ("index_reduce along",),
-        "'aten::sort.values': .* has no kernel": (
-            *("median along", "nanmedian along", "kthvalue along", "quantile along"),
-        ),
         "'aten::_fft_c2c.out': .* has no kernel": ("fft along",),
         "'aten::constant_pad_nd.out' of .* takes no complex": ("irfft along",),
     }.items()
