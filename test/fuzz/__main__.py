@@ -51,8 +51,10 @@ def main() -> int:
     if kinds:
         options += ["--only", *kinds]
     first = args.first
-    if args.state is not None and args.state.exists():
-        first = int(args.state.read_text())
+    if args.state is not None:
+        args.state.parent.mkdir(parents=True, exist_ok=True)
+        if args.state.exists():
+            first = int(args.state.read_text())
     run = Run(first, args.first + args.count, args.state, kinds)
     run.run(args.processes, quiet=args.quiet)
     again: list[str] = []
