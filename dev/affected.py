@@ -167,11 +167,17 @@ def record_passed() -> None:
 
 
 def base_of(given: str | None) -> str | None:
-    """The commit that a change began at; `None` if nothing is known of one. `SystemExit` if the one given is none."""
+    """The commit that a change began at; `None` if nothing is known of one. `SystemExit` if the one given is none.
+
+    It is the last that passed here. A commit that passed itself is no base of its own: checked again, it has the tests
+    that it had.
+    """
     if named := given or os.environ.get("BASE"):
         return _git("rev-parse", "--verify", f"{named}^{{commit}}") or sys.exit(f"there is no commit {named}")
     path = _passed()
     ancestors = set(_git("rev-list", "HEAD").split())
+    if not _git("status", "--porcelain"):
+        ancestors.discard(_git("rev-parse", "HEAD"))
     for commit in reversed(path.read_text(encoding="utf-8").split() if path.exists() else []):
         if commit in ancestors:
             return commit

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
-from et_ir.frontend import experts, quantization
+from et_ir.frontend import detection, experts, quantization
 from et_ir.frontend.torch_registry import COMPOSITE, Operator, schema_of
 
 __all__ = ["composite_formula", "formula_of", "kept_by"]
 
-_FORMULAS = {**quantization.FORMULAS, **experts.FORMULAS}
+_FORMULAS = {**quantization.FORMULAS, **experts.FORMULAS, **detection.FORMULAS}
 
 
 def formula_of(target: Operator) -> Callable[..., Any]:

@@ -231,9 +231,7 @@ def calibrated(
     quantizer.set_global(config)
     prepared = prepare_pt2e(torch.export.export(module.eval(), inputs, strict=False).module(), quantizer)
     prepared(*inputs)
-    # With one in three other seeds, some values of the ViT are rounded another way in our file than in stock's, both
-    # about as far from the reference. Which operation rounds is not known yet.
-    random = torch.Generator().manual_seed(5)
+    random = torch.Generator().manual_seed(0)
     for _ in range(2):
         prepared(*(torch.randn(x.shape, dtype=x.dtype, generator=random) * x.std() for x in inputs))
     return convert_pt2e(prepared)

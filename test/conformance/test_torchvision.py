@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from stock import StockRuntime
 from torch import nn
 
 import dev.torchvision_operators  # noqa: F401  # pyright: ignore[reportUnusedImport]  (registers them)
@@ -79,6 +81,101 @@ def test_the_stock_runtime_has_none() -> None:
 
     with pytest.raises(MissingKernels, match=r"torchvision::nms\.out.*\n.*fix: .*et-vm"):
         to_edge(torch.export.export(Suppress(), boxes_of(4, 0))).to_executorch()
+
+
+# -- operators that are compiled as what torch has, for every runtime
+
+
+class Aligned(nn.Module):
+    """Averages of samples in the bins of boxes."""
+
+    def __init__(self, samples: int, *, aligned: bool = True) -> None:
+        super().__init__()
+        self.samples = samples
+        self.aligned = aligned
+
+    def forward(self, x: torch.Tensor, rois: torch.Tensor) -> torch.Tensor:
+        return torchvision.roi_align(x, rois, 0.5, 3, 2, self.samples, self.aligned)
+
+
+def regions(count: int, images: int = 2, seed: int = 0) -> torch.Tensor:
+    """Boxes in an image of 14 by 18 and beyond its edges, of any size: none, negative, and larger than the image."""
+    generator = torch.Generator().manual_seed(seed)
+    corners = torch.rand(count, 2, generator=generator) * 30 - 8
+    scales = torch.tensor([3.0, 12.0, 40.0])[torch.arange(count) % 3]
+    sizes = torch.rand(count, 2, generator=generator) * scales.unsqueeze(1)
+    image = torch.randint(0, images, (count, 1), generator=generator).float()
+    return torch.cat([image, corners, corners + sizes - 1], 1)
+
+
+class Deformed(nn.Module):
+    """A convolution with taps that move."""
+
+    def __init__(self, groups: int, parts: int, *, masked: bool) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 6, (3, 2), groups=groups)
+        self.arguments = (2, 1, 1, 2, 1, 2, groups, parts, masked)
+
+    def forward(self, x: torch.Tensor, offset: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torchvision.deform_conv2d(x, self.conv.weight, offset, mask, self.conv.bias, *self.arguments)
+
+
+def deformed(groups: int, parts: int, *, masked: bool) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    generator = torch.Generator().manual_seed(0)
+    offset, mask = (torch.randn(2, count * parts * 6, 3, 7, generator=generator) for count in (2, 1))
+    offset[0, :, 0, 0] = 0
+    offset[0, :, 1, 1] = torch.tensor([-1e9, 3e30, 2.0]).repeat(4 * parts)
+    x = torch.randn(2, 4, 6, 5, generator=generator)
+    return Deformed(groups, parts, masked=masked).eval(), (
+        x,
+        3 * offset,
+        mask if masked else torch.zeros(2, 1),
+    )
+
+
+CASES = {
+    **{
+        f"roi_align of {samples} samples{'' if aligned else ', not aligned'}": (
+            Aligned(samples, aligned=aligned),
+            (torch.randn(2, 3, 7, 9, generator=torch.Generator().manual_seed(1)), regions(6)),
+        )
+        for samples in (-1, 1, 2, 5)
+        for aligned in (True, False)
+    },
+    **{
+        f"deform_conv2d of {groups} and {parts} groups{', masked' if masked else ''}": deformed(
+            groups, parts, masked=masked
+        )
+        for groups, parts, masked in ((1, 1, False), (2, 1, True), (1, 2, True), (2, 4, False))
+    },
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_samples(name: str, tmp_path: Path, stock: StockRuntime) -> None:
+    module, inputs = CASES[name]
+    expected = module(*(x.double() for x in inputs)) if isinstance(module, Aligned) else module(*inputs)
+    path = tmp_path / "samples.pte"
+    to_edge(torch.export.export(module, inputs)).to_executorch().save(path)
+    runs = [
+        Runtime().load_program(path, kernels=kernels, poison=True).load_method("forward").execute(inputs)
+        for kernels in ("portable", "aten")
+    ]
+    for (found,) in (*runs, stock.run(path, inputs)):
+        torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-5)
+
+
+def test_samples_in_boxes_of_a_number_known_at_run_time() -> None:
+    """Such as what a suppression leaves."""
+    count = torch.export.Dim("count", min=2, max=40)
+    x = CASES["roi_align of 2 samples"][1][0]
+    for samples in (2, -1):
+        module = Aligned(samples)
+        loaded = method(module, (x, regions(8)), (None, {0: count}))
+        for size in (2, 40, 9):
+            rois = regions(size, seed=size)
+            (found,) = loaded.execute((x, rois))
+            torch.testing.assert_close(found, module(x.double(), rois.double()).float(), rtol=1e-5, atol=1e-5)
 
 
 def test_arguments_that_do_not_fit() -> None:

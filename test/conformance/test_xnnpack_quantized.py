@@ -76,19 +76,28 @@ def test_results(name: str, granularity: str, stock: StockRuntime, tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mobilenet_v2", "resnet18", "vit"])
 def test_models_have_the_bits_of_stocks_files(name: str, stock: StockRuntime, tmp_path: Path) -> None:
+    """XNNPACK has layer norms only in our files: their sums differ from the kernel's in the last bits, and so does now
+    and then the integer that such a value is rounded to.
+    """
     module, inputs = getattr(import_module(f"examples.models.{name}"), name)()[:2]
-    converted = calibrated(module, inputs)
-    edge = to_edge_transform_and_lower(
-        torch.export.export(converted, inputs), partitioner=XnnpackPartitioner()
-    )
+    program = torch.export.export(calibrated(module, inputs), inputs)
+    edge = to_edge_transform_and_lower(program, partitioner=XnnpackPartitioner())
     assert [op.name for op in edge.module.walk() if op.name == "backend.call"] == ["backend.call"]
     assert not [op.name for op in edge.module.walk() if op.name.startswith("edge.")]
-    ours, theirs = tmp_path / "ours.pte", tmp_path / "theirs.pte"
-    edge.to_executorch().save(ours)
-    theirs.write_bytes(lowered_program(torch.export.export(converted, inputs)))
-    assert ours.stat().st_size <= 1.05 * theirs.stat().st_size
-    found, expected = (stock.run(path, inputs)[0] for path in (ours, theirs))
+    files = {one: tmp_path / f"{one}.pte" for one in ("whole", "kernels", "theirs")}
+    edge.to_executorch().save(files["whole"])
+    kernels = XnnpackPartitioner(without=["native_layer_norm"])
+    to_edge_transform_and_lower(program, partitioner=kernels).to_executorch().save(files["kernels"])
+    files["theirs"].write_bytes(lowered_program(program))
+    assert files["whole"].stat().st_size <= 1.05 * files["theirs"].stat().st_size
+    whole, found, expected = (stock.run(path, inputs)[0] for path in files.values())
     assert torch.equal(found, expected)
+    if any(isinstance(layer, nn.LayerNorm) for layer in module.modules()):
+        reference = program.module()(*inputs)
+        error, allowed = ((value - reference).square().mean() for value in (whole, expected))
+        assert error <= 1.1 * allowed
+    else:
+        assert torch.equal(whole, expected)
 
 
 class SelfAttention(nn.Module):

@@ -156,10 +156,20 @@ def test_base_is_older_than_half_a_day(history: list[str]) -> None:
 
 def test_base_has_passed(history: list[str]) -> None:
     selection.record_passed()
-    assert selection.base_of(None) == history[3]
-    assert selection.changed_since(history[3]) == []
     (selection.ROOT / "new.txt").write_text("")
+    assert selection.base_of(None) == history[3]
+    assert selection.changed_since(history[3]) == ["new.txt"]
     assert selection.changed_since(history[2]) == ["file.txt", "new.txt"]
+
+
+def test_a_commit_that_passed_has_the_base_that_it_had(history: list[str]) -> None:
+    """So that it has the same tests again: the base is one of what they are chosen by."""
+    subprocess.run(["git", "checkout", "-q", history[2]], cwd=selection.ROOT, check=True)
+    selection.record_passed()
+    subprocess.run(["git", "checkout", "-q", history[3]], cwd=selection.ROOT, check=True)
+    assert selection.base_of(None) == history[2]
+    selection.record_passed()
+    assert selection.base_of(None) == history[2]
 
 
 def test_what_passed_is_an_ancestor(history: list[str]) -> None:
