@@ -49,6 +49,7 @@ STOCK_1_4: Final = Target(
         "empty",
         "complex_numbers",
         "bags",
+        "boxes",
         "folds",
         "scatters",
         "scans",

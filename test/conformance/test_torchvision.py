@@ -76,11 +76,39 @@ def test_undefined_scores_and_boxes() -> None:
     assert found.tolist() == torchvision.nms(boxes, scores, 0.5).tolist() == [1, 4, 2, 3]
 
 
-def test_the_stock_runtime_has_none() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("count", [1, 24])
+def test_suppression_on_the_stock_runtime(
+    count: int, dtype: torch.dtype, stock: StockRuntime, tmp_path: Path
+) -> None:
+    """Of a known number of boxes, as a loop. A quotient of two numbers of f32 may be next to a threshold of f64."""
+    for threshold in (0.0, 1 / 3, 0.7, 1.0):
+        module = Suppress(threshold)
+        path = tmp_path / "boxes.pte"
+        to_edge(torch.export.export(module, boxes_of(count, 0, dtype))).to_executorch().save(path)
+        loaded = Runtime().load_program(path, poison=True).load_method("forward")
+        for seed in range(3):
+            example = boxes_of(count, seed, dtype)
+            for found in (stock.run(path, example), loaded.execute(example)):
+                for ours, theirs in zip(found, module(*example), strict=True):
+                    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+
+
+def test_undefined_scores_and_boxes_on_the_stock_runtime(stock: StockRuntime, tmp_path: Path) -> None:
+    boxes = torch.tensor([[0.0, 0, 4, 4], [0, 0, 4, 4], [1, 1, 1, 1], [1, 1, 1, 1], [float("nan"), 0, 4, 4]])
+    scores = torch.tensor([0.5, float("nan"), 0.7, 0.7, 0.9])
+    path = tmp_path / "boxes.pte"
+    to_edge(torch.export.export(Suppress(), (boxes, scores))).to_executorch().save(path)
+    assert stock.run(path, (boxes, scores))[0].tolist() == [1, 4, 2, 3]
+
+
+def test_boxes_of_any_number_on_the_stock_runtime() -> None:
     from et_ir.passes.verify.link_check import MissingKernels
 
+    count = torch.export.Dim("count", min=2, max=64)
+    program = torch.export.export(Suppress(), boxes_of(4, 0), dynamic_shapes=({0: count}, {0: count}))
     with pytest.raises(MissingKernels, match=r"torchvision::nms\.out.*\n.*fix: .*et-vm"):
-        to_edge(torch.export.export(Suppress(), boxes_of(4, 0))).to_executorch()
+        to_edge(program).to_executorch()
 
 
 # -- operators that are compiled as what torch has, for every runtime

@@ -33,6 +33,7 @@ result without a word; operators that are rarer stay without a kernel, and `link
 | `cummax`, `cummin` | scans by doubling |
 | `sort` that is stable or of booleans | `topk`, twice |
 | embedding bags | rows, scattered to their bags |
+| `torchvision.nms` | a matrix of which boxes overlap, a loop over its rows |
 | `col2im` | `index_put` that accumulates; a permutation of blocks side by side |
 | `avg_pool3d`; `_adaptive_avg_pool2d` of f64, computed in f32 | sums over windows, divided |
 | normalizations of f64, computed in f32 | their formula, in f64 |
@@ -68,6 +69,7 @@ FAMILIES: Final = frozenset(
     [
         "arguments",
         "bags",
+        "boxes",
         "complex_numbers",
         "empty",
         "folds",
