@@ -64,6 +64,10 @@ class Facts:
     """The argument whose tensor it updates in place, and the argument that must be true for that."""
     drops: bool = False
     """It returns its input itself where it does not train, although traces say that it copies."""
+    moves: bool = False
+    """Each element of its results is one of its first operand. Views do so too, unless they reinterpret elements."""
+    reinterprets: bool = False
+    """A view whose elements are other numbers than those of its operand."""
     reduces: bool = False
     """It reduces the dimensions that it is given, or scans along one."""
     shares_layout: bool = False

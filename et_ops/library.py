@@ -113,6 +113,13 @@ class Operator:
         return "Tensor(" in self.schema_text.rpartition("->")[2]
 
     @cached_property
+    def moves(self) -> bool:
+        """Whether each element of its results is one of its first operand: views, their copying forms, and others."""
+        view = OPERATORS.get(self.view_form)
+        is_move = view is not None and view.is_view and not view.facts.reinterprets
+        return is_move or self.facts.moves
+
+    @cached_property
     def is_edge(self) -> bool:
         """Whether the edge dialect has it: functional, and in Core ATen or with a kernel in a runtime.
 

@@ -5,7 +5,7 @@ The operations that quantize and dequantize around them become the type of value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -27,30 +27,18 @@ __all__ = [
     "is_quantized_constant",
     "last_of",
     "restored_constant",
+    "results_of",
 ]
 
 _LAYERS: Final = {"convolution": "weight", "linear": "weight"}
 """Operators with a constant weight, and the argument that it is; biases are 32 bits wide."""
 _BOUNDED: Final = frozenset({"add.Tensor", "convolution", "linear", "mul.Tensor", "sub.Tensor"})
 """Operators whose nodes bound their result, as an activation behind them does."""
-_MOVES: Final = frozenset(
-    {
-        "cat",
-        "clamp",
-        "hardtanh",
-        "max_pool2d_with_indices",
-        "permute_copy",
-        "relu",
-        "slice_copy.Tensor",
-        "squeeze_copy.dim",
-        "squeeze_copy.dims",
-        "transpose_copy.int",
-        "unsqueeze_copy",
-        "view_copy",
-    }
-)
-"""Operators whose result has the scale and zero point of their operands."""
-_OTHERS: Final = frozenset({"mean.dim"})
+_CHOICES: Final = frozenset({"cat", "clamp", "hardtanh", "max_pool2d_with_indices", "relu"})
+"""Operators that give elements of their operands, or limits. Their result has the scale and zero point of these, as
+that of operators that move elements has.
+"""
+_COMPUTED: Final = _LAYERS.keys() | _BOUNDED | {"mean.dim"}
 
 _LEAST_SCALE: Final = float(np.finfo(np.float32).tiny)
 _MOST_PRODUCT: Final = 255 * 128
@@ -109,6 +97,13 @@ def last_of(op: SchemaOp) -> SSAValue:
     return value
 
 
+def results_of(op: SchemaOp) -> Sequence[SSAValue]:
+    """What the node of an op gives: what `last_of` says, or those parts of a split that are used."""
+    if len(op.results) > 1 and op.operator.moves:
+        return [result for result in op.results if result.uses]
+    return [last_of(op)]
+
+
 def is_one_scale(how: Quantization) -> bool:
     """Whether a value of a graph can be of a quantization: 8 bits, a scale and a zero point at compile time."""
     return (
@@ -140,7 +135,7 @@ def integer_operations(
     found: dict[Operation, Quantization] = {}
     for op in ops:
         name = op.name.removeprefix("edge.")
-        if not isinstance(op, SchemaOp) or name not in (_LAYERS.keys() | _BOUNDED | _MOVES | _OTHERS):
+        if not isinstance(op, SchemaOp) or not (name in _COMPUTED or _keeps_scale(op)):
             continue
         how = _result_of(op, quantizations)
         if how is None:
@@ -148,15 +143,15 @@ def integer_operations(
         if name in _LAYERS:
             takes = _takes_layer(op, quantizations) and _holds_sums(op, how, quantizations, symbols)
         else:
-            takes = _takes(op, name, how, quantizations)
+            takes = _takes(op, how, quantizations)
         if takes:
             found[op] = how
     return found
 
 
 def _result_of(op: SchemaOp, quantizations: Quantizations) -> Quantization | None:
-    """How the result of the node of an op is quantized by all that reads it."""
-    users = [use.operation for use in last_of(op).uses]
+    """How the results of the node of an op are quantized by all that reads them."""
+    users = [use.operation for result in results_of(op) for use in result.uses]
     found: Quantization | None = None
     for user in users:
         if not isinstance(user, QUANTIZE):
@@ -168,14 +163,19 @@ def _result_of(op: SchemaOp, quantizations: Quantizations) -> Quantization | Non
     return found
 
 
-def _takes(op: SchemaOp, name: str, result: Quantization, quantizations: Quantizations) -> bool:
+def _keeps_scale(op: SchemaOp) -> bool:
+    return op.operator.moves or op.name.removeprefix("edge.") in _CHOICES
+
+
+def _takes(op: SchemaOp, result: Quantization, quantizations: Quantizations) -> bool:
+    keeps_scale = _keeps_scale(op)
     operands = [value for value in op.operands if is_tensor(value.type)]
     for value in operands:
         made = dequantized(value)
         if made is None:
             return False
         how = quantizations(made)
-        if not is_one_scale(how) or (name in _MOVES and not how.equals(result)):
+        if not is_one_scale(how) or (keeps_scale and not how.equals(result)):
             return False
     return bool(operands) and not all(map(is_quantized_constant, operands))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
+from operator import getitem
 from typing import Any, Final
 
 import torch
@@ -19,9 +21,11 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from et_ir.frontend.torch_registry import as_operator, name_of
 from et_ir.quantization.config import QuantizationConfig
+from et_ops.library import OPERATORS
 
-__all__ = ["ANNOTATORS", "SHARED", "Annotator", "annotation_of", "is_annotated", "share_with_producer"]
+__all__ = ["ANNOTATORS", "Annotator", "annotation_of", "is_annotated", "keeps_scale", "share_with_producer"]
 
 _KEY: Final = "quantization_annotation"
 _aten: Final[Any] = torch.ops.aten
@@ -60,31 +64,28 @@ _FUNCTIONS: Final = frozenset(
 )
 _POOLS: Final = frozenset({_aten.adaptive_avg_pool2d.default})
 
-SHARED: Final = frozenset(
+_BOUNDED: Final = frozenset(
     {
         _aten.adaptive_avg_pool2d.default,
         _aten.dropout.default,
         _aten.dropout_.default,
-        _aten.flatten.using_ints,
         _aten.hardtanh.default,
         _aten.hardtanh_.default,
         _aten.max_pool2d.default,
         _aten.mean.default,
         _aten.mean.dim,
-        _aten.permute.default,
-        _aten.permute_copy.default,
         _aten.relu.default,
-        _aten.reshape.default,
-        _aten.slice.Tensor,
-        _aten.slice_copy.Tensor,
-        _aten.squeeze.dim,
-        _aten.squeeze_copy.dim,
-        _aten.transpose.int,
-        _aten.view.default,
-        _aten.view_copy.default,
     }
 )
-"""Operators whose result has the scale and zero point of their operand, where that is quantized."""
+"""Operators that move no elements, and whose result is within the range of their operand."""
+
+
+@cache
+def keeps_scale(target: object) -> bool:
+    """Whether the results of an operator have the scale and zero point of its operand, where that is quantized."""
+    op = as_operator(target)
+    known = None if op is None else OPERATORS.get(name_of(op))
+    return target in _BOUNDED or (known is not None and known.moves)
 
 
 def annotation_of(node: Node) -> QuantizationAnnotation | None:
@@ -289,13 +290,20 @@ FUNCTIONS: Final[dict[object, Annotator]] = (
 
 
 def share_with_producer(node: Node) -> bool:
-    """Give the result of a node the scale of its quantized operand; whether that was done."""
+    """Give the results of a node the scale of its quantized operand; whether that was done."""
     source = node.args[0] if node.args else None
-    if node.target not in SHARED or is_annotated(node) or not isinstance(source, Node):
+    if not keeps_scale(node.target) or is_annotated(node) or not isinstance(source, Node):
         return False
     producer = annotation_of(source)
     if producer is None or producer.output_qspec is None:
         return False
     shared = SharedQuantizationSpec(source)
-    _annotate(node, {source: shared}, shared)
+    if isinstance(node.meta.get("val"), torch.Tensor):
+        _annotate(node, {source: shared}, shared)
+        return True
+    # Of several results, those are observed that are taken out of the list.
+    _annotate(node, {source: shared})
+    for user in node.users:
+        if user.target is getitem:
+            _annotate(user, {}, shared)
     return True

@@ -20,8 +20,8 @@ from et_ir.quantization.annotation import (
     ANNOTATORS,
     FUNCTIONS,
     MATRIX_PRODUCTS,
-    SHARED,
     is_annotated,
+    keeps_scale,
     share_with_producer,
 )
 from et_ir.quantization.config import QuantizationConfig
@@ -203,8 +203,8 @@ class XNNPACKQuantizer(Quantizer):
 
     @classmethod
     def get_supported_operators(cls) -> list[str]:
-        """The names of the operators that are quantized."""
-        return sorted(str(target) for target in (*ANNOTATORS, *SHARED))
+        """The names of the operators that are quantized by themselves; others have the scale of their operand."""
+        return sorted(map(str, ANNOTATORS))
 
     # -- the choice of a configuration
 
@@ -216,7 +216,7 @@ class XNNPACKQuantizer(Quantizer):
         config = self._config_of(node)
         if config is not None and config.output_activation is None:
             return None
-        return _NO_OPERAND if node.target in SHARED else _NO_KERNEL
+        return _NO_OPERAND if keeps_scale(node.target) else _NO_KERNEL
 
     def _fix(self, node: Node, reason: str) -> str:
         """What would quantize an operator that stays in floats."""

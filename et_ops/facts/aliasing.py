@@ -16,3 +16,10 @@ declare(
 declare("batch_norm native_batch_norm", statistics=("running_mean", "training"))
 declare("instance_norm", statistics=("running_mean", "use_input_stats"))
 declare("alpha_dropout dropout feature_alpha_dropout feature_dropout", drops=True)
+declare(
+    """
+    _conj adjoint conj imag mH matrix_H real resolve_conj resolve_neg to.device to.dtype to.dtype_layout to.other
+    view.dtype view_as_complex view_as_real
+    """,
+    reinterprets=True,
+)

@@ -17,3 +17,11 @@ declare(
     """,
     reduces=True,
 )
+declare(
+    """
+    channel_shuffle clone dim_order_ops._clone_dim_order flip fliplr flipud index_select narrow_copy
+    native_channel_shuffle pixel_shuffle pixel_unshuffle repeat repeat_interleave.self_int roll rot90 tile
+    unsafe_chunk unsafe_split.Tensor unsafe_split_with_sizes
+    """,
+    moves=True,
+)

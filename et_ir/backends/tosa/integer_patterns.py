@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from et_ir.analysis.integer_operations import last_of
+from et_ir.analysis.integer_operations import results_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.dialects.schema import SchemaOp
 
@@ -37,9 +37,11 @@ def integer_patterns(method: FuncOp, is_taken: Callable[[SchemaOp], bool]) -> li
     for op in order:
         if not isinstance(op, SchemaOp) or not is_taken(op):
             continue
-        last = last_of(op)
-        around = [value.owner for value in (*op.operands, last)] + [use.operation for use in last.uses]
-        chosen = {one for one in around if isinstance(one, (*DEQUANTIZE, *QUANTIZE)) or one is last.owner}
+        results = results_of(op)
+        around = [value.owner for value in (*op.operands, *results)]
+        around += [use.operation for result in results for use in result.uses]
+        ends = {result.owner for result in results}
+        chosen = {one for one in around if isinstance(one, (*DEQUANTIZE, *QUANTIZE)) or one in ends}
         patterns.append(
             sorted((one for one in {op, *chosen} if isinstance(one, Operation)), key=order.__getitem__)
         )

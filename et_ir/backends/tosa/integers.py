@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from et_ir.analysis.activation_bounds import activation_bounds
-from et_ir.analysis.integer_operations import integer_bias, integer_operations, last_of
+from et_ir.analysis.integer_operations import integer_bias, integer_operations, last_of, results_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE, Quantization, dequantized, quantization_of
 from et_ir.backends.tosa.legalizer import CannotLegalize, Legalizer
 from et_ir.backends.tosa.rules import RULES
@@ -102,7 +102,7 @@ class Integers:
         operations = integer_operations(
             method.body.block.ops, lambda op: quantization_of(op, symbols), symbols
         )
-        results = {last_of(op) for op in operations if isinstance(op, SchemaOp)}
+        results = {value for op in operations if isinstance(op, SchemaOp) for value in results_of(op)}
         ends = {value.owner for value in results if isinstance(value.owner, Operation)}
         return Integers(symbols, operations, fused=ends - set(operations), results=results)
 
@@ -118,16 +118,33 @@ class Integers:
             return op.operands[0] in self.results
         return op in self.fused
 
-    def lower(self, t: Legalizer, op: SchemaOp) -> SSAValue:
+    def lower(self, t: Legalizer, op: SchemaOp) -> None:
         """Make the ops that compute an op in integers. Raises `ValueError` for what they cannot."""
         how = self.operations[op]
-        name = op.name.removeprefix("edge.")
-        made = _LOWER.get(name, _moved)(self, t, op, how)
+        lower = _LOWER.get(op.name.removeprefix("edge."))
+        made = self._moved(t, op) if lower is None else [lower(self, t, op, how)]
         low, high = self._limits(op, how)
-        if (low, high) != (-128, 127):
-            made = t.clamp(made, low, high)
-        self.made[last_of(op)] = made
-        return made
+        for result, value in zip(results_of(op), made, strict=True):
+            self.made[result] = value if (low, high) == (-128, 127) else t.clamp(value, low, high)
+
+    def _moved(self, t: Legalizer, op: SchemaOp) -> list[SSAValue]:
+        """A movement of elements, or a choice among them: the rule of floats does it with integers."""
+        rule = RULES.get(op.name.removeprefix("edge."))
+        if rule is None:
+            raise CannotLegalize("there is no rule for the operator")
+        copy = op.clone()
+        try:
+            for number, value in enumerate(op.operands):
+                if is_tensor(value.type):
+                    copy.operands[number] = self.operand(t, value)[0]
+            found = rule(t, copy)
+        finally:
+            copy.erase()
+        results = [found] if isinstance(found, SSAValue) else found
+        made = [value for value, result in zip(results, op.results, strict=False) if result.uses]
+        if None in made:
+            raise CannotLegalize("a result that TOSA does not compute is used")
+        return [value for value in made if value is not None]
 
     def _limits(self, op: SchemaOp, how: Quantization) -> tuple[int, int]:
         """The least and the greatest integer of a result, by its quantization and an activation."""
@@ -254,22 +271,6 @@ def _mean(self: Integers, t: Legalizer, op: SchemaOp, how: Quantization) -> SSAV
 def _limited(self: Integers, t: Legalizer, op: SchemaOp, how: Quantization) -> SSAValue:
     """An activation, which is limits of its operand's integers."""
     return self.operand(t, op.arg("self"))[0]
-
-
-def _moved(self: Integers, t: Legalizer, op: SchemaOp, how: Quantization) -> SSAValue:
-    """A movement of elements, or a choice among them: the rule of floats does it with integers."""
-    copy = op.clone()
-    try:
-        for number, value in enumerate(op.operands):
-            if is_tensor(value.type):
-                copy.operands[number] = self.operand(t, value)[0]
-        made = RULES[op.name.removeprefix("edge.")](t, copy)
-    finally:
-        copy.erase()
-    result = made if isinstance(made, SSAValue) else made[0]
-    if result is None:
-        raise CannotLegalize("nothing uses the result")
-    return result
 
 
 _LOWER: Final[dict[str, _Lower]] = {

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
-from et_ir.analysis.integer_operations import last_of
+from et_ir.analysis.integer_operations import results_of
 from et_ir.analysis.quantization import DEQUANTIZE, QUANTIZE
 from et_ir.backends.tosa.integers import Integers
 from et_ir.backends.tosa.legalizer import Legalizer
-from et_ir.backends.tosa.passes.legalize_to_tosa import results_of
+from et_ir.backends.tosa.passes.legalize_to_tosa import results_of as legalized
 from et_ir.backends.tosa.specification import TosaSpecification
 from et_ir.delegation.support import OperatorSupport
 from et_ir.diagnostics import Diagnostic
@@ -40,7 +40,12 @@ class TosaSupport(OperatorSupport):
         self._integers = (
             Integers.of(method, self._symbols) if self._supports_integers else Integers(self._symbols)
         )
-        self._owners = {last_of(op): op for op in self._integers.operations if isinstance(op, SchemaOp)}
+        self._owners = {
+            result: op
+            for op in self._integers.operations
+            if isinstance(op, SchemaOp)
+            for result in results_of(op)
+        }
         self._needs_integers = not specification.supports_float
         self._refusals: dict[Operation, Diagnostic | None] = {}
         self._types = {DType.BOOL}
@@ -81,7 +86,7 @@ class TosaSupport(OperatorSupport):
                 return self.refusal_of(t.block.ops)
             refusal = self._of_values(op)
             if refusal is None:
-                results_of(t, op)
+                legalized(t, op)
                 refusal = self.refusal_of(t.block.ops)
         except ValueError as error:
             return Diagnostic("TOSA does not compute it", str(error))

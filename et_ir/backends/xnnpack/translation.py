@@ -23,8 +23,8 @@ from et_ir.analysis.integer_operations import (
     integer_bias,
     integer_operations,
     is_quantized_constant,
-    last_of,
     restored_constant,
+    results_of,
 )
 from et_ir.analysis.quantization import (
     DEQUANTIZE,
@@ -160,9 +160,9 @@ class Translation:
                 self._quantized[op.results[0]] = self._quantization(op)
         for op, how in self.integers.items():
             assert isinstance(op, SchemaOp)
-            last = last_of(op)
-            self._quantized[last] = how
-            self._quantizes[last] = next(iter(last.uses)).operation.results[0]
+            for result in results_of(op):
+                self._quantized[result] = how
+                self._quantizes[result] = next(iter(result.uses)).operation.results[0]
 
     def order(self, value: SSAValue) -> Order:
         """An order in which a value is there; contiguous for a constant, which is there in all."""
@@ -280,6 +280,13 @@ class Translation:
         wanted = np.float16 if kind == XNNDatatype.fp16 else np.float32
         blob = array_blob(owner, array.astype(wanted, copy=False))
         return self.graph.constant(ValueType(kind), array.shape, blob)
+
+    def ones(self, shape: Sequence[int], like: SSAValue) -> int:
+        """A constant that leaves what it is multiplied with as it is: floats as `like` is, or integers."""
+        if not self.computes_integers:
+            return self.constant(np.ones(shape, np.float32), like)
+        type = ValueType(XNNDatatype.qint8, PerTensorQuant(1.0, 0))
+        return self.graph.constant(type, shape, array_blob("ones", np.ones(shape, np.int8)))
 
     def _constant_type(self, how: Quantization, array: Array, *, by_channel: bool) -> ValueType:
         """The type of constant integers whose dimensions may have changed places. With `by_channel`, each channel has

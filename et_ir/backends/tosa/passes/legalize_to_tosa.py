@@ -100,7 +100,7 @@ def legalized(method: FuncOp, symbols: Globals) -> list[Diagnostic]:
         [argument.type for argument in block.args], [value.type for value in end.arguments]
     )
     for op in reversed(list(block.ops)):
-        if not is_tosa(op) and op is not end and not any(result.uses for result in op.results):
+        if op is not end and not any(result.uses for result in op.results):
             block.erase_op(op)
     return found
 

@@ -97,16 +97,16 @@ def _selected(t: Legalizer, op: SchemaOp) -> SSAValue:
     return t.reshape(part, t.shape_of(op.results[0]))
 
 
-def _split(t: Legalizer, op: SchemaOp) -> list[SSAValue | None]:
+def _split(t: Legalizer, op: SchemaOp) -> list[SSAValue]:
     x: SSAValue = op.arg("self")
     shape = t.shape_of(x)
     dim = axis(int(op.arg("dim")), len(shape))
-    made: list[SSAValue | None] = []
+    made: list[SSAValue] = []
     start = 0
     for result in op.results:
         wanted = t.shape_of(result)
         size = wanted[dim] if len(wanted) == len(shape) else 1
-        made.append(t.reshape(t.part(x, dim, start, size), wanted) if result.uses else None)
+        made.append(t.reshape(t.part(x, dim, start, size), wanted))
         start += size
     return made
 

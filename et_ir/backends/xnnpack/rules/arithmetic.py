@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final, cast
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from et_ir.analysis.dim_orders import Order, straight
@@ -123,7 +122,7 @@ def _expand(t: Translation, op: SchemaOp) -> None:
     padded = (*[1] * (len(after) - len(before)), *before)
     order = common_order(t, [x], len(after))
     shape = [after[dim] if padded[dim] != after[dim] else 1 for dim in order]
-    ones = t.constant(np.ones(shape, dtype=np.float32), x)
+    ones = t.ones(shape, x)
     first = operand(t, x, order)
     t.node(XNNMultiply(input1_id=first, input2_id=ones, output_id=t.write(result, order)), op)
 
