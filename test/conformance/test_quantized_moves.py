@@ -1,4 +1,4 @@
-"""Operators that move elements between layers in 8 bits: they move integers, on every back end that computes in these."""
+"""Operators that move elements between layers in 8 bits: integers on every back end that computes in these."""
 
 from __future__ import annotations
 
