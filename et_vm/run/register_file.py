@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from itertools import repeat
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from et_schema.program import (
 from et_schema.program import Tensor as TensorTable
 from et_schema.wording import data_file
 from et_vm.load.data_files import DataFiles
+from et_vm.run.alike import Place
 from et_vm.state.buffers import StateBuffer
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify.tensors import initial_state, tensor_bytes, tensor_data, tensor_place
@@ -36,12 +38,17 @@ if TYPE_CHECKING:
     from et_vm.run.memory import MemoryManager
 
 
+Blueprint: TypeAlias = "Sequence[tuple[Tensor, Place] | None]"
+"""By register of a plan, the tensor that all methods have but for its arena, and its place there; a constant is the
+same tensor in all methods. None for other registers."""
+
+
 class RegisterFile:
     """Builds the registers of one plan, whose table path is `where`.
 
     `owned` are the registers of tensors without data in the file that the method has to give memory to.
-    `external` holds the data of tensors that are not in the file, by name. `registers` is the result;
-    `owned_bytes` the memory taken.
+    `external` holds the data of tensors that are not in the file, by name. `registers` is the result, `places` says
+    where tensors with data have it; `owned_bytes` is the memory taken.
 
     Raises OutOfMemory when an arena is too small, and InvalidFile(InvalidExternalData) for a tensor whose
     external data is missing or too short.
@@ -56,7 +63,9 @@ class RegisterFile:
         platform: Platform,
         owned: Collection[int],
         external: Mapping[str, memoryview],
+        blueprint: Blueprint | None = None,
     ) -> None:
+        """With the `blueprint` of another method of the plan, what that says is not made out again."""
         self._pte = pte
         self._platform = platform
         self._external = external
@@ -73,8 +82,18 @@ class RegisterFile:
         # What has been copied because it was not aligned, so that it is not done twice.
         self._copies: dict[tuple[int, int], Array] = {}
         self._copies_left = sum(segment.nbytes for segment in pte.segments)
+        self._initialised: set[int] = set()
         self.registers: list[object] = []
-        for index, value in enumerate(plan.values):
+        self.places: list[Place | None] = [None] * len(plan.values)
+        """By register: in an arena, in the file (memory 0), or in memory of the tensor's own (numbers below 0)."""
+        known = blueprint or repeat(None)
+        for index, (value, like) in enumerate(zip(plan.values, known, strict=False)):
+            if like is not None:
+                tensor, place = like
+                self.places[index] = place
+                memory_id, start, end = place
+                self.registers.append(tensor.on(self._banks[memory_id][start:end]) if memory_id else tensor)
+                continue
             table = value.val
             if isinstance(table, TensorTable):
                 register: object = self._tensor(table, index, index in owned)
@@ -94,6 +113,26 @@ class RegisterFile:
                 register = None
             self.registers.append(register)
 
+    def blueprint(self, rebound: Collection[int]) -> Blueprint:
+        """What further methods need not make out again; `rebound` are the registers that come to hold something else.
+        To be called before the method runs.
+        """
+        found: list[tuple[Tensor, Place] | None] = []
+        for index, (register, place) in enumerate(zip(self.registers, self.places, strict=True)):
+            like = None
+            if (
+                isinstance(register, Tensor)
+                and place is not None
+                and register.dynamism == TensorShapeDynamism.STATIC
+                and index not in rebound
+                and index not in self._initialised
+                and (place.memory in self._banks or (place.memory == 0 and register.is_constant))
+            ):
+                # Without the bytes of this method, which nobody else needs.
+                like = (register.on(None) if place.memory else register), place
+            found.append(like)
+        return found
+
     def _tensor(self, table: TensorTable, index: int, owned: bool) -> Tensor:
         extra = table.extra_tensor_info
         allocation = table.allocation_info
@@ -110,6 +149,7 @@ class RegisterFile:
             bank = self._banks.get(allocation.memory_id)
             storage = np.empty(0, np.uint8) if bank is None else bank[offset : offset + nbytes]
             if external or table.data_buffer_idx:
+                self._initialised.add(index)
                 initial = self._data(table, index, nbytes, external)
                 if self._memory.is_new(self._pte, (tensor_place(table), initial_state(table))):
                     storage[:] = np.frombuffer(initial, np.uint8)
@@ -125,6 +165,8 @@ class RegisterFile:
                 error.where = f"{self._where}.values[{index}].val"
                 raise
             self.owned_bytes += nbytes
+        if storage is not None:
+            self.places[index] = self._place(table, index, storage)
         tensor = Tensor(
             table.scalar_type,
             table.sizes,
@@ -136,10 +178,23 @@ class RegisterFile:
             allocate=self._platform.allocate if unbound else None,
         )
         if constant and storage is not None and not tensor.array.flags.aligned:
-            tensor.bind(self._aligned(storage, table.scalar_type.itemsize))
+            copied = self._aligned(storage, table.scalar_type.itemsize)
+            self.places[index] = self._place(table, index, copied)
+            tensor.bind(copied)
         if allocation is not None and extra is not None and extra.fully_qualified_name:
             self.buffers.setdefault(extra.fully_qualified_name, StateBuffer(tensor, initial))
         return tensor
+
+    @staticmethod
+    def _place(table: TensorTable, index: int, storage: Array) -> Place:
+        allocation = table.allocation_info
+        if allocation is not None:
+            start = allocation.memory_offset_high << 32 | allocation.memory_offset_low
+            return Place(allocation.memory_id, start, start + storage.nbytes)
+        if not storage.flags.writeable:
+            start: int = storage.__array_interface__["data"][0]
+            return Place(0, start, start + storage.nbytes)
+        return Place(-1 - index, 0, storage.nbytes)
 
     def _data(self, table: TensorTable, index: int, nbytes: int, external: bool) -> memoryview:
         """The bytes that a tensor is made of or starts with."""

@@ -121,6 +121,7 @@ class Flow:
         leaders = {0} | {jump.target for jump in jumps} | {jump.index + 1 for jump in jumps}
         self._block_ends = dict(pairwise(sorted(leaders | {len(instructions)})))
         tracked = self.rebound | {at for at, bits in enumerate(self._initial) if bits & NO_DATA}
+        self._tracks = bool(tracked)
         self.work = 0
         entries = self._solve({register: self._initial[register] for register in tracked})
         if entries is None:
@@ -194,11 +195,16 @@ class Flow:
                 problems.add(InvalidFile(fault, where=f"{self._where}.outputs[{at}]"))
         self._check_end(problems)
 
-    def check_calls(self, signature: Signature, problems: Problems = FIRST) -> None:
-        """Report each argument of a kernel call that on every path to it is of a kind that the kernel does not take.
-        `signature` gives its parameters, or None where they are not known.
+    def check_calls(
+        self, calls: Sequence[Instruction], signature: Signature, problems: Problems = FIRST
+    ) -> None:
+        """Report each argument of some kernel calls that on every path to it is of a kind that the kernel does not
+        take. `signature` gives the parameters of the kernel, or None where they are not known.
         """
-        for instruction, state in self._walk():
+        wanted = {call.index for call in calls}
+        for instruction, state in self._walk() if self._tracks else ((call, State()) for call in calls):
+            if instruction.index not in wanted:
+                continue
             if instruction.opcode.mnemonic == "call" and instruction.prim is None:
                 params = signature(instruction) or ()
                 for at, (register, param) in enumerate(zip(instruction.args, params, strict=False)):
