@@ -64,7 +64,7 @@ class Program:
         self._loader = loader
         self.file = loader.load_all()
         self.platform = platform or Platform()
-        self.pte: PteFile = read_pte(self.file)
+        self.pte: PteFile = read_pte(self.file, columns=True)
         self._plans = {plan.name: index for index, plan in enumerate(self.pte.program.execution_plan)}
         self._facts: dict[int, PlanFacts] = {}
         self._lock = threading.Lock()
