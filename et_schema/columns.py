@@ -11,7 +11,7 @@ accepts too, at the same cost against its budgets.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast, overload
@@ -222,7 +222,7 @@ def _is_float(field: Field) -> bool:
 class Tables(Sequence[_Table]):
     """A vector of tables that have been read as `columns`. An item is decoded when it is first asked for."""
 
-    __slots__ = ("_decoded", "_kind", "_positions", "_reader", "columns")
+    __slots__ = ("_change", "_decoded", "_kind", "_positions", "_reader", "amended", "columns")
 
     def __init__(self, reader: Reader, kind: Decoder, at: Numbers) -> None:
         """Raises IrregularError."""
@@ -231,6 +231,17 @@ class Tables(Sequence[_Table]):
         self._kind = kind
         self._positions: list[int] = at.tolist()
         self._decoded: list[_Table | None] = [None] * len(at)
+        self.amended: Mapping[int, str] = {}
+        """What `amend` was given."""
+        self._change: Callable[[_Table, str], None] | None = None
+
+    def amend(self, amended: Mapping[int, str], change: Callable[[_Table, str], None]) -> None:
+        """Let some items be changed when they are decoded: `change(item, amended[index])`. Columns stay as they are."""
+        self.amended, self._change = amended, change
+        for at in amended:
+            known = self._decoded[at]
+            if known is not None:
+                change(known, amended[at])
 
     @classmethod
     def at(cls, reader: Reader, kind: Decoder, first: int, count: int) -> Tables[Any]:
@@ -254,7 +265,10 @@ class Tables(Sequence[_Table]):
         found = self._decoded[index]
         if found is None:
             # Threads may both come here; one table is kept.
+            index = range(len(self))[index]
             made = cast("_Table", self._kind.read(self._reader, self._positions[index]))
+            if self._change is not None and index in self.amended:
+                self._change(made, self.amended[index])
             found = self._decoded[index]
             if found is None:
                 self._decoded[index] = found = made

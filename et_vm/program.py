@@ -174,7 +174,7 @@ class Program:
                 plan = self.pte.program.execution_plan[index]
                 flow = Flow(plan, instructions, f"execution_plan[{index}]")
                 flow.check()
-                known = self._facts[index] = PlanFacts(plan, flow)
+                known = self._facts[index] = PlanFacts(self.pte, plan, flow)
         return known
 
     def method_meta(self, name: str) -> MethodMeta:

@@ -176,7 +176,7 @@ class Tensor:
             self.array = np.ndarray(self.sizes, self.dtype, storage, 0, layout.byte_strides)
             self.version = VERSIONS.next()
 
-    def on(self, storage: Array | None) -> Tensor:
+    def on(self, storage: Array | None, name: str = "") -> Tensor:
         """A tensor like this one on other bytes, as many and of the same kind, or without any."""
         made = _new(Tensor)
         made.scalar_type = self.scalar_type
@@ -188,7 +188,7 @@ class Tensor:
         made.dynamism = self.dynamism
         made.is_constant = self.is_constant
         made.constant_asked = False
-        made.name = self.name
+        made.name = name
         made._allocate = self._allocate
         made.storage = storage
         if storage is None:

@@ -19,7 +19,7 @@ from et_vm.kernels.prims import PRIMS
 from et_vm.load.instructions import Instruction, check_registers, decoded, is_constant, operator_name
 
 if TYPE_CHECKING:
-    from et_schema.program import ExecutionPlan, IntList
+    from et_schema.program import EValue, ExecutionPlan, IntList
 
 __all__ = ["Code", "Values", "code_of", "unusual", "values_of"]
 
@@ -130,7 +130,10 @@ def unusual(instructions: Sequence[Instruction]) -> Sequence[Instruction]:
 class Values:
     """The values of a plan as arrays, by register."""
 
-    def __init__(self, plan: ExecutionPlan, columns: Columns) -> None:
+    def __init__(self, plan: ExecutionPlan, table: Tables[EValue]) -> None:
+        columns = table.columns
+        self.names = table.amended
+        """The names of constants."""
         self._members = members = columns.members("val")
         self.kinds = members.tags
         """Their kinds, as numbers from 1 in the order of `KINDS`; 0 for none."""
@@ -151,12 +154,13 @@ class Values:
             self.constant[self.tensors] = in_file & ~has_place
             self.has_data[self.tensors] = in_file | has_place
             extra = self.tensors[special]
-        listed: list[int] = extra.tolist()
-        for at in listed:
-            table = plan.values[at].val
-            assert isinstance(table, Tensor)
-            self.constant[at] = is_constant(table)
-            self.has_data[at] = has_data(table)
+        self.special: list[int] = extra.tolist()
+        """The tensors that have, or may have, more than most: `extra_tensor_info`."""
+        for at in self.special:
+            tensor = plan.values[at].val
+            assert isinstance(tensor, Tensor)
+            self.constant[at] = is_constant(tensor)
+            self.has_data[at] = has_data(tensor)
 
     def members(self, kind: type) -> tuple[_Array, Columns] | None:
         """Which values are of a kind, and these; None for few."""
@@ -182,7 +186,7 @@ class Values:
 def values_of(plan: ExecutionPlan) -> Values | None:
     """The values of a plan that was read as columns; None for another."""
     table: object = plan.values
-    return Values(plan, table.columns) if isinstance(table, Tables) else None
+    return Values(plan, cast("Tables[EValue]", table)) if isinstance(table, Tables) else None
 
 
 def has_data(table: Tensor) -> bool:

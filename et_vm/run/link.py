@@ -47,11 +47,12 @@ def link(
 
 def kernel_calls(instructions: Sequence[Instruction]) -> list[Instruction]:
     """The instructions that call a kernel."""
-    return [
-        instruction
-        for instruction in instructions
-        if instruction.opcode.mnemonic == "call" and instruction.prim is None
-    ]
+    return [instruction for instruction in instructions if is_kernel_call(instruction)]
+
+
+def is_kernel_call(instruction: Instruction) -> bool:
+    """Whether an instruction calls a kernel, and no primitive operator."""
+    return instruction.opcode.mnemonic == "call" and instruction.prim is None
 
 
 def resolve_calls(

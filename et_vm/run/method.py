@@ -109,7 +109,7 @@ class Method:
                 platform,
                 facts.owned,
                 external or {},
-                None if known is None else known.registers,
+                facts.blueprint,
             )
         registers = self._registers = built.registers
         self._buffers = built.buffers
@@ -138,6 +138,7 @@ class Method:
             instructions,
             registers,
             built.places,
+            facts.blueprint,
             flow.rebound,
             self._delegates,
             self._scratch,
@@ -147,14 +148,13 @@ class Method:
             templates=shares,
         )
         if known is None:
-            blueprint = built.blueprint(flow.rebound) if shares else ()
             with verified(file):
                 prepared = preparation.link(flow, kernels)
         else:
-            blueprint, prepared = known.registers, known.plan
+            prepared = known
             preparation.use(prepared)
         self._guard = kernels.guard
-        self._calculates = bool(prepared.calls) or self._delegates.calculate
+        self._calculates = bool(prepared.kernels) or self._delegates.calculate
         """Whether steps need numpy to keep silent, and the guard of the kernels."""
         started = self._loaded("link", started)
         # Kernels convert scalars and pack constants here.
@@ -199,7 +199,7 @@ class Method:
             )
         self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
         if known is None and shares:
-            facts.keep(kernels, prepared, blueprint)
+            facts.keep(kernels, prepared)
         self._loaded("prepare", started)
         self._report_allocations()
 

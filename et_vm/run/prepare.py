@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import numpy as np
-
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.program import TensorShapeDynamism
 from et_vm.kernels.prims import alias, kind_of, view_sizes
 from et_vm.kernels.registry import PrepareContext, parameters_of
+from et_vm.load.code import unusual
 from et_vm.load.instructions import call_outputs, written_registers
-from et_vm.run.alike import CallKey, CallKinds, Place
+from et_vm.run.alike import CallGroup, group_calls
 from et_vm.run.calls import DynamicCall, LinkedCall, is_volatile
 from et_vm.run.interpreter import raise_trap, trap_of
-from et_vm.run.link import kernel_calls, link
+from et_vm.run.link import is_kernel_call, kernel_calls, link
 from et_vm.run.templates import StepTemplate, template_of
 from et_vm.step import NOTHING
 from et_vm.values import ListRegister, Tensor
@@ -32,51 +31,50 @@ if TYPE_CHECKING:
     from et_vm.kernels.registry import KernelRegistry, Param, Prepare, Scratch
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
+    from et_vm.run.blueprint import Blueprint, Place
     from et_vm.run.delegates import Delegates
     from et_vm.step import Step
     from et_vm.verify.flow import Flow
     from et_vm.work import WorkMeter
 
-__all__ = ["Preparation", "PreparedCall", "PreparedPlan"]
-
-_NO_SCRATCH = np.empty(0, np.uint8)
+__all__ = ["Preparation", "PreparedCalls", "PreparedPlan"]
 
 
-class PreparedCall(NamedTuple):
-    """A kernel call: its kernel, and where its arguments never change, the template of its step and the registers of
-    the tensors that this is bound to.
+class PreparedCalls(NamedTuple):
+    """Calls that are alike, by instruction: the template of their step, and the registers of the tensors that this is
+    bound to.
     """
 
-    kernel: Prepare
-    template: StepTemplate | None = None
-    tensors: tuple[int, ...] = ()
+    template: StepTemplate
+    calls: Sequence[int]
+    tensors: Sequence[Sequence[int]]
 
 
 class PreparedPlan:
     """What preparing a plan has found out, for all methods that are loaded from it with the same kernels.
 
-    `calls` are its kernel calls by instruction, `views` the sizes of the views that need no step, `prepared` counts the
-    calls that were prepared for a template.
+    `alike` are the calls that have a template, `single` the kernels of the others by instruction, `views` the sizes of
+    views that need no step, `kernels` all kernels by operator.
     """
 
     def __init__(self) -> None:
-        self.calls: dict[int, PreparedCall] = {}
+        self.alike: list[PreparedCalls] = []
+        self.single: dict[int, Prepare] = {}
         self.views: dict[int, tuple[int, ...]] = {}
-        self.prepared = 0
+        self.kernels: dict[str, Prepare] = {}
 
     @property
     def scratch(self) -> int:
         """Bytes of working memory that the templates need."""
-        used = (call.template.scratch for call in self.calls.values() if call.template is not None)
-        return max(used, default=0)
+        return max((calls.template.scratch for calls in self.alike), default=0)
 
 
 class Preparation:
     """Prepares the instructions of one plan.
 
-    `places` says where the tensors of `registers` have their bytes, `rebound` are the registers that come to hold
-    something else while the method runs, `scratch` and `memo` are what the calls share. With `templates`, calls that
-    are alike are prepared once.
+    `blueprint` and `places` say where the tensors of `registers` have their bytes, `rebound` are the registers that
+    come to hold something else while the method runs, `scratch` and `memo` are what the calls share. With `templates`,
+    calls that are alike are prepared once.
     """
 
     def __init__(
@@ -84,7 +82,8 @@ class Preparation:
         plan: ExecutionPlan,
         instructions: Sequence[Instruction],
         registers: list[object],
-        places: Sequence[Place | None],
+        places: Mapping[int, Place],
+        blueprint: Blueprint | None,
         rebound: Set[int],
         delegates: Delegates,
         scratch: Scratch,
@@ -97,7 +96,8 @@ class Preparation:
         self._plan = plan
         self._instructions = instructions
         self._registers = registers
-        self._places = list(places)
+        self._places = dict(places)
+        self._blueprint = blueprint
         # Views that are made at load leave this set, so that the calls on them are prepared once.
         self._rebound = set(rebound)
         self._delegates = delegates
@@ -105,9 +105,10 @@ class Preparation:
         self._memo = memo
         self._platform = platform
         self._meter = meter
-        self._has_jumps = any(instruction.target >= 0 for instruction in instructions)
+        self._has_jumps = any(instruction.target >= 0 for instruction in unusual(instructions))
         self._templates = templates
-        self._keys: dict[int, CallKey] = {}
+        self._groups: list[CallGroup] = []
+        self._kernels: Mapping[int, Prepare] = {}
         self._parameters: dict[Prepare, Sequence[Param] | None] = {}
         self._linked: dict[int, LinkedCall] = {}
         """The calls that are prepared by themselves."""
@@ -121,28 +122,19 @@ class Preparation:
 
     def link(self, flow: Flow, kernels: KernelRegistry) -> PreparedPlan:
         """The kernels of all calls, once they are checked. Raises what `et_vm.run.link.link` does."""
-        prepared = self._prepared
+        prepared, instructions = self._prepared, self._instructions
         self._dissolve_views()
-        calls = kernel_calls(self._instructions)
-        first: dict[CallKey, Instruction] = {}
-        different: list[Instruction] = calls
-        tensors: dict[int, tuple[int, ...]] = {}
         if self._templates:
-            kinds = CallKinds(self._registers, self._places, self._rebound)
-            different = []
-            for call in calls:
-                tensors[call.index] = named = kinds.tensors(call)
-                key = kinds.key(call, named)
-                if key is not None:
-                    self._keys[call.index] = key
-                if key is None or first.setdefault(key, call) is call:
-                    different.append(call)
-        found = link(self._plan, different, flow, kernels, self._platform)
-        for call in calls:
-            kernel = found.get(call.index)
-            if kernel is None:
-                kernel = found[first[self._keys[call.index]].index]
-            prepared.calls[call.index] = PreparedCall(kernel, None, tensors.get(call.index, ()))
+            self._groups, single = group_calls(
+                instructions, self._registers, self._places, self._rebound, self._blueprint
+            )
+        else:
+            single = kernel_calls(instructions)
+        calls = [*single, *(instructions[group.calls[0]] for group in self._groups)]
+        calls.sort(key=lambda call: call.index)
+        self._kernels = link(self._plan, calls, flow, kernels, self._platform)
+        prepared.single = {call.index: self._kernels[call.index] for call in single}
+        prepared.kernels = {call.name: self._kernels[call.index] for call in calls}
         return prepared
 
     def steps(self) -> list[Step]:
@@ -151,78 +143,73 @@ class Preparation:
         Raises Trap, in a method without jumps, for a call whose shapes or types its kernel rejects.
         """
         self._make_templates()
-        calls, views = self._prepared.calls, self._prepared.views
-        steps: list[Step] = []
+        prepared, registers = self._prepared, cast("list[Tensor]", self._registers)
+        steps: list[Step] = [NOTHING] * len(self._instructions)
         # Static calls with their scratch generation, for those that have to be prepared again.
         scratched: list[tuple[int, LinkedCall, int]] = []
-        # Those that have a template are bound to scratch when all of it is there.
-        waiting: list[tuple[int, PreparedCall]] = []
-        for instruction in self._instructions:
-            index = instruction.index
-            call = calls.get(index)
-            if call is None:
-                steps.append(NOTHING if index in views else self._step(instruction))
-                continue
-            template = call.template
-            if template is not None:
-                if template.derived:
-                    self._memo.update(template.derived)
-                if template.scratch:
-                    waiting.append((index, call))
-                    steps.append(NOTHING)
-                else:
-                    steps.append(template.bind(self._tensors(call), _NO_SCRATCH))
-                continue
-            linked = self._link(instruction, call.kernel)
+        for index, kernel in prepared.single.items():
+            linked = self._link(self._instructions[index], kernel)
             if self._is_volatile(linked):
-                steps.append((DynamicCall(linked).run, ()))
+                steps[index] = DynamicCall(linked).run, ()
                 continue
-            steps.append(self._prepare_static(linked))
+            steps[index] = self._prepare_static(linked)
             if self._scratch.used:
                 scratched.append((index, linked, self._scratch.generation))
-        buffer = self._scratch.reserve(self._prepared.scratch)
-        for index, call in waiting:
-            assert call.template is not None
-            steps[index] = call.template.bind(self._tensors(call), buffer)
+        for instruction in unusual(self._instructions):
+            if not is_kernel_call(instruction) and instruction.index not in prepared.views:
+                steps[instruction.index] = self._step(instruction)
+        scratch = self._scratch.reserve(prepared.scratch)
+        for template, calls, named in prepared.alike:
+            self._memo.update(template.derived)
+            bind = template.bind
+            for index, tensors in zip(calls, named, strict=True):
+                steps[index] = bind([registers[at] for at in tensors], scratch)
         for index, linked, generation in scratched:
             if generation != self._scratch.generation:
                 steps[index] = self._prepare_static(linked)
         return steps
 
     def _make_templates(self) -> None:
-        """Prepare one of the calls that are alike, for each kind of which there is no template yet."""
-        calls, registers = self._prepared.calls, self._registers
-        found: dict[object, StepTemplate | None] = {}
-        depending: set[CallKey] = set()
-        for index, key in self._keys.items():
-            call = calls[index]
-            constants = [at for at in call.tensors if cast("Tensor", registers[at]).is_constant]
-            own = (key, *constants)
-            kind = own if key in depending else key
-            if kind not in found:
-                tensors = self._tensors(call)
-                template = self._template(self._instructions[index], call.kernel, tensors)
-                if any(tensor.constant_asked for tensor in tensors if tensor.is_constant):
-                    # The kernel may have looked at the data.
-                    depending.add(key)
-                    kind = own
-                found[kind] = template
-            if found[kind] is not None:
-                calls[index] = call._replace(template=found[kind])
+        """Prepare one of the calls of each group."""
+        prepared = self._prepared
+        for group in self._groups:
+            kernel = self._kernels[group.calls[0]]
+            template, looked = self._template(group.calls[0], kernel, group.tensors[0])
+            parts = [(template, group)]
+            if looked:
+                # The kernel may have seen the data of constants: it is asked again for others.
+                first, *rest = self._by_constants(group)
+                parts = [(template, first)]
+                parts += [(self._template(one.calls[0], kernel, one.tensors[0])[0], one) for one in rest]
+            for template, part in parts:
+                if template is None:
+                    prepared.single.update(dict.fromkeys(part.calls, kernel))
+                else:
+                    prepared.alike.append(PreparedCalls(template, part.calls, part.tensors))
+        self._groups = []
 
-    def _tensors(self, call: PreparedCall) -> Sequence[Tensor]:
-        registers = self._registers
-        return cast("list[Tensor]", [registers[at] for at in call.tensors])
+    def _by_constants(self, group: CallGroup) -> list[CallGroup]:
+        """The calls of a group by the constants that they are given; the first of them is in the first."""
+        registers = cast("list[Tensor]", self._registers)
+        found: dict[tuple[int, ...], CallGroup] = {}
+        for call, tensors in zip(group.calls, group.tensors, strict=True):
+            key = tuple([at for at in tensors if registers[at].is_constant])
+            part = found.setdefault(key, CallGroup([], []))
+            part.calls.append(call)
+            part.tensors.append(tensors)
+        return list(found.values())
 
     def _template(
-        self, instruction: Instruction, kernel: Prepare, tensors: Sequence[Tensor]
-    ) -> StepTemplate | None:
+        self, index: int, kernel: Prepare, named: Sequence[int]
+    ) -> tuple[StepTemplate | None, bool]:
+        """The template of the step of a call, None if it has none, and whether the kernel asked for constants."""
+        instruction, scratch = self._instructions[index], self._scratch
         linked = self._link(instruction, kernel)
         if not linked.is_ours:
-            return None  # The user's may make a step for one time only.
+            return None, False  # The user's may make a step for one time only.
+        tensors = cast("list[Tensor]", [self._registers[at] for at in named])
         for tensor in tensors:
             tensor.constant_asked = False
-        scratch = self._scratch
         try:
             generation = scratch.generation
             step = linked.prepare_now()
@@ -232,9 +219,9 @@ class Preparation:
         except Exception as error:
             if not self._has_jumps:
                 raise_trap(error, instruction)
-            return None
-        self._prepared.prepared += 1
-        return template_of(step, tensors, scratch, linked.context.derived)
+            return None, False
+        looked = any(tensor.constant_asked for tensor in tensors if tensor.is_constant)
+        return template_of(step, tensors, scratch, linked.context.derived), looked
 
     def _link(self, instruction: Instruction, kernel: Prepare) -> LinkedCall:
         """A call that is prepared by itself."""
@@ -263,7 +250,7 @@ class Preparation:
 
     def _dissolve_views(self) -> None:
         """Make the views that never change."""
-        views = [one for one in self._instructions if one.prim is not None and one.is_view]
+        views = [one for one in unusual(self._instructions) if one.prim is not None and one.is_view]
         writers = self._count_writers() if views else {}
         for view in views:
             sizes = self._view_sizes(view, writers)
@@ -351,9 +338,18 @@ class Preparation:
             alias(cast("Tensor", self._registers[source]), cast("Tensor", self._registers[out]), sizes)
         except ExecutorchError:
             return False
-        self._places[out] = self._places[source]
+        self._places[out] = self._place(source)
         self._rebound.discard(out)
         return True
+
+    def _place(self, register: int) -> Place:
+        known = self._places.get(register)
+        if known is None:
+            assert (
+                self._blueprint is not None
+            )  # it has all tensors with data that are in no place of their own
+            known = self._blueprint.place(register)
+        return known
 
 
 def _move(registers: list[object], source: int, target: int) -> None:

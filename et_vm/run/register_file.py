@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from itertools import repeat
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,29 +25,27 @@ from et_schema.program import (
 from et_schema.program import Tensor as TensorTable
 from et_schema.wording import data_file
 from et_vm.load.data_files import DataFiles
-from et_vm.run.alike import Place
+from et_vm.run.blueprint import Place
 from et_vm.state.buffers import StateBuffer
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify.tensors import initial_state, tensor_bytes, tensor_data, tensor_place
 
 if TYPE_CHECKING:
+    from et_schema.program import KernelTypes
     from et_schema.pte import PteFile
     from et_schema.scalar_type import ScalarType
     from et_vm.platform import Platform
+    from et_vm.run.blueprint import Blueprint
     from et_vm.run.memory import MemoryManager
-
-
-Blueprint: TypeAlias = "Sequence[tuple[Tensor, Place] | None]"
-"""By register of a plan, the tensor that all methods have but for its arena, and its place there; a constant is the
-same tensor in all methods. None for other registers."""
 
 
 class RegisterFile:
     """Builds the registers of one plan, whose table path is `where`.
 
     `owned` are the registers of tensors without data in the file that the method has to give memory to.
-    `external` holds the data of tensors that are not in the file, by name. `registers` is the result, `places` says
-    where tensors with data have it; `owned_bytes` is the memory taken.
+    `external` holds the data of tensors that are not in the file, by name. What is in a `blueprint` is not made out
+    again. `registers` is the result, `places` says where tensors that the blueprint lacks have their data;
+    `owned_bytes` is the memory taken.
 
     Raises OutOfMemory when an arena is too small, and InvalidFile(InvalidExternalData) for a tensor whose
     external data is missing or too short.
@@ -65,7 +62,6 @@ class RegisterFile:
         external: Mapping[str, memoryview],
         blueprint: Blueprint | None = None,
     ) -> None:
-        """With the `blueprint` of another method of the plan, what that says is not made out again."""
         self._pte = pte
         self._platform = platform
         self._external = external
@@ -82,56 +78,36 @@ class RegisterFile:
         # What has been copied because it was not aligned, so that it is not done twice.
         self._copies: dict[tuple[int, int], Array] = {}
         self._copies_left = sum(segment.nbytes for segment in pte.segments)
-        self._initialised: set[int] = set()
-        self.registers: list[object] = []
-        self.places: list[Place | None] = [None] * len(plan.values)
+        self.registers: list[object] = [None] * len(plan.values)
+        self.places: dict[int, Place] = {}
         """By register: in an arena, in the file (memory 0), or in memory of the tensor's own (numbers below 0)."""
-        known = blueprint or repeat(None)
-        for index, (value, like) in enumerate(zip(plan.values, known, strict=False)):
-            if like is not None:
-                tensor, place = like
-                self.places[index] = place
-                memory_id, start, end = place
-                self.registers.append(tensor.on(self._banks[memory_id][start:end]) if memory_id else tensor)
-                continue
-            table = value.val
-            if isinstance(table, TensorTable):
-                register: object = self._tensor(table, index, index in owned)
-            elif isinstance(table, Int):
-                register = table.int_val
-            elif isinstance(table, Bool):
-                register = table.bool_val
-            elif isinstance(table, Double):
-                register = table.double_val
-            elif isinstance(table, String):
-                register = table.string_val
-            elif isinstance(table, (DoubleList, BoolList)):
-                register = list(table.items)
-            elif isinstance(table, (IntList, TensorList, OptionalTensorList)):
-                register = ListRegister(type(table).__name__, tuple(table.items))
-            else:
-                register = None
-            self.registers.append(register)
+        others: Iterable[int] = range(len(plan.values))
+        if blueprint is not None:
+            registers, banks = self.registers, {**self._banks, 0: blueprint.constants}
+            for index, like, name, memory_id, start, end in blueprint.entries:
+                registers[index] = like.on(banks[memory_id][start:end], name)
+            for index, value in blueprint.settled.items():
+                registers[index] = value
+            others = blueprint.others
+        for index in others:
+            self.registers[index] = self._register(plan.values[index].val, index, index in owned)
 
-    def blueprint(self, rebound: Collection[int]) -> Blueprint:
-        """What further methods need not make out again; `rebound` are the registers that come to hold something else.
-        To be called before the method runs.
-        """
-        found: list[tuple[Tensor, Place] | None] = []
-        for index, (register, place) in enumerate(zip(self.registers, self.places, strict=True)):
-            like = None
-            if (
-                isinstance(register, Tensor)
-                and place is not None
-                and register.dynamism == TensorShapeDynamism.STATIC
-                and index not in rebound
-                and index not in self._initialised
-                and (place.memory in self._banks or (place.memory == 0 and register.is_constant))
-            ):
-                # Without the bytes of this method, which nobody else needs.
-                like = (register.on(None) if place.memory else register), place
-            found.append(like)
-        return found
+    def _register(self, table: KernelTypes | None, index: int, owned: bool) -> object:
+        if isinstance(table, TensorTable):
+            return self._tensor(table, index, owned)
+        if isinstance(table, Int):
+            return table.int_val
+        if isinstance(table, Bool):
+            return table.bool_val
+        if isinstance(table, Double):
+            return table.double_val
+        if isinstance(table, String):
+            return table.string_val
+        if isinstance(table, (DoubleList, BoolList)):
+            return list(table.items)
+        if isinstance(table, (IntList, TensorList, OptionalTensorList)):
+            return ListRegister(type(table).__name__, tuple(table.items))
+        return None
 
     def _tensor(self, table: TensorTable, index: int, owned: bool) -> Tensor:
         extra = table.extra_tensor_info
@@ -149,7 +125,6 @@ class RegisterFile:
             bank = self._banks.get(allocation.memory_id)
             storage = np.empty(0, np.uint8) if bank is None else bank[offset : offset + nbytes]
             if external or table.data_buffer_idx:
-                self._initialised.add(index)
                 initial = self._data(table, index, nbytes, external)
                 if self._memory.is_new(self._pte, (tensor_place(table), initial_state(table))):
                     storage[:] = np.frombuffer(initial, np.uint8)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support.vm_programs import Build, combine, f32, kernels
 
+from et_schema import reader
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.libraries import load_library
 from et_vm.platform import Platform
@@ -19,6 +20,12 @@ from et_vm.run.calls import LinkedCall
 from et_vm.run.memory import MemoryManager
 
 PORTABLE = load_library("portable")
+
+
+@pytest.fixture(autouse=True, params=[1, 1 << 20], ids=["columns", "tables"])
+def columns(monkeypatch, request) -> None:
+    """Plans that are read as columns, and others."""
+    monkeypatch.setattr(reader, "LEAST_COLUMN", request.param)
 
 
 @pytest.fixture
