@@ -6,7 +6,6 @@ import errno
 import io
 import mmap
 import os
-import secrets
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -216,4 +215,4 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def _temporary(target: Path) -> Path:
     """A file beside another, whose name is no longer than names may be."""
-    return target.with_name(f".{target.name[:_NAME]}.{secrets.token_hex(4)}.tmp")
+    return target.with_name(f".{target.name[:_NAME]}.{os.urandom(4).hex()}.tmp")

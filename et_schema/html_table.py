@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 __all__ = ["html_table"]
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """A table of texts, which are escaped."""
+    # Imported here because starting is part of the time that a run takes.
+    from html import escape
+
     lines = [[f"<th>{escape(head)}</th>" for head in heads]]
     lines += [[f"<td>{escape(cell)}</td>" for cell in row] for row in rows]
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in lines)

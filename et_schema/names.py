@@ -14,16 +14,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from et_schema.errors import FIRST, InvalidFile, Problems
-from et_schema.program import ExtraTensorInfo, NamedData, Tensor
+from et_schema.program import EValue, ExtraTensorInfo, KernelTypes, NamedData, Tensor
 from et_schema.pte import PteFile
+
+if TYPE_CHECKING:
+    from et_schema.columns import Tables
 
 __all__ = ["KEY", "Names", "apply_names", "decode", "encode"]
 
 KEY: Final = "et_ir.names"
 """The named data that holds the names of all methods' constants."""
+
+_TENSOR: Final = KernelTypes.__args__.index(Tensor) + 1
 
 Names: TypeAlias = Mapping[str, Sequence[tuple[int, str]]]
 """By method the values that are constants, in ascending order, with their names."""
@@ -80,25 +85,40 @@ def apply_names(pte: PteFile, problems: Problems = FIRST) -> NamedData | None:
         except ValueError as error:
             problems.add(InvalidFile(f"names: {error}", where=f"named_data[{index}]"))
             return None
-        for tensor, name in found:
-            if tensor.extra_tensor_info is None:
-                tensor.extra_tensor_info = ExtraTensorInfo()
-            tensor.extra_tensor_info.fully_qualified_name = name
+        for values, named in found:
+            if isinstance(values, list):
+                for at, name in named.items():
+                    _name(values[at], name)
+            else:
+                values.amend(named, _name)
         return entry
     return None
 
 
-def _named_tensors(pte: PteFile, names: Names) -> list[tuple[Tensor, str]]:
-    """The tensors that names are of. Raises `ValueError`."""
+def _name(value: EValue, name: str) -> None:
+    tensor = value.val
+    assert isinstance(tensor, Tensor)
+    if tensor.extra_tensor_info is None:
+        tensor.extra_tensor_info = ExtraTensorInfo()
+    tensor.extra_tensor_info.fully_qualified_name = name
+
+
+def _named_tensors(pte: PteFile, names: Names) -> list[tuple[list[EValue] | Tables[EValue], dict[int, str]]]:
+    """Values of methods, and the names that tensors among them have. Raises `ValueError`."""
     plans = {plan.name: plan for plan in pte.program.execution_plan if id(plan) not in pte.malformed}
-    found: list[tuple[Tensor, str]] = []
+    found: list[tuple[list[EValue] | Tables[EValue], dict[int, str]]] = []
     for method, pairs in names.items():
         if method not in plans:
             if pte.malformed:
                 continue
             raise ValueError(f"no method {method!r}")
-        values = plans[method].values
+        values = cast("list[EValue] | Tables[EValue]", plans[method].values)
+        plain = set[int]() if isinstance(values, list) else _plain_constants(values)
+        named: dict[int, str] = {}
         for index, name in pairs:
+            if index in plain:
+                named[index] = name
+                continue
             value = values[index].val if 0 <= index < len(values) else None
             if (
                 not isinstance(value, Tensor)
@@ -113,5 +133,17 @@ def _named_tensors(pte: PteFile, names: Names) -> list[tuple[Tensor, str]]:
                 raise ValueError(
                     f"value {index} of {method!r} is called {info.fully_qualified_name!r} and {name!r}"
                 )
-            found.append((value, name))
+            named[index] = name
+        found.append((values, named))
     return found
+
+
+def _plain_constants(values: Tables[EValue]) -> set[int]:
+    """The constants in the file that have no further properties, so no name."""
+    which, tensors = values.columns.members("val").members.get(_TENSOR, (None, None))
+    if which is None or tensors is None:
+        return set()
+    plain = tensors.numbers("data_buffer_idx") > 0
+    for field in ("allocation_info", "extra_tensor_info"):
+        plain[tensors.tables(field)[0]] = False
+    return set(which[plain].tolist())

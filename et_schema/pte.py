@@ -26,6 +26,8 @@ from et_schema.program import (
     Buffer,
     DataLocation,
     DataSegment,
+    EValue,
+    Instruction,
     Program,
     SubsegmentOffsets,
 )
@@ -162,13 +164,16 @@ def open_pte(path: str | os.PathLike[str], *, locate: bool = False) -> PteFile:
     return read_pte(map_file(path), locate=locate)
 
 
-def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST) -> PteFile:
+def read_pte(
+    buffer: Source, *, locate: bool = False, problems: Problems = FIRST, columns: bool = False
+) -> PteFile:
     """Decode a `.pte` file without copying its data.
 
     Every offset, size and reference into segments and inline data is checked. What the values and
     instructions of a plan mean to each other is the loader's to check. Raises `InvalidFile` with the
     runtime's error code, the table path and the byte; with `problems` that are collected only for a fault that
-    leaves nothing to read.
+    leaves nothing to read. With `columns`, long lists of values and instructions are `et_schema.columns.Tables`, in
+    which nothing can be replaced.
     """
     file = memoryview(buffer).cast("B").toreadonly()
     if bytes(file[4:8]) != FILE_IDENTIFIER:
@@ -192,7 +197,10 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
         _check_header(header, len(file))
         program_size = header.program_size
     reader = Reader(file[:program_size], locate=locate, problems=problems)
-    program = reader.root(Program, FILE_IDENTIFIER)
+    if columns and reader.offsets is None:
+        program = _root_in_columns(file[:program_size]) or reader.root(Program, FILE_IDENTIFIER)
+    else:
+        program = reader.root(Program, FILE_IDENTIFIER)
     locations = None if reader.offsets is None else locate_tables(program, reader.offsets)
     # Of those that are part of the program: what was lost with its parent is no table of it.
     malformed = {id(table) for table, _ in reader.lost if locations is not None and id(table) in locations}
@@ -206,6 +214,19 @@ def read_pte(buffer: Source, *, locate: bool = False, problems: Problems = FIRST
         error.offset = Locations(locations).byte_of(error.where or "")
         raise
     return PteFile(program, segments, header, locations, malformed)
+
+
+def _root_in_columns(data: memoryview) -> Program | None:
+    """The program, with its long lists in columns; None if it is not such that this can be done."""
+    from et_schema.columns import IrregularError
+
+    reader = Reader(data, in_columns={EValue, Instruction})
+    try:
+        program = reader.root(Program, FILE_IDENTIFIER)
+    except IrregularError:
+        return None
+    reader.release()
+    return program
 
 
 def write_pte(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from enum import IntEnum
 from functools import cache
@@ -28,6 +28,9 @@ if sys.byteorder != "little":
 
 Source = bytes | bytearray | memoryview | mmap
 
+LEAST_COLUMN = 128
+"""The length from which on vectors of tables are read as columns. Shorter ones take less time one by one."""
+
 _Table = TypeVar("_Table")
 _TOO_MUCH = "overlapping data expands to more than the file can mean"
 
@@ -43,11 +46,15 @@ class Reader:
     With `locate`, or `problems` that are collected, `offsets` maps `id(table object)` to its byte. A
     malformed element of a vector of tables is reported to `problems`; if these are collected, an empty table
     stands for it, which is in `lost`.
+
+    Long vectors of the kinds of tables `in_columns` are read as columns, which may raise `IrregularError`
+    (`et_schema.columns`). Their items are decoded later: `release` when the budgets have done their work.
     """
 
     __slots__ = (
         "_layouts",
         "_strings",
+        "arrays",
         "budget",
         "end",
         "f32",
@@ -56,6 +63,7 @@ class Reader:
         "i16",
         "i32",
         "i64",
+        "in_columns",
         "lost",
         "offsets",
         "problems",
@@ -66,7 +74,14 @@ class Reader:
         "u64",
     )
 
-    def __init__(self, buffer: Source, *, locate: bool = False, problems: Problems = FIRST) -> None:
+    def __init__(
+        self,
+        buffer: Source,
+        *,
+        locate: bool = False,
+        problems: Problems = FIRST,
+        in_columns: Set[type] = frozenset(),
+    ) -> None:
         view = memoryview(buffer).cast("B").toreadonly()
         end = len(view)
         self.end = end
@@ -90,6 +105,13 @@ class Reader:
         self.lost: list[tuple[object, InvalidFile]] = []
         self._layouts: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
         self._strings: dict[int, str] = {}
+        self.in_columns = in_columns
+        self.arrays: Mapping[str, Any] = {}
+        """Arrays of the whole buffer, by the name of what they hold: made when the first columns are read."""
+
+    def release(self) -> None:
+        """Let what is left be read without counting it again."""
+        self.budget = self.tables_left = sys.maxsize
 
     def fault(self, message: str, at: int, field: str | None = None) -> InvalidFile:
         return InvalidFile(message, where=field, offset=at)
@@ -146,6 +168,17 @@ class Reader:
 
     def table(self, at: int, kind: Decoder) -> tuple[int, ...]:
         """Positions of the slots relative to `at`: 0 if absent, else inside of the buffer and aligned."""
+        size, mask, residue, positions = self.layout(at, kind)
+        if at + size > self.end:
+            raise self.fault(f"{kind.name} table of {size} bytes runs past the end", at)
+        if at & mask != residue:
+            raise self.fault(f"{kind.name} table misaligns its 8-byte fields", at)
+        return positions
+
+    def layout(self, at: int, kind: Decoder) -> tuple[int, int, int, tuple[int, ...]]:
+        """What the vtable of the table at `at` says: size of the table, mask and residue of its alignment, and the
+        positions of the slots.
+        """
         if at & 3 or at > self.end - 4:
             raise self.fault(f"{kind.name} table is out of bounds or misaligned", at)
         vtable = at - self.i32[at >> 2]
@@ -153,12 +186,7 @@ class Reader:
         layout = self._layouts.get(key)
         if layout is None:
             layout = self._layouts[key] = self._layout(at, vtable, kind)
-        size, mask, residue, positions = layout
-        if at + size > self.end:
-            raise self.fault(f"{kind.name} table of {size} bytes runs past the end", at)
-        if at & mask != residue:
-            raise self.fault(f"{kind.name} table misaligns its 8-byte fields", at)
-        return positions
+        return layout
 
     def _layout(self, at: int, vtable: int, kind: Decoder) -> tuple[int, int, int, tuple[int, ...]]:
         """Check a vtable: (table size, alignment mask and residue of the table's position, positions of slots)."""
@@ -218,6 +246,8 @@ class Reader:
         self.tables_left -= count
         if self.tables_left < 0:
             raise self.fault(_TOO_MUCH, first, field)
+        if count >= LEAST_COLUMN and kind.make in self.in_columns:
+            return self._in_columns(first, count, kind)
         u32, lost, known = self.u32, self.lost, len(self.lost)
         found: list[object] = []
         for item in range(first, first + 4 * count, 4):
@@ -232,6 +262,11 @@ class Reader:
                     self.within(f"{field}[{len(found) - 1}]", known)
                     known = len(lost)
         return found
+
+    def _in_columns(self, first: int, count: int, kind: Decoder) -> list[object]:
+        from et_schema.columns import Tables
+
+        return cast("list[object]", Tables.at(self, kind, first, count))
 
     def member(self, at: int, number: int, members: Mapping[int, IntEnum], field: str) -> IntEnum:
         """The member of an enumeration with the `number` that is at `at`."""
@@ -319,20 +354,26 @@ class Decoder:
     an expression per field, as dataclasses make their methods, instead of a loop over the fields.
     """
 
-    __slots__ = ("make", "name", "number", "read", "slots")
+    __slots__ = ("_slots", "make", "name", "number", "read")
 
     def __init__(self, make: type, number: int) -> None:
         self.make = make
         self.name = make.__name__
         self.number = number
-        self.slots: list[Slot] = []
+        self._slots: tuple[Slot, ...] | None = None
         self.read: Callable[[Reader, int], object] = self._compile
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The slots of the fields, in order."""
+        if self._slots is None:
+            self._slots = tuple([slot for item in fields_of(self.make) for slot in item.slots])
+        return self._slots
 
     def _compile(self, reader: Reader, at: int) -> object:
         declared = fields_of(self.make)
         names: dict[str, Any] = {"DECODER": self, "MAKE": self.make}
         arguments = [_expression(item, names) for item in declared]
-        self.slots = [slot for item in declared for slot in item.slots]
         positions = "".join(f"f{slot.number}, " for slot in self.slots)
         lines = [
             "def read(r, at):",

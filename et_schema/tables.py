@@ -97,7 +97,22 @@ def table(cls: type[_Table]) -> type[_Table]:
     for name, default in list(vars(cls).items()):
         if isinstance(default, list):
             setattr(cls, name, field(default_factory=list[Any]))
-    return dataclass(slots=True)(cls)
+    # Methods that dataclasses would compile for each of them, which takes most of the time that importing them does.
+    cls.__eq__ = _equal
+    cls.__repr__ = _represent
+    cls.__hash__ = None  # pyright: ignore[reportAttributeAccessIssue] as tables change
+    return dataclass(slots=True, eq=False, repr=False)(cls)
+
+
+def _equal(table: Any, other: object) -> bool:
+    if type(other) is not type(table):
+        return NotImplemented
+    return all(getattr(table, name) == getattr(other, name) for name in table.__slots__)
+
+
+def _represent(table: Any) -> str:
+    inside = ", ".join(f"{name}={getattr(table, name)!r}" for name in table.__slots__)
+    return f"{type(table).__qualname__}({inside})"
 
 
 class Slot(NamedTuple):

@@ -19,6 +19,7 @@ from et_vm.meta import MethodMeta
 from et_vm.platform import Platform
 from et_vm.run.interpreter import MAX_INSTRUCTIONS
 from et_vm.run.memory import MemoryManager
+from et_vm.run.plan_facts import PlanFacts
 from et_vm.verify.flow import Flow
 from et_vm.verify.plan import Verifier, verified
 
@@ -63,9 +64,9 @@ class Program:
         self._loader = loader
         self.file = loader.load_all()
         self.platform = platform or Platform()
-        self.pte: PteFile = read_pte(self.file)
+        self.pte: PteFile = read_pte(self.file, columns=True)
         self._plans = {plan.name: index for index, plan in enumerate(self.pte.program.execution_plan)}
-        self._flows: dict[int, Flow] = {}
+        self._facts: dict[int, PlanFacts] = {}
         self._lock = threading.Lock()
         self._verifier = Verifier(self.pte, self.file.nbytes)
         with verified(self.file):
@@ -161,15 +162,19 @@ class Program:
 
     def flow(self, index: int) -> Flow:
         """The analysis of plan `index`, which is verified. Raises InvalidFile when the plan is not valid."""
-        known = self._flows.get(index)
+        return self._plan_facts(index).flow
+
+    def _plan_facts(self, index: int) -> PlanFacts:
+        """What all methods of plan `index` share, which is verified. Raises InvalidFile when the plan is not valid."""
+        known = self._facts.get(index)
         if known is None:
             with self._lock, verified(self.file):
                 instructions = self._verifier.verify_plan(index)
                 assert instructions is not None  # else it has raised
                 plan = self.pte.program.execution_plan[index]
-                known = Flow(plan, instructions, f"execution_plan[{index}]")
-                known.check()
-                self._flows[index] = known
+                flow = Flow(plan, instructions, f"execution_plan[{index}]")
+                flow.check()
+                known = self._facts[index] = PlanFacts(self.pte, plan, flow)
         return known
 
     def method_meta(self, name: str) -> MethodMeta:
@@ -262,7 +267,7 @@ class Program:
         return Method(
             self.pte,
             index,
-            self.flow(index),
+            self._plan_facts(index),
             self.file,
             kernels=load_library(kernels) if isinstance(kernels, str) else kernels,
             memory=self.new_memory((name,), poison=poison) if memory is None else memory,

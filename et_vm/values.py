@@ -96,6 +96,9 @@ def layout_of(sizes: tuple[int, ...], dim_order: tuple[int, ...], itemsize: int)
     )
 
 
+_new = object.__new__
+
+
 class Tensor:
     """A tensor register: type, current shape, layout, and a numpy view of the bytes it lives in.
 
@@ -110,10 +113,11 @@ class Tensor:
         "_allocate",
         "array",
         "capacity_bytes",
-        "constant",
+        "constant_asked",
         "dim_order",
         "dtype",
         "dynamism",
+        "is_constant",
         "name",
         "scalar_type",
         "sizes",
@@ -131,7 +135,10 @@ class Tensor:
     dynamism: TensorShapeDynamism
     array: Array
     storage: Array | None
-    constant: bool
+    is_constant: bool
+    """Whether `constant` is true, for those who do not mean to look at the data."""
+    constant_asked: bool
+    """Whether somebody has asked `constant`, and so may have looked at the data."""
     name: str
     version: int
 
@@ -155,7 +162,8 @@ class Tensor:
         self.sizes = tuple(sizes)
         self.dim_order = tuple(range(len(self.sizes))) if dim_order is None else tuple(dim_order)
         self.dynamism = dynamism
-        self.constant = constant
+        self.is_constant = constant
+        self.constant_asked = False
         self.name = name
         self._allocate = allocate
         self.storage = storage
@@ -167,6 +175,29 @@ class Tensor:
         else:
             self.array = np.ndarray(self.sizes, self.dtype, storage, 0, layout.byte_strides)
             self.version = VERSIONS.next()
+
+    def on(self, storage: Array | None, name: str = "") -> Tensor:
+        """A tensor like this one on other bytes, as many and of the same kind, or without any."""
+        made = _new(Tensor)
+        made.scalar_type = self.scalar_type
+        made.dtype = dtype = self.dtype
+        made.sizes = sizes = self.sizes
+        made.dim_order = dim_order = self.dim_order
+        made.strides = self.strides
+        made.capacity_bytes = self.capacity_bytes
+        made.dynamism = self.dynamism
+        made.is_constant = self.is_constant
+        made.constant_asked = False
+        made.name = name
+        made._allocate = self._allocate
+        made.storage = storage
+        if storage is None:
+            made.version = 0
+        else:
+            strides = layout_of(sizes, dim_order, dtype.itemsize).byte_strides
+            made.array = np.ndarray(sizes, dtype, storage, 0, strides)
+            made.version = VERSIONS.next()
+        return made
 
     @classmethod
     def from_numpy(
@@ -190,6 +221,12 @@ class Tensor:
             storage.flags.writeable = False
             tensor.bind(storage)
         return tensor
+
+    @property
+    def constant(self) -> bool:
+        """Whether the data never changes, so that a kernel may look at it before the step runs."""
+        self.constant_asked = True
+        return self.is_constant
 
     @property
     def numel(self) -> int:

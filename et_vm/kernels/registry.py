@@ -91,9 +91,21 @@ class Scratch:
         return self._buffer.nbytes
 
     @property
+    def buffer(self) -> Array:
+        """The shared buffer: what was handed out last starts with its first byte."""
+        return self._buffer
+
+    @property
     def used(self) -> int:
         """Bytes handed out since `restart`."""
         return self._used
+
+    def reserve(self, nbytes: int) -> Array:
+        """The shared buffer, with at least `nbytes`."""
+        if nbytes > self._buffer.nbytes:
+            self.restart()
+            self.take(nbytes)
+        return self._buffer
 
     def restart(self) -> None:
         """Begin the allocations of another step."""
@@ -127,6 +139,7 @@ class PrepareContext:
         "_platform",
         "_scratch",
         "declared_work",
+        "derived",
         "frames",
         "held",
         "instruction",
@@ -163,12 +176,15 @@ class PrepareContext:
         self.declared_work = 0
         self.held: list[object] = []
         """Reservations for what the steps keep."""
+        self.derived: list[tuple[object, object]] = []
+        """What `memo` has returned since `restart`, with the keys that it is kept by."""
         self._scratch.restart()
 
     def restart(self) -> None:
         """Begin preparing the call again; scratch taken before may be handed out anew."""
         self.declared_work = 0
         self.held = []
+        self.derived = []
         self._scratch.restart()
 
     def work(self, units: int) -> None:
@@ -223,6 +239,7 @@ class PrepareContext:
             if self._platform is not None and self._platform.memory_limit is not None:
                 self._memo[slot, "reserved"] = self._platform.reserve(array_bytes(made))
             self._memo[slot] = made
+        self.derived.append((slot, self._memo[slot]))
         return self._memo[slot]  # pyright: ignore[reportReturnType] the slot was filled by a build() of this call
 
     def trap(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from et_schema import digests
@@ -72,6 +71,9 @@ class DataFiles(Mapping[str, memoryview]):
 
     def damaged(self) -> list[InvalidFile]:
         """InvalidFile(InvalidExternalData) for each of the data that has not the digest in its file. Reads all data."""
+        # Imported here because starting is part of the time that a run takes.
+        from hashlib import sha256
+
         return [
             InvalidFile(
                 f"the data of {name!r} has changed since the file was written",

@@ -97,18 +97,41 @@ def flatten(
         for position, holder in enumerate(chain.instructions):
             if id(holder) in malformed:
                 continue
-            arguments = holder.instr_args
-            place = f"{path}.instructions[{position}].instr_args"
-            if arguments is None:
-                problems.add(InvalidFile("instruction without arguments", where=place))
-                continue
-            opcode = BY_TABLE[type(arguments).__name__]
-            instruction = Instruction(base + position, position, place, opcode, _frames(chain, position))
-            length = len(chain.instructions)
-            if _decode(instruction, arguments, plan, names, base, length, malformed, problems):
-                flat.append(instruction)
+            made = _instruction(plan, chain, position, path, names, base, malformed, problems)
+            if made is not None:
+                flat.append(made)
         base += len(chain.instructions)
     return flat
+
+
+def _instruction(
+    plan: ExecutionPlan,
+    chain: Chain,
+    position: int,
+    path: str,
+    names: list[str],
+    base: int,
+    malformed: Set[int],
+    problems: Problems,
+) -> Instruction | None:
+    """One instruction; None if it is not what it should be, which is reported."""
+    arguments = chain.instructions[position].instr_args
+    place = f"{path}.instructions[{position}].instr_args"
+    if arguments is None:
+        problems.add(InvalidFile("instruction without arguments", where=place))
+        return None
+    opcode = BY_TABLE[type(arguments).__name__]
+    instruction = Instruction(base + position, position, place, opcode, _frames(chain, position))
+    length = len(chain.instructions)
+    good = _decode(instruction, arguments, plan, names, base, length, malformed, problems)
+    return instruction if good else None
+
+
+def decoded(plan: ExecutionPlan, chain: Chain, position: int, path: str, names: list[str]) -> Instruction:
+    """One instruction of the only chain of a plan, whose table path is `path`. Raises InvalidFile."""
+    made = _instruction(plan, chain, position, path, names, 0, frozenset(), FIRST)
+    assert made is not None  # else it has raised
+    return made
 
 
 def _frames(chain: Chain, position: int) -> Sequence[Frame]:

@@ -21,6 +21,7 @@ from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
 from et_schema.user_code import raised
 from et_vm.kernels.prims import kind_of
+from et_vm.load.code import unusual
 from et_vm.step import NOTHING, Step
 from et_vm.values import Tensor
 
@@ -80,7 +81,7 @@ def choose_loop(
     if hooks is not None:
         before, after = hooks
         return lambda: run_observed(instructions, steps, registers, before, after, limit)
-    if len(instructions) > limit or any(instruction.target >= 0 for instruction in instructions):
+    if len(instructions) > limit or any(instruction.target >= 0 for instruction in unusual(instructions)):
         blocks = basic_blocks(instructions, steps)
         return lambda: run_blocks(blocks, registers, limit)
     live = [index for index, step in enumerate(steps) if step is not NOTHING]
@@ -91,7 +92,7 @@ def choose_loop(
 def basic_blocks(instructions: Sequence[Instruction], steps: Sequence[Step]) -> list[Block]:
     """Cut the instruction list into basic blocks; block numbers replace instruction indices."""
     starts = {0, len(instructions)}
-    for instruction in instructions:
+    for instruction in unusual(instructions):
         if instruction.target >= 0:
             starts |= {instruction.target, instruction.index + 1}
     ordered = sorted(starts)

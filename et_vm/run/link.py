@@ -1,4 +1,6 @@
-"""Linking: a kernel for each kernel call of a method, and the call checked against the kernel's signature."""
+"""Linking: a kernel for each kernel call of a method, and the call checked against the kernel's signature.
+
+Of calls that are alike (`et_vm.run.alike`), one has to be linked."""
 
 from __future__ import annotations
 
@@ -10,75 +12,47 @@ from et_ops.conventions import is_in_place
 from et_schema.errors import FIRST, Error, ExecutorchError, InvalidFile, MissingOperator, Problems
 from et_schema.program import Tensor
 from et_schema.wording import worded
-from et_vm.kernels.registry import PrepareContext, parameters_of
+from et_vm.kernels.registry import parameters_of
 from et_vm.load.instructions import call_outputs
 from et_vm.platform import LogLevel
-from et_vm.run.calls import LinkedCall
 from et_vm.verify.flow import REGISTER_LISTS
 
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
-    from et_vm.kernels.registry import KernelKey, KernelRegistry, Param, Prepare, Scratch
+    from et_vm.kernels.registry import KernelKey, KernelRegistry, Param, Prepare
     from et_vm.load.instructions import Instruction
     from et_vm.platform import Platform
     from et_vm.verify.flow import Flow
-    from et_vm.work import WorkMeter
 
 
 def link(
     plan: ExecutionPlan,
-    instructions: Sequence[Instruction],
-    registers: list[object],
+    calls: Sequence[Instruction],
     flow: Flow,
     kernels: KernelRegistry,
     platform: Platform,
-    *,
-    scratch: Scratch,
-    memo: dict[object, object],
-    meter: WorkMeter | None = None,
-) -> dict[int, LinkedCall]:
-    """The kernel calls of a plan by the index of their instruction. Prims are no kernel calls.
-
-    `scratch` and `memo` are what the kernels may take working memory from, and keep derived data in;
-    `meter` counts the work of the calls.
+) -> dict[int, Prepare]:
+    """The kernels of calls by the index of their instruction. Prims are no kernel calls.
 
     Raises MissingOperator with every operator that has no kernel, and InvalidFile for a call that does not
     fit the signature of its kernel, whatever path leads to it.
     """
-    calls = kernel_calls(instructions)
     try:
-        found = resolve_calls(plan, calls, flow, kernels)
+        return resolve_calls(plan, calls, flow, kernels)
     except MissingOperator as error:
         for name in error.operators:
             platform.log(LogLevel.INFO, f"no kernel for {name} in method {plan.name!r}")
         raise
-    signature = cache(parameters_of)
-    linked: dict[int, LinkedCall] = {}
-    for instruction in calls:
-        context = PrepareContext(
-            instruction.name,
-            instruction=instruction.position,
-            frames=instruction.frames,
-            scratch=scratch,
-            memo=memo,
-            memo_key=instruction.index,
-            platform=platform,
-            meter=meter,
-        )
-        prepare = found[instruction.index]
-        linked[instruction.index] = LinkedCall(
-            instruction, prepare, signature(prepare), registers, context, call_outputs(instruction, plan)
-        )
-    return linked
 
 
 def kernel_calls(instructions: Sequence[Instruction]) -> list[Instruction]:
     """The instructions that call a kernel."""
-    return [
-        instruction
-        for instruction in instructions
-        if instruction.opcode.mnemonic == "call" and instruction.prim is None
-    ]
+    return [instruction for instruction in instructions if is_kernel_call(instruction)]
+
+
+def is_kernel_call(instruction: Instruction) -> bool:
+    """Whether an instruction calls a kernel, and no primitive operator."""
+    return instruction.opcode.mnemonic == "call" and instruction.prim is None
 
 
 def resolve_calls(
@@ -116,7 +90,7 @@ def resolve_calls(
         fits = instruction.index in fitting and instruction.name not in origins
         return params_of(instruction) if fits else None
 
-    flow.check_calls(checked, problems)
+    flow.check_calls(calls, checked, problems)
     if origins:
         own = _OwnKernels(problems, origins)
 
@@ -125,7 +99,7 @@ def resolve_calls(
             fits = instruction.index in fitting and instruction.name in origins
             return params_of(instruction) if fits else None
 
-        flow.check_calls(checked_own, own)
+        flow.check_calls(calls, checked_own, own)
     return found
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from et_schema.errors import OutOfMemory
 from et_vm.platform import Platform
@@ -55,6 +57,12 @@ class MemoryManager:
                 if memory_id:
                     banks[memory_id] = max(size, int(banks.get(memory_id, 0)))
         return cls(banks, platform=platform)
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no bank has bytes of another."""
+        spans = sorted(byte_bounds(bank) for bank in self._banks.values() if bank.nbytes)
+        return all(before[1] <= after[0] for before, after in pairwise(spans))
 
     @property
     def sizes(self) -> dict[int, int]:

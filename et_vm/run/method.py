@@ -24,7 +24,6 @@ from et_vm.run.interpreter import (
     raise_trap,
     step_once,
 )
-from et_vm.run.link import link
 from et_vm.run.outputs import GivenOutputs
 from et_vm.run.prepare import Preparation
 from et_vm.run.register_file import RegisterFile
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
     from et_vm.platform import Platform
     from et_vm.run.machine import Checkpoint, Machine
     from et_vm.run.memory import MemoryManager
+    from et_vm.run.plan_facts import PlanFacts
     from et_vm.tracer import EventTracer
-    from et_vm.verify.flow import Flow
     from et_vm.verify.guard_checks import InputGuards
 
 
@@ -60,7 +59,7 @@ class Method:
         self,
         pte: PteFile,
         index: int,
-        flow: Flow,
+        facts: PlanFacts,
         file: memoryview,
         *,
         kernels: KernelRegistry,
@@ -74,9 +73,9 @@ class Method:
         meter: WorkMeter | None = None,
         native: NativeOptions | None = None,
     ) -> None:
-        """Plan `index` of `pte`, which is verified and whose analysis is `flow`. `file` is what `pte` was
-        read from. An execution traps after `instruction_limit` instructions, and when its work passes the limit of
-        `platform`; one that is a part of another execution counts in the `meter` of that.
+        """Plan `index` of `pte`, which is verified and of which `facts` are known. `file` is what `pte` was read from.
+        An execution traps after `instruction_limit` instructions, and when its work passes the limit of `platform`; one
+        that is a part of another execution counts in the `meter` of that.
 
         Raises InvalidFile, MissingOperator, MissingBackend or OutOfMemory; and Trap when a method without
         jumps contains a call whose shapes or types its kernel rejects, or that passes a limit.
@@ -88,17 +87,30 @@ class Method:
         self._lock = threading.Lock()
         self._position: int | None = None
         self._stepping_since: int | None = None
-        instructions = self._instructions = flow.instructions
+        instructions = self._instructions = facts.instructions
+        flow = facts.flow
         self._scratch = Scratch(platform.allocate)
         self._own_meter = None
         if meter is None and platform.work_limit is not None:
             self._own_meter = meter = WorkMeter(platform.work_limit)
         self._memo: dict[object, object] = {}
 
+        # What is limited is counted call by call.
+        shares = meter is None and platform.memory_limit is None and memory.is_disjoint
+        known = facts.prepared_with(kernels) if shares else None
+
         started = platform.ticks()
         with verified(file):
-            owned = {*plan.inputs, *flow.owned_outputs()}
-            built = RegisterFile(plan, where, pte, memory, platform, owned, external or {})
+            built = RegisterFile(
+                plan,
+                where,
+                pte,
+                memory,
+                platform,
+                facts.owned,
+                external or {},
+                facts.blueprint,
+            )
         registers = self._registers = built.registers
         self._buffers = built.buffers
         self._owned_bytes = built.owned_bytes
@@ -121,25 +133,30 @@ class Method:
                 native=native,
             )
         started = self._loaded("delegates", started)
-        with verified(file):
-            calls = link(
-                plan,
-                instructions,
-                registers,
-                flow,
-                kernels,
-                platform,
-                scratch=self._scratch,
-                memo=self._memo,
-                meter=meter,
-            )
+        preparation = Preparation(
+            plan,
+            instructions,
+            registers,
+            built.places,
+            facts.blueprint,
+            flow.rebound,
+            self._delegates,
+            self._scratch,
+            self._memo,
+            platform,
+            meter,
+            templates=shares,
+        )
+        if known is None:
+            with verified(file):
+                prepared = preparation.link(flow, kernels)
+        else:
+            prepared = known
+            preparation.use(prepared)
         self._guard = kernels.guard
-        self._calculates = bool(calls) or self._delegates.calculate
+        self._calculates = bool(prepared.kernels) or self._delegates.calculate
         """Whether steps need numpy to keep silent, and the guard of the kernels."""
         started = self._loaded("link", started)
-        preparation = Preparation(
-            plan, instructions, registers, flow.rebound, calls, self._delegates, self._scratch
-        )
         # Kernels convert scalars and pack constants here.
         with np.errstate(all="ignore"):
             self._steps = preparation.steps()
@@ -148,10 +165,14 @@ class Method:
         # What moves, frees and prims change is put back before each execution, so that one that trapped
         # leaves no trace.
         self._changing = [(register, registers[register]) for register in sorted(flow.rebound)]
-        self._freed = self._freed_storage()
+        self._freed = [
+            (value, value.storage)
+            for register in facts.freed
+            if isinstance(value := registers[register], Tensor) and value.storage is not None
+        ]
         self._memory = memory
         self._guards = _input_guards(pte, plan, registers)
-        self._written = WrittenInputs(plan, instructions, registers)
+        self._written = WrittenInputs(plan, instructions, registers, facts.written_inputs)
         self._writes_inputs = bool(self._written.positions)
         self._given = GivenOutputs(plan, registers)
         hooks = None
@@ -177,6 +198,8 @@ class Method:
                 plan, instructions, self._steps, registers, self._changing, instruction_limit
             )
         self._loop = choose_loop(instructions, self._steps, registers, hooks, instruction_limit)
+        if known is None and shares:
+            facts.keep(kernels, prepared)
         self._loaded("prepare", started)
         self._report_allocations()
 
@@ -192,16 +215,6 @@ class Method:
         if self._tracer is not None:
             for label, nbytes in self.memory_report().items():
                 self._tracer.on_allocate(self.name, label, nbytes)
-
-    def _freed_storage(self) -> list[tuple[Tensor, Array]]:
-        """Tensors that the method frees, with the bytes to give back before the next execution."""
-        freed: list[tuple[Tensor, Array]] = []
-        for instruction in self._instructions:
-            if instruction.opcode.mnemonic == "free":
-                value = self._registers[instruction.args[0]]
-                if isinstance(value, Tensor) and value.storage is not None:
-                    freed.append((value, value.storage))
-        return freed
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.metadata.signature()}>"

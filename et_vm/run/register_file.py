@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,14 +25,17 @@ from et_schema.program import (
 from et_schema.program import Tensor as TensorTable
 from et_schema.wording import data_file
 from et_vm.load.data_files import DataFiles
+from et_vm.run.blueprint import Place
 from et_vm.state.buffers import StateBuffer
 from et_vm.values import Array, ListRegister, Tensor
 from et_vm.verify.tensors import initial_state, tensor_bytes, tensor_data, tensor_place
 
 if TYPE_CHECKING:
+    from et_schema.program import KernelTypes
     from et_schema.pte import PteFile
     from et_schema.scalar_type import ScalarType
     from et_vm.platform import Platform
+    from et_vm.run.blueprint import Blueprint
     from et_vm.run.memory import MemoryManager
 
 
@@ -40,8 +43,9 @@ class RegisterFile:
     """Builds the registers of one plan, whose table path is `where`.
 
     `owned` are the registers of tensors without data in the file that the method has to give memory to.
-    `external` holds the data of tensors that are not in the file, by name. `registers` is the result;
-    `owned_bytes` the memory taken.
+    `external` holds the data of tensors that are not in the file, by name. What is in a `blueprint` is not made out
+    again. `registers` is the result, `places` says where tensors that the blueprint lacks have their data;
+    `owned_bytes` is the memory taken.
 
     Raises OutOfMemory when an arena is too small, and InvalidFile(InvalidExternalData) for a tensor whose
     external data is missing or too short.
@@ -56,6 +60,7 @@ class RegisterFile:
         platform: Platform,
         owned: Collection[int],
         external: Mapping[str, memoryview],
+        blueprint: Blueprint | None = None,
     ) -> None:
         self._pte = pte
         self._platform = platform
@@ -73,26 +78,36 @@ class RegisterFile:
         # What has been copied because it was not aligned, so that it is not done twice.
         self._copies: dict[tuple[int, int], Array] = {}
         self._copies_left = sum(segment.nbytes for segment in pte.segments)
-        self.registers: list[object] = []
-        for index, value in enumerate(plan.values):
-            table = value.val
-            if isinstance(table, TensorTable):
-                register: object = self._tensor(table, index, index in owned)
-            elif isinstance(table, Int):
-                register = table.int_val
-            elif isinstance(table, Bool):
-                register = table.bool_val
-            elif isinstance(table, Double):
-                register = table.double_val
-            elif isinstance(table, String):
-                register = table.string_val
-            elif isinstance(table, (DoubleList, BoolList)):
-                register = list(table.items)
-            elif isinstance(table, (IntList, TensorList, OptionalTensorList)):
-                register = ListRegister(type(table).__name__, tuple(table.items))
-            else:
-                register = None
-            self.registers.append(register)
+        self.registers: list[object] = [None] * len(plan.values)
+        self.places: dict[int, Place] = {}
+        """By register: in an arena, in the file (memory 0), or in memory of the tensor's own (numbers below 0)."""
+        others: Iterable[int] = range(len(plan.values))
+        if blueprint is not None:
+            registers, banks = self.registers, {**self._banks, 0: blueprint.constants}
+            for index, like, name, memory_id, start, end in blueprint.entries:
+                registers[index] = like.on(banks[memory_id][start:end], name)
+            for index, value in blueprint.settled.items():
+                registers[index] = value
+            others = blueprint.others
+        for index in others:
+            self.registers[index] = self._register(plan.values[index].val, index, index in owned)
+
+    def _register(self, table: KernelTypes | None, index: int, owned: bool) -> object:
+        if isinstance(table, TensorTable):
+            return self._tensor(table, index, owned)
+        if isinstance(table, Int):
+            return table.int_val
+        if isinstance(table, Bool):
+            return table.bool_val
+        if isinstance(table, Double):
+            return table.double_val
+        if isinstance(table, String):
+            return table.string_val
+        if isinstance(table, (DoubleList, BoolList)):
+            return list(table.items)
+        if isinstance(table, (IntList, TensorList, OptionalTensorList)):
+            return ListRegister(type(table).__name__, tuple(table.items))
+        return None
 
     def _tensor(self, table: TensorTable, index: int, owned: bool) -> Tensor:
         extra = table.extra_tensor_info
@@ -125,6 +140,8 @@ class RegisterFile:
                 error.where = f"{self._where}.values[{index}].val"
                 raise
             self.owned_bytes += nbytes
+        if storage is not None:
+            self.places[index] = self._place(table, index, storage)
         tensor = Tensor(
             table.scalar_type,
             table.sizes,
@@ -136,10 +153,23 @@ class RegisterFile:
             allocate=self._platform.allocate if unbound else None,
         )
         if constant and storage is not None and not tensor.array.flags.aligned:
-            tensor.bind(self._aligned(storage, table.scalar_type.itemsize))
+            copied = self._aligned(storage, table.scalar_type.itemsize)
+            self.places[index] = self._place(table, index, copied)
+            tensor.bind(copied)
         if allocation is not None and extra is not None and extra.fully_qualified_name:
             self.buffers.setdefault(extra.fully_qualified_name, StateBuffer(tensor, initial))
         return tensor
+
+    @staticmethod
+    def _place(table: TensorTable, index: int, storage: Array) -> Place:
+        allocation = table.allocation_info
+        if allocation is not None:
+            start = allocation.memory_offset_high << 32 | allocation.memory_offset_low
+            return Place(allocation.memory_id, start, start + storage.nbytes)
+        if not storage.flags.writeable:
+            start: int = storage.__array_interface__["data"][0]
+            return Place(0, start, start + storage.nbytes)
+        return Place(-1 - index, 0, storage.nbytes)
 
     def _data(self, table: TensorTable, index: int, nbytes: int, external: bool) -> memoryview:
         """The bytes that a tensor is made of or starts with."""

@@ -23,7 +23,7 @@ from et_vm.values import Array, Tensor
 if TYPE_CHECKING:
     from et_schema.program import ExecutionPlan
 
-__all__ = ["WrittenInputs"]
+__all__ = ["WrittenInputs", "written_positions"]
 
 _EFFORT = 1000
 """The number of candidates numpy tries to find an element that two arrays share, before it gives up."""
@@ -33,10 +33,15 @@ class WrittenInputs:
     """The caller's tensors for the inputs that one method writes to."""
 
     def __init__(
-        self, plan: ExecutionPlan, instructions: Sequence[Instruction], registers: Sequence[object]
+        self,
+        plan: ExecutionPlan,
+        instructions: Sequence[Instruction],
+        registers: Sequence[object],
+        written: Sequence[int],
     ) -> None:
+        """`written` are the positions of the inputs that the method writes to: `written_positions`."""
         self._tensors: dict[int, Tensor] = {}
-        for position in _written(plan, instructions):
+        for position in written:
             tensor = registers[plan.inputs[position]]
             assert isinstance(tensor, Tensor)
             self._tensors[position] = tensor
@@ -137,11 +142,18 @@ def _named(instruction: Instruction, plan: ExecutionPlan) -> Iterator[int]:
             yield from value.items
 
 
-def _written(plan: ExecutionPlan, instructions: Sequence[Instruction]) -> Iterator[int]:
+def written_positions(plan: ExecutionPlan, instructions: Sequence[Instruction]) -> Iterator[int]:
     """The positions of the inputs that nobody planned and a call of a kernel may write.
 
     Registers that a move or a view may make share memory are taken together, whatever the order.
     """
+    unplanned = [
+        (position, register)
+        for position, register in enumerate(plan.inputs)
+        if isinstance(table := plan.values[register].val, TensorTable) and table.allocation_info is None
+    ]
+    if not unplanned:
+        return
     parents = list(range(len(plan.values)))
 
     def find(register: int) -> int:
@@ -154,7 +166,6 @@ def _written(plan: ExecutionPlan, instructions: Sequence[Instruction]) -> Iterat
             parents[find(instruction.args[-1])] = find(instruction.args[0])
     calls = (written_tensors(instruction, plan) for instruction in instructions)
     written = {find(register) for register in chain.from_iterable(calls)}
-    for position, register in enumerate(plan.inputs):
-        table = plan.values[register].val
-        if isinstance(table, TensorTable) and table.allocation_info is None and find(register) in written:
+    for position, register in unplanned:
+        if find(register) in written:
             yield position

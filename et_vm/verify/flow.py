@@ -14,10 +14,13 @@ amount of work for each register and instruction, they may hold anything at the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache
-from heapq import heappop, heappush
-from itertools import pairwise
+from heapq import heappop, heappush, merge
+from itertools import chain, pairwise
+
+import numpy as np
 
 from et_schema.errors import FIRST, Error, InvalidFile, Problems
 from et_schema.program import (
@@ -32,6 +35,8 @@ from et_schema.program import (
 from et_schema.scalar_type import ScalarType
 from et_vm.kernels.prims import Prim
 from et_vm.kernels.registry import Param
+from et_vm.load import code
+from et_vm.load.code import Code, has_data, unusual, values_of
 from et_vm.load.instructions import Instruction, call_outputs, is_constant, written_tensors
 
 KINDS = (
@@ -53,9 +58,11 @@ NO_DATA = 1 << len(KINDS)
 CONSTANT = 1 << len(KINDS) + 1
 TENSOR = DATA | NO_DATA | CONSTANT
 ANYTHING = (1 << len(KINDS) + 2) - 1
+_BITS = np.array([ANYTHING, *(BIT[kind.__name__] for kind in code.KINDS)])
 # What the items of a list may be.
 _ITEMS = {"IntList": BIT["Int"], "TensorList": TENSOR, "OptionalTensorList": TENSOR | BIT["Null"]}
 REGISTER_LISTS = (IntList, TensorList, OptionalTensorList)
+_IS_LIST = np.array([False, *(kind in REGISTER_LISTS for kind in code.KINDS)])
 
 # States and instructions that the analysis may go through for each register and instruction of the plan. Without jumps
 # it takes one; without a limit, a small file with many jumps between many registers takes hours.
@@ -104,23 +111,28 @@ class Flow:
         self.instructions = instructions
         self._plan = plan
         self._where = where
+        self._unusual = unusual(instructions)
         self._aliased = {
             instruction.args[-1]
-            for instruction in instructions
+            for instruction in self._unusual
             if instruction.opcode.mnemonic == "move" or instruction.is_view
         }
-        self._initial = self._initial_states()
+        self._initial, lists = self._initial_states()
         # Registers of which nothing has to be asked as long as they hold what the file says.
         self._sound = [
-            bits != NO_DATA and not isinstance(value.val, REGISTER_LISTS)
-            for bits, value in zip(self._initial, plan.values, strict=True)
+            bits != NO_DATA and not is_list for bits, is_list in zip(self._initial, lists, strict=True)
         ]
         self.rebound = self._rebound_registers()
         """Registers that come to hold another object, or a tensor with other bytes, while the method runs."""
-        jumps = [instruction for instruction in instructions if instruction.target >= 0]
+        jumps = [instruction for instruction in self._unusual if instruction.target >= 0]
         leaders = {0} | {jump.target for jump in jumps} | {jump.index + 1 for jump in jumps}
         self._block_ends = dict(pairwise(sorted(leaders | {len(instructions)})))
         tracked = self.rebound | {at for at, bits in enumerate(self._initial) if bits & NO_DATA}
+        self._tracks = bool(tracked)
+        for register in self._sound_lists(tracked):
+            self._sound[register] = True
+        self._looked_at = self._instructions_to_look_at(tracked)
+        self._places = [instruction.index for instruction in self._looked_at]
         self.work = 0
         entries = self._solve({register: self._initial[register] for register in tracked})
         if entries is None:
@@ -129,17 +141,56 @@ class Flow:
             entries = dict.fromkeys(self._block_ends, State())
         self._entries = entries
 
-    def _initial_states(self) -> list[int]:
-        states: list[int] = []
-        for value in self._plan.values:
-            table = value.val
-            # A value that could not be read may be anything.
-            bits = ANYTHING if table is None else BIT[type(table).__name__]
-            if isinstance(table, Tensor) and not _has_data(table):
-                bits = NO_DATA
-            elif is_constant(table):
-                bits = CONSTANT
-            states.append(bits)
+    def _sound_lists(self, tracked: Set[int]) -> Iterator[int]:
+        """The lists whose items are what such lists hold, and stay that."""
+        values = values_of(self._plan)
+        if values is None:
+            return
+        states = np.array(self._initial)
+        good = states != NO_DATA
+        good[list(tracked)] = False
+        for kind in REGISTER_LISTS:
+            wanted = good & ((states & _ITEMS[kind.__name__]) != 0)
+            registers, items, starts = values.lists(self._plan, kind)
+            bad = np.cumsum([0, *((items >= 0) & ~wanted[items])])
+            for register in registers[bad[starts[1:]] == bad[starts[:-1]]].tolist():
+                if register not in tracked:
+                    yield register
+
+    def _instructions_to_look_at(self, tracked: Set[int]) -> Sequence[Instruction]:
+        """The instructions that may have a fault, or change what is known of a register: all but calls of kernels that
+        are given nothing but sound arguments which are not tracked.
+        """
+        listed = self.instructions
+        if not isinstance(listed, Code):
+            return listed
+        touched = ~np.array(self._sound)
+        touched[list(tracked)] = True
+        some = np.logical_or.reduceat(touched[listed.args.items], listed.args.starts[:-1]) & listed.usual
+        calls = listed.some(listed.at[some])
+        return list(merge(listed.unusual, calls, key=lambda instruction: instruction.index))
+
+    def _initial_states(self) -> tuple[list[int], list[bool]]:
+        """What each register may hold at the start, and whether that is a list of registers."""
+        values = values_of(self._plan)
+        if values is not None:
+            bits = _BITS[values.kinds]
+            bits[values.tensors] = NO_DATA
+            bits[values.has_data] = DATA
+            bits[values.constant] = CONSTANT
+            states, lists = bits.tolist(), _IS_LIST[values.kinds].tolist()
+        else:
+            states, lists = list[int](), list[bool]()
+            for value in self._plan.values:
+                table = value.val
+                # A value that could not be read may be anything.
+                bits = ANYTHING if table is None else BIT[type(table).__name__]
+                if isinstance(table, Tensor) and not has_data(table):
+                    bits = NO_DATA
+                elif is_constant(table):
+                    bits = CONSTANT
+                states.append(bits)
+                lists.append(isinstance(table, REGISTER_LISTS))
         # The method owns memory for the inputs and outputs that nobody planned.
         for register in self._plan.inputs:
             if states[register] == NO_DATA:
@@ -147,7 +198,7 @@ class Flow:
         for register in self._plan.outputs:
             if states[register] == NO_DATA and register not in self._aliased:
                 states[register] = DATA
-        return states
+        return states, lists
 
     def owned_outputs(self) -> set[int]:
         """Output registers that need memory of the method's own: tensors without data that no move or view
@@ -158,12 +209,12 @@ class Flow:
             for register in self._plan.outputs
             if register not in self._aliased
             and isinstance(table := self._plan.values[register].val, Tensor)
-            and not _has_data(table)
+            and not has_data(table)
         }
 
     def _rebound_registers(self) -> set[int]:
         rebound: set[int] = set()
-        for instruction in self.instructions:
+        for instruction in self._unusual:
             if instruction.opcode.mnemonic == "free":
                 rebound.add(instruction.args[0])
             elif instruction.assigned is not None:
@@ -194,11 +245,19 @@ class Flow:
                 problems.add(InvalidFile(fault, where=f"{self._where}.outputs[{at}]"))
         self._check_end(problems)
 
-    def check_calls(self, signature: Signature, problems: Problems = FIRST) -> None:
-        """Report each argument of a kernel call that on every path to it is of a kind that the kernel does not take.
-        `signature` gives its parameters, or None where they are not known.
+    def check_calls(
+        self, calls: Sequence[Instruction], signature: Signature, problems: Problems = FIRST
+    ) -> None:
+        """Report each argument of some kernel calls that on every path to it is of a kind that the kernel does not
+        take. `signature` gives the parameters of the kernel, or None where they are not known.
         """
-        for instruction, state in self._walk():
+        wanted = {call.index for call in calls}
+        looked_at = set(self._places) if self._tracks else set[int]()
+        # The states of what the others are given do not change.
+        others = ((call, State()) for call in calls if call.index not in looked_at)
+        for instruction, state in chain(self._walk() if self._tracks else (), others):
+            if instruction.index not in wanted:
+                continue
             if instruction.opcode.mnemonic == "call" and instruction.prim is None:
                 params = signature(instruction) or ()
                 for at, (register, param) in enumerate(zip(instruction.args, params, strict=False)):
@@ -228,7 +287,9 @@ class Flow:
             problems.add(InvalidFile("the method cannot end: this loop has no exit", where=raise_at))
 
     def _walk(self) -> Iterator[tuple[Instruction, State]]:
-        """Each instruction with the state before it. A jump may go on, so some path leads to every instruction."""
+        """The instructions that have to be looked at, with the states before them. A jump may go on, so some path leads
+        to every instruction.
+        """
         for start in self._block_ends:
             state = dict(self._entries[start])
             for instruction in self._block(start):
@@ -236,8 +297,9 @@ class Flow:
                 self._apply(instruction, state)
 
     def _block(self, start: int) -> Sequence[Instruction]:
-        """The instructions of the basic block at `start`; none at the end of the list."""
-        return self.instructions[start : self._block_ends.get(start, start)]
+        """Of the basic block at `start`, the instructions that have to be looked at; none at the end of the list."""
+        end = self._block_ends.get(start, start)
+        return self._looked_at[bisect_left(self._places, start) : bisect_left(self._places, end)]
 
     def _successors(self, start: int) -> Iterator[int]:
         """The blocks that may follow the one at `start`."""
@@ -260,7 +322,7 @@ class Flow:
             waiting.discard(start)
             state = dict(entries[start])
             block = self._block(start)
-            self.work += len(block) + len(state)
+            self.work += self._block_ends.get(start, start) - start + len(state)
             if self.work > limit:
                 return None
             for instruction in block:
@@ -463,10 +525,3 @@ class Flow:
         elif bits & (DATA | CONSTANT) == bits and register not in self.rebound and wrong_type:
             fault = f"the condition is value {register}, a tensor that is not Bool"
             problems.add(InvalidFile(fault, where=path))
-
-
-def _has_data(table: Tensor) -> bool:
-    """Whether the file itself gives the tensor bytes, in an arena, in a segment or in a data file."""
-    extra = table.extra_tensor_info
-    external = extra is not None and extra.location != 0
-    return table.allocation_info is not None or table.data_buffer_idx > 0 or external

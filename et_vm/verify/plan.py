@@ -9,8 +9,11 @@ through `verified`, its byte. The work is linear in the size of the file, whatev
 
 from __future__ import annotations
 
-from collections.abc import Generator, Set
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence, Set
 from contextlib import contextmanager
+
+import numpy as np
 
 from et_schema.errors import FIRST, Error, InvalidFile, Problems
 from et_schema.initial_state import join_initial_state
@@ -29,7 +32,9 @@ from et_schema.program import (
 )
 from et_schema.pte import PteFile, read_pte
 from et_schema.reader import Locations
+from et_vm.load.code import KINDS, Code, Values, code_of, unusual, values_of
 from et_vm.load.instructions import Instruction, check_registers, flatten, is_constant, written_tensors
+from et_vm.verify.tensor_columns import sound_tensors
 from et_vm.verify.tensors import (
     BoolConstants,
     tensor_bytes,
@@ -42,6 +47,7 @@ __all__ = ["Verifier", "tensor_bytes", "tensor_data", "verified"]
 
 _INPUT_TYPES = ("Tensor", "Int", "Bool", "Double", "String", "Null")
 _LISTS = (IntList, TensorList, OptionalTensorList)
+_IS_LIST = np.array([False, *(kind in _LISTS for kind in KINDS)])
 
 # Registers that instructions may name in all, counting the items of lists each time, for each byte of the program: a
 # call takes 32 bytes or more. Without a limit, calls that share a list cost the product of their number and its length.
@@ -118,7 +124,7 @@ class Verifier:
                 verify_guards(self._pte, problems)
         join_initial_state(self._pte)
 
-    def verify_plan(self, index: int, problems: Problems = FIRST) -> list[Instruction] | None:
+    def verify_plan(self, index: int, problems: Problems = FIRST) -> Sequence[Instruction] | None:
         """Check method `index` by itself and return its instructions; None if one of them is not what it should
         be, or registers are named that do not exist, which is reported.
         """
@@ -132,7 +138,9 @@ class Verifier:
             if id(delegate) not in malformed:
                 _verify_delegate(delegate, f"{where}.delegates[{at}]", malformed, problems)
         tensors: list[tuple[int, Tensor]] = []
-        for at, value in enumerate(plan.values):
+        values = values_of(plan)
+        for at in range(len(plan.values)) if values is None else self._unclear(values, plan):
+            value = plan.values[at]
             table = value.val
             if isinstance(table, Tensor):
                 path = f"{where}.values[{at}].val"
@@ -142,29 +150,66 @@ class Verifier:
                 problems.add(InvalidFile("value without a type", where=f"{where}.values[{at}].val"))
         verify_initial_states(tensors, where, problems)
         complete = _verify_inputs_and_outputs(plan, where, problems)
-        instructions = flatten(plan, where, malformed, problems)
+        code = None if problems.collects else code_of(plan, where)
+        instructions = flatten(plan, where, malformed, problems) if code is None else code
         if len(instructions) == sum(len(chain.instructions) for chain in plan.chains):
-            assigned = {instruction.assigned for instruction in instructions}
+            assigned = {instruction.assigned for instruction in unusual(instructions)}
         else:
             assigned, complete = _last_operands(plan), False
-        if any(id(part) in malformed for chain in plan.chains for part in (chain, *chain.instructions)):
+        if malformed and any(
+            id(part) in malformed for chain in plan.chains for part in (chain, *chain.instructions)
+        ):
             assigned, complete = None, False
-        for at, value in enumerate(plan.values):
-            table = value.val
+        lists: dict[int, IntList | TensorList | OptionalTensorList] = {}
+        candidates = (
+            range(len(plan.values)) if values is None else np.flatnonzero(_IS_LIST[values.kinds]).tolist()
+        )
+        for at in candidates:
+            table = plan.values[at].val
             if isinstance(table, _LISTS):
+                lists[at] = table
                 complete &= _verify_list(table, plan, assigned, f"{where}.values[{at}].val", problems)
-        self._count_mentions(plan, instructions, where, problems)
-        for instruction in instructions:
-            _verify_writes(instruction, plan, problems)
+        self._count_mentions(plan, instructions, lists, where, problems)
+        if code is None or values is None:
+            for instruction in instructions:
+                _verify_writes(instruction, plan, problems)
+        else:
+            # A call writes what its last argument says.
+            last = code.args.items[code.args.starts[1:] - 1]
+            writing = code.usual & (values.constant[last] | _IS_LIST[values.kinds[last]])
+            for instruction in (*code.unusual, *code.some(code.at[writing])):
+                _verify_writes(instruction, plan, problems)
         return instructions if complete else None
 
+    def _unclear(self, values: Values, plan: ExecutionPlan) -> list[int]:
+        """The values that have to be looked at by themselves: those of no kind, and tensors that may have a fault."""
+        unclear = values.kinds == 0
+        unclear[values.tensors] = True
+        if values.columns is not None:
+            unclear[values.tensors] = ~sound_tensors(values.columns, plan, self._pte)
+        return np.flatnonzero(unclear).tolist()
+
     def _count_mentions(
-        self, plan: ExecutionPlan, instructions: list[Instruction], where: str, problems: Problems
+        self,
+        plan: ExecutionPlan,
+        instructions: Sequence[Instruction],
+        lists: Mapping[int, IntList | TensorList | OptionalTensorList],
+        where: str,
+        problems: Problems,
     ) -> None:
         """Report instructions that name more registers in all than so long a file can mean."""
-        lengths = [len(value.val.items) if isinstance(value.val, _LISTS) else 0 for value in plan.values]
-        named = [*plan.outputs, *(register for instruction in instructions for register in instruction.args)]
-        count = len(named) + sum(lengths[register] for register in named if 0 <= register < len(lengths))
+        named = Counter(plan.outputs)
+        if isinstance(instructions, Code):
+            times = np.bincount(instructions.args.items, minlength=len(plan.values))
+            count = len(instructions.args.items) + sum(int(times[at]) * len(lists[at].items) for at in lists)
+            for instruction in instructions.unusual:
+                if instruction.opcode.mnemonic != "call":
+                    named.update(instruction.args)
+        else:
+            count = 0
+            for instruction in instructions:
+                named.update(instruction.args)
+        count += named.total() + sum(named[at] * len(lists[at].items) for at in lists)
         self._mentions_left -= count
         if self._mentions_left < 0:
             fault = f"the instructions name {count} registers, too many for a file of this size"

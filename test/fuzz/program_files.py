@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
+from et_schema import reader
 from et_schema.errors import Error, ExecutorchError
 from et_schema.ptd import read_ptd
 from et_schema.scalar_type import numpy_dtype
 from et_vm.devtools.bundled import BundledProgram
+from et_vm.kernels.portable.creation.random import seed
 from et_vm.load.data_files import DataFiles
 from et_vm.platform import Platform
 from et_vm.program import Program
@@ -49,6 +51,8 @@ def _run_program(case: Case, folder: Path) -> str:
     del folder
     found = validate(memoryview(case.content))
     problems = [(problem.code, problem.where, problem.message) for problem in found.problems]
+    # The programs are small: in every other case, all that may be read as columns is.
+    least, reader.LEAST_COLUMN = reader.LEAST_COLUMN, 1 if case.seed % 2 else 128
     try:
         program = Program.load(case.content, platform=_platform())
     except ExecutorchError as error:
@@ -57,9 +61,16 @@ def _run_program(case: Case, folder: Path) -> str:
         if error.offset is None and len(case.content) >= 64:
             raise Violation(f"no byte: {error}") from error
         return error.code.name
+    finally:
+        reader.LEAST_COLUMN = least
     if any(problem.code != Error.OutOfResources for problem in found.problems):
         raise Violation(f"loaded, but validate finds {found.problems}")
-    return _run_methods(program, read_ptd(external_data()).named_data(), poison=case.seed % 5 == 0)
+    data = read_ptd(external_data()).named_data()
+    outcome = _run_methods(program, data, poison=case.seed % 5 == 0)
+    if outcome == "ran":
+        # It needs no more without limits, where calls that are alike are prepared together.
+        _compare(program, Program.load(case.content), data)
+    return outcome
 
 
 def _platform() -> Platform:
@@ -87,6 +98,32 @@ def _run_methods(program: Program, data: Mapping[str, memoryview], *, poison: bo
                 raise Violation(f"untyped: {error}") from error
             outcome = type(error).__name__
     return outcome
+
+
+def _compare(limited: Program, program: Program, data: Mapping[str, memoryview]) -> None:
+    """Run methods with and without limits, and the latter twice."""
+    for name in program.method_names:
+        inputs = _inputs(program, name)
+        results: list[list[object]] = []
+        for one in (limited, program, program):
+            seed(1)
+            method = one.load_method(
+                name,
+                kernels=registry(),
+                backends=backends(),
+                external=data,
+                instruction_limit=INSTRUCTION_LIMIT,
+            )
+            results.append(method.execute(inputs))
+        for other in results[1:]:
+            if _bytes(results[0]) != _bytes(other):
+                raise Violation(f"{name}: {results[0]} with limits, {other} without")
+
+
+def _bytes(value: object) -> object:
+    if isinstance(value, list):
+        return [_bytes(item) for item in cast("list[object]", value)]
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
 
 
 def _inputs(program: Program, name: str) -> list[object]:

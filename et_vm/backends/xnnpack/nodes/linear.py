@@ -94,7 +94,7 @@ def _turned(site: Site, matrix: Tensor) -> Tensor:
     storage = aligned(matrix.nbytes) if site.has_compiled else np.empty(matrix.nbytes, np.uint8)
     made = Tensor(matrix.scalar_type, matrix.sizes, storage=storage, name=matrix.name)
     run(moves(site.ctx, matrix.array, made.array))
-    made.constant = True
+    made.is_constant = True
     return made
 
 
