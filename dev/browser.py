@@ -65,8 +65,7 @@ class Browser:
         self._session = str(attached["sessionId"])
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.call("Emulation.setDeviceMetricsOverride", **metrics)
+        self.resize(width, height)
 
     def __enter__(self) -> Self:
         return self
@@ -133,6 +132,16 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
         self.settle()
+
+    def hover(self, x: float, y: float) -> None:
+        """Move the pointer to a place of the view."""
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        self.settle()
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the view another size."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **metrics)
 
     def prefer(self, scheme: str) -> None:
         """Have the system prefer a `dark` or `light` scheme."""

@@ -1,14 +1,15 @@
 """Source locations: the line of Python and the module path that an op comes from.
 
-    loc("%layer_norm_1"("blocks.0.norm1"(fused["forward"("model.py":34:0), "y = self.norm1(x)"])))
+    loc("%layer_norm_1"("blocks.0.norm1"(".Block.LayerNorm"(fused["forward"("model.py":34:0), "y = self.norm1(x)"]))))
 
 A *frame* is one line of a Python traceback: two fused locations, the place under the function's name and the
 text of the line. (Metadata of a fused location would be the natural place for the text, but xDSL cannot read
 that back.) A place without name and text stands alone. Several frames nest as call sites, callee first. The
-module path (`blocks.0.norm1`, as in `named_modules()`) is a name around all of it, and the node of the exported
-graph (`%layer_norm_1`) one around that: turns of a loop have the same lines and modules, but nodes of their own. What
-other tools put into locations is read as far as it goes: the first frame or path that a fused location holds stands
-for all.
+module path (`blocks.0.norm1`, as in `named_modules()`) is a name around all of it, directly around the classes of
+these modules where they are known (`.Block.LayerNorm`: a list of modules calls nothing, so its class is not), and the
+node of the exported graph (`%layer_norm_1`) one around that: turns of a loop have the same lines and modules, but nodes
+of their own. What other tools put into locations is read as far as it goes: the first frame or path that a fused
+location holds stands for all.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
     "frames_of",
     "location_of",
     "location_of_node",
+    "module_classes",
     "module_path",
     "node_name",
     "place_of",
@@ -58,17 +60,25 @@ def _frame_location(frame: Frame) -> LocationAttr:
 
 
 @lru_cache(maxsize=16384)
-def _location(frames: tuple[Frame, ...], path: str) -> LocationAttr:
+def _location(frames: tuple[Frame, ...], path: str, classes: tuple[str, ...]) -> LocationAttr:
     location: LocationAttr = UNKNOWN_LOC
     for index, frame in enumerate(frames):
         inner = _frame_location(frame)
         location = CallSiteLoc(inner, location) if index else inner
+    if any(classes):
+        location = NameLoc(StringAttr(".".join(classes)), location)
     return NameLoc(StringAttr(path), location) if path else location
 
 
-def location_of(frames: Sequence[Frame], module_path: str = "") -> LocationAttr:
-    """The location of frames, outermost first as in a traceback, in a module; equal ones are one object."""
-    return _location(tuple(frames), module_path)
+def location_of(frames: Sequence[Frame], module_path: str = "", classes: Sequence[str] = ()) -> LocationAttr:
+    """The location of frames, outermost first as in a traceback, in a module; equal ones are one object.
+
+    `classes` has the class of the module that each part of the path leads to, empty where it is not known. Raises
+    ValueError if their number is not that of the parts.
+    """
+    if classes and len(classes) != module_path.count(".") + 1:
+        raise ValueError(f"{len(classes)} classes for the modules of {module_path!r}")
+    return _location(tuple(frames), module_path, tuple(classes))
 
 
 def location_of_node(location: LocationAttr, name: str) -> LocationAttr:
@@ -132,23 +142,35 @@ def frames_of(location: Attribute) -> list[Frame]:
 
 def module_path(location: Attribute) -> str:
     """The path of the module that a location is in; empty for the root module and where it is not known."""
+    module = _module_of(location)
+    return "" if module is None else module.desc.data
+
+
+def module_classes(location: Attribute) -> tuple[str, ...]:
+    """The class of the module that each part of the path leads to, empty where it is not known; () where none is."""
+    module = _module_of(location)
+    if module is None or not isinstance(module.location, NameLoc):
+        return ()
+    classes = tuple(module.location.desc.data.split("."))
+    return classes if len(classes) == module.desc.data.count(".") + 1 else ()
+
+
+def _module_of(location: Attribute) -> NameLoc | None:
+    """The part of a location whose name is the path of its module."""
     if _frame_of(location) is not None:
-        return ""
+        return None
     match location:
         case NameLoc(desc=desc) if desc.data.startswith(_NODE):
-            return module_path(location.location)
+            return _module_of(location.location)
         case NameLoc():
-            return location.desc.data
+            return location
         case CallSiteLoc():
-            return module_path(location.callee) or module_path(location.caller)
+            return _module_of(location.callee) or _module_of(location.caller)
         case FusedLoc():
-            for part in cast("ArrayAttr[Attribute]", location.locations):
-                path = module_path(part)
-                if path:
-                    return path
-            return ""
+            parts = cast("ArrayAttr[Attribute]", location.locations)
+            return next((module for part in parts if (module := _module_of(part)) and module.desc.data), None)
         case _:
-            return ""
+            return None
 
 
 def place_of(location: Attribute) -> Location:

@@ -6,6 +6,8 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from et_schema.errors import ExecutorchError
 from et_tools.check_passes import Deviation, deviations
 from et_tools.comparison.matching import Pair, match_values
 from et_tools.comparison.recording import ObservedValue
-from et_tools.comparison.sides import Side, open_side
+from et_tools.comparison.sides import Side, is_factory, open_side
 from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.level_runs import ModuleRun
 from et_tools.messages import print_message
@@ -38,8 +40,9 @@ def compare_files(args: argparse.Namespace) -> int:
         raise UsageError("et-vm compare needs a reference: another .pte, a .mlir, or file.py:factory")
     results: list[Deviation] = []
     matched: tuple[list[Pair], str] = [], ""
-    with activity(f"comparing {args.file}"):
-        ours = _opened(args.file, args, args.debug_map)
+    with activity(f"comparing {args.file}"), TemporaryDirectory() as folder:
+        rebuilt = _rebuilt_map(args, Path(folder))
+        ours = _opened(args.file, args, args.debug_map or rebuilt)
         reference = None if args.reference is None else _opened(args.reference, args, args.reference_map)
         method = method_name(ours, args.method)
         if reference is not None and method not in reference.method_names:
@@ -67,6 +70,8 @@ def compare_files(args: argparse.Namespace) -> int:
         wrong = [one for one in results if one.exceeds]
         report |= _json(results, pairs, by, failed=bool(wrong))
         lines += _lines(results, pairs, by, args, wrong, _way_to_nodes(args))
+        if rebuilt is not None:
+            lines.insert(1, f"debug map: of {args.reference}, which et-compile compiles to the same file")
         for one in wrong:
             print_message("et-vm", f"{args.file}: {one}")
         failed = failed or bool(wrong)
@@ -76,6 +81,18 @@ def compare_files(args: argparse.Namespace) -> int:
         width = line_width(sys.stdout, wide=args.wide)
         print("\n".join(fit(line, width) for line in lines))
     return ExitCode.CHECK_FAILED if failed else ExitCode.OK
+
+
+def _rebuilt_map(args: argparse.Namespace, folder: Path) -> str | None:
+    """A debug map of a file without one, by compiling the reference, if that is what the file was made of."""
+    from et_tools.comparison.rebuilt import rebuilt_map
+
+    if args.debug_map is not None or not args.file.endswith(".pte") or not is_factory(args.reference or ""):
+        return None
+    try:
+        return rebuilt_map(args.file, args.reference, folder)
+    except ExecutorchError as error:
+        raise BadFile(args.file, error) from error
 
 
 def _opened(spec: str, args: argparse.Namespace, debug_map: str | None) -> Side:

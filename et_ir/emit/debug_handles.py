@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation
 from et_ir.dialects.backend import LoweredOp
 from et_ir.dialects.executorch import DelegateCallOp, KernelCallOp, PlanOp
 from et_ir.emit.basic_blocks import instruction_order
-from et_ir.locations import Frame, frames_of, module_path, node_name
+from et_ir.locations import Frame, frames_of, module_classes, module_path, node_name
 
 __all__ = [
     "DebugHandles",
@@ -44,6 +44,8 @@ class SourcePlace:
     """The path of the module, as in `named_modules()`; empty for the root and where it is not known."""
     frames: tuple[Frame, ...]
     """The Python source lines, outermost first."""
+    classes: tuple[str, ...] = ()
+    """The class of the module that each part of the path leads to, empty where it is not known; () where none is."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Origin:
     """The Python source lines, outermost first."""
     delegate: DelegateOrigins | None = None
     """The debug map of the delegate that the instruction calls, where its backend gives one."""
+    classes: tuple[str, ...] = ()
+    """The class of the module that each part of the path leads to, empty where it is not known; () where none is."""
 
 
 def instructions_of(plan: PlanOp) -> list[Operation]:
@@ -114,7 +118,11 @@ class DebugHandles:
                     inside = _inside(callee, method, self._numbers)
                     wholes[method][index] = op.location if callee is None else callee.location
                 rows.append(
-                    Origin(index, _operator(op), place.handle, place.node, place.module, place.frames, inside)
+                    Origin(
+                        *(index, _operator(op), place.handle, place.node, place.module, place.frames),
+                        delegate=inside,
+                        classes=place.classes,
+                    )
                 )
         for method, locations in wholes.items():
             self.delegates[method] = {
@@ -163,7 +171,10 @@ class _Numbers:
 
 
 def _place(location: LocationAttr, handle: int | None) -> SourcePlace:
-    return SourcePlace(handle, node_name(location), module_path(location), tuple(frames_of(location)))
+    return SourcePlace(
+        *(handle, node_name(location), module_path(location), tuple(frames_of(location))),
+        classes=module_classes(location),
+    )
 
 
 def _inside(lowered: LoweredOp | None, method: str, numbers: _Numbers) -> DelegateOrigins | None:
@@ -219,6 +230,7 @@ def origins_json(module: ModuleOp) -> dict[str, list[dict[str, Any]]]:
                 "debug_handle": row.handle,
                 "node": row.node,
                 "module": row.module,
+                **({"classes": list(row.classes)} if row.classes else {}),
                 "source": _source(row.frames),
                 **({} if row.delegate is None else {"delegate": _delegate_json(row.delegate)}),
             }
@@ -241,6 +253,7 @@ def _delegate_json(delegate: DelegateOrigins) -> dict[str, Any]:
                     "debug_handle": place.handle,
                     "node": place.node,
                     "module": place.module,
+                    **({"classes": list(place.classes)} if place.classes else {}),
                     "source": _source(place.frames),
                 }
                 for place in places

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Literal, cast
 
 import torch
@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from et_ir.locations import Frame, location_of, location_of_node
 
-__all__ = ["Frames", "NodeLocations", "node_module_path", "parse_stack_trace"]
+__all__ = ["Frames", "NodeLocations", "module_stack", "node_module_path", "parse_stack_trace"]
 
 Frames = Literal["innermost", "all"]
 """Frames of user code kept in a location."""
@@ -52,14 +52,34 @@ def _innermost(text: str) -> Sequence[Frame]:
         end = start
 
 
+def module_stack(node: Node) -> list[tuple[str, str]]:
+    """The modules whose `forward` is running when the node is made, outermost first: paths, as in `named_modules()`,
+    and qualified names of classes.
+    """
+    stack: Any = node.meta.get("nn_module_stack")
+    found: list[tuple[str, str]] = []
+    for entry in cast("Iterable[object]", stack.values()) if stack else ():
+        path, kind = cast("tuple[object, Any]", entry) if isinstance(entry, tuple) else (entry, "")
+        # torch's passes put a placeholder where a node has no arguments to take the stack of.
+        if isinstance(path, str) and not path.startswith("_empty_nn_module_stack"):
+            path = path.removeprefix("L['self']").removeprefix(".")
+            found.append((path, kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"))
+    return found
+
+
 def node_module_path(node: Node) -> str:
     """The path of the module whose `forward` made the node, as in `named_modules()`."""
-    stack: Any = node.meta.get("nn_module_stack")
-    if not stack:
-        return ""
-    entry: Any = next(reversed(stack.values()))
-    path = cast(object, entry[0] if isinstance(entry, tuple) else entry)
-    return path if isinstance(path, str) else ""
+    stack = module_stack(node)
+    return stack[-1][0] if stack else ""
+
+
+def _classes(node: Node) -> tuple[str, tuple[str, ...]]:
+    """The path of the node's module, and the classes of the modules along it."""
+    stack = module_stack(node)
+    path = stack[-1][0] if stack else ""
+    known = {module: kind.rpartition(".")[2] for module, kind in stack}
+    parts = path.split(".") if path else []
+    return path, tuple(known.get(".".join(parts[: end + 1]), "") for end in range(len(parts)))
 
 
 class NodeLocations:
@@ -81,11 +101,12 @@ class NodeLocations:
 
 
 def _place(node: Node, frames: Frames) -> LocationAttr:
-    path = node_module_path(node)
+    path, classes = _classes(node)
     text: Any = node.meta.get("stack_trace")
     if not isinstance(text, str):
-        return location_of((), path) if path else UNKNOWN_LOC
+        return location_of((), path, classes) if path else UNKNOWN_LOC
     if frames == "innermost":
-        return location_of(_innermost(text), path)
+        return location_of(_innermost(text), path, classes)
     parsed = parse_stack_trace(text)
-    return location_of([f for f in parsed if not f.filename.startswith(_NOT_THEIRS)] or parsed, path)
+    own = [frame for frame in parsed if not frame.filename.startswith(_NOT_THEIRS)]
+    return location_of(own or parsed, path, classes)

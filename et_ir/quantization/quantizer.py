@@ -14,7 +14,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torchao.quantization.pt2e.quantizer import Quantizer
 
-from et_ir.frontend.sources import node_module_path, parse_stack_trace
+from et_ir.frontend.sources import module_stack, node_module_path, parse_stack_trace
 from et_ir.frontend.torch_registry import as_operator, schema_of
 from et_ir.quantization.annotation import (
     ANNOTATORS,
@@ -227,7 +227,7 @@ class XNNPACKQuantizer(Quantizer):
         return _FIXES.get(reason, "")
 
     def _config_of(self, node: Node) -> QuantizationConfig | None:
-        stack = _modules(node)
+        stack = module_stack(node)
         for name, _ in reversed(stack):
             if name in self._names:
                 return self._names[name]
@@ -243,18 +243,6 @@ class XNNPACKQuantizer(Quantizer):
 
 def _type_name(kind: type | Callable[..., Any]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _modules(node: Node) -> list[tuple[str, str]]:
-    """The paths and classes of the modules that call a node, outermost first."""
-    stack: Mapping[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
-    return [
-        (
-            name.removeprefix("L['self'].").removeprefix("L['self']"),
-            kind if isinstance(kind, str) else _type_name(kind),
-        )
-        for name, kind in stack.values()
-    ]
 
 
 def place_of(node: Node) -> str:

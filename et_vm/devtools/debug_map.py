@@ -52,8 +52,10 @@ def _is_row(value: Any) -> bool:
         return False
     row = cast("dict[str, Any]", value)
     delegate: Any = row.get("delegate") or {}
-    if not _is_list(row.get("source") or [], lambda frame: _has(frame, _FRAME)) or not _has(
-        delegate, _DELEGATE
+    if not (
+        _is_list(row.get("source") or [], lambda frame: _has(frame, _FRAME))
+        and _is_list(row.get("classes") or [], lambda name: isinstance(name, str))
+        and _has(delegate, _DELEGATE)
     ):
         return False
     parts: dict[str, Any] = delegate.get("identifiers", {})

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from et_vm.program import Program
 
-__all__ = ["Side", "open_side"]
+__all__ = ["Side", "is_factory", "open_side"]
 
 
 class Side(Protocol):
@@ -185,6 +185,11 @@ class _Factory(_Module):
         return ModuleRun(outputs, found.overwritten, found.state, found.values)
 
 
+def is_factory(spec: str) -> bool:
+    """Whether a side is a module of torch: a `.pt2` or `file.py:factory`."""
+    return spec.endswith(".pt2") or (":" in spec and not spec.endswith((".pte", ".bpte", ".mlir")))
+
+
 def open_side(spec: str, args: argparse.Namespace, debug_map: str | None = None) -> Side:
     """A side by what the command line calls it: a `.pte` or `.bpte`, an ETDump (`.etdp`), a `.mlir`, a `.pt2`, or
     `file.py:factory`.
@@ -210,7 +215,7 @@ def open_side(spec: str, args: argparse.Namespace, debug_map: str | None = None)
         from et_tools.loading import load_pt2
 
         return _Factory(spec, {"forward": load_pt2(Path(spec))}, args)
-    if ":" in spec and not spec.endswith((".pte", ".bpte")):
+    if is_factory(spec):
         from et_tools.loading import export_factory
 
         programs, _ = export_factory(spec)

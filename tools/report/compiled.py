@@ -1,9 +1,10 @@
-"""Programs that a report compiles itself: the file, and all that is known on the way to it."""
+"""Programs that commands compile themselves: the file, and all that is known on the way to it."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ from et_tools.report.levels import LevelFacts, level_facts
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-__all__ = ["Compiled", "compile_source"]
+__all__ = ["Compiled", "compile_quietly", "compile_source"]
 
 
 class Compiled(NamedTuple):
@@ -41,22 +42,38 @@ def compile_source(model: str, options: str, folder: Path) -> Compiled:
 
     Raises `UsageError` for options, and what the compiler raises.
     """
+    from et_tools.exit_codes import UsageError
+
+    try:
+        given = shlex.split(options)
+    except ValueError as error:
+        raise UsageError(f"--compile: {error}") from None
+    recorder = _LevelRecorder()
+    said: list[dict[str, Any]] = []
+    file, debug_map = compile_quietly(model, [*given, "--explain=json"], folder, [recorder], said.append)
+    return Compiled(file, debug_map, recorder.levels, said[0])
+
+
+def compile_quietly(
+    model: str,
+    options: Sequence[str],
+    folder: Path,
+    listeners: Sequence[Observer] = (),
+    explain: Callable[[dict[str, Any]], None] | None = None,
+) -> tuple[Path, Path]:
+    """The file that `et-compile MODEL OPTIONS` makes, and its debug map, in a folder; a terminal shows the stages.
+
+    Raises `UsageError` for options, and what the compiler raises.
+    """
     from et_tools.compile_options import parse_options
     from et_tools.compile_stages import Stages
     from et_tools.et_compile import compile_program
     from et_tools.exit_codes import UsageError
 
     file, debug_map = folder / "model.pte", folder / "model.json"
-    try:
-        given = shlex.split(options)
-    except ValueError as error:
-        raise UsageError(f"--compile: {error}") from None
-    outputs = ["-o", str(file), "--debug-map", str(debug_map), "--explain=json", "--quiet"]
-    args = parse_options("", [model, *given, *outputs])
+    args = parse_options("", [model, *options, "-o", str(file), "--debug-map", str(debug_map), "--quiet"])
     if args.emit != "pte":
         raise UsageError(f"--compile: a report is of a .pte, which --emit {args.emit} does not make")
-    recorder = _LevelRecorder()
-    said: list[dict[str, Any]] = []
     with Stages(quiet=not sys.stderr.isatty()) as stages:
-        compile_program(args, stages, listeners=[recorder], explain=said.append)
-    return Compiled(file, debug_map, recorder.levels, said[0])
+        compile_program(args, stages, listeners=listeners, explain=explain)
+    return file, debug_map

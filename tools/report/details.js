@@ -57,7 +57,7 @@ function showDetails() {
     make("button", { onclick: () => choose(-1), "aria-label": "Close" }, "Close")));
   if (instruction) {
     panel.append(make("code", {}, instruction.text));
-    if (instruction.module) panel.append(make("h3", {}, "Module"), make("div", { class: "code" }, instruction.module));
+    if (instruction.module) panel.append(make("h3", {}, "Module"), make("div", { class: "code" }, dotted(instruction.module + (one.classes[instruction.module] ? `: ${one.classes[instruction.module]}` : ""))));
     if (instruction.frames) {
       panel.append(make("h3", {}, "Source"), ...instruction.frames.map(([file, line, name, text]) =>
         make("div", { style: "margin-bottom: .4rem" }, make("div", { class: "soft" }, `${file}:${line} in ${name}`), make("code", {}, text.trim()))));

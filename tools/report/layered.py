@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import Final, NamedTuple
 
-__all__ = ["Box", "Drawing", "draw"]
+__all__ = ["ASPECT", "Box", "Drawing", "draw"]
 
 GAP: Final = 14
 """Between the boxes of a layer."""

@@ -95,9 +95,10 @@ function redrawLevels(keepScroll) {
 }
 
 function levelColumn(level) {
-  const { name, lines, ops } = program().levels[level], { byLine } = levelIndex()[level];
+  const { name, lines, count } = program().levels[level], { byLine } = levelIndex()[level];
   const scroller = make("div", { class: "text", tabindex: "0", role: "listbox", "aria-label": `Level ${name}` });
-  const whole = make("div", { class: "lines", style: `height: ${lines.length * ROW}px` });
+  // The text can be scrolled past its end, so that a method at the end of a short one can be at the top, too.
+  const whole = make("div", { class: "lines", style: `height: calc(${(lines.length - 3) * ROW}px + 100%)` });
   const column = { level, scroller, lit: new Set() };
   column.reveal = (line, height) => {
     const visible = scroller.clientHeight, y = line * ROW;
@@ -119,7 +120,7 @@ function levelColumn(level) {
   };
   scroller.addEventListener("scroll", () => column.draw());
   scroller.append(whole);
-  column.element = make("div", { class: "level" }, make("h3", {}, name, make("small", {}, ` ${grouped(ops.length)} ops`)), scroller);
+  column.element = make("div", { class: "level" }, make("h3", {}, name, make("small", {}, ` ${grouped(count)} op${count === 1 ? "" : "s"}`)), scroller);
   return column;
 }
 
@@ -148,7 +149,7 @@ function levelsSection(main) {
   // Constants come first in each text, and are many.
   if (!state.op) for (const { level, scroller } of columns) {
     const first = levels[level].ops.find(([, , , name]) => name === method().name);
-    if (first) scroller.scrollTop = Math.max(0, first[0] - 1) * ROW;
+    if (first) scroller.scrollTop = first[0] * ROW;
   }
   redrawLevels();
   redraws.push(() => { for (const column of columns) column.draw(); });

@@ -24,8 +24,10 @@ LONGEST: Final = 400
 """Characters of a line: those of constants may be much longer."""
 
 LevelFacts = dict[str, Any]
-"""`name`; `lines` of text; `ops`, for each op `[line, nodes, place, method, instruction]`: nodes and places by the
-numbers of their keys, -1 for no place and no instruction.
+"""`name`; `lines` of text; `count`, the number of ops as `et-compile` counts them; `ops`, for each op of the text
+`[line, nodes, place, method, instruction]`: nodes and places by the numbers of their keys, -1 for no place and no
+instruction; `inputs`, by method the names of its inputs, empty where they have none; `weights`, of each constant the
+SHA-256 of its bytes, its name, and whether that is the program's rather than a backend's.
 """
 
 Place = tuple[str, str, str]
@@ -48,10 +50,47 @@ class _Lines(io.StringIO):
 
 def level_facts(name: str, module: ModuleOp, keys: Keys) -> LevelFacts:
     """The text of a module, and its ops with the nodes and places that they come from, numbered in `keys`."""
+    from et_ir.analysis.op_counts import count_ops
+
     text, starts = _printed(module)
     origins = _Origins(module, keys)
     ops = [[line, *origins.of(op)] for op, line in starts]
-    return {"name": name, "lines": [_cut(line) for line in text.splitlines()], "ops": ops}
+    return {
+        "name": name,
+        "lines": [_cut(line) for line in text.splitlines()],
+        "count": count_ops(module).total(),
+        "ops": ops,
+        "inputs": _input_names(module),
+        "weights": list(_weight_names(module)),
+    }
+
+
+def _input_names(module: ModuleOp) -> dict[str, list[str]]:
+    """The names of the inputs of each method, where the level has them."""
+    from xdsl.dialects.builtin import StringAttr
+    from xdsl.dialects.func import FuncOp
+
+    found: dict[str, list[str]] = {}
+    for op in module.body.block.ops:
+        if isinstance(op, FuncOp):
+            attributes = op.arg_attrs.data if op.arg_attrs is not None else ()
+            names = [entry.data.get("program.name") for entry in attributes]
+            found[op.sym_name.data] = [name.data if isinstance(name, StringAttr) else "" for name in names]
+    return found
+
+
+def _weight_names(module: ModuleOp) -> Iterator[tuple[str, str, bool]]:
+    """The constants of a level: the SHA-256 of the bytes of each, its name, and whether that is the program's; of data
+    for delegates, backends give the names.
+    """
+    from et_ir.dialects.backend import NamedDataOp
+    from et_ir.dialects.program import GlobalOp
+
+    for op in module.body.block.ops:
+        if isinstance(op, NamedDataOp):
+            yield op.value.blob.sha256, op.value.blob.key, False
+        elif isinstance(op, GlobalOp) and op.value is not None:
+            yield op.value.blob.sha256, op.key, True
 
 
 def _cut(line: str) -> str:

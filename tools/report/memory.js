@@ -63,6 +63,7 @@ function arenaCanvas(arena) {
     pen.save();
     pen.beginPath(); pen.rect(MARGIN.left, MARGIN.top, wide, high); pen.clip();
     drawn = [];
+    const named = [];
     for (const tensor of arena.tensors) {
       if (tensor.first === undefined || tensor.last < window.from || tensor.first > window.to || !tensor.nbytes) continue;
       const x = px(tensor.first), w = Math.max(px(tensor.last + 1) - x, 1), h = Math.max(tensor.nbytes / arena.nbytes * high, 1), y = py(tensor.offset) - h;
@@ -71,12 +72,16 @@ function arenaCanvas(arena) {
       pen.fillRect(x, y, w, h);
       if (w > 3 && h > 3) { pen.strokeStyle = style("--back"); pen.lineWidth = 0.7; pen.strokeRect(x, y, w, h); }
       const name = `%${tensor.register} ${plainName(tensor.op || "").replace(/\..*/, "")}`;
-      if (h > 15 && w > 30) {
-        pen.fillStyle = text; pen.textAlign = "left";
-        const most = Math.floor(w / 7);
-        pen.fillText(name.length > most ? `${name.slice(0, most - 1)}…` : name, Math.max(x, MARGIN.left) + 4, y + h / 2);
-      }
+      if (h > 15 && w > 30) named.push([name, Math.max(x, MARGIN.left) + 4, y + h / 2, x + w, [x, y, w, h]]);
     }
+    // Names come last: tensors that share bytes are drawn over each other.
+    pen.fillStyle = text; pen.textAlign = "left";
+    canvas.labels = named.flatMap(([name, x, y, end, box]) => {
+      // What does not fit is the number alone: a few letters of an operator say nothing.
+      const cut = [name, name.split(" ")[0]].find((text) => pen.measureText(text).width <= end - x - 2);
+      if (cut) pen.fillText(cut, x, y);
+      return cut ? [{ text: cut, x, y: y - 7, width: pen.measureText(cut).width, height: 14, box }] : [];
+    });
     pen.beginPath();
     arena.usage.forEach((used, at) => { pen.lineTo(px(at - 1), py(used)); pen.lineTo(px(at), py(used)); });
     pen.strokeStyle = text; pen.lineWidth = 1.4; pen.stroke();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from et_schema.errors import ExecutorchError, InvalidFile
 from et_tools.diff.compare import differences
 from et_tools.info import container, delegates, listing, methods, plan, sizes, weights
+from et_tools.info.delegate_weights import delegate_weights
 from et_tools.progress import progress
 from et_tools.report.dataflow import Edge, Operands, edges, operands
 from et_tools.report.explanations import explanation_facts
 from et_tools.report.hierarchy import nested_drawing
-from et_tools.report.histograms import histogram
+from et_tools.report.histograms import constant_values, histogram
+from et_tools.report.levels import LevelFacts
 from et_tools.report.profiles import profile_facts
 
 if TYPE_CHECKING:
@@ -77,26 +80,25 @@ def program_facts(subject: Subject) -> dict[str, Any]:
         for operator in method["operators"]:
             del operator["kernel"]
         method["values"] = [_value(value) for value in registers["values"]]
-        method.update(_graph(program, index, listed["instructions"], subject.debug_map))
+        method["inputs"] = _named_inputs(method["inputs"], method["name"], subject.levels)
+        inputs = [slot.get("name", "") for slot in method["inputs"]]
+        method.update(_graph(program, index, listed["instructions"], subject.debug_map, inputs))
         try:
             method["plan"] = [_arena(arena) for arena in plan.facts(program, method["name"])]
         except ExecutorchError as error:
             method["plan"], method["plan_error"] = [], error.message
-    listed_weights: list[dict[str, Any]] = []
-    for table, weight in progress(weights.constants(program), "weights"):
-        shown = None if weight["external"] else histogram(program, table, weight["nbytes"])
-        listed_weights.append(weight if shown is None else weight | {"histogram": shown})
     found = {
         "file": subject.name,
         "size": program.file.nbytes,
         **container.facts(program),
         "parts": sizes.parts(program),
         "methods": summary,
-        "weights": listed_weights,
+        "weights": _weights(program, subject.levels),
         "delegates": delegates.facts(program),
     }
     if subject.levels:
-        found["levels"] = subject.levels
+        # Weights have their names already.
+        found["levels"] = [{key: level[key] for key in level if key != "weights"} for level in subject.levels]
     if subject.explanation is not None:
         file, said = subject.explanation
         found["explanation"] = explanation_facts(said, file)
@@ -104,6 +106,46 @@ def program_facts(subject: Subject) -> dict[str, Any]:
         file, measured = subject.profile
         found["profile"] = profile_facts(measured, file, found)
     return found
+
+
+def _named_inputs(
+    slots: list[dict[str, Any]], method: str, levels: Sequence[LevelFacts]
+) -> list[dict[str, Any]]:
+    """Inputs with the names that they have in the first of the levels: a file has none."""
+    names = next((level["inputs"][method] for level in levels if method in level["inputs"]), [])
+    if len(names) != len(slots):
+        return slots
+    return [slot | ({"name": name} if name else {}) for slot, name in zip(slots, names, strict=True)]
+
+
+def _weights(program: Program, levels: Sequence[LevelFacts]) -> list[dict[str, Any]]:
+    """Constants of the program, then those of its delegates, each by size."""
+    found: list[dict[str, Any]] = []
+    for table, weight in progress(weights.constants(program), "weights"):
+        values = None if weight["external"] else constant_values(program, table, weight["nbytes"])
+        shown = None if values is None else histogram(values)
+        found.append(weight if shown is None else weight | {"histogram": shown})
+    names = _weight_names(levels)
+    for weight, values in progress(delegate_weights(program, names), "weights of delegates"):
+        shown = None if values is None else histogram(values)
+        found.append(weight if shown is None else weight | {"histogram": shown})
+    return found
+
+
+def _weight_names(levels: Sequence[LevelFacts]) -> dict[str, list[str]]:
+    """Names of constants by the SHA-256 of their bytes: the program's, or those of the backend that has packed them."""
+    own: dict[str, dict[str, None]] = {}
+    packed: dict[str, dict[str, None]] = {}
+    for level in levels:
+        for digest, name, is_own in level["weights"]:
+            (own if is_own else packed).setdefault(digest, {})[name] = None
+    # A backend may call everything that it packs the same.
+    uses = Counter(name for found in packed.values() for name in found)
+    for digest, found in packed.items():
+        telling = [name for name in found if uses[name] == 1]
+        if telling:
+            own.setdefault(digest, dict.fromkeys(telling))
+    return {digest: list(found) for digest, found in own.items()}
 
 
 def _value(value: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +169,11 @@ def _arena(arena: dict[str, Any]) -> dict[str, Any]:
 
 
 def _graph(
-    program: Program, index: int, listed: Sequence[dict[str, Any]], debug_map: str | None
+    program: Program,
+    index: int,
+    listed: Sequence[dict[str, Any]],
+    debug_map: str | None,
+    inputs: Sequence[str],
 ) -> dict[str, Any]:
     """Instructions with their operands, modules and sources; and the drawing."""
     schema = program.pte.program.execution_plan[index]
@@ -156,10 +202,11 @@ def _graph(
         nodes.append(node)
     drawn_edges = edges(schema, instructions, operated)
     labels = [_label(node["op"]) for node in nodes]
-    labels += [f"input {at}" for at in range(len(schema.inputs))]
+    labels += [f"input {name or at}" for at, name in enumerate(inputs)]
     labels += [f"output {at}" for at in range(len(schema.outputs))]
     return {
         "modules_from": "weights" if origins is None else "map",
+        "classes": {} if debug_map is None else _classes(debug_map, schema.name),
         "instructions": nodes,
         "edges": drawn_edges,
         "graph": _drawing(labels, [node["module"] for node in nodes], drawn_edges, len(schema.inputs)),
@@ -176,6 +223,7 @@ def _drawing(labels: list[str], modules: list[str], lines: Sequence[Edge], input
         [labels[node] for node in order],
         paths,
         [(rank[line.source], rank[line.target]) for line in lines],
+        {rank[node] for node in range(count, len(labels))},
     )
     return drawn | {"nodes": [drawn["nodes"][rank[node]] for node in range(len(labels))], "labels": labels}
 
@@ -229,6 +277,21 @@ def _origins(
         except (TypeError, KeyError) as error:
             raise InvalidFile("the debug map has rows of another form", where=file) from error
         found[at] = (places[at].module, shown)
+    return found
+
+
+def _classes(file: str, method: str) -> dict[str, str]:
+    """The classes of modules by their paths, as far as a debug map knows them."""
+    from et_vm.devtools.debug_map import rows_of_method
+
+    found: dict[str, str] = {}
+    for row in rows_of_method(file, method):
+        inside = (row.get("delegate") or {}).get("identifiers", {}).values()
+        for one in (row, *(part for parts in inside for part in parts)):
+            path = str(one.get("module", "")).split(".")
+            for end, name in enumerate(one.get("classes") or (), 1):
+                if name:
+                    found[".".join(path[:end])] = name
     return found
 
 

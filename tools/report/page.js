@@ -70,11 +70,25 @@ function showTip(event, text) {
   tip.style.top = `${event.clientY + 18 + height > innerHeight ? Math.max(4, event.clientY - height - 10) : event.clientY + 18}px`;
 }
 
+// A text in which names break after their dots before they break anywhere else; numbers do not.
+const dotted = (text) => make("span", {}, ...text.split(/(\s+)/).flatMap((word) => (/^[^\w]*[A-Za-z_]/.test(word) ? word.split(/(?<=[.:/])(?=\w)/) : [word]).flatMap((part, at) => (at ? [make("wbr", {}), part] : [part]))));
+
+// A text cut to a width on a canvas, with an ellipsis; empty where not even two characters fit.
+function fitted(pen, text, room) {
+  if (pen.measureText(text).width <= room) return text;
+  let least = 0, most = text.length - 1;
+  while (least < most) {
+    const middle = (least + most + 1) >> 1;
+    if (pen.measureText(`${text.slice(0, middle)}…`).width <= room) least = middle; else most = middle - 1;
+  }
+  return least >= 2 ? `${text.slice(0, least)}…` : "";
+}
+
 function table(heads, rows, numbers = []) {
   const align = (at) => (numbers.includes(at) ? "number" : "wide");
   return make("table", {},
     make("thead", {}, make("tr", {}, ...heads.map((head, at) => make("th", { class: align(at) }, head)))),
-    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, at) => make("td", { class: align(at) }, cell))))));
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, at) => make("td", { class: align(at) }, typeof cell === "string" && align(at) === "wide" ? dotted(cell) : cell))))));
 }
 
 // Bars of one line with a legend of the largest parts, for shares of a whole.

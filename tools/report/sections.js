@@ -4,49 +4,67 @@ const redraws = [];
 function overviewSection(main) {
   const one = program(), path = `programs/${state.program}`;
   const weightBytes = one.weights.reduce((sum, weight) => sum + weight.nbytes, 0);
+  const delegated = one.weights.filter((weight) => weight.delegate).length;
   const card = (value, name) => make("div", { class: "card" }, value, make("span", {}, name));
   main.append(make("h1", {}, one.file), make("div", { class: "cards" },
     card(fact(`${path}/size`, "b", bytes), "file"),
-    card(make("b", { "data-sum": "weights", "data-value": weightBytes, title: grouped(weightBytes) }, bytes(weightBytes)), `in ${grouped(one.weights.length)} weights`),
-    card(fact(`${path}/methods/length`), "methods"), card(fact(`${path}/delegates/length`), "delegates"),
-    card(fact(`${path}/version`), `version, ${one.schema}`)));
-  main.append(make("h2", {}, "The file"), stack(one.parts.map((part) => [part.holds && part.holds.length ? `${part.name} (${part.holds.slice(0, 2).join(", ")}${part.holds.length > 2 ? ", …" : ""})` : part.name, part.nbytes])));
+    card(make("b", { "data-sum": "weights", "data-value": weightBytes, title: grouped(weightBytes) }, bytes(weightBytes)), `in ${grouped(one.weights.length)} weights${delegated ? `, ${delegated === one.weights.length ? "all" : grouped(delegated)} of delegates` : ""}`),
+    card(fact(`${path}/methods/length`), one.methods.length === 1 ? "method" : "methods"), card(fact(`${path}/delegates/length`), one.delegates.length === 1 ? "delegate" : "delegates"),
+    card(fact(`${path}/version`), `version of the program, ${one.schema}`)));
+  // Keys of named data are digests: the names of the weights say more.
+  const weightOf = new Map(one.weights.filter((weight) => weight.key && weight.name).map((weight) => [`data ${weight.key}`, weight.name]));
+  const holds = (part) => part.holds.slice(0, 2).map((one) => weightOf.get(one) || one).join(", ") + (part.holds.length > 2 ? ", …" : "");
+  main.append(make("h2", {}, "The file"), stack(one.parts.map((part) => [part.holds && part.holds.length ? `${part.name} (${holds(part)})` : part.name, part.nbytes])));
+  if (one.levels) {
+    main.append(make("h2", {}, "Ops by level"), table(["Level", "Ops"], one.levels.map((level, at) => [level.name, fact(`${path}/levels/${at}/count`, "span")]), [1]),
+      make("p", { class: "note" }, "As et-compile counts them: operators, without weights, registers and functions. Those of the last level are the instructions of the file."));
+  }
   main.append(make("h2", {}, "Methods"));
   one.methods.forEach((each, at) => {
     const at_ = `${path}/methods/${at}`;
     main.append(make("h3", {}, each.name), make("div", { class: "cards" },
-      card(fact(`${at_}/count`), "instructions"),
+      card(fact(`${at_}/count`), each.count === 1 ? "instruction" : "instructions"),
       ...Object.keys(each.arenas).map((arena) => card(fact(`${at_}/arenas/${arena}`, "b", bytes), `arena ${arena}`)),
-      ...Object.keys(each.delegates).map((name) => card(fact(`${at_}/delegates/${name}`), name))),
-      table(["", "Type"], [...each.inputs.map((slot, n) => [`input ${n}`, slotText(slot)]), ...each.outputs.map((slot, n) => [`output ${n}`, slotText(slot)])]));
+      ...Object.keys(each.delegates).map((name) => card(fact(`${at_}/delegates/${name}`), `${each.delegates[name] === 1 ? "delegate" : "delegates"} of ${name}`))),
+      table(["", "Name", "Type"], [...each.inputs.map((slot, n) => [`input ${n}`, slot.name || "", slotText(slot)]), ...each.outputs.map((slot, n) => [`output ${n}`, "", slotText(slot)])]));
+    if (each.inputs.length && !each.inputs.some((slot) => slot.name)) main.append(make("p", { class: "note" }, "The file has no names of inputs: --levels and a report on a model's source have them."));
     if (each.guards.length) main.append(make("h3", {}, "Guards"), ...each.guards.map((text) => make("div", { class: "code" }, text)));
-    const most = Math.max(1, ...each.operators.map((operator) => operator.calls));
-    main.append(make("h3", {}, "Operators"), table(["Calls", "Operator", ""], each.operators.map((operator) => [
+    const calls = new Map();
+    for (const { kind, op } of each.instructions) if (kind === "delegate") calls.set(op, (calls.get(op) || 0) + 1);
+    const called = [...each.operators, ...[...calls].map(([name, count]) => ({ name, calls: count }))], most = Math.max(1, ...called.map((operator) => operator.calls));
+    main.append(make("h3", {}, "Operators"), table(["Calls", "Operator", ""], called.map((operator) => [
       grouped(operator.calls), operator.name, make("span", { class: "bar-of", style: `width: ${(12 * operator.calls / most).toFixed(2)}rem; background: ${color(plainName(operator.name).replace(/\..*/, ""))}` })]), [0]));
   });
 }
 
 function slotText(slot) {
   if (slot.type) return slot.value === undefined ? slot.type : `${slot.type} ${slot.value}`;
-  return `${slot.dtype} [${slot.shape.join(", ")}]${slot.dim_order ? ` dim order [${slot.dim_order.join(", ")}]` : ""}${slot.dynamic ? (slot.bounded ? " at most" : " or more") : ""}${slot.name ? ` ${slot.name}` : ""}`;
+  return `${slot.dtype} [${slot.shape.join(", ")}]${slot.dim_order ? ` dim order [${slot.dim_order.join(", ")}]` : ""}${slot.dynamic ? (slot.bounded ? " at most" : " or more") : ""}`;
 }
+
+// The types of registers that an instruction writes; of a delegate's call, those of its results.
+const resultsOf = (one, instruction) => instruction.writes.map((register) => one.values[register].text).join(", ");
 
 function instructionsSection(main) {
   const one = method(), timed = program().profile && program().profile.method === one.name;
   main.append(make("h1", {}, `Instructions of ${one.name}`));
-  const list = make("div", { class: "rows", role: "listbox", "aria-label": "Instructions" },
-    make("div", { class: "row head" }, make("span", {}, "#"), make("span", {}, "Instruction"), make("span", {}, "Module"), make("span", {}, timed ? "Source, time" : "Source")));
+  const heads = ["#", "Instruction", "Results", "Module", "Source", ...(timed ? ["Time"] : [])];
+  const list = make("div", { class: `rows${timed ? " timed" : ""}`, role: "listbox", "aria-label": "Instructions" },
+    make("div", { class: "row head" }, ...heads.map((head) => make("span", {}, head))));
   const words = byId("search").value.trim().toLowerCase();
   let listed = 0;
   one.instructions.forEach((instruction, at) => {
-    if (words && !`${instruction.text} ${instruction.module} ${source(instruction)}`.toLowerCase().includes(words)) return;
+    const results = resultsOf(one, instruction);
+    if (words && !`${instruction.text} ${results} ${instruction.module} ${source(instruction)}`.toLowerCase().includes(words)) return;
     listed += 1;
     const frame = instruction.frames && instruction.frames[instruction.frames.length - 1], time = timeOf(at);
-    list.append(make("div", { class: `row${at === state.node ? " chosen" : ""}`, "data-node": at, role: "option", onclick: () => choose(at), title: instruction.text },
-      make("span", { class: "soft" }, String(at)), make("code", {}, instruction.text), make("span", { class: "soft" }, instruction.module),
-      make("span", { class: "soft" }, [time ? micro(time.median_ns) : "", frame ? `${source(instruction)}  ${frame[3].trim()}` : ""].filter(Boolean).join("  "))));
+    const cells = [make("span", { class: "soft" }, String(at)), make("code", {}, instruction.text), make("code", { title: results }, results),
+      make("span", { class: "soft", title: instruction.module }, dotted(instruction.module)),
+      make("span", { class: "soft", title: frame ? `${frame[0]}:${frame[1]}\n${frame[3].trim()}` : null }, frame ? `${source(instruction)}  ${frame[3].trim()}` : "")];
+    if (timed) cells.push(make("span", { class: "soft time" }, time ? micro(time.median_ns) : ""));
+    list.append(make("div", { class: `row${at === state.node ? " chosen" : ""}`, "data-node": at, role: "option", onclick: () => choose(at), title: instruction.text }, ...cells));
   });
-  main.append(make("p", { class: "note" }, words ? `${grouped(listed)} of ${grouped(one.instructions.length)} match “${words}”` : `${grouped(listed)} instructions`), list);
+  main.append(make("p", { class: "note" }, words ? `${grouped(listed)} of ${grouped(one.instructions.length)} match “${words}”` : `${grouped(listed)} instruction${listed === 1 ? "" : "s"}`), list);
   const chosen = list.querySelector(".chosen");
   if (chosen) chosen.scrollIntoView({ block: "center" });
 }
@@ -72,6 +90,11 @@ function sums(items, key) {
   return [...found].sort((a, b) => b[1] - a[1]);
 }
 
+function moduleOfWeight({ name, delegate }) {
+  if (!name) return delegate ? `(no name, of ${delegate})` : "(no name)";
+  return name.split(".").slice(0, -1).slice(0, 2).join(".") || name;
+}
+
 // How many weights there are of each power of four bytes, and how many bytes these have.
 function sizesOf(all) {
   const groups = new Map();
@@ -84,21 +107,27 @@ function sizesOf(all) {
     bytes(4 ** power), grouped(count), grouped(sum), make("span", { class: "bar-of", style: `width: ${(20 * sum / most).toFixed(2)}rem` })]), [0, 1, 2]);
 }
 
+// Keys of named data are digests, of which the first characters tell them apart.
+const shortKey = (key) => (key.length > 28 ? `data ${key.slice(0, 20)}…` : `data ${key}`);
+
 function weightsSection(main) {
   const all = program().weights, words = byId("search").value.trim().toLowerCase();
   main.append(make("h1", {}, "Weights"));
-  if (!all.length) main.append(make("p", { class: "note" }, "No weights as constants of the program; those of delegates are in their blobs or in named data, which the file's parts show."));
+  const unread = program().delegates.filter((one) => !all.some((weight) => weight.delegate === one.backend));
+  if (unread.length) main.append(make("p", { class: "note" }, `Weights in the blobs of ${[...new Set(unread.map((one) => one.backend))].join(", ")} are not listed: ${bytes(unread.reduce((sum, one) => sum + one.nbytes, 0))} with all else that is in them.`));
+  if (!all.length) main.append(make("p", { class: "note" }, "No weights, neither constants of the program nor of delegates whose blobs can be read."));
   else {
     main.append(make("h2", {}, "By type"), stack(sums(all, (weight) => weight.dtype)));
     main.append(make("h2", {}, "By size"), sizesOf(all));
-    main.append(make("h2", {}, "By module"), stack(sums(all, (weight) => weight.name ? weight.name.split(".").slice(0, -1).slice(0, 2).join(".") || weight.name : "(no name)")));
+    main.append(make("h2", {}, "By module"), stack(sums(all, moduleOfWeight)));
+    if (all.some((weight) => weight.delegate)) main.append(make("h2", {}, "By reader"), stack(sums(all, (weight) => weight.delegate || "kernels")));
   }
   quantizationPart(main);
-  const chosen = all.map((weight, at) => [weight, at]).filter(([weight]) => !words || (weight.name || "").toLowerCase().includes(words));
+  const chosen = all.map((weight, at) => [weight, at]).filter(([weight]) => !words || `${weight.name || ""} ${weight.key || ""} ${weight.delegate || ""}`.toLowerCase().includes(words));
   const rows = (limit) => chosen.slice(0, limit).map(([weight, at]) => [
-    fact(`programs/${state.program}/weights/${at}/nbytes`, "span"), weight.name || "", `${weight.dtype} [${weight.shape.join(", ")}]`,
-    histogramOf(weight.histogram), weight.histogram && weight.histogram.bins.length ? `${short(weight.histogram.min)} … ${short(weight.histogram.max)}` : "",
-    [weight.uses > 1 ? `${weight.uses} uses` : "", weight.also ? `= ${weight.also.join(", ")}` : "", weight.external ? "in a data file" : "", weight.same_as === undefined ? "" : `same as ${all[weight.same_as].name || `weight ${weight.same_as}`}`].filter(Boolean).join(", ")]);
+    fact(`programs/${state.program}/weights/${at}/nbytes`, "span"), weight.name ? make("div", { class: "name" }, dotted(weight.name)) : (weight.key ? make("span", { class: "soft", title: weight.key }, shortKey(weight.key)) : ""), make("span", { class: "nowrap" }, `${weight.dtype} [${weight.shape.join(", ")}]`),
+    histogramOf(weight.histogram), weight.histogram && weight.histogram.bins.length ? make("span", { class: "nowrap" }, `${short(weight.histogram.min)} … ${short(weight.histogram.max)}`) : "",
+    [weight.delegate || "", weight.uses > 1 ? `${weight.uses} uses` : "", weight.also ? `= ${weight.also.slice(0, 2).join(", ")}${weight.also.length > 2 ? ` and ${grouped(weight.also.length - 2)} more` : ""}` : "", weight.external ? "in a data file" : "", weight.same_as === undefined ? "" : `same as ${all[weight.same_as].name || `weight ${weight.same_as}`}`].filter(Boolean).join(", ")]);
   if (!all.length) return;
   const heads = ["Bytes", "Name", "Type", "Values", "Range", ""], place = make("div", {}, table(heads, rows(200), [0]));
   main.append(make("h2", {}, words ? `${grouped(chosen.length)} that match` : "All, largest first"), place);

@@ -1,5 +1,6 @@
 """Frames and module paths survive in locations, and in their text."""
 
+import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -8,6 +9,7 @@ from xdsl.dialects.builtin import (
     FusedLoc,
     IntAttr,
     NameLoc,
+    NoneAttr,
     StringAttr,
 )
 from xdsl.parser import Parser
@@ -17,6 +19,7 @@ from et_ir.locations import (
     frames_of,
     location_of,
     location_of_node,
+    module_classes,
     module_path,
     node_name,
     source_line,
@@ -30,6 +33,25 @@ def test_frames_and_path_come_back():
     location = location_of([OUTER, INNER], "block.0.fc")
     assert frames_of(location) == [OUTER, INNER]
     assert module_path(location) == "block.0.fc"
+
+
+def test_classes_stand_within_the_path():
+    location = location_of([OUTER, INNER], "block.0.fc", ["Block", "", "Linear"])
+    assert module_classes(location) == ("Block", "", "Linear")
+    assert module_path(location) == "block.0.fc"
+    assert frames_of(location) == [OUTER, INNER]
+    assert module_classes(location_of_node(location, "linear")) == ("Block", "", "Linear")
+    assert module_classes(FusedLoc((UNKNOWN_LOC, location), NoneAttr())) == ("Block", "", "Linear")
+
+
+def test_classes_that_are_not_known():
+    assert module_classes(location_of([INNER], "block.0", ["", ""])) == ()
+    assert module_classes(location_of([INNER], "block.0")) == ()
+    assert module_classes(location_of([INNER])) == ()
+    # Names of other tools.
+    assert module_classes(NameLoc(StringAttr("a.b"), NameLoc(StringAttr("c"), UNKNOWN_LOC))) == ()
+    with pytest.raises(ValueError, match="2 classes for the modules of 'fc'"):
+        location_of([INNER], "fc", ["Block", "Linear"])
 
 
 def test_root_module_has_no_path():
@@ -104,6 +126,7 @@ def test_text_round_trips():
         location_of([OUTER, INNER], "block.0.fc"),
         location_of([INNER]),
         location_of([], "fc"),
+        location_of([OUTER, INNER], "block.0.fc", ["Block", "", "Linear"]),
         location_of([Frame("a.py", 3)], "fc"),
         location_of_node(location_of([INNER], "fc"), "linear_1"),
         location_of_node(UNKNOWN_LOC, "linear_1"),

@@ -119,6 +119,30 @@ def test_values_that_cannot_be_matched(command: Command) -> None:
         assert (report["first"] is None) is not bool(code)
 
 
+@pytest.mark.parametrize("options", [(), ("--backend", "xnnpack")])
+def test_files_without_a_map_that_their_module_compiles_to(
+    command: Command, options: tuple[str, ...]
+) -> None:
+    line = ("et-compile", "nets.py:layers", "-q", "-o", "net.pte", *options)
+    assert command(*line).code == 0
+    report = compared(command, "net.pte", "nets.py:layers")
+    assert report["matched_by"] == "node"
+    assert {"mul", "linear"} <= {value["node"] for value in report["values"]}
+    assert report["first"] is None
+    ran = command("et-vm", "compare", "net.pte", "nets.py:layers")
+    assert "debug map: of nets.py:layers, which et-compile compiles to the same file" in ran.out
+    assert "cannot be matched" not in ran.out
+
+
+def test_files_that_their_module_does_not_compile_to(command: Command) -> None:
+    """With other options the map would be of another program: values are matched by order, or not at all."""
+    assert command("et-compile", "nets.py:layers", "-q", "-o", "net.pte", "-O0").code == 0
+    assert compared(command, "net.pte", "nets.py:layers")["matched_by"] == "order"
+    ran = command("et-vm", "compare", "net.pte", "nets.py:layers")
+    assert "debug map" not in ran.out
+    assert "first difference" not in ran.out
+
+
 def test_values_of_each_turn(command: Command) -> None:
     line = ("et-compile", "nets.py:loop", "-q", "-o", "net.pte", "--debug-map", "map.json")
     assert command(*line).code == 0

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from et_ir.dialects.schema import SchemaOp
 from et_ir.frontend import import_program
-from et_ir.frontend.sources import Frames, parse_stack_trace
-from et_ir.locations import Frame, frames_of, module_path
+from et_ir.frontend.sources import Frames, module_stack, node_module_path, parse_stack_trace
+from et_ir.locations import Frame, frames_of, module_classes, module_path
 
 TRACE = """  File "/home/me/model.py", line 12, in forward
     x = self.fc(x)
@@ -79,6 +79,29 @@ def test_innermost_line_of_user_code():
         ("aten.relu", "blocks.1", [relu]),
     ]
     assert all(frames for _, _, frames in found), "reads of weights have the place of their first use"
+
+
+def test_classes_of_modules():
+    module = import_program(torch.export.export(Net(), (torch.randn(2, 3),)))
+    assert {
+        module_path(op.location): module_classes(op.location)
+        for op in module.walk()
+        if isinstance(op, SchemaOp)
+    } == {
+        # A list of modules calls nothing.
+        **{f"blocks.{at}.fc": ("", "Block", "Linear") for at in range(2)},
+        **{f"blocks.{at}": ("", "Block") for at in range(2)},
+        "": (),
+    }
+
+
+def test_nodes_that_passes_of_torch_have_made_without_a_stack():
+    program = torch.export.export(Net(), (torch.randn(2, 3),))
+    node = next(node for node in program.graph.nodes if node.op == "call_function")
+    empty = "_empty_nn_module_stack_from_metadata_hook"
+    node.meta["nn_module_stack"] = {empty: (empty, empty)}
+    assert node_module_path(node) == ""
+    assert module_stack(node) == []
 
 
 def test_whole_stack_of_user_code():

@@ -1,0 +1,44 @@
+"""Debug maps of programs that were compiled without one, made by compiling their reference again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from et_schema.errors import ExecutorchError
+from et_tools.exit_codes import UsageError
+from et_tools.vm_files import open_program
+
+__all__ = ["rebuilt_map"]
+
+
+def rebuilt_map(file: str, reference: str, folder: Path) -> str | None:
+    """The debug map of a `.pte`, if `et-compile REFERENCE`, with its backend but no other options, makes the same file;
+    None otherwise. The map is written to a folder.
+
+    Programs with stack traces are left alone, as these say where values come from.
+    """
+    from et_tools.report.compiled import compile_quietly
+
+    program = open_program(file)
+    plans = program.pte.program.execution_plan
+    if any(trace.items for plan in plans for chain in plan.chains for trace in chain.stacktrace or ()):
+        return None
+    options = _options({delegate.id for plan in plans for delegate in plan.delegates})
+    if options is None:
+        return None
+    try:
+        again, debug_map = compile_quietly(reference, options, folder)
+    except (ExecutorchError, UsageError):
+        return None  # whatever stops it, this is not how the file was made
+    return str(debug_map) if again.read_bytes() == bytes(program.file) else None
+
+
+def _options(ids: set[str]) -> Sequence[str] | None:
+    """The options of et-compile for the backends of a file; None for backends that are not known."""
+    if not ids:
+        return ()
+    from et_ir.delegation.backends_by_name import BACKENDS, find_backend
+
+    names = {find_backend(name).details.backend_id: name for name in BACKENDS}
+    return ("--backend", ",".join(names[one] for one in sorted(ids))) if ids <= names.keys() else None
