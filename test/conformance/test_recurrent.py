@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from et_ir import (
 )
 from et_ir.backends.native import NativePartitioner
 from et_ir.delegation.partitioner import Partitioner
+from et_ir.dialects.control import ScanOp
 from et_ir.driver.pipelines import core_aten_passes, edge_passes
 from et_ir.passes.aten_to_core.decompose.chain import UNROLL
 from et_ir.targets.lookup import DEFAULT
@@ -115,7 +117,7 @@ def test_new_states_are_computed_where_the_old_ones_were(target: str) -> None:
     assert "aten::copy_" not in whole_copies(compiled("streaming", target).module)
 
 
-def instructions(cell: type[nn.RNNBase], steps: int, *partitioners: Partitioner) -> int:
+def instructions(cell: Callable[..., nn.Module], steps: int, *partitioners: Partitioner) -> int:
     """The instructions of a layer over so many steps, in both directions."""
     module = cell(3, 4, bidirectional=True, batch_first=True).eval()
     program = exported(module, (torch.zeros(1, steps, 3),))
@@ -123,6 +125,19 @@ def instructions(cell: type[nn.RNNBase], steps: int, *partitioners: Partitioner)
     made = made.to_executorch(ExecutorchBackendConfig(target="et-vm"))
     (plan,) = read_pte(made.buffer).program.execution_plan
     return sum(len(chain.instructions) for chain in plan.chains)
+
+
+def test_state_in_buffers_goes_through_a_loop() -> None:
+    """A program with writes keeps its recurrent layers whole until they become loops."""
+    torch.manual_seed(4)
+    module = recurrent.Streaming().eval()
+    inputs = [torch.randn(1, UNROLL + 4, recurrent.INPUTS) for _ in range(CHUNKS)]
+    made = to_edge(exported(copy.deepcopy(module), (inputs[0],)))
+    assert any(isinstance(op, ScanOp) for op in made.module.walk())
+    method = Runtime.get().load_program(made.to_executorch().buffer, poison=True).load_method("forward")
+    with torch.no_grad():
+        for one in inputs:
+            check(method.execute([one]), [module(one)])
 
 
 NATIVE = NativePartitioner(instruction_sets=["x86-64-v3"])
@@ -134,7 +149,7 @@ NATIVE = NativePartitioner(instruction_sets=["x86-64-v3"])
     ids=["lstm", "gru", "rnn", "native"],
 )
 def test_number_of_instructions_does_not_grow_with_steps(
-    cell: type[nn.RNNBase], partitioners: Sequence[Partitioner]
+    cell: Callable[..., nn.Module], partitioners: Sequence[Partitioner]
 ) -> None:
     assert instructions(cell, UNROLL + 1, *partitioners) == instructions(cell, 4 * UNROLL, *partitioners)
 

@@ -37,6 +37,9 @@ from et_ir.passes.aten_to_core.decompose.chain import Chain, Reason, decomposes,
 __all__ = ["Weights"]
 
 
+_Layers: TypeAlias = aten.LstmInputOp | aten.GruInputOp | aten.RnnTanhInputOp | aten.RnnReluInputOp
+
+
 class Weights(NamedTuple):
     """Parameters of one layer in one direction, of `G` gates with `H` cells each."""
 
@@ -136,7 +139,7 @@ _CELLS: Final[dict[type[AtenOp], _Cell]] = {
 
 
 @decomposes(Reason.FEWER, *_CELLS)
-def recurrent(b: Chain, op: aten.LstmInputOp) -> Sequence[SSAValue] | None:
+def recurrent(b: Chain, op: _Layers) -> Sequence[SSAValue] | None:
     """Layers of more steps than are unrolled, or of a number known at run time only; without dropout."""
     steps = meta(op.input).shape[1 if op.batch_first else 0]
     if 0 <= steps <= b.unroll or (op.train and op.dropout > 0):
@@ -161,7 +164,7 @@ def recurrent(b: Chain, op: aten.LstmInputOp) -> Sequence[SSAValue] | None:
     return sequence, *(b(aten.StackOp, list(each), 0) for each in zip(*last, strict=True))
 
 
-def _weights(op: aten.LstmInputOp) -> list[Weights]:
+def _weights(op: _Layers) -> list[Weights]:
     """The parameters by layer and direction."""
     params = list(op.params)
     count = len(params) // (op.num_layers * (2 if op.bidirectional else 1))
