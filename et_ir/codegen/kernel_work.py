@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.elements import element_of, nbytes
+from et_ir.codegen.kernels.loops import loop_of
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.dialects.native import KernelOp
 from et_ir.dialects.schema import SchemaOp
@@ -55,6 +56,8 @@ def kernel_work(kernel: KernelOp) -> KernelWork | None:
     has_products = len(others) < len(ops)
     known = bool(ops) and (has_products or None not in others)
     flops = sum(one for one in (*products, *others) if one is not None)
+    if kernel.form.data == "loop":
+        flops *= _shape(loop_of(kernel).sequences[0])[0]
     return KernelWork(sum(inputs), written, flops if known else None)
 
 

@@ -67,6 +67,10 @@ class CapabilityPartitioner(Partitioner):
             )
         return None
 
+    def refuse_control_flow(self, op: ControlOp) -> Diagnostic | None:
+        """Why the backend does not run an op with regions, whatever is in these; None if it does."""
+        return None if self.takes_control_flow else Diagnostic("control flow")
+
     def partition(self, method: FuncOp) -> PartitionResult:
         finder = _Finder(self, method)
         for region in method.regions:
@@ -130,9 +134,8 @@ class _Finder:
             return Diagnostic("writes to an input")
         if isinstance(op, ControlOp):
             numbers = number_refusal(op, takes_numbers=self.partitioner.takes_numbers)
-            if not self.partitioner.takes_control_flow:
-                return Diagnostic("control flow")
-            return numbers or supports_what_is_in(self.support, op)
+            refusal = self.partitioner.refuse_control_flow(op)
+            return refusal or numbers or supports_what_is_in(self.support, op)
         numbers = number_refusal(op, takes_numbers=self.partitioner.takes_numbers)
         if numbers is not None:
             return numbers

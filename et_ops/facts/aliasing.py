@@ -8,8 +8,9 @@ declare(
     """
     adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d batch_norm conv1d conv1d.padding conv2d
     conv2d.padding conv3d conv3d.padding conv_transpose1d conv_transpose2d.input conv_transpose3d.input
-    group_norm instance_norm layer_norm linear log_softmax.int matmul max_pool1d max_pool2d max_pool3d one_hot
-    rms_norm scaled_dot_product_attention softmax.int
+    group_norm gru.input gru_cell instance_norm layer_norm linear log_softmax.int lstm.input lstm_cell matmul
+    max_pool1d max_pool2d max_pool3d one_hot rms_norm rnn_relu.input rnn_relu_cell rnn_tanh.input rnn_tanh_cell
+    scaled_dot_product_attention softmax.int
     """,
     fresh=True,
 )

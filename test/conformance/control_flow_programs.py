@@ -440,6 +440,45 @@ def linear_recurrence(a: Tensor, b: Tensor) -> Any:
     return associative_scan(combine, (a, b), dim=1, combine_mode="generic", reverse=True)
 
 
+# -- recurrent layers of more steps than are unrolled
+
+
+class _Recurrent(nn.Module):
+    """Recurrent layers of 3 features and 4 cells. Torch warns where it does not use oneDNN."""
+
+    def __init__(self, cell: type[nn.RNNBase], **options: Any) -> None:
+        super().__init__()
+        self.layers = cell(3, 4, **options)
+
+    def forward(self, *inputs: Any) -> Any:
+        with warnings.catch_warnings(action="ignore"):
+            return self.layers(*inputs)
+
+
+def _layers(cell: type[nn.RNNBase], **options: Any) -> Callable[[], nn.Module]:
+    return lambda: _Recurrent(cell, **options).eval()
+
+
+_STEPS = (_random(11, 2, 3),), (_random(11, 2, 3) * 3,)
+_STATES = (_random(1, 2, 4), _random(1, 2, 4))
+
+PROGRAMS |= {
+    "lstm": Program(_layers(nn.LSTM), _STEPS),
+    "lstm_from_given_states": Program(_layers(nn.LSTM), [(_STEPS[0][0], _STATES), (_STEPS[1][0], _STATES)]),
+    "lstm_with_projections": Program(_layers(nn.LSTM, num_layers=2, proj_size=2), _STEPS),
+    "lstm_of_one_sequence": Program(_layers(nn.LSTM, bidirectional=True), [(_random(11, 3),)]),
+    "lstm_of_no_biases": Program(_layers(nn.LSTM, bias=False, batch_first=True), [(_random(2, 11, 3),)]),
+    "gru_in_both_directions": Program(_layers(nn.GRU, num_layers=2, bidirectional=True), _STEPS),
+    "gru_of_a_batch_known_at_run_time": Program(
+        _layers(nn.GRU, batch_first=True),
+        [(_random(3, 11, 3),), (_random(1, 11, 3),), (_random(5, 11, 3),)],
+        (({0: Dim("batch", min=1, max=8)},),),
+    ),
+    "rnn": Program(_layers(nn.RNN), _STEPS),
+    "rnn_of_relu": Program(_layers(nn.RNN, nonlinearity="relu", num_layers=2), _STEPS),
+}
+
+
 def exported(program: Program) -> tuple[nn.Module, ExportedProgram]:
     """A program's module, and what it is exported to."""
     torch.manual_seed(0)

@@ -11,7 +11,7 @@ wrong type inference shows at the op it is wrong for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -26,8 +26,9 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
+from et_ir.dialects.control import ScanOp, YieldOp
 from et_ir.dialects.edge.attributes import dim_order_of
 from et_ir.dialects.program import (
     ComputeOp,
@@ -139,16 +140,35 @@ class Interpreter:
         block = self.methods[method].body.block
         if len(inputs) != len(block.args):
             raise TypeError(f"{method} takes {len(block.args)} inputs, got {len(inputs)}")
-        values: dict[SSAValue, Any] = dict(zip(block.args, map(_contiguous, inputs), strict=True))
+        return self._run_block(block, inputs, {})
+
+    def _run_block(self, block: Block, inputs: Sequence[Any], outside: Mapping[SSAValue, Any]) -> list[Any]:
+        """What a block returns or yields, for its arguments and the values around it."""
+        values: dict[SSAValue, Any] = {
+            **outside,
+            **dict(zip(block.args, map(_contiguous, inputs), strict=True)),
+        }
         for op in block.ops:
-            if isinstance(op, ReturnOp):
-                return [values[operand] for operand in op.operands]
-            results = self.evaluate(op, [values[operand] for operand in op.operands])
+            operands = [values[operand] for operand in op.operands]
+            if isinstance(op, ReturnOp | YieldOp):
+                return operands
+            results = self._scan(op, values) if isinstance(op, ScanOp) else self.evaluate(op, operands)
             for result, value in zip(op.results, results, strict=True):
                 if self.check_types:
                     self._check(op, result, value)
                 values[result] = _contiguous(value)
-        raise TypeError(f"{method} has no func.return")
+        raise TypeError("a block ends without func.return or control.yield")
+
+    def _scan(self, op: ScanOp, values: Mapping[SSAValue, Any]) -> list[Any]:
+        """The last state and the stacks."""
+        state = [values[value] for value in op.inits]
+        stacks: list[list[Any]] = [[] for _ in op.stacked]
+        for slices in zip(*(values[value] for value in op.sequences), strict=True):
+            yielded = self._run_block(op.body.block, [*state, *slices], values)
+            state = yielded[: len(state)]
+            for stack, item in zip(stacks, yielded[len(state) :], strict=True):
+                stack.append(item)
+        return [*state, *map(torch.stack, stacks)]
 
     def evaluate(self, op: Operation, operands: list[Any]) -> list[Any]:
         """The results of one op."""

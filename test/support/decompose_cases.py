@@ -686,6 +686,25 @@ def indexing() -> Iterator[Case]:
     yield A._unsafe_index_put, f(3, 4), [i(2, low=0, high=3)], f(4)
 
 
+def recurrent() -> Iterator[Case]:
+    """Layers of more steps than are unrolled."""
+    x, h, c = f(9, 2, 3), f(4, 2, 4), f(4, 2, 4)
+
+    def weights(gates: int, features: int, width: int = 4) -> list[torch.Tensor]:
+        return [f(gates * 4, features), f(gates * 4, width), f(gates * 4), f(gates * 4)]
+
+    both = [*weights(4, 3), *weights(4, 3), *weights(4, 8), *weights(4, 8)]
+    yield A.lstm.input, x, [h, c], both, True, 2, 0.0, False, True, False
+    yield A.lstm.input, x, [h[:1], c[:1]], weights(4, 3)[:2], False, 1, 0.5, False, False, False
+    projected = [*weights(4, 3, 2), f(2, 4)]
+    yield A.lstm.input, x, [h[:1, :, :2], c[:1]], projected, True, 1, 0.0, False, False, False
+    yield A.gru.input, f(2, 9, 3), h[:1], weights(3, 3), True, 1, 0.0, False, False, True
+    yield A.gru.input, x, h[:2], weights(3, 3)[:2] * 2, False, 1, 0.0, False, True, False
+    double = [one.double() for one in weights(1, 3)]
+    yield A.rnn_tanh.input, x.double(), h[:1].double(), double, True, 1, 0.0, False, False, False
+    yield A.rnn_relu.input, x, h[:1], weights(1, 3)[:2], False, 1, 0.0, False, False, False
+
+
 def renamed() -> Iterator[Case]:
     for name in (
         "absolute",
@@ -782,6 +801,7 @@ FAMILIES: tuple[Callable[[], Iterator[Case]], ...] = (
     reduction,
     pooling,
     indexing,
+    recurrent,
     renamed,
 )
 
@@ -796,3 +816,5 @@ def unchanged() -> Iterator[Case]:
     yield A.upsample_nearest2d, f(1, 2, 3, 4), [6, 7], 2.0, 1.75
     yield A.silu, f(3, dtype=torch.complex64)
     yield A.native_dropout, f(3), 0.5, True
+    yield A.rnn_tanh.input, f(8, 2, 4), f(1, 2, 4), [f(4, 4), f(4, 4)], False, 1, 0.0, False, False, False
+    yield A.gru.input, f(9, 2, 4), f(2, 2, 4), [f(12, 4)] * 4, False, 2, 0.5, True, False, False

@@ -7,7 +7,7 @@ from typing import Final
 
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from et_ir.backends.native.backend import (
@@ -19,7 +19,8 @@ from et_ir.backends.native.backend import (
     VALUES_SPEC,
     NativeBackend,
 )
-from et_ir.codegen.forms import is_view
+from et_ir.codegen.forms import form_of_operator, is_view
+from et_ir.codegen.kernels.loops import LOOP_FORMS
 from et_ir.codegen.kernels.pointwise_rules import operator_name
 from et_ir.codegen.kernels.sorts import SORTS, kept_size
 from et_ir.codegen.object_code import INSTRUCTION_SETS, require_llvm
@@ -44,6 +45,8 @@ from et_ir.delegation.partitioner import KeepFilter
 from et_ir.delegation.specs import CompileSpec, DelegationSpec
 from et_ir.delegation.support import is_chosen
 from et_ir.diagnostics import Diagnostic
+from et_ir.dialects.control import ControlOp, MapOp, ScanOp
+from et_ir.dialects.program import LiteralOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor
 from et_schema.whole_numbers import shortened, whole_number
@@ -150,6 +153,19 @@ class NativePartitioner(OperatorPartitioner):
     def keep_filter(self) -> KeepFilter | None:
         return is_kept
 
+    def refuse_control_flow(self, op: ControlOp) -> Diagnostic | None:
+        if not isinstance(op, MapOp | ScanOp):
+            return Diagnostic("control flow")
+        for inner in op.body.block.ops:
+            form = form_of_operator(inner) if isinstance(inner, SchemaOp) else None
+            if isinstance(inner, ControlOp) or (form is not None and form not in LOOP_FORMS):
+                return Diagnostic("a loop of more than products, rows and pointwise operators", inner.name)
+            if any(
+                not is_tensor(one.type) and not isinstance(one.owner, LiteralOp) for one in inner.operands
+            ):
+                return Diagnostic("a loop that computes with numbers", inner.name)
+        return None
+
     def only_moves(self, op: Operation) -> bool:
         return isinstance(op, SchemaOp) and is_view(op)
 
@@ -159,7 +175,8 @@ class NativePartitioner(OperatorPartitioner):
 
 def _untold(ops: Sequence[Operation]) -> Diagnostic | None:
     """Why a partition would not know the sizes of its tensors: it is told those of its inputs."""
-    inside = set(ops)
+    ops = [inner for op in ops for inner in op.walk()]
+    inside: set[Operation | Block] = {*ops, *(region.block for op in ops for region in op.regions)}
     inputs: dict[SSAValue, None] = {}
     pending = [operand for op in ops for operand in op.operands]
     while pending:

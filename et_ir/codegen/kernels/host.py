@@ -6,7 +6,9 @@ the same code are one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -147,6 +149,9 @@ class Host:
         self._ranges = ranges
         self._words: dict[str, SSAValue] = {}
         self._indices: dict[Size, Index] = {}
+        self._around: Host | None = None
+        self._given: dict[SSAValue, SSAValue] = {}
+        """In the function of a loop: its arguments, by the values of the function around that they are."""
 
     @property
     def tile_pixels(self) -> int:
@@ -180,6 +185,9 @@ class Host:
         """A size in the function of the partition."""
         if isinstance(size, int):
             return size
+        if self._around is not None:
+            found = self._around.index(size)
+            return found if isinstance(found, int) else self.given(found)
         if size not in self._indices:
             told = self._known.told(size)
             self._indices[size] = told if isinstance(told, int) else self._b.expression(told, self._words)
@@ -235,7 +243,9 @@ class Host:
 
     def buffer(self, value: SSAValue) -> SSAValue:
         """The buffer of a value: allocated when first asked for."""
-        if value not in self._buffers:
+        if value not in self._buffers and self._around is not None:
+            self._buffers[value] = self.given(self._around.buffer(value))
+        elif value not in self._buffers:
             made = self._b.add_op(AllocOp([], [], self.type_of(value)))
             made.memref.name_hint = value.name_hint
             self._buffers[value] = made.memref
@@ -247,10 +257,14 @@ class Host:
 
     def scratch(self, elements: Size, element: Attribute = f32) -> SSAValue:
         """A buffer that only the next kernel uses."""
+        if self._around is not None:
+            return self.given(self._around.scratch(elements, element))
         return self._b.add_op(AllocOp([], [], MemRefType(in_memory(element), [self.most(elements)]))).memref
 
     def constant(self, blob: Blob, elements: int, element: Attribute = f32) -> SSAValue:
         """A buffer of constant data."""
+        if self._around is not None:
+            return self.given(self._around.constant(blob, elements, element))
         key = f"sha256:{blob.sha256}"
         held = in_memory(element)
         if (key, held) not in self._constants:
@@ -271,6 +285,46 @@ class Host:
             # With the arrays, as their addresses are others' once they are gone.
             self._packed[key] = sources, packed_blob(form, sources, pack)
         return self._packed[key][1]
+
+    # -- loops
+
+    def nested(self) -> Host:
+        """A builder of a function that calls kernels in a loop: it has the kernels and constants of this one."""
+        made = copy(self)
+        made._around = self
+        made._block = Block()
+        made._b = self._builder(made._block)
+        made._buffers, made._given, made.called = {}, {}, []
+        return made
+
+    def given(self, value: SSAValue) -> SSAValue:
+        """The argument of the function of a loop that is a value of the function around."""
+        if value not in self._given:
+            self._given[value] = self._block.insert_arg(value.type, len(self._block.args))
+        return self._given[value]
+
+    def is_held(self, value: SSAValue) -> bool:
+        """Whether a buffer holds a value already."""
+        return value in self._buffers
+
+    @contextmanager
+    def loop(self, count: Size) -> Generator[Index]:
+        """A sequential loop of `count` turns, which calls what is called within."""
+        with self._b.for_(0, self._b.index(self.index(count))) as loop:
+            yield loop.index
+
+    def part(self, buffer: SSAValue, number: Index, elements: Size) -> SSAValue:
+        """One of the equal parts of a buffer, by number."""
+        size = self.index(elements)
+        return self._b.view(buffer, self._b.mul(number, size), [size])
+
+    def call_nested(self, name: str, nested: Host) -> None:
+        """Call the function of a loop."""
+        nested._b.add_op(ReturnOp())
+        symbol = self._function(name, nested._block)
+        self.called.append(self._label(name, symbol))
+        self._b.add_op(CallOp(symbol, list(nested._given), []))
+        self.multiplies_bytes |= nested.multiplies_bytes
 
     # -- kernels
 
@@ -321,7 +375,13 @@ class Host:
 
     def _built(self, name: str, types: Sequence[Attribute], build: Build) -> str:
         block = Block(arg_types=types)
-        builder = LoopBuilder(
+        builder = self._builder(block)
+        build(builder, block.args)
+        builder.add_op(ReturnOp())
+        return self._function(name, block)
+
+    def _builder(self, block: Block) -> LoopBuilder:
+        return LoopBuilder(
             block,
             self.message,
             self._kernel,
@@ -330,8 +390,9 @@ class Host:
             few=self.few,
             large_stack=self.large_stack,
         )
-        build(builder, block.args)
-        builder.add_op(ReturnOp())
+
+    def _function(self, name: str, block: Block) -> str:
+        """The name of the function of a block: one for blocks of the same code."""
         code = code_of(block)
         if code not in self._kernels:
             symbol = self._new_name(name)

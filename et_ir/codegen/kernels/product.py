@@ -60,6 +60,8 @@ PREFETCHING_ROWS: Final = 8
 """Rows of a tile from which on the next panels are prefetched; with fewer, what is `AHEAD` in the same ones."""
 AHEAD: Final = 4096
 """Bytes by which the panels of few rows are prefetched ahead: processors foresee a stream up to the end of a page."""
+SUMS: Final = 4
+"""Sums of a row of the product with a panel: a multiply-add takes about as many cycles."""
 PACKED_ROWS: Final = 32
 PACKED_COLUMNS: Final = 384
 """Right matrices of as many columns that are no constants are packed, if they meet as many rows."""
@@ -521,6 +523,8 @@ def accumulate(
 ) -> SSAValue:
     """A tile of the product: of `x` with panels, or with matrix `number` of a batch."""
     row, column = at
+    if tile == 1 and number is None and not (b.small or b.few or b.fine):
+        return _accumulate_row(b, x, w, row, column, width)
     with b.for_(0, b.dim(x, 1), 1, [b.splat(0.0, vector_of(tile, width))]) as loop:
         left = b.column(x, [row, loop.index], 0, 1, vector_of(tile))
         if number is None:
@@ -536,6 +540,30 @@ def accumulate(
         else:
             right = b.load_row(w, [number, loop.index, column], mask, width)
         loop.next = [b.outer_product(left, right, loop.args[0])]
+    return loop.results[0]
+
+
+def _accumulate_row(
+    b: LoopBuilder, x: SSAValue, w: SSAValue, row: Index, column: Index, width: int
+) -> SSAValue:
+    """One row of the product with panels, in several sums: each multiply-add waits for the one before in its sum."""
+    count = SUMS if width == PANEL else SUMS // 2
+    inner = b.dim(x, 1)
+    whole = b.multiple_below(inner, count)
+
+    def added(place: Index, total: SSAValue) -> SSAValue:
+        right = b.panels(w, column, [place], width)
+        return b.outer_product(b.column(x, [row, place], 0, 1, vector_of(1)), right, total)
+
+    with b.for_(0, whole, count, [b.splat(0.0, vector_of(1, width))] * count) as loop:
+        for number in range(count):
+            prefetch_ahead(b, w, column, b.add(loop.index, number), width)
+        loop.next = [added(b.add(loop.index, number), total) for number, total in enumerate(loop.args)]
+    totals = list(loop.results)
+    while len(totals) > 1:
+        totals = [add(b, one, other) for one, other in zip(totals[::2], totals[1::2], strict=True)]
+    with b.for_(whole, inner, 1, totals) as loop:
+        loop.next = [added(loop.index, loop.args[0])]
     return loop.results[0]
 
 

@@ -22,11 +22,13 @@ from et_ir.codegen.forms import SPATIAL, is_read_packed, is_view
 from et_ir.codegen.kernels.attention_operands import attention_matrices, scaled_matrices
 from et_ir.codegen.kernels.convolution import reads_planes
 from et_ir.codegen.kernels.images import channel_dim, channels_innermost
+from et_ir.codegen.kernels.loops import loop_of
 from et_ir.codegen.kernels.matrices import rows_or_columns
 from et_ir.codegen.kernels.pointwise_rules import anchor_of, operator_name
 from et_ir.codegen.kernels.product import right_argument
 from et_ir.codegen.kernels.rows import reads_in_order
 from et_ir.codegen.sizes import Size, count_of, representative, shape_of
+from et_ir.dialects import control
 from et_ir.dialects.edge.attributes import dim_order_of, with_dim_order
 from et_ir.dialects.native import KernelOp, ViewOp, YieldOp
 from et_ir.dialects.program import GetOp
@@ -82,7 +84,7 @@ class _Layouts:
                     self._kernel(op)
                 case SchemaOp() if is_view(op):
                     self._view(op)
-                case ReturnOp():
+                case ReturnOp() | control.YieldOp():
                     for number, value in enumerate(op.operands):
                         if not is_tensor(value.type):
                             continue
@@ -93,6 +95,9 @@ class _Layouts:
     def _kernel(self, op: KernelOp) -> None:
         if op.form.data == "attention":
             self._attention(op)
+            return
+        if op.form.data == "loop":
+            self._loop(op)
             return
         order = self._order_of(op)
         for number, value in enumerate(op.inputs):
@@ -115,6 +120,17 @@ class _Layouts:
             type = tensor_type(result)
             if type.get_num_dims() == len(order):
                 Rewriter.replace_value_with_new_type(result, with_dim_order(type, order))
+
+    def _loop(self, op: KernelOp) -> None:
+        """Slices of tensors, and what is made of them, are straight."""
+        for number, value in enumerate(op.inputs):
+            if is_tensor(value.type):
+                order = straight(tensor_type(value).get_num_dims())
+                op.operands[number] = self._in_order(value, order, op)
+        block = loop_of(op).body.block
+        end = block.last_op
+        assert end is not None
+        _Layouts(block, [straight(tensor_type(one).get_num_dims()) for one in end.operands]).assign()
 
     def _attention(self, op: KernelOp) -> None:
         """Matrices are read in any order in which their rows or columns are together; masks are straight.

@@ -36,6 +36,7 @@ from et_ir.codegen.kernels.host import Host, Packed
 from et_ir.codegen.kernels.integer_convolution import integer_convolution_kernel
 from et_ir.codegen.kernels.integer_depthwise import integer_depthwise_kernel
 from et_ir.codegen.kernels.integer_product import integer_product_kernel
+from et_ir.codegen.kernels.loops import loop_kernel
 from et_ir.codegen.kernels.moves import move_kernel
 from et_ir.codegen.kernels.pointwise import copy_kernel, pointwise_kernel
 from et_ir.codegen.kernels.pool import pool_kernel
@@ -80,6 +81,7 @@ FORMS: Final[dict[str, Callable[[Host, KernelOp], None]]] = {
     "integer_depthwise": integer_depthwise_kernel,
     "integer_point": integer_product_kernel,
     "integer_product": integer_product_kernel,
+    "loop": lambda host, kernel: loop_kernel(host, kernel, _convert),
     "move": move_kernel,
     "pad": constant_pad_kernel,
     "pool": pool_kernel,

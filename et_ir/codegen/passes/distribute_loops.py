@@ -77,9 +77,8 @@ class DistributeLoopsPass(ModulePass):
             if isinstance(function, FuncOp) and not function.is_declaration:
                 _add_arguments(function)
         rewrite(op, [_PassThreads(), _Distribute(), _Part()], recursive=False)
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and not function.is_declaration:
-                _group_serial_calls(function)
+        for block in [inner for function in op.body.block.ops for inner in _blocks_of_calls(function)]:
+            _group_serial_calls(block)
 
 
 def _add_arguments(function: FuncOp) -> None:
@@ -172,14 +171,23 @@ class _Part(RewritePattern):
         rewriter.replace(op, [], [first, last, number])
 
 
-def _group_serial_calls(function: FuncOp) -> None:
+def _blocks_of_calls(function: Operation) -> list[Block]:
+    """The blocks of a function with serial calls: its own, and those of loops in it."""
+    calls = [op for op in function.walk() if isinstance(op, CallOp) and SERIAL in op.attributes]
+    return list(dict.fromkeys(call.parent for call in calls if call.parent is not None))
+
+
+def _group_serial_calls(block: Block) -> None:
     """Put serial calls that follow one another in a branch of the first thread, with a barrier behind it.
 
-    What is between them computes sizes, and has no effects.
+    What is between them computes sizes, and has no effects. Before the first op of a loop's body is the last one of the
+    turn before.
     """
     calls: list[CallOp] = []
     before: Operation | None = None
-    for op in list(function.body.block.ops):
+    if not isinstance(block.parent_op(), FuncOp):
+        before = next((op for op in reversed(list(block.ops)) if isinstance(op, CallOp | BarrierOp)), None)
+    for op in list(block.ops):
         if isinstance(op, CallOp) and SERIAL in op.attributes:
             calls.append(op)
         elif not is_side_effect_free(op):

@@ -24,6 +24,8 @@ from et_ir.codegen.passes.copy_factors import copy_factors
 from et_ir.codegen.passes.expand_norms import expand_norms
 from et_ir.codegen.passes.expand_products import expand_products
 from et_ir.codegen.sizes import shape_of
+from et_ir.delegation.dependences import is_copied
+from et_ir.dialects.control import MapOp, ScanOp
 from et_ir.dialects.native import KernelOp, YieldOp
 from et_ir.dialects.schema import SchemaOp
 from et_ir.dialects.schema.tensors import is_tensor, tensor_type
@@ -38,6 +40,8 @@ ALONE: Final = frozenset({"gather", "move", "pad", "scan", "scatter", "shuffle",
 @dataclass(frozen=True)
 class FormKernelsPass(ModulePass):
     """Group edge ops into `native.kernel` ops.
+
+    A loop over slices is a kernel too, with the kernels of its body inside.
 
     Before:
 
@@ -63,11 +67,16 @@ class FormKernelsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
-                expand_norms(function.body.block)
-                expand_products(function.body.block)
-                copy_factors(function.body.block)
-                for group in _groups(function.body.block):
-                    _outline(group)
+                block = function.body.block
+                loops = [op for op in block.ops if isinstance(op, MapOp | ScanOp)]
+                for inner in (*(loop.body.block for loop in loops), block):
+                    expand_norms(inner)
+                    expand_products(inner)
+                    copy_factors(inner)
+                    for group in _groups(inner):
+                        _outline(group)
+                for loop in loops:
+                    _outline_loop(loop)
 
 
 @dataclass(eq=False)
@@ -242,3 +251,33 @@ def _outline(group: _Group) -> None:
         result.name_hint = value.name_hint
         value.replace_uses_with_if(result, lambda use: use.operation.parent is not block)
     block.add_op(YieldOp(outputs))
+
+
+def _outline_loop(loop: MapOp | ScanOp) -> None:
+    """Make a loop a kernel, with the constants that its body reads inside."""
+    parent = loop.parent
+    assert parent is not None
+    captured = {value: None for op in loop.walk() if op is not loop for value in op.operands}
+    captured = [value for value in captured if not loop.is_ancestor(value.owner)]
+    copied = [value for value in captured if isinstance(value.owner, Operation) and is_copied(value.owner)]
+    inputs = list(dict.fromkeys([*loop.operands, *(value for value in captured if value not in copied)]))
+    block = Block(arg_types=[value.type for value in inputs])
+    types = [result.type for result in loop.results]
+    kernel = KernelOp("loop", inputs, types, Region(block))
+    kernel.location = loop.location
+    parent.insert_op_before(kernel, loop)
+    for result, output in zip(loop.results, kernel.outputs, strict=True):
+        output.name_hint = result.name_hint
+        result.replace_all_uses_with(output)
+    loop.detach()
+    for value in copied:
+        assert isinstance(value.owner, Operation)
+        clone = value.owner.clone()
+        block.add_op(clone)
+        value.replace_uses_with_if(
+            clone.results[0], lambda use: use.operation is not loop and loop.is_ancestor(use.operation)
+        )
+    for value, argument in zip(inputs, block.args, strict=True):
+        value.replace_uses_with_if(argument, lambda use: loop.is_ancestor(use.operation))
+    block.add_op(loop)
+    block.add_op(YieldOp(list(loop.results)))

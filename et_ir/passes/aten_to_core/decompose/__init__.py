@@ -47,11 +47,12 @@ from et_ir.passes.aten_to_core.decompose import (  # noqa: F401
     order,  # pyright: ignore[reportUnusedImport]
     pooling,  # pyright: ignore[reportUnusedImport]
     random,  # pyright: ignore[reportUnusedImport]
+    recurrent,  # pyright: ignore[reportUnusedImport]
     reduction,  # pyright: ignore[reportUnusedImport]
     renamed,  # pyright: ignore[reportUnusedImport]
     spectral,  # pyright: ignore[reportUnusedImport]
 )
-from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS, Chain
+from et_ir.passes.aten_to_core.decompose.chain import DECOMPOSITIONS, UNROLL, Chain
 from et_ir.rewriting import rewrite
 from et_schema.diagnostics import did_you_mean
 
@@ -59,15 +60,18 @@ __all__ = ["DECOMPOSITIONS", "Decompose", "DecomposeChosen", "DecomposePass"]
 
 
 class Decompose(RewritePattern):
-    """Replaces an op by its decomposition. `preserve` has the names of operators to leave as they are."""
+    """Replaces an op by its decomposition. `preserve` has the names of operators to leave as they are; `unroll` is as
+    of `DecomposePass`.
+    """
 
-    def __init__(self, preserve: frozenset[str] = frozenset()):
+    def __init__(self, preserve: frozenset[str] = frozenset(), unroll: int = UNROLL):
+        self.unroll = unroll
         self.table = {cls: f for cls, f in DECOMPOSITIONS.items() if cls.name[len("aten.") :] not in preserve}
         self.roots = tuple(self.table)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, AtenOp)
-        chain = Chain(op, rewriter, self.table)
+        chain = Chain(op, rewriter, self.table, self.unroll)
         found = DECOMPOSITIONS[type(op)](chain, op)
         if found is None:
             if chain.built:
@@ -99,6 +103,8 @@ class DecomposePass(ModulePass):
 
     preserve: tuple[str, ...] = ()
     """Operators to leave as they are, as `linear` or `upsample_nearest2d.vec`."""
+    unroll: int = UNROLL
+    """Recurrent layers of at most so many steps are unrolled, by `decompose-traced`; longer ones become loops."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         names = [name.removeprefix("aten.") for name in self.preserve]
@@ -106,4 +112,4 @@ class DecomposePass(ModulePass):
         if unknown:
             hint = did_you_mean(unknown[0], OP_BY_NAME)
             raise PassFailedException(f"decompose{{preserve}}: unknown operator aten.{unknown[0]}{hint}")
-        rewrite(op, [Decompose(frozenset(names))])
+        rewrite(op, [Decompose(frozenset(names), self.unroll)])

@@ -21,20 +21,24 @@ from typing import Any, Final, TypeVar
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
 
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
+from et_ir.dialects.control import ScanOp, YieldOp, region_of
+from et_ir.dialects.control.types import slice_type
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
 from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.inference import meta_of
-from et_ir.dialects.schema.tensors import may_be_same_type
+from et_ir.dialects.schema.tensors import may_be_same_type, tensor_type
 from et_ops.dtypes import BF16, F16, F32, DType
 from et_ops.inference.meta import Meta
 
 __all__ = [
     "DECOMPOSITIONS",
     "REASONS",
+    "UNROLL",
     "Chain",
     "Decomposition",
     "Number",
@@ -49,6 +53,9 @@ __all__ = [
 Number = bool | int | float
 Size = int | SSAValue
 """A size: a number, or the value that has it at run time."""
+
+UNROLL: Final = 8
+"""Steps up to which recurrent layers are unrolled unless an option says otherwise."""
 
 Values = SSAValue | Sequence[SSAValue] | None
 Decomposition = Callable[["Chain", Any], Values]
@@ -107,10 +114,18 @@ def numel(value: SSAValue) -> int:
 class Chain:
     """Builds what takes the place of one op."""
 
-    def __init__(self, op: AtenOp, rewriter: PatternRewriter, table: Mapping[type[AtenOp], Decomposition]):
+    def __init__(
+        self,
+        op: AtenOp,
+        rewriter: PatternRewriter,
+        table: Mapping[type[AtenOp], Decomposition],
+        unroll: int = UNROLL,
+    ):
         self.op = op
         self.rewriter = rewriter
         self.table = table
+        self.unroll = unroll
+        """The steps up to which what repeats is left to be unrolled."""
         self.built: set[Operation] = set()
 
     def __call__(self, cls: type[AtenOp], /, *args: Any, **kwargs: Any) -> SSAValue:
@@ -194,6 +209,29 @@ class Chain:
     def wide(self, value: SSAValue) -> SSAValue:
         """Narrow floats as f32, which torch computes operators of several steps in."""
         return self.to(value, F32) if meta(value).dtype in (F16, BF16) else value
+
+    def scan(
+        self,
+        states: Sequence[SSAValue],
+        sequences: Sequence[SSAValue],
+        stacks: Sequence[Attribute],
+        body: Callable[[Sequence[SSAValue], Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        """The last states, and stacks of the given types, of a loop over the slices of sequences.
+
+        `body` builds a turn of states and slices: the next states, then the items of the stacks.
+        """
+        slices = [slice_type(tensor_type(sequence)) for sequence in sequences]
+        region = region_of([*(state.type for state in states), *slices])
+        outside = self.rewriter.insertion_point
+        self.rewriter.insertion_point = InsertPoint.at_end(region.block)
+        arguments = region.block.args
+        yielded = body(arguments[: len(states)], arguments[len(states) :])
+        self._insert(YieldOp(yielded))
+        self.rewriter.insertion_point = outside
+        made = ScanOp(states, sequences, stacks, region)
+        self._insert(made)
+        return made.carried, made.stacked
 
     def _insert(self, op: Operation) -> Operation:
         op.location = self.op.location

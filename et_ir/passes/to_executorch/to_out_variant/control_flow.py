@@ -219,7 +219,8 @@ def _advance_in_place(plan: PlanBuilder, body: Region, registers: Sequence[SSAVa
     """
     block = body.block
     order: dict[Operation, int] = {inner: position for position, inner in enumerate(block.ops)}
-    values = _yielded(body)
+    # What a scan stacks beside is read before the next turn.
+    values = _yielded(body)[: len(registers)]
     for register, argument, value in zip(registers, block.args, values, strict=False):
         owner = value.owner
         if (

@@ -12,7 +12,7 @@ from torch import nn
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
-from et_ir.codegen.kernels.product import AHEAD
+from et_ir.codegen.kernels.product import AHEAD, SUMS
 from et_ir.codegen.object_code import InstructionSet
 from et_ir.codegen.pipeline import observed
 from et_ir.dialects.native import PrefetchOp
@@ -45,12 +45,22 @@ def test_prefetches_of_one_row() -> None:
 
     with observed(listen):
         compiled(nn.Linear(96, 64).eval(), (torch.randn(1, 96),), "x86-64-v4")
-    (op,) = found
-    ahead = op.indices[1].owner
-    assert isinstance(ahead, arith.AddiOp)
-    distance = ahead.rhs.owner
-    assert isinstance(distance, arith.ConstantOp)
-    assert distance.value == IntegerAttr.from_index_int_value(AHEAD // 64)
+    distances: list[int] = []
+    for op in found:
+        ahead = op.indices[1].owner
+        assert isinstance(ahead, arith.AddiOp)
+        distance = ahead.rhs.owner
+        assert isinstance(distance, arith.ConstantOp)
+        assert isinstance(distance.value, IntegerAttr)
+        distances.append(distance.value.value.data)
+    assert distances == [AHEAD // 64] * SUMS
+
+
+@pytest.mark.parametrize("inner", [1, 3, 4, 37])
+def test_sums_of_one_row(inner: int) -> None:
+    """One row is computed in several sums, of which each has every fourth product."""
+    torch.manual_seed(0)
+    check(nn.Linear(inner, 21), torch.randn(1, inner))
 
 
 PRODUCTS = [
