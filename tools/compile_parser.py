@@ -112,7 +112,12 @@ def _add_program_options(add: _Add) -> None:
         help="data file (.ptd) that belongs to a .pte which is compiled again; repeatable",
     )
     add("--any-data", **ANY_DATA)
-    add("-q", "--quiet", action="store_true", help="do not print progress")
+    add(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="print neither progress nor reports, only warnings and errors",
+    )
 
 
 def _add_quantization_options(add: _Add) -> None:

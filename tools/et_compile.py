@@ -204,7 +204,7 @@ def compile_program(
     if explain is not None:
         explain({} if explanation is None else explanation.json())
         return
-    quantization.report()
+    quantization.report(quiet=args.quiet)
     if boundary is not None:
         boundary.report()
     delegation.report()

@@ -236,7 +236,9 @@ def quantize_and_measure(
     keywords = dict(kwargs or {})
     batches = [_arguments(module, one, inputs, number) for number, one in enumerate(calibration)]
     if chosen.needs_calibration and not batches:
-        raise QuantizationError(f"the mode {chosen} needs calibration data: arguments to run the module on")
+        raise QuantizationError(
+            f"the mode {chosen} needs calibration data: pass calibration=[(x, …), …], arguments to run the module on"
+        )
     for number, batch in enumerate(batches):
         _check_finite(batch, number)
 

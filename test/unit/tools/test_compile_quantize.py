@@ -153,9 +153,7 @@ def _files(command: Command) -> None:  # pyright: ignore[reportUnusedFunction]
 
 
 def quantized(command: Command, *options: str, factory: str = "net") -> tuple[int, str]:
-    ran = command(
-        "et-compile", f"quantized.py:{factory}", "-o", "net.pte", "-q", "--target", "et-vm", *options
-    )
+    ran = command("et-compile", f"quantized.py:{factory}", "-o", "net.pte", "--target", "et-vm", *options)
     assert ran.out == ""
     return ran.code, ran.err
 
@@ -179,6 +177,11 @@ def test_modes(command: Command, options: tuple[str, ...]) -> None:
     assert float(rows["all"][3]) < 0.5
     assert "aten.tanh.default: no quantized kernel" in told or options[0] != "int8"
     assert command("et-vm", "run", "net.pte", "--poison").code == 0
+
+
+def test_no_report_with_quiet(command: Command) -> None:
+    ran = command("et-compile", "quantized.py:net", "-q", "-o", "net.pte", "--quantize", "int8-dynamic")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
 @pytest.mark.parametrize("level", ["core-aten", "edge"])
@@ -264,7 +267,10 @@ def test_a_bound_of_quality(command: Command) -> None:
         (("--quantize", "int8", "--calibrate", "zeros.npz"), "zeros.npz: not a valid .npz file: members of"),
         (("--quantize", "int8", "--calibrate", "short.npz"), "--calibrate short.npz: not a valid .npz file"),
         (("--quantize", "int8", "--calibrate", "damaged.npz"), "damaged.npz: not a valid .npz file"),
-        (("--quantize", "int8", "--calibrate", "nothing"), "needs calibration data"),
+        (
+            ("--quantize", "int8", "--calibrate", "nothing"),
+            "--calibrate nothing: no inputs, and int8 needs calibration data",
+        ),
         (("--quantize", "int8", "--calibrate", "number"), "expected a generator of inputs, not int"),
         (
             ("--quantize", "int8", "--calibrate", "failing"),
@@ -330,7 +336,7 @@ def test_saved_programs(command: Command) -> None:
     names: dict[str, object] = {"__name__": "saved"}
     exec(NET, names)
     torch.export.save(names["exported"](), "net.pt2")  # pyright: ignore[reportCallIssue]
-    compiled = ("et-compile", "net.pt2", "-q", "-o", "net.pte", "--target", "et-vm", "--quantize", "int8")
+    compiled = ("et-compile", "net.pt2", "-o", "net.pte", "--target", "et-vm", "--quantize", "int8")
     for data in ("stacked.npz", "quantized.py:data", "quantized.py:named"):
         ran = command(*compiled, "--calibrate", data, "--accuracy", "50%:quantized.py:quality")
         assert ran.code == 0, ran.err
@@ -418,7 +424,7 @@ def test_groups_that_do_not_divide(command: Command) -> None:
 
 def test_a_logarithm_in_the_front_end(command: Command) -> None:
     """What feeds it stays in floats, said with its line; what else does is grouped, with what would quantize it."""
-    spotter = ("et-compile", "support.keyword_spotter:model", "-q", "-o", "net.pte", "--target", "et-vm")
+    spotter = ("et-compile", "support.keyword_spotter:model", "-o", "net.pte", "--target", "et-vm")
     options = ("--quantize", "int8", "--calibrate", "calibration")
     ran = command(*spotter, *options, "--accuracy", "1%:evaluate")
     assert ran.code == 0, ran.err
@@ -444,6 +450,7 @@ def test_results_that_are_lost(command: Command, monkeypatch: pytest.MonkeyPatch
     assert "the first operator that loses them is mel (" in ran.err
     assert "): aten.add.Tensor, alone " in ran.err
     assert "fix: --keep-float 'mel' makes it " in ran.err
+    assert "SQNR of weight" not in ran.err  # the table: -q is for warnings and errors
     ran = command(*spotter, *options, "--keep-float", "mel.*")
     assert ran.code == 0
     assert "warning" not in ran.err
@@ -464,7 +471,7 @@ def test_reasons_with_counts(command: Command) -> None:
         "def data():\n    yield torch.randn(2, 16)\n"
     )
     ran = command(
-        *("et-compile", "many.py:net", "-q", "-o", "net.pte", "--quantize", "int8", "--calibrate", "data")
+        *("et-compile", "many.py:net", "-o", "net.pte", "--quantize", "int8", "--calibrate", "data")
     )
     assert ran.code == 0, ran.err
     told = ran.err.partition("not quantized: ")[2].splitlines()

@@ -137,7 +137,7 @@ def test_groups_that_do_not_divide_stay_floats() -> None:
             "int8-weights:embedding=4",
             "int8-weights has no option 'embedding'; 8da4w has group=N and embedding=4; int8 has functions=8",
         ),
-        ("int8", "needs calibration data"),
+        ("int8", "needs calibration data: pass calibration="),
     ],
 )
 def test_modes_that_are_none(mode: str, message: str) -> None:
