@@ -7,6 +7,7 @@ torch passes to its branches as captured operands is simply used.
 
 from xdsl.ir import Dialect
 
+from et_ir.dialects.control.build import ScanBody, build_scan
 from et_ir.dialects.control.ops import CondOp, ControlOp, LoopOp, MapOp, ScanOp, WhileOp, YieldOp, region_of
 from et_ir.dialects.control.types import fits
 
@@ -16,9 +17,11 @@ __all__ = [
     "ControlOp",
     "LoopOp",
     "MapOp",
+    "ScanBody",
     "ScanOp",
     "WhileOp",
     "YieldOp",
+    "build_scan",
     "fits",
     "region_of",
 ]

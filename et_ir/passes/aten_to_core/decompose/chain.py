@@ -21,17 +21,15 @@ from typing import Any, Final, TypeVar
 
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
 
 from et_ir.diagnostics import PassReport, diagnose
 from et_ir.dialects.aten import AtenOp
 from et_ir.dialects.aten import ops as aten
-from et_ir.dialects.control import ScanOp, YieldOp, region_of
-from et_ir.dialects.control.types import slice_type
+from et_ir.dialects.control import ScanBody, build_scan
 from et_ir.dialects.program import FUNCTIONS, ComputeOp, LiteralOp
 from et_ir.dialects.schema import compatible
 from et_ir.dialects.schema.inference import meta_of
-from et_ir.dialects.schema.tensors import may_be_same_type, tensor_type
+from et_ir.dialects.schema.tensors import may_be_same_type
 from et_ops.dtypes import BF16, F16, F32, DType
 from et_ops.inference.meta import Meta
 
@@ -215,22 +213,15 @@ class Chain:
         states: Sequence[SSAValue],
         sequences: Sequence[SSAValue],
         stacks: Sequence[Attribute],
-        body: Callable[[Sequence[SSAValue], Sequence[SSAValue]], Sequence[SSAValue]],
+        body: ScanBody,
     ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
-        """The last states, and stacks of the given types, of a loop over the slices of sequences.
-
-        `body` builds a turn of states and slices: the next states, then the items of the stacks.
-        """
-        slices = [slice_type(tensor_type(sequence)) for sequence in sequences]
-        region = region_of([*(state.type for state in states), *slices])
-        outside = self.rewriter.insertion_point
-        self.rewriter.insertion_point = InsertPoint.at_end(region.block)
-        arguments = region.block.args
-        yielded = body(arguments[: len(states)], arguments[len(states) :])
-        self._insert(YieldOp(yielded))
-        self.rewriter.insertion_point = outside
-        made = ScanOp(states, sequences, stacks, region)
-        self._insert(made)
+        """The last states, and stacks of the given types, of a loop over the slices of sequences."""
+        made = build_scan(self.rewriter, states, sequences, stacks, body)
+        last = made.body.block.last_op
+        assert last is not None
+        for op in (last, made):
+            op.location = self.op.location
+            self.built.add(op)
         return made.carried, made.stacked
 
     def _insert(self, op: Operation) -> Operation:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i1
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
-from xdsl.rewriter import InsertPoint
 
-from et_ir.dialects.control import ScanOp, YieldOp, region_of
+from et_ir.dialects.control import build_scan
 from et_ir.dialects.edge import ops as edge
 from et_ir.dialects.schema.dtypes import attr_of
 from et_ir.dialects.schema.tensors import sized_tensor, sizes_of, tensor_type
@@ -82,18 +81,15 @@ def _rounded_down(threshold: float) -> float:
 def _kept(b: Lines, overlaps: SSAValue) -> SSAValue:
     """The boxes that none before them suppresses which is kept itself."""
     count = b.shape(overlaps)[0]
-    alive = b.full((count,), 1, i1)
-    place = b.view(b.places_of(count), (count, 1))
-    slices: Sequence[Attribute] = [alive.type, alive.type, TensorType(attr_of(I64), [1])]
-    region = region_of(slices)
-    state, row, here = region.block.args
-    outside = b.rewriter.insertion_point
-    b.rewriter.insertion_point = InsertPoint.at_end(region.block)
-    suppressed = b(edge.LogicalAndOp, row, b(edge.IndexSelectOp, state, 0, here))
-    left = b(edge.LogicalAndOp, state, b(edge.LogicalNotOp, suppressed))
-    b.rewriter.insert(YieldOp([left]))
-    b.rewriter.insertion_point = outside
-    return b.rewriter.insert(ScanOp([alive], [overlaps, place], [], region)).carried[0]
+
+    def body(states: Sequence[SSAValue], slices: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        (alive,), (row, place) = states, slices
+        suppressed = b(edge.LogicalAndOp, row, b(edge.IndexSelectOp, alive, 0, place))
+        return [b(edge.LogicalAndOp, alive, b(edge.LogicalNotOp, suppressed))]
+
+    places = b.view(b.places_of(count), (count, 1))
+    loop = build_scan(b.rewriter, [b.full((count,), 1, i1)], [overlaps, places], [], body)
+    return loop.carried[0]
 
 
 PATTERNS: Final = (Suppression,)
