@@ -11,8 +11,8 @@
 Integers of 8 bits are moved, a quarter of the bytes, and operators that compute stand between the `dequantize` and
 the `quantize` that make integer operators of them.
 
-- `dequantize` sinks below moves, below concatenations of one quantization, and below maximum pools, whose order of
-  elements it keeps; not where it would restore more elements than before, unless for what may compute in integers.
+- `dequantize` sinks below moves, splits, concatenations of one quantization, and maximum pools, whose order of elements
+  it keeps; not where it would restore more elements than before, unless for what may compute in integers.
 - `quantize` is hoisted above moves, not where it would quantize more elements than before.
 - `quantize` of `dequantize` of one quantization is nothing, where the integers are within its limits; with a clamp of
   real numbers in between, a clamp of integers.
@@ -66,6 +66,7 @@ _SAME: Final = (
 )
 """Moves that give as many elements as they take."""
 _FEWER: Final = ("select_copy.int", "slice_copy.Tensor")
+_PARTS: Final = ("split_copy.Tensor", "split_with_sizes_copy", "unbind_copy.int")
 _MORE: Final = ("constant_pad_nd", "expand_copy", "repeat", "upsample_nearest2d.vec")
 _CLAMPS: Final = ("clamp", "hardtanh", "relu")
 
@@ -77,10 +78,11 @@ def _classes(*names: str) -> tuple[type[EdgeOp], ...]:
 
 
 _SINKS: Final = _classes(*_SAME, *_FEWER)
+_SPLITS: Final = _classes(*_PARTS)
 _HOISTS: Final = _classes(*_SAME, *_MORE)
 MOVES: Final = (*_SINKS, *_HOISTS)
 """Op classes that only move elements of their first operand, and may repeat or leave out some, or add a number."""
-_TAKERS: Final = (*QUANTIZE, *_SINKS, *_classes("addmm", "convolution", "linear", "mean.dim", "mm"))
+_TAKERS: Final = (*QUANTIZE, *_SINKS, *_SPLITS, *_classes("addmm", "convolution", "linear", "mean.dim", "mm"))
 
 
 def has_one_scale(how: Quantization) -> bool:
@@ -191,6 +193,31 @@ class SinkBelowMove(_Pattern):
             return
         move = _moved(op, [restored.operands[0], *op.operands[1:]], how.dtype)
         rewriter.replace(op, [move, _again(restored, move.results[0], op.results[0].type)])
+
+
+class SinkBelowSplit(_Pattern):
+    """A split of restored numbers."""
+
+    roots = _SPLITS
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        assert isinstance(op, EdgeOp)
+        restored = dequantized(op.operands[0])
+        how = self.one_scale(restored)
+        if restored is None or how is None:
+            return
+        if not _only_use(op.operands[0]) and not all(map(_may_be_integers, op.results)):
+            return
+        split = type(op).create(
+            operands=[restored.operands[0], *op.operands[1:]],
+            result_types=[_retyped(result.type, how.dtype) for result in op.results],
+            properties=op.properties,
+        )
+        again = [
+            _again(restored, part, result.type)
+            for part, result in zip(split.results, op.results, strict=True)
+        ]
+        rewriter.replace(op, [split, *again], [one.results[0] for one in again])
 
 
 class SinkBelowPool(_Pattern):
@@ -331,6 +358,7 @@ class PropagateQuantizationPass(ModulePass):
             HoistAboveConcatenation,
             SinkBelowMove,
             SinkBelowPool,
+            SinkBelowSplit,
             SinkBelowConcatenation,
             SizeOfIntegers,
         )

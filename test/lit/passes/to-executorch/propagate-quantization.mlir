@@ -53,6 +53,19 @@ func.func @concatenation(%x: tensor<2x4xi8>, %y: tensor<2x3xi8>) -> tensor<2x7xf
 // -----
 
 // Each part is quantized for itself: one only moves.
+// CHECK-LABEL: func.func @split
+func.func @split(%x: tensor<2x4xi8>) -> (tensor<2x1xi8>, tensor<2x3xf32>) {
+  // CHECK-NEXT: %[[A:.*]], %[[B:.*]] = edge.split_with_sizes_copy %x {split_sizes = [1, 3], dim = 1} : (tensor<2x4xi8>) -> (tensor<2x1xi8>, tensor<2x3xi8>)
+  // CHECK-NEXT: %[[R:.*]] = edge.quantized_decomposed.dequantize_per_tensor %[[B]] {scale = 0.5
+  // CHECK-NEXT: func.return %[[A]], %[[R]]
+  %0 = edge.quantized_decomposed.dequantize_per_tensor %x {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x4xi8>) -> tensor<2x4xf32>
+  %1, %2 = edge.split_with_sizes_copy %0 {split_sizes = [1, 3], dim = 1} : (tensor<2x4xf32>) -> (tensor<2x1xf32>, tensor<2x3xf32>)
+  %3 = edge.quantized_decomposed.quantize_per_tensor %1 {scale = 0.5, zero_point = 3, quant_min = -128, quant_max = 127, dtype = i8} : (tensor<2x1xf32>) -> tensor<2x1xi8>
+  func.return %3, %2 : tensor<2x1xi8>, tensor<2x3xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @quantized_concatenation
 func.func @quantized_concatenation(%x: tensor<2x4xi8>, %y: tensor<2x3xf32>) -> tensor<2x7xi8> {
   // CHECK-NEXT: %[[S:.*]] = edge.sin %y
