@@ -269,6 +269,9 @@ class BackendRegistry:
         """Ids of all backends, sorted."""
         return sorted({*self._backends, *self._places})
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(self.registered_backend_names) or 'no backends'}>"
+
     def register(self, backend_id: str, backend: Backend) -> None:
         """Add a backend. Raises ExecutorchError(RegistrationAlreadyRegistered) when the id is taken."""
         if backend_id in self._backends or backend_id in self._places:

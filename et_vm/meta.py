@@ -9,6 +9,7 @@ from et_schema.errors import Error, ExecutorchError
 from et_schema.html_table import html_table
 from et_schema.program import ExecutionPlan, Tensor, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
+from et_schema.wording import in_words
 from et_vm.verify.plan import tensor_bytes
 
 
@@ -214,4 +215,5 @@ class MethodMeta:
         return self.html()
 
     def __repr__(self) -> str:
-        return f"MethodMeta({self.name()}: {self.num_inputs()} inputs, {self.num_outputs()} outputs)"
+        counts = in_words(self.num_inputs(), "input"), in_words(self.num_outputs(), "output")
+        return f"MethodMeta({self.name()}: {', '.join(counts)})"

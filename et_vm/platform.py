@@ -52,6 +52,11 @@ class Platform:
         # Memory is given back in the middle of whatever runs when its last user goes.
         self._lock = threading.RLock()
 
+    def __repr__(self) -> str:
+        limits = {"memory_limit": self.memory_limit, "work_limit": self.work_limit}
+        given = [f"{name}={limit}" for name, limit in limits.items() if limit is not None]
+        return f"{type(self).__name__}({', '.join([f'log_level={self.log_level.name}', *given])})"
+
     def ticks(self) -> int:
         """Monotonic time in nanoseconds."""
         return time.perf_counter_ns()

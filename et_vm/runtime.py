@@ -186,6 +186,9 @@ class Runtime:
         self._threads = threads_of_environment() if threads is None else number_of_threads(threads)
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<Runtime: {', '.join(self.backend_registry.registered_backend_names) or 'no backends'}>"
+
     @classmethod
     def get(cls) -> Runtime:
         """The runtime of the process."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from et_schema.wording import in_words
+
 
 class EventTracer:
     """Receives events; every hook of this class does nothing, so a subclass overrides the ones it wants.
@@ -16,6 +18,9 @@ class EventTracer:
 
     wants_values: bool = False
     """Whether `on_value` is called, with the outputs of every instruction."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
     def on_load(self, method: str, phase: str, start: int, end: int) -> None:
         """A phase of loading took place: `registers`, `delegates`, `link` or `prepare`."""
@@ -127,6 +132,13 @@ class RecordingTracer(EventTracer):
         self.executions: list[tuple[int, int]] = []
         self.loads: list[tuple[str, int, int]] = []
         self.allocations: list[tuple[str, int]] = []
+
+    def __repr__(self) -> str:
+        counts = (
+            in_words(len(self.instructions), "instruction"),
+            in_words(len(self.executions), "execution"),
+        )
+        return f"<{type(self).__name__}: {', '.join(counts)}>"
 
     def on_load(self, method: str, phase: str, start: int, end: int) -> None:
         self.loads.append((phase, start, end))

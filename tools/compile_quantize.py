@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from et_ir.driver.observer import Observer
+from et_schema.wording import in_words
 from et_tools.exit_codes import UsageError
 from et_tools.loading import ProgramError, attribute_of, told
 from et_tools.messages import print_diagnostics, print_message, running_command
@@ -210,7 +211,9 @@ def _batches_of_file(path: str, inputs: tuple[Any, ...], names: Sequence[str]) -
         arrays = [found[name] for name in names]
     if len(arrays) != len(inputs):
         listed = f": {', '.join(names)}" if names else ""
-        raise UsageError(f"--calibrate {path}: {len(arrays)} arrays for {len(inputs)} inputs{listed}")
+        raise UsageError(
+            f"--calibrate {path}: {in_words(len(arrays), 'array')} for {in_words(len(inputs), 'input')}{listed}"
+        )
     columns: list[Sequence[Any]] = []
     for number, (array, example) in enumerate(zip(arrays, inputs, strict=True)):
         if not isinstance(example, torch.Tensor):

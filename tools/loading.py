@@ -26,6 +26,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from et_schema.user_code import user_place
+from et_schema.wording import in_words
 from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.messages import print_message, running_command
 
@@ -454,7 +455,7 @@ def run_program(method: str, program: ExportedProgram, inputs: Sequence[Any]) ->
         raise UsageError(f"the method {method} has no example inputs, which say how inputs are nested")
     leaves, spec = tree_flatten(program.example_inputs)
     if len(leaves) != len(inputs):
-        raise UsageError(f"{method} takes {len(leaves)} inputs, got {len(inputs)}")
+        raise UsageError(f"{method} takes {in_words(len(leaves), 'input')}, got {len(inputs)}")
     given = [to_torch(one.copy()) if isinstance(one, np.ndarray) else one for one in inputs]
     arguments, keywords = tree_unflatten(given, spec)
     try:

@@ -45,6 +45,9 @@ class Partitioner(ABC):
         """
         return ()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
     def __call__(self, method: FuncOp) -> PartitionResult:
         """`partition`."""
         return self.partition(method)

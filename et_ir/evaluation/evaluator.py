@@ -45,7 +45,7 @@ from et_ir.evaluation.dim_order_operators import DIM_ORDER_OPERATORS
 from et_ir.evaluation.torch_kernels import check_operands, constant_of, operator_of, torch_dtypes
 from et_ir.passes.verify.program_rules import ProgramRules
 from et_schema.diagnostics import Report
-from et_schema.wording import worded
+from et_schema.wording import in_words, worded
 
 __all__ = ["MAX_OPS", "EvaluationFailed", "Evaluator", "Fallback", "Watch", "constant_tensor"]
 
@@ -119,7 +119,7 @@ class Evaluator:
 
         block = self.methods[method].body.block
         if len(inputs) != len(block.args):
-            raise ValueError(f"{method} takes {len(block.args)} inputs, got {len(inputs)}")
+            raise ValueError(f"{method} takes {in_words(len(block.args), 'input')}, got {len(inputs)}")
         self.overwritten = {}
         self._evaluated = 0
         values: dict[SSAValue, Any] = dict(zip(block.args, map(_plain, inputs), strict=True))

@@ -222,6 +222,15 @@ def quantize_and_measure(
     coarse: Mapping[str, str] | None = None,
 ) -> MeasuredModule:
     """As `quantize`; `coarse` are the operators for which 8 bits are too few, by their names, if that is known."""
+    if not isinstance(cast("object", mode), str | QuantizationMode):
+        raise TypeError(
+            f"the mode is a {type(mode).__name__}, not a name such as 'int8': quantize(module, inputs, mode), where "
+            "data to calibrate with is calibration=[inputs, …]"
+        )
+    if not isinstance(cast("object", module), nn.Module | ExportedProgram):
+        raise TypeError(
+            f"expected a module or an exported program to quantize, got a {type(module).__name__}"
+        )
     chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
     if isinstance(module, ExportedProgram):
         module = module.module()

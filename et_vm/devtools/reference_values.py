@@ -12,6 +12,7 @@ import numpy as np
 from et_ops.torch_operators import overload_called
 from et_schema.errors import Error, ExecutorchError
 from et_schema.etrecord import RecordedNode, RecordedProgram, Tensors
+from et_schema.wording import in_words
 
 __all__ = ["as_tensor", "load_tensors", "node_values", "plain_tensor"]
 
@@ -110,7 +111,8 @@ def _bound(program: RecordedProgram, inputs: Sequence[Any]) -> dict[str, Any]:
     wanted = sum("user_input" in spec or "constant_input" in spec for spec in specs)
     if len(given) != wanted:
         raise ExecutorchError(
-            Error.InvalidArgument, f"the reference graph takes {wanted} inputs, the ETRecord has {len(given)}"
+            Error.InvalidArgument,
+            f"the reference graph takes {in_words(wanted, 'input')}, the ETRecord has {len(given)}",
         )
     for spec in specs:
         (kind, said), *_ = spec.items()

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, Trap
+from et_schema.wording import in_words
 from et_vm.step import Step
 from et_vm.values import array_bytes
 from et_vm.work import CALL
@@ -451,6 +452,13 @@ class KernelRegistry:
     def is_keyed(self, name: str) -> bool:
         """Whether some kernel of `name` is for one key only, so that `lookup` looks at the key."""
         return name in self._keyed
+
+    def __repr__(self) -> str:
+        # Overloads are one operator here: to tell which a family has would import it.
+        named = {
+            _packet(name) for name in (*self._fallback, *self._lazy, *self._keyed)
+        } | self._families.keys()
+        return f"<{type(self).__name__}: {in_words(len(named), 'operator')}>"
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):

@@ -10,6 +10,7 @@ from contextlib import suppress
 import numpy as np
 
 from et_schema.errors import Error, ExecutorchError, access_failed
+from et_schema.wording import in_words
 
 
 class DataLoader(ABC):
@@ -39,6 +40,9 @@ class DataLoader(ABC):
     def has_changed(self) -> bool:
         """Whether what views show is known to be another than when it was loaded."""
         return False
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {in_words(self.size, 'byte')}>"
 
 
 class BytesDataLoader(DataLoader):

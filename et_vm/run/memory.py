@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from et_schema.errors import OutOfMemory
+from et_schema.wording import in_words
 from et_vm.platform import Platform
 from et_vm.values import Array
 
@@ -57,6 +58,10 @@ class MemoryManager:
                 if memory_id:
                     banks[memory_id] = max(size, int(banks.get(memory_id, 0)))
         return cls(banks, platform=platform)
+
+    def __repr__(self) -> str:
+        banks = [f"bank {number} of {in_words(nbytes, 'byte')}" for number, nbytes in self.sizes.items()]
+        return f"<{type(self).__name__}: {', '.join(banks) or 'no banks'}>"
 
     @property
     def is_disjoint(self) -> bool:

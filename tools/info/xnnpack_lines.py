@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from et_schema.wording import in_words
+
 if TYPE_CHECKING:
     from et_schema.xnnpack_graph import XNNGraph, XNNTensorValue, XNode, XNodeUnion, XValue
 
@@ -35,7 +37,8 @@ def _summary(graph: XNNGraph) -> Iterator[str]:
     types = Counter(tensor.datatype.name for tensor in tensors)
     counted = ", ".join(f"{count} {name}" for name, count in types.most_common())
     yield (
-        f"{len(tensors)} values: {counted}; {len(graph.input_ids)} inputs, {len(graph.output_ids)} outputs"
+        f"{len(tensors)} values: {counted}; {in_words(len(graph.input_ids), 'input')}, "
+        f"{in_words(len(graph.output_ids), 'output')}"
     )
     weights = [tensor for tensor in tensors if tensor.constant_buffer_idx]
     nbytes = sum(constant_bytes(tensor.datatype, tensor.dims) for tensor in weights)

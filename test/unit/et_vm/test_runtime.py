@@ -10,6 +10,9 @@ from et_schema.errors import Error, ExecutorchError, InputError, InvalidFile
 from et_vm.backend import BackendRegistry
 from et_vm.kernels.libraries import load_library
 from et_vm.kernels.prims import PRIMS
+from et_vm.load.loader import FileDataLoader
+from et_vm.platform import Platform
+from et_vm.run.memory import MemoryManager
 from et_vm.runtime import Runtime, Verification
 from et_vm.tracer import EventTracer, RecordingTracer
 
@@ -153,6 +156,26 @@ def test_display_and_calls():
     assert method._repr_html_() == program.metadata("forward")._repr_html_()
     x = np.ones(4, np.float32)
     assert [one.tolist() for one in method(x)] == [one.tolist() for one in method.execute([x])]
+
+
+def test_representations_have_no_addresses(tmp_path):
+    path = tmp_path / "model.pte"
+    path.write_bytes(chain_of_adds(1).file())
+    assert repr(Runtime(backends=BackendRegistry())) == "<Runtime: no backends>"
+    assert repr(Runtime().backend_registry).startswith("<BackendRegistry: CoreMLBackend, NativeBackend, ")
+    assert (
+        repr(kernels())
+        == f"<KernelRegistry: {len({name.partition('.')[0] for name in kernels().names()})} operators>"
+    )
+    assert repr(FileDataLoader(path)) == f"<FileDataLoader {path}: {path.stat().st_size} bytes>"
+    assert repr(Platform(work_limit=5)) == "Platform(log_level=ERROR, work_limit=5)"
+    assert repr(MemoryManager({1: 64, 2: 1})) == "<MemoryManager: bank 1 of 64 bytes, bank 2 of 1 byte>"
+    assert repr(EventTracer()) == "<EventTracer>"
+    tracer = RecordingTracer()
+    program = Runtime().load_program(path, kernels=kernels())
+    program.core.load_method("forward", kernels=kernels(), tracer=tracer).execute([np.ones(4, np.float32)])
+    assert repr(tracer) == "<RecordingTracer: 1 instruction, 1 execution>"
+    assert repr(program.metadata("forward")) == "MethodMeta(forward: 1 input, 1 output)"
 
 
 class TestLibraries:

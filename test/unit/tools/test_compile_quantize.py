@@ -258,7 +258,7 @@ def test_a_bound_of_quality(command: Command) -> None:
             ("--quantize", "int8", "--calibrate", "narrow.npz"),
             "input 0 is [3, 2, 15], expected inputs of [2, 16]",
         ),
-        (("--quantize", "int8", "--calibrate", "two.npz"), "2 arrays for 1 inputs"),
+        (("--quantize", "int8", "--calibrate", "two.npz"), "2 arrays for 1 input"),
         (
             ("--quantize", "int8", "--calibrate", "undefined.npz"),
             "calibration data 0, tensor 0: NaN or infinity",

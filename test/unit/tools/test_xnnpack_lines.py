@@ -46,7 +46,7 @@ def graph() -> Build:
 
 LINES = [
     "2 nodes: 1 Conv2d, 1 StaticTranspose",
-    "4 values: 4 fp32; 1 inputs, 1 outputs",
+    "4 values: 4 fp32; 1 input, 1 output",
     "1 constants: 432 bytes",
     "%1:1x4x4x6xfp32 = Conv2d(%0:1x8x8x2xfp32, @2:6x3x3x2xfp32) padding=1,1,1,1 kernel=3x3 subsampling=2x2 0..6",
     "%3:1x6x4x4xfp32 = StaticTranspose(%1:1x4x4x6xfp32) perm=[0, 3, 1, 2]",
@@ -81,7 +81,7 @@ def test_other_details():
     build.node(schema.XNNConvert(x, y, 3))
     build.node(schema.XNNLeakyReLU(0.5, y, build.output(1, 4, datatype=D.fp16)))
     lines = xnnpack_lines(memoryview(build.blob()), {})
-    assert lines[1] == "3 values: 2 fp16, 1 fp32; 1 inputs, 1 outputs"
+    assert lines[1] == "3 values: 2 fp16, 1 fp32; 1 input, 1 output"
     assert lines[3:] == [
         "%1:1x4xfp16 = Convert(%0:1x4xfp32) flags=3",
         "%2:1x4xfp16 = LeakyReLU(%1:1x4xfp16) negative_slope=0.5",

@@ -214,7 +214,7 @@ def test_a_result_of_another_type() -> None:
 
 
 def test_a_number_of_inputs_that_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="forward takes 1 inputs, got 2"):
+    with pytest.raises(ValueError, match="forward takes 1 input, got 2"):
         Evaluator(parse(PARTITION)).run([torch.ones(4), torch.ones(4)])
 
 

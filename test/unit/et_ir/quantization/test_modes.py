@@ -41,6 +41,13 @@ def calibration() -> list[tuple[torch.Tensor, ...]]:
     return [(ids(),) for _ in range(4)]
 
 
+def test_arguments_in_another_order() -> None:
+    with pytest.raises(TypeError, match=r"the mode is a list, not a name .* calibration=\[inputs"):
+        quantize(Classifier(), "int8", [(ids(),)])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="expected a module or an exported program to quantize, got a str"):
+        quantize("net.pt2", (ids(),), "int8")  # pyright: ignore[reportArgumentType]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_the_program_computes_what_the_quantized_module_does(mode: str) -> None:
     module = Classifier().eval()
