@@ -87,6 +87,7 @@ def test_what_a_layer_is_lowered_to_has_the_layer_s_handle() -> None:
         ("aten::add.out", 2, "second"),
     ]
     assert program.debug_handle_map == {"forward": {0: 1, 1: 1, 2: 2, 3: 2}}
+    assert [row["classes"] for row in origins_json(program.module)["forward"]] == [["Linear"]] * 4
     frame = rows[0].frames[-1]
     assert isinstance(frame, Frame)
     assert frame.context == "return self.second(self.first(x))"
