@@ -119,6 +119,10 @@ class Blob:
         if self._sha256 is not None and hashlib.sha256(self.view()).hexdigest() != self._sha256:
             raise ValueError(f'constant "{self.key}" does not match its SHA-256')
 
+    def named(self, key: str) -> Blob:
+        """The same bytes under another name."""
+        return Blob(key, self.nbytes, compute=self.view, sha256=self.sha256)
+
     def view(self) -> memoryview:
         """The bytes, as a flat read-only view. Raises `MissingData` for an unresolved blob."""
         if self._view is not None:

@@ -6,6 +6,7 @@ the same code are one function.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -121,6 +122,9 @@ class Host:
         self.module = ModuleOp([])
         self.constants: list[tuple[str, Blob]] = []
         """Key and bytes of the constants, in the order of the arguments for them."""
+        self.module_path = ""
+        """The module of the kernel that is lowered, by which constants packed for it are named."""
+        self._named: Counter[str] = Counter()
         self.derived_sizes: list[int] = []
         """Bytes of the derived constants, in the order of the arguments for them, after the constants."""
         self.messages: list[str] = []
@@ -269,8 +273,15 @@ class Host:
         held = in_memory(element)
         if (key, held) not in self._constants:
             self._constants[key, held] = self.argument(None, MemRefType(held, [elements]))
-            self.constants.append((key, blob))
+            self.constants.append((key, blob.named(self._name_of_constant()) if self.module_path else blob))
         return self._constants[key, held]
+
+    def _name_of_constant(self) -> str:
+        """A name for a constant of the kernel that is lowered."""
+        name = f"{self.module_path}.packed"
+        number = self._named[name]
+        self._named[name] += 1
+        return f"{name}_{number}" if number else name
 
     def message(self, text: str) -> int:
         """The number of a message that code reports, in the order of kernels; neighbors of one text are one."""

@@ -63,6 +63,7 @@ from et_ir.dialects.native import KernelOp, ViewOp
 from et_ir.dialects.program import DataAttr, GetOp
 from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor
+from et_ir.locations import module_path
 
 __all__ = ["ConvertToLoopsPass", "Loops", "loops_of"]
 
@@ -256,8 +257,9 @@ def _convert(host: Host, op: Operation) -> None:
         case KernelOp():
             forms = FORMS if op.has_fixed_sizes() else {**FORMS, **SIZED_FORMS}
             host.serial = _is_serial(host, op)
+            host.module_path = _module_path(op)
             forms[op.form.data](host, op)
-            host.serial = False
+            host.serial, host.module_path = False, ""
         case GetOp():
             _constant(host, op)
         case ViewOp():
@@ -271,6 +273,12 @@ def _convert(host: Host, op: Operation) -> None:
                 "kernels cannot be converted",
                 [diagnose(op, f"'{op.name}' is in no kernel", "run form-kernels and assign-layouts first")],
             )
+
+
+def _module_path(kernel: KernelOp) -> str:
+    """The innermost module of a kernel: that of its weights, where it also has what follows their layer."""
+    paths = [path for op in kernel.body.walk() if (path := module_path(op.location))]
+    return max(paths, key=lambda path: path.count("."), default="")
 
 
 def _is_serial(host: Host, kernel: KernelOp) -> bool:

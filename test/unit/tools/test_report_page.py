@@ -321,6 +321,8 @@ def test_weights_of_delegates(reports: Reports, browser: Browser) -> None:
     listed = [one for one in native["weights"] if one.get("delegate") == "NativeBackend"]
     assert len(listed) == int(known[1])
     assert sum(one["nbytes"] for one in listed) == int(known[2].replace(",", ""))
+    names = {one["name"] for one in listed if "name" in one}
+    assert {f"layers.{at}.mixing.{layer}.packed" for at in range(2) for layer in (0, 2)} <= names
 
 
 def test_weights_that_a_delegate_takes_are_not_gone(reports: Reports, browser: Browser) -> None:
