@@ -130,3 +130,20 @@ def test_an_index_of_blobs_finds_equal_ones_wherever_their_bytes_are():
     assert index.add(Blob.of("same", late)) == 2
     assert index.add(Blob.of("again", data)) == 0
     assert len(index) == 3
+
+
+def test_other_names():
+    """They are not part of the identity, and what is under them is computed as before."""
+    calls: list[int] = []
+
+    def compute() -> memoryview:
+        calls.append(1)
+        return memoryview(bytes(KEEP + 1))
+
+    blob = Blob.derived("packed", KEEP + 1, compute)
+    other = blob.named("fc.packed")
+    assert (other.key, blob.key) == ("fc.packed", "packed")
+    assert other == blob
+    before = len(calls)
+    assert bytes(other.view()) == bytes(KEEP + 1)
+    assert len(calls) == before + 1
