@@ -458,8 +458,14 @@ def _rows(
     """Tiles of a span of rows; `number` is that of the right matrix in a batch, None for packed panels."""
     column, width, mask = columns
 
+    # Of several rows, each has the same bits in a tile of any height.
+    is_row = sizes.row_bound == 1 and number is None and not (b.small or b.few or b.fine)
+
     def one(row: Index, height: int) -> None:
-        total = accumulate(b, x, w, [row, column], height, width, number, mask)
+        if is_row:
+            total = _accumulate_row(b, x, w, row, column, width)
+        else:
+            total = accumulate(b, x, w, [row, column], height, width, number, mask)
         epilogue.store(b, total, y, [row, column], mask)
 
     visit_rows(b, *span, sizes.tile_rows, one, any_number=not isinstance(sizes.rows, int))
@@ -523,8 +529,6 @@ def accumulate(
 ) -> SSAValue:
     """A tile of the product: of `x` with panels, or with matrix `number` of a batch."""
     row, column = at
-    if tile == 1 and number is None and not (b.small or b.few or b.fine):
-        return _accumulate_row(b, x, w, row, column, width)
     with b.for_(0, b.dim(x, 1), 1, [b.splat(0.0, vector_of(tile, width))]) as loop:
         left = b.column(x, [row, loop.index], 0, 1, vector_of(tile))
         if number is None:
