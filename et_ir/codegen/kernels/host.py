@@ -77,9 +77,9 @@ class Operand:
 
 
 class Number:
-    """A size or a place as a kernel takes it, of type `index`."""
+    """A size or a place as a kernel takes it, of type `index`, or the number of a loop's turn."""
 
-    def __init__(self, value: Size):
+    def __init__(self, value: Size | SSAValue):
         self.value = value
         self.type = IndexType()
 
@@ -153,6 +153,8 @@ class Host:
         self._ranges = ranges
         self._words: dict[str, SSAValue] = {}
         self._indices: dict[Size, Index] = {}
+        self.turn: SSAValue | None = None
+        """In the function of a loop: the number of the turn."""
         self._around: Host | None = None
         self._given: dict[SSAValue, SSAValue] = {}
         """In the function of a loop: its arguments, by the values of the function around that they are."""
@@ -322,7 +324,12 @@ class Host:
     def loop(self, count: Size) -> Generator[Index]:
         """A sequential loop of `count` turns, which calls what is called within."""
         with self._b.for_(0, self._b.index(self.index(count))) as loop:
+            self.turn = loop.index
             yield loop.index
+
+    def span(self, buffer: SSAValue, first: Size, count: Size) -> SSAValue:
+        """Elements of a buffer that follow one another."""
+        return self._b.view(buffer, self.index(first), [self.index(count)])
 
     def part(self, buffer: SSAValue, number: Index, elements: Size) -> SSAValue:
         """One of the equal parts of a buffer, by number."""
@@ -428,7 +435,8 @@ class Host:
     def _cast(self, b: LoopBuilder, operand: Operand | Number) -> SSAValue:
         """The value with the type of a kernel's argument."""
         if isinstance(operand, Number):
-            return b.index(self.index(operand.value))
+            value = operand.value
+            return value if isinstance(value, SSAValue) else b.index(self.index(value))
         if operand.value.type == operand.type:
             return operand.value
         shape = operand.type.get_shape()

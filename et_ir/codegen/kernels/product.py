@@ -15,7 +15,7 @@ from typing import Final
 from xdsl.ir import SSAValue
 
 from et_ir.codegen.kernels.epilogue import Epilogue
-from et_ir.codegen.kernels.host import Host, Operand, kernel_key
+from et_ir.codegen.kernels.host import Host, Number, Operand, kernel_key
 from et_ir.codegen.kernels.matrices import Matrices, packed_matrices
 from et_ir.codegen.kernels.panels import (
     PANEL,
@@ -28,7 +28,7 @@ from et_ir.codegen.kernels.pointwise_rules import add, anchor_of, mul, operator_
 from et_ir.codegen.kernels.row_tiles import low_tiles, visit_rows
 from et_ir.codegen.loop_builder import Index, LoopBuilder, vector_of
 from et_ir.codegen.sizes import Size, product, shape_of
-from et_ir.dialects.native import KernelOp
+from et_ir.dialects.native import BarrierOp, KernelOp
 from et_ir.dialects.native.types import memref_type
 from et_ir.dialects.program import GetOp
 from et_ir.dialects.schema import SchemaOp
@@ -83,6 +83,8 @@ class Sizes:
     """Columns of a panel of the right matrix, if it is packed."""
     fine: bool = False
     """Whether tiles are shared, however many rows there are."""
+    repeated: bool = False
+    """Whether the product is one of a loop, with the same right matrix in each turn: it is in a cache then."""
 
     @property
     def row_bound(self) -> int:
@@ -120,7 +122,17 @@ class _Anchor:
         inner = shape_of(self.left)[-1]
         most = host.most(rows)
         tile = tile_rows(most, host)
-        return Sizes(batch, rows, inner, result[-1], tile, panel_columns(host), most, fine=host.fine)
+        return Sizes(
+            batch,
+            rows,
+            inner,
+            result[-1],
+            tile,
+            panel_columns(host),
+            most,
+            fine=host.fine,
+            repeated=host.turn is not None,
+        )
 
     def tail(self, b: LoopBuilder, total: SSAValue, values: Mapping[SSAValue, SSAValue]) -> SSAValue:
         """The product and its bias, scaled; a bias that is scaled by 0 is not read, whatever it is."""
@@ -151,20 +163,27 @@ def product_kernel(host: Host, kernel: KernelOp) -> None:
     epilogue = Epilogue(kernel, anchor.op, rows, sizes.columns, anchor.tail, tail_operands)
     result = Operand(host.buffer(kernel.outputs[0]), [rows, sizes.columns])
 
-    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
-        x, w, *others, y = buffers
-        epilogue.bind(others)
-        build_product(b, sizes, epilogue, x, w, y)
+    turns = [] if host.turn is None else [Number(host.turn)]
 
-    operands = [left, right, *epilogue.operands(host), result]
-    host.call("product", operands, build, kernel_key(kernel))
+    def build(b: LoopBuilder, buffers: Sequence[SSAValue]) -> None:
+        turn = buffers[0] if turns else None
+        x, w, *others, y = buffers[len(turns) :]
+        epilogue.bind(others)
+        build_product(b, sizes, epilogue, x, w, y, turn)
+
+    operands = [*turns, left, right, *epilogue.operands(host), result]
+    key = kernel_key(kernel)
+    host.call("product", operands, build, key if key is None else (key, sizes.repeated))
 
 
 def in_panels(sizes: Sizes, panel: int) -> Sizes:
     """A product whose right matrix is in panels of a width; tiles are as wide if these are narrow.
 
-    So are those of a single row, which waits for memory: it is read in one stream then, panel after panel.
+    So are those of a single row, which waits for memory: it is read in one stream then, panel after panel. In a loop,
+    two panels share what is read of the row.
     """
+    if panel == PANEL and sizes.most_rows == 1 and sizes.repeated:
+        return replace(sizes, tile_columns=2 * PANEL, panel=panel)
     narrow = panel != PANEL or sizes.most_rows == 1
     return replace(sizes, tile_columns=panel, panel=panel) if narrow else sizes
 
@@ -202,11 +221,17 @@ def packed_operand(panels: SSAValue, sizes: Sizes) -> Operand:
 
 
 def build_product(
-    b: LoopBuilder, sizes: Sizes, epilogue: Epilogue, x: SSAValue, w: SSAValue, y: SSAValue
+    b: LoopBuilder,
+    sizes: Sizes,
+    epilogue: Epilogue,
+    x: SSAValue,
+    w: SSAValue,
+    y: SSAValue,
+    turn: SSAValue | None = None,
 ) -> None:
     """Loops of a product of `x`, `[row][inner]`, with `w`: in panels, or `[batch][inner][column]`.
 
-    Panels are `[panel][inner][16]`, after a batch if there is one.
+    Panels are `[panel][inner][16]`, after a batch if there is one. `turn` is the number of a loop's turn.
     """
     packed = sizes.batch == 1 and b.static_dim(w, 2) == sizes.panel
     matrix = None if packed else 0
@@ -248,6 +273,7 @@ def build_product(
         b.dim(y, 1),
         lambda first, end, at, width, mask: rows(first, end, at, width, mask, matrix),
         many=(lambda: _build_blocks(b, sizes, epilogue, x, w, y)) if in_blocks else None,
+        turn=turn,
     )
 
 
@@ -259,6 +285,7 @@ def shared_rows(
     visit: Callable[[Index, Index, Index, int, SSAValue | None], None],
     *,
     many: Callable[[], None] | None = None,
+    turn: SSAValue | None = None,
 ) -> None:
     """Visit the result by ranges of rows and groups of columns, that threads share: of `count` rows.
 
@@ -285,7 +312,12 @@ def shared_rows(
         shared_tiles(b, sizes, columns, b.quotient(b.add(count, tile - 1), tile), one_tile)
     else:
         column_groups(
-            b, sizes, columns, lambda at, width, mask: visit(0, count, at, width, mask), shared=True
+            b,
+            sizes,
+            columns,
+            lambda at, width, mask: visit(0, count, at, width, mask),
+            shared=True,
+            turn=turn,
         )
 
 
@@ -458,8 +490,14 @@ def _rows(
     """Tiles of a span of rows; `number` is that of the right matrix in a batch, None for packed panels."""
     column, width, mask = columns
 
+    # Of several rows, each has the same bits in a tile of any height.
+    is_row = sizes.row_bound == 1 and number is None and not (b.small or b.few or b.fine)
+
     def one(row: Index, height: int) -> None:
-        total = accumulate(b, x, w, [row, column], height, width, number, mask)
+        if is_row:
+            total = _accumulate_row(b, x, w, [row, column], width, is_repeated=sizes.repeated)
+        else:
+            total = accumulate(b, x, w, [row, column], height, width, number, mask)
         epilogue.store(b, total, y, [row, column], mask)
 
     visit_rows(b, *span, sizes.tile_rows, one, any_number=not isinstance(sizes.rows, int))
@@ -473,15 +511,25 @@ def column_groups(
     *,
     shared: bool = False,
     part: tuple[Index, Index] | None = None,
+    turn: SSAValue | None = None,
 ) -> None:
     """Visit groups of columns of a tile's width, then what is left, with a mask where it is no whole panel.
 
-    With `shared`, threads share them. With `part`, groups from a first one to the end of some are visited, where what
-    is left counts as one.
+    With `shared`, threads share them; in every other turn of a loop, whose number is `turn`, they begin with the last:
+    what was read last is in the cache still, where it does not hold all. With `part`, groups from a first one to the
+    end of some are visited, where what is left counts as one.
     """
     width = sizes.tile_columns
     whole = b.multiple_below(columns, width)
-    if shared:
+    if shared and turn is not None:
+        first, last = b.own_part(b.quotient(whole, width))
+        is_odd = b.remainder(turn, 2)
+        with b.for_(first, last) as loop:
+            # first + last - 1 - index in odd turns, index in even ones
+            further = b.sub(b.sub(b.add(first, last), 1), b.mul(2, loop.index))
+            visit(b.mul(b.add(loop.index, b.mul(is_odd, further)), width), width, None)
+        b.add_op(BarrierOp())
+    elif shared:
         with b.parallel(whole, width) as column:
             visit(column, width, None)
     else:
@@ -523,8 +571,6 @@ def accumulate(
 ) -> SSAValue:
     """A tile of the product: of `x` with panels, or with matrix `number` of a batch."""
     row, column = at
-    if tile == 1 and number is None and not (b.small or b.few or b.fine):
-        return _accumulate_row(b, x, w, row, column, width)
     with b.for_(0, b.dim(x, 1), 1, [b.splat(0.0, vector_of(tile, width))]) as loop:
         left = b.column(x, [row, loop.index], 0, 1, vector_of(tile))
         if number is None:
@@ -544,10 +590,11 @@ def accumulate(
 
 
 def _accumulate_row(
-    b: LoopBuilder, x: SSAValue, w: SSAValue, row: Index, column: Index, width: int
+    b: LoopBuilder, x: SSAValue, w: SSAValue, at: Sequence[Index], width: int, *, is_repeated: bool
 ) -> SSAValue:
     """One row of the product with panels, in several sums: each multiply-add waits for the one before in its sum."""
-    count = SUMS if width == PANEL else SUMS // 2
+    row, column = at
+    count = max(SUMS * PANEL // width, 1)
     inner = b.dim(x, 1)
     whole = b.multiple_below(inner, count)
 
@@ -556,7 +603,7 @@ def _accumulate_row(
         return b.outer_product(b.column(x, [row, place], 0, 1, vector_of(1)), right, total)
 
     with b.for_(0, whole, count, [b.splat(0.0, vector_of(1, width))] * count) as loop:
-        for number in range(count):
+        for number in range(0 if is_repeated else count):
             prefetch_ahead(b, w, column, b.add(loop.index, number), width)
         loop.next = [added(b.add(loop.index, number), total) for number, total in enumerate(loop.args)]
     totals = list(loop.results)

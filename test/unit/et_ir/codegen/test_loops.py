@@ -54,6 +54,18 @@ def rows(a: Tensor, xs: Tensor) -> Any:
     return scan(lambda s, x: (torch.softmax(s + x, -1), torch.cat([s[:, :2], x[:, 3:]], 1)), a, xs)
 
 
+def one_row(a: Tensor, b: Tensor, w: Tensor, xs: Tensor) -> Any:
+    """Parts of one row of a product are views; those of states, which are overwritten, and joined ones are not."""
+
+    def step(s: Any, x: Tensor) -> Any:
+        one, other = s
+        product = torch.cat([one, other], 1) @ w + x
+        joined = torch.cat([product[:, 7:], product[:, :7]], 1)
+        return (other[:, :6] * 1, torch.tanh(product[:, 33:39])), torch.cat([joined, one[:, 2:]], 1)
+
+    return scan(step, (a, b), xs)
+
+
 def two_loops(a: Tensor, xs: Tensor) -> Any:
     """A loop over the items of another, with a value from between them in its body."""
     last, items = scan(lambda s, x: (s * 0.5 + x, s + x), a, xs)
@@ -72,6 +84,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
     "state_as_item": (state_as_item, (A, WEIGHT, XS)),
     "slice_as_item": (slice_as_item, (A, XS)),
     "rows": (rows, (A, XS)),
+    "one_row": (one_row, (A[:1], B[:1], _random(12, 40) * 0.3, _random(STEPS, 1, 40))),
     "two_loops": (two_loops, (A, XS)),
     "mapped": (mapped, (XS, A)),
 }
