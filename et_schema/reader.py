@@ -28,7 +28,7 @@ if sys.byteorder != "little":
 
 Source = bytes | bytearray | memoryview | mmap
 
-LEAST_COLUMN = 128
+LEAST_COLUMN = 48
 """The length from which on vectors of tables are read as columns. Shorter ones take less time one by one."""
 
 _Table = TypeVar("_Table")
