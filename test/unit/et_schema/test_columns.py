@@ -166,7 +166,7 @@ class TestDamage:
         data = sample()
         plan = plan_of(read_pte(data, columns=True))
         assert isinstance(plan.values, Tables)
-        one = reader.Reader(data, in_columns={EValue})
+        one = reader.Reader(data, in_columns={EValue: Tables.at})
         one.budget = 3
         with pytest.raises(IrregularError):
             Tables(one, reader.decoder(EValue), np.array([0]))
