@@ -33,8 +33,9 @@ def take_turns(
     *,
     pause: float = 0.0,
     before: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Seconds]:
-    """Seconds of each candidate in each of `rounds` rounds, after `warmup` rounds that do not count.
+    """Seconds of each candidate by a clock in each of `rounds` rounds, after `warmup` rounds that do not count.
 
     Each run starts with the garbage of the others collected. What was there before is not looked through for any:
     a walk over all that torch holds leaves the caches of the processor to the next run as empty as they get. Before
@@ -50,9 +51,9 @@ def take_turns(
                 gc.collect()
                 for _ in range(before):
                     run()
-                start = time.perf_counter()
+                start = clock()
                 run()
-                elapsed = time.perf_counter() - start
+                elapsed = clock() - start
                 if round_ >= 0:
                     seconds[name].append(elapsed)
     finally:

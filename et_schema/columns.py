@@ -11,7 +11,7 @@ accepts too, at the same cost against its budgets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast, overload
@@ -61,6 +61,10 @@ class Members(NamedTuple):
 
     tags: Numbers
     members: dict[int, tuple[Numbers, Columns | None]]
+
+    def with_tags(self, tags: Set[int]) -> list[int]:
+        """The tables that have members of some types."""
+        return np.flatnonzero(np.isin(self.tags, list(tags))).tolist()
 
 
 class Columns:

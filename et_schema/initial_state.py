@@ -8,16 +8,21 @@ values puts them there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from et_schema.program import (
     DelegateCall,
+    EValue,
     ExecutionPlan,
     FreeCall,
+    Instruction,
+    InstructionArguments,
     IntList,
     JumpFalseCall,
     KernelCall,
+    KernelTypes,
     MoveCall,
     Null,
     OptionalTensorList,
@@ -27,7 +32,15 @@ from et_schema.program import (
 )
 from et_schema.pte import PteFile
 
+if TYPE_CHECKING:
+    from et_schema.columns import Tables
+
 __all__ = ["join_initial_state", "split_initial_state"]
+
+_TENSOR: Final = KernelTypes.__args__.index(Tensor) + 1
+_CALL: Final = InstructionArguments.__args__.index(KernelCall) + 1
+_LISTS: Final = (IntList, TensorList, OptionalTensorList)
+_LIST_TAGS: Final = {KernelTypes.__args__.index(kind) + 1 for kind in _LISTS}
 
 
 def split_initial_state(register: Tensor) -> Tensor:
@@ -42,20 +55,37 @@ def join_initial_state(pte: PteFile) -> None:
     null.
     """
     for plan in pte.program.execution_plan if pte.program.mutable_data_segments else ():
-        contents = {_key(value.val): at for at, value in enumerate(plan.values) if _has_contents(value.val)}
+        values = plan.values
+        with_contents, with_names = _candidates(values)
+        contents = {_key(values[at].val): at for at in with_contents if _has_contents(values[at].val)}
         used = set(_used(plan)) if contents else set[int]()
         joined: set[int] = set()
-        for value in plan.values if contents else ():
+        for index in with_names if contents else ():
+            value = values[index]
             at = contents.get(_key(value.val))
             if at is None or at in used or not _is_state(value.val):
                 continue
-            register, other = value.val, plan.values[at].val
+            register, other = value.val, values[at].val
             assert isinstance(register, Tensor)
             assert isinstance(other, Tensor)
             register.data_buffer_idx = other.data_buffer_idx
             joined.add(at)
         for at in joined:
             plan.values[at].val = Null()
+
+
+def _candidates(values: list[EValue] | Tables[EValue]) -> tuple[Iterable[int], Iterable[int]]:
+    """The values that may have contents, and those that may be state."""
+    everything = range(len(values))
+    if isinstance(values, list):
+        return everything, everything
+    which, tensors = values.columns.members("val").members.get(_TENSOR, (None, None))
+    if which is None or tensors is None:
+        return everything, everything
+    planned, _ = tensors.tables("allocation_info")
+    named, _ = tensors.tables("extra_tensor_info")
+    stored = which[planned[tensors.numbers("data_buffer_idx")[planned] > 0]]
+    return stored.tolist(), which[named].tolist()
 
 
 def _has_contents(value: object) -> bool:
@@ -92,17 +122,38 @@ def _used(plan: ExecutionPlan) -> Iterator[int]:
     """The values that something refers to."""
     yield from plan.inputs
     yield from plan.outputs
-    for value in plan.values:
-        if isinstance(value.val, IntList | TensorList | OptionalTensorList):
-            yield from value.val.items
+    yield from _listed(plan.values)
     for chain in plan.chains:
-        for instruction in chain.instructions:
-            match instruction.instr_args:
-                case KernelCall(args=args) | DelegateCall(args=args):
-                    yield from args
-                case MoveCall() as move:
-                    yield from (move.move_from, move.move_to)
-                case JumpFalseCall(cond_value_index=index) | FreeCall(value_index=index):
-                    yield index
-                case None:
-                    pass
+        yield from _named(chain.instructions)
+
+
+def _listed(values: list[EValue] | Tables[EValue]) -> Iterator[int]:
+    """The items of lists of values."""
+    candidates: Iterable[int] = range(len(values))
+    if not isinstance(values, list):
+        candidates = values.columns.members("val").with_tags(_LIST_TAGS)
+    for at in candidates:
+        value = values[at].val
+        if isinstance(value, _LISTS):
+            yield from value.items
+
+
+def _named(instructions: list[Instruction] | Tables[Instruction]) -> Iterator[int]:
+    """The values that instructions name."""
+    candidates: Iterable[int] = range(len(instructions))
+    if not isinstance(instructions, list):
+        arguments = instructions.columns.members("instr_args")
+        _, calls = arguments.members.get(_CALL, (None, None))
+        if calls is not None:
+            yield from calls.lists("args").items.tolist()
+            candidates = arguments.with_tags(set(arguments.members) - {_CALL})
+    for at in candidates:
+        match instructions[at].instr_args:
+            case KernelCall(args=args) | DelegateCall(args=args):
+                yield from args
+            case MoveCall() as move:
+                yield from (move.move_from, move.move_to)
+            case JumpFalseCall(cond_value_index=index) | FreeCall(value_index=index):
+                yield index
+            case None:
+                pass

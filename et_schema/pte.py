@@ -218,9 +218,9 @@ def read_pte(
 
 def _root_in_columns(data: memoryview) -> Program | None:
     """The program, with its long lists in columns; None if it is not such that this can be done."""
-    from et_schema.columns import IrregularError
+    from et_schema.columns import IrregularError, Tables
 
-    reader = Reader(data, in_columns={EValue, Instruction})
+    reader = Reader(data, in_columns={EValue: Tables.at, Instruction: Tables.at})
     try:
         program = reader.root(Program, FILE_IDENTIFIER)
     except IrregularError:

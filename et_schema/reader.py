@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import IntEnum
 from functools import cache
 from mmap import mmap
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from et_schema.errors import FIRST, InvalidFile, Problems
 from et_schema.tables import Field, Kind, Slot, fields_of
@@ -28,11 +28,14 @@ if sys.byteorder != "little":
 
 Source = bytes | bytearray | memoryview | mmap
 
-LEAST_COLUMN = 128
+LEAST_COLUMN = 48
 """The length from which on vectors of tables are read as columns. Shorter ones take less time one by one."""
 
 _Table = TypeVar("_Table")
 _TOO_MUCH = "overlapping data expands to more than the file can mean"
+
+
+ReadColumns: TypeAlias = "Callable[[Reader, Decoder, int, int], Sequence[object]]"
 
 
 class Reader:
@@ -47,8 +50,9 @@ class Reader:
     malformed element of a vector of tables is reported to `problems`; if these are collected, an empty table
     stands for it, which is in `lost`.
 
-    Long vectors of the kinds of tables `in_columns` are read as columns, which may raise `IrregularError`
-    (`et_schema.columns`). Their items are decoded later: `release` when the budgets have done their work.
+    Long vectors of the kinds of tables `in_columns` are read by these functions (`et_schema.columns.Tables.at`), given
+    the position of the first offset and the number of tables; they may raise `IrregularError`. Their items are decoded
+    later: `release` when the budgets have done their work.
     """
 
     __slots__ = (
@@ -80,7 +84,7 @@ class Reader:
         *,
         locate: bool = False,
         problems: Problems = FIRST,
-        in_columns: Set[type] = frozenset(),
+        in_columns: Mapping[type, ReadColumns] | None = None,
     ) -> None:
         view = memoryview(buffer).cast("B").toreadonly()
         end = len(view)
@@ -105,7 +109,7 @@ class Reader:
         self.lost: list[tuple[object, InvalidFile]] = []
         self._layouts: dict[int, tuple[int, int, int, tuple[int, ...]]] = {}
         self._strings: dict[int, str] = {}
-        self.in_columns = in_columns
+        self.in_columns: Mapping[type, ReadColumns] = in_columns or {}
         self.arrays: Mapping[str, Any] = {}
         """Arrays of the whole buffer, by the name of what they hold: made when the first columns are read."""
 
@@ -247,7 +251,7 @@ class Reader:
         if self.tables_left < 0:
             raise self.fault(_TOO_MUCH, first, field)
         if count >= LEAST_COLUMN and kind.make in self.in_columns:
-            return self._in_columns(first, count, kind)
+            return cast("list[object]", self.in_columns[kind.make](self, kind, first, count))
         u32, lost, known = self.u32, self.lost, len(self.lost)
         found: list[object] = []
         for item in range(first, first + 4 * count, 4):
@@ -262,11 +266,6 @@ class Reader:
                     self.within(f"{field}[{len(found) - 1}]", known)
                     known = len(lost)
         return found
-
-    def _in_columns(self, first: int, count: int, kind: Decoder) -> list[object]:
-        from et_schema.columns import Tables
-
-        return cast("list[object]", Tables.at(self, kind, first, count))
 
     def member(self, at: int, number: int, members: Mapping[int, IntEnum], field: str) -> IntEnum:
         """The member of an enumeration with the `number` that is at `at`."""

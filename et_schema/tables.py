@@ -104,15 +104,15 @@ def table(cls: type[_Table]) -> type[_Table]:
     return dataclass(slots=True, eq=False, repr=False)(cls)
 
 
-def _equal(table: Any, other: object) -> bool:
-    if type(other) is not type(table):
+def _equal(self: Any, other: object) -> bool:
+    if type(other) is not type(self):
         return NotImplemented
-    return all(getattr(table, name) == getattr(other, name) for name in table.__slots__)
+    return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
 
-def _represent(table: Any) -> str:
-    inside = ", ".join(f"{name}={getattr(table, name)!r}" for name in table.__slots__)
-    return f"{type(table).__qualname__}({inside})"
+def _represent(self: Any) -> str:
+    inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+    return f"{type(self).__qualname__}({inside})"
 
 
 class Slot(NamedTuple):

@@ -15,9 +15,11 @@ decoration: together with the number of parameters they are the operator's schem
 rejects a file whose call does not fit them.
 
 Rules: nothing is written to an output, and nothing is resized, before every check has passed. A prepare
-function reads shapes and constants but never the data of other tensors; a step whose output shape depends
-on data resizes the output itself, in a function that is marked `resizing`. A prepare function may run
-more than once for a call; what is expensive (a repacked weight) goes through `PrepareContext.memo`.
+function reads shapes and constants but never the data of other tensors, and asks `Tensor.constant` before it
+reads that of one; a step whose output shape depends on data resizes the output itself, in a function that is
+marked `resizing`. A prepare function may run more than once for a call, and once for many that are alike
+(`et_vm.run.alike`); what is expensive (a repacked weight) goes through `PrepareContext.memo`, and nothing writes
+to it.
 """
 
 from __future__ import annotations

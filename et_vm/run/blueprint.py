@@ -10,7 +10,7 @@ import numpy as np
 from et_schema.program import Int, IntList, TensorShapeDynamism
 from et_schema.scalar_type import ScalarType
 from et_vm.load.code import values_of
-from et_vm.values import Array, ListRegister, Tensor
+from et_vm.values import Array, ListRegister, TensorPattern
 from et_vm.verify.tensor_columns import ITEMSIZES, padded
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class Place(NamedTuple):
 class Blueprint(NamedTuple):
     """Tensors in arenas and constants, of a plan that was read as columns.
 
-    `entries` are a register each, with a tensor like the one in it, its name, the arena (0: the constants) and the
+    `entries` are a register each, with the pattern of its tensor, the name, the arena (0: the constants) and the
     bytes there; `constants` are those of the constants. By register, `kinds` is a number that equal tensors of a fixed
     shape share, -1 for others, and `memory`, `start` and `end` (addresses, of constants) are what the entries say.
     `others` are all other registers, but for those that hold what is `settled` without memory.
     """
 
-    entries: Sequence[tuple[int, Tensor, str, int, int, int]]
+    entries: Sequence[tuple[int, TensorPattern, str, int, int, int]]
     kinds: _Array
     memory: _Array
     start: _Array
@@ -83,8 +83,8 @@ def blueprint_of(plan: ExecutionPlan, pte: PteFile) -> Blueprint | None:
         memory[constants] = 0
         start[constants] = np.array(entry.offsets, np.int64)[index[constants]] + address
     memory[special] = -1
-    prototypes, kinds, nbytes = _prototypes(columns)
-    end = start + nbytes
+    patterns, kinds = _patterns(columns)
+    end = start + np.array([pattern.capacity_bytes for pattern in patterns])[2 * kinds]
     # Where the array would not be aligned, the constant is copied; an arena without bytes is not there.
     unaligned = start % ITEMSIZES[columns.numbers("scalar_type")] != 0
     memory[((memory == 0) & unaligned) | (end == start)] = -1
@@ -96,14 +96,11 @@ def blueprint_of(plan: ExecutionPlan, pte: PteFile) -> Blueprint | None:
         whole[at] = found[which]
         return whole
 
-    fixed = np.array([tensor.dynamism == TensorShapeDynamism.STATIC for tensor in prototypes])[kinds]
+    fixed = columns.numbers("shape_dynamism") == TensorShapeDynamism.STATIC
     is_constant = memory == 0
     numbers = np.where(fixed, 2 * kinds + is_constant, -1)
-    constant_prototypes = [tensor.on(None) for tensor in prototypes]
-    for tensor in constant_prototypes:
-        tensor.is_constant = True
-    pairs: list[tuple[int, int]] = list(zip(kinds[which].tolist(), memory[which].tolist(), strict=True))
-    likes = [(prototypes if arena else constant_prototypes)[number] for number, arena in pairs]
+    numbers_of_patterns: list[int] = (2 * kinds + is_constant)[which].tolist()
+    likes = [patterns[number] for number in numbers_of_patterns]
     # In the bytes of the constants, not of the process.
     shift = np.where(memory[which] == 0, address, 0)
     begin, stop = start[which] - shift, end[which] - shift
@@ -133,26 +130,28 @@ def blueprint_of(plan: ExecutionPlan, pte: PteFile) -> Blueprint | None:
     )
 
 
-def _prototypes(columns: Columns) -> tuple[list[Tensor], _Array, _Array]:
-    """The different tensors, which of them each is, and the bytes of each."""
+def _patterns(columns: Columns) -> tuple[list[TensorPattern], _Array]:
+    """The different tensors, twice, in arenas and as constants, and which of them each is."""
     ranks = columns.lists("sizes").counts
     width = max(int(ranks.max()), 1)
-    types = columns.numbers("scalar_type")
+    types, dynamism = columns.numbers("scalar_type"), columns.numbers("shape_dynamism")
     shape, order = padded(columns, "sizes", 1, width), padded(columns, "dim_order", 0, width)
-    rows = np.column_stack([types, columns.numbers("shape_dynamism"), ranks, shape, order])
-    first, kinds = distinct(rows)
-    prototypes: list[Tensor] = []
+    first, kinds = distinct(np.column_stack([types, dynamism, ranks, shape, order]))
+    patterns: list[TensorPattern] = []
     for at in first.tolist():
         rank = int(ranks[at])
-        prototypes.append(
-            Tensor(
+        sizes, axes = shape[at, :rank].tolist(), order[at, :rank].tolist()
+        patterns += [
+            TensorPattern(
                 ScalarType(int(types[at])),
-                shape[at, :rank].tolist(),
-                order[at, :rank].tolist(),
-                dynamism=TensorShapeDynamism(int(columns.numbers("shape_dynamism")[at])),
+                sizes,
+                axes,
+                TensorShapeDynamism(int(dynamism[at])),
+                constant=constant,
             )
-        )
-    return prototypes, kinds, np.array([tensor.capacity_bytes for tensor in prototypes])[kinds]
+            for constant in (False, True)
+        ]
+    return patterns, kinds
 
 
 def distinct(rows: _Array) -> tuple[_Array, _Array]:

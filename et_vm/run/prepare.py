@@ -143,7 +143,7 @@ class Preparation:
         Raises Trap, in a method without jumps, for a call whose shapes or types its kernel rejects.
         """
         self._make_templates()
-        prepared, registers = self._prepared, cast("list[Tensor]", self._registers)
+        prepared = self._prepared
         steps: list[Step] = [NOTHING] * len(self._instructions)
         # Static calls with their scratch generation, for those that have to be prepared again.
         scratched: list[tuple[int, LinkedCall, int]] = []
@@ -161,9 +161,7 @@ class Preparation:
         scratch = self._scratch.reserve(prepared.scratch)
         for template, calls, named in prepared.alike:
             self._memo.update(template.derived)
-            bind = template.bind
-            for index, tensors in zip(calls, named, strict=True):
-                steps[index] = bind([registers[at] for at in tensors], scratch)
+            template.bind_all(steps, calls, named, self._registers, scratch)
         for index, linked, generation in scratched:
             if generation != self._scratch.generation:
                 steps[index] = self._prepare_static(linked)

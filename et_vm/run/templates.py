@@ -90,13 +90,29 @@ class StepTemplate:
         """The step for other tensors that are like those of the template. `scratch` is working memory of at least the
         bytes that it uses.
         """
-        values: _Values = [tensor.array for tensor in tensors]
-        values += self._own
-        if self._makes:
-            values += (tensors, scratch)
-            for make in self._makes:
-                values.append(make(values))
-        return values[self._function], self._arguments(values)
+        steps: list[Step] = [NOTHING]
+        self.bind_all(steps, (0,), (range(len(tensors)),), tensors, scratch)
+        return steps[0]
+
+    def bind_all(
+        self,
+        steps: list[Step],
+        calls: Iterable[int],
+        named: Iterable[Sequence[int]],
+        registers: Sequence[object],
+        scratch: Array,
+    ) -> None:
+        """Put the steps of `calls` into `steps`, which `bind` makes for the tensors that are `named` for each."""
+        held = cast("Sequence[Tensor]", registers)
+        own, makes, function, arguments = self._own, self._makes, self._function, self._arguments
+        for index, numbers in zip(calls, named, strict=True):
+            values: _Values = [held[at].array for at in numbers]
+            values += own
+            if makes:
+                values += ([held[at] for at in numbers], scratch)
+                for make in makes:
+                    values.append(make(values))
+            steps[index] = values[function], arguments(values)
 
 
 class _NothingTemplate(StepTemplate):
@@ -104,8 +120,16 @@ class _NothingTemplate(StepTemplate):
 
     __slots__ = ()
 
-    def bind(self, tensors: Sequence[Tensor], scratch: Array) -> Step:
-        return NOTHING
+    def bind_all(
+        self,
+        steps: list[Step],
+        calls: Iterable[int],
+        named: Iterable[Sequence[int]],
+        registers: Sequence[object],
+        scratch: Array,
+    ) -> None:
+        for index in calls:
+            steps[index] = NOTHING
 
 
 def template_of(

@@ -10,7 +10,7 @@ through `verified`, its byte. The work is linear in the size of the file, whatev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 import numpy as np
@@ -160,16 +160,16 @@ class Verifier:
             id(part) in malformed for chain in plan.chains for part in (chain, *chain.instructions)
         ):
             assigned, complete = None, False
-        lists: dict[int, IntList | TensorList | OptionalTensorList] = {}
-        candidates = (
-            range(len(plan.values)) if values is None else np.flatnonzero(_IS_LIST[values.kinds]).tolist()
-        )
-        for at in candidates:
+        lengths: dict[int, int] = {}
+        suspicious: Iterable[int] = range(len(plan.values))
+        if values is not None:
+            lengths, suspicious = _sound_lists(values, plan)
+        for at in suspicious:
             table = plan.values[at].val
             if isinstance(table, _LISTS):
-                lists[at] = table
+                lengths[at] = len(table.items)
                 complete &= _verify_list(table, plan, assigned, f"{where}.values[{at}].val", problems)
-        self._count_mentions(plan, instructions, lists, where, problems)
+        self._count_mentions(plan, instructions, lengths, where, problems)
         if code is None or values is None:
             for instruction in instructions:
                 _verify_writes(instruction, plan, problems)
@@ -193,15 +193,17 @@ class Verifier:
         self,
         plan: ExecutionPlan,
         instructions: Sequence[Instruction],
-        lists: Mapping[int, IntList | TensorList | OptionalTensorList],
+        lengths: Mapping[int, int],
         where: str,
         problems: Problems,
     ) -> None:
-        """Report instructions that name more registers in all than so long a file can mean."""
+        """Report instructions that name more registers in all than so long a file can mean. `lengths` are those of the
+        lists.
+        """
         named = Counter(plan.outputs)
         if isinstance(instructions, Code):
             times = np.bincount(instructions.args.items, minlength=len(plan.values))
-            count = len(instructions.args.items) + sum(int(times[at]) * len(lists[at].items) for at in lists)
+            count = len(instructions.args.items) + sum(int(times[at]) * lengths[at] for at in lengths)
             for instruction in instructions.unusual:
                 if instruction.opcode.mnemonic != "call":
                     named.update(instruction.args)
@@ -209,11 +211,37 @@ class Verifier:
             count = 0
             for instruction in instructions:
                 named.update(instruction.args)
-        count += named.total() + sum(named[at] * len(lists[at].items) for at in lists)
+        count += named.total() + sum(times * lengths.get(at, 0) for at, times in named.items())
         self._mentions_left -= count
         if self._mentions_left < 0:
             fault = f"the instructions name {count} registers, too many for a file of this size"
             problems.add(InvalidFile(fault, where=f"{where}.chains"))
+
+
+def _sound_lists(values: Values, plan: ExecutionPlan) -> tuple[dict[int, int], list[int]]:
+    """The lengths of the lists whose items hold what such lists do, and the other lists."""
+    lengths: dict[int, int] = {}
+    others: list[int] = []
+    for kind in _LISTS:
+        registers, items, starts = values.lists(plan, kind)
+        wanted, none = _wanted(kind)
+        exists = (items >= 0) & (items < len(values.kinds))
+        held = values.kinds[np.where(exists, items, 0)]
+        good = exists & np.isin(held, [KINDS.index(one) + 1 for one in wanted])
+        if none:
+            good |= items == -1
+        bad = np.cumsum([0, *~good])
+        sound = bad[starts[1:]] == bad[starts[:-1]]
+        lengths.update(zip(registers[sound].tolist(), np.diff(starts)[sound].tolist(), strict=True))
+        others += registers[~sound].tolist()
+    return lengths, sorted(others)
+
+
+def _wanted(kind: type) -> tuple[tuple[type, ...], bool]:
+    """What the items of a kind of list hold, and whether they may be -1."""
+    if kind is IntList:
+        return (Int,), False
+    return ((Tensor,), False) if kind is TensorList else ((Tensor, Null), True)
 
 
 def _verify_delegate(delegate: BackendDelegate, where: str, malformed: Set[int], problems: Problems) -> None:
@@ -285,12 +313,7 @@ def _verify_list(
     may be) hold is not known here, but a list in a list would be no value of any kind.
     """
     good = True
-    if isinstance(table, IntList):
-        wanted, none = (Int,), False
-    elif isinstance(table, TensorList):
-        wanted, none = (Tensor,), False
-    else:
-        wanted, none = (Tensor, Null), True
+    wanted, none = _wanted(type(table))
     for at, item in enumerate(table.items):
         if none and item == -1:
             continue

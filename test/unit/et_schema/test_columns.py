@@ -95,7 +95,7 @@ class TestTables:
         assert repr(plan.values) == repr(whole.values)
 
     def test_are_lists_where_they_are_short(self, monkeypatch):
-        monkeypatch.setattr(reader, "LEAST_COLUMN", 128)
+        monkeypatch.setattr(reader, "LEAST_COLUMN", 48)
         assert isinstance(plan_of(read_pte(sample(), columns=True)).values, list)
 
     def test_nothing_is_decoded_before_it_is_asked_for(self, monkeypatch):
@@ -166,7 +166,7 @@ class TestDamage:
         data = sample()
         plan = plan_of(read_pte(data, columns=True))
         assert isinstance(plan.values, Tables)
-        one = reader.Reader(data, in_columns={EValue})
+        one = reader.Reader(data, in_columns={EValue: Tables.at})
         one.budget = 3
         with pytest.raises(IrregularError):
             Tables(one, reader.decoder(EValue), np.array([0]))

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from et_schema import reader
+from et_schema.columns import Tables
 from et_schema.initial_state import join_initial_state, split_initial_state
 from et_schema.program import (
     AllocationDetails,
@@ -20,7 +22,7 @@ from et_schema.program import (
     TensorDataLocation,
     TensorList,
 )
-from et_schema.pte import PteFile
+from et_schema.pte import PteFile, read_pte, serialize_pte
 from et_schema.scalar_type import ScalarType
 
 STATE = Tensor(
@@ -39,12 +41,21 @@ def joined(*values: object, args: tuple[int, ...] = (0,)) -> list[object]:
         values=[EValue(value) for value in values],
         chains=[Chain(instructions=[Instruction(KernelCall(0, list(args)))])],
     )
-    pte = PteFile(
-        Program(execution_plan=[plan], mutable_data_segments=[SubsegmentOffsets(0, [0, 0])]), [], None
-    )
+    program = Program(execution_plan=[plan], mutable_data_segments=[SubsegmentOffsets(0, [0, 0])])
+    read = read_pte(serialize_pte(program, [[bytes(64)]]), columns=True)
+    assert isinstance(read.program.execution_plan[0].values, Tables)
+    join_initial_state(read)
+    pte = PteFile(program, [], None)
     join_initial_state(pte)
     join_initial_state(pte)
+    assert read.program.execution_plan == program.execution_plan
     return [value.val for value in plan.values]
+
+
+@pytest.fixture(autouse=True)
+def in_columns(monkeypatch) -> None:
+    """Files are read as columns, however short their lists are."""
+    monkeypatch.setattr(reader, "LEAST_COLUMN", 1)
 
 
 def halves() -> tuple[Tensor, Tensor]:
