@@ -11,6 +11,7 @@ import numpy as np
 
 from et_schema.errors import Error, ExecutorchError
 from et_schema.scalar_type import ScalarType
+from et_schema.wording import in_words
 from et_vm.runtime import Program
 from et_vm.values import Array
 
@@ -138,7 +139,8 @@ class LanguageModel:
         kinds = [meta.input_tag(at) for at in range(meta.num_inputs())], meta.num_outputs()
         if kinds != (["Tensor"], 1) or meta.output_tag(0) != "Tensor":
             raise self._refusal(
-                f"'vision_encoder' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs"
+                f"'vision_encoder' has {in_words(meta.num_inputs(), 'input')} and "
+                f"{in_words(meta.num_outputs(), 'output')}"
             )
         pixels, found = meta.input_tensor_meta(0), meta.output_tensor_meta(0)
         good = (
@@ -170,7 +172,9 @@ class LanguageModel:
         last = 1 if self.encoder is None else 2
         takes_places = self.embedding is not None and meta.num_inputs() == last + 2
         if meta.num_inputs() != last + 1 + takes_places or meta.num_outputs() != 1:
-            raise self._refusal(f"'{name}' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs")
+            raise self._refusal(
+                f"'{name}' has {in_words(meta.num_inputs(), 'input')} and {in_words(meta.num_outputs(), 'output')}"
+            )
         tags = (*(meta.input_tag(at) for at in range(meta.num_inputs())), meta.output_tag(0))
         if set(tags) != {"Tensor"}:
             raise self._refusal(f"inputs and output of '{name}' are {', '.join(tags)}")
@@ -211,7 +215,9 @@ class LanguageModel:
         """The audio that an encoder takes; `None` for one of texts."""
         meta = self.program.metadata(name)
         if meta.num_inputs() != 1 or meta.num_outputs() != 1 or meta.input_tag(0) != "Tensor":
-            raise self._refusal(f"'{name}' has {meta.num_inputs()} inputs and {meta.num_outputs()} outputs")
+            raise self._refusal(
+                f"'{name}' has {in_words(meta.num_inputs(), 'input')} and {in_words(meta.num_outputs(), 'output')}"
+            )
         source = meta.input_tensor_meta(0)
         sizes = source.sizes()
         if sizes[:1] == (1,) and len(sizes) == 2 and source.dtype() is ScalarType.LONG:

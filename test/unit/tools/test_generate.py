@@ -196,7 +196,7 @@ def test_program_of_another_kind(command: Command) -> None:
     for options in (("--tokenizer", "m.tokenizer"), ()):
         ran = command("et-vm", "generate", "relu.pte", "--prompt", "x", *options)
         assert ran.code == 2
-        assert "not a language model: 'forward' has 1 inputs" in ran.err
+        assert "not a language model: 'forward' has 1 input " in ran.err
 
 
 def test_conversation_at_a_terminal(files: Path) -> None:

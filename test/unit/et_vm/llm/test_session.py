@@ -293,7 +293,7 @@ def test_other_programs() -> None:
         .to_executorch(ExecutorchBackendConfig())
         .buffer
     )
-    with pytest.raises(ExecutorchError, match="not a language model: 'forward' has 1 inputs"):
+    with pytest.raises(ExecutorchError, match="not a language model: 'forward' has 1 input "):
         LanguageModel(Runtime().load_program(file))
 
 
