@@ -9,7 +9,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from et_schema.errors import InvalidFile
 from et_schema.reader import Reader, Source
 from et_schema.scalar_type import ScalarType
 from et_schema.tables import Float32, Float64, Int32, Int64, UInt32, UInt64, table
@@ -154,12 +153,6 @@ def read_etdump(buffer: Source) -> ETDump:
     """Decode a file. Raises InvalidFile with the place of what is damaged."""
     data = memoryview(buffer).cast("B").toreadonly()
     is_prefixed = bytes(data[4:8]) != FILE_IDENTIFIER and bytes(data[8:12]) == FILE_IDENTIFIER
-    if not is_prefixed and bytes(data[4:8]) != FILE_IDENTIFIER:
-        from et_schema.file_kinds import kind_of
-
-        kind = kind_of(data)
-        if kind is not None:
-            raise InvalidFile(f"{kind.name}, not a recorded run (ETDump)")
     return Reader(data).root(ETDump, FILE_IDENTIFIER, start=4 if is_prefixed else 0)
 
 

@@ -11,7 +11,7 @@ from et_schema import bundled_program, etdump, etrecord, flat_tensor, program
 from et_schema.archives import DAMAGE
 from et_schema.wording import worded
 
-__all__ = ["FileKind", "kind_of"]
+__all__ = ["RECORDED", "FileKind", "kind_of"]
 
 _HEAD: Final = 4096
 """Bytes by which a text is recognised."""
@@ -59,6 +59,8 @@ _EXPORTED: Final = _source("an exported program of PyTorch")
 _PYTHON: Final = _source("Python source")
 _IR: Final = _source("IR in text form")
 _SAVED: Final = FileKind("a file of torch.save", _WEIGHTS)
+RECORDED: Final = FileKind("a recorded run (ETDump)", "et_vm.devtools reads it")
+"""The kind of ETDumps."""
 _IDENTIFIERS: Final = {
     program.FILE_IDENTIFIER: FileKind("a compiled program (.pte)", ""),
     bundled_program.FILE_IDENTIFIER: FileKind(
@@ -69,7 +71,7 @@ _IDENTIFIERS: Final = {
         "load the program, with this file as its data: load_program(…, data_path=…)",
         command="give the program, and this file as --data",
     ),
-    etdump.FILE_IDENTIFIER: FileKind("a recorded run (ETDump)", "et_vm.devtools reads it"),
+    etdump.FILE_IDENTIFIER: RECORDED,
     b"TFL3": FileKind("a model of TensorFlow Lite", "only programs of ExecuTorch run here"),
 }
 _MAGIC: Final = {

@@ -1,4 +1,4 @@
-"""What was meant by the name of a file that there is not."""
+"""Suggestions for files that are not there."""
 
 from __future__ import annotations
 
