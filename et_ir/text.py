@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Final, NamedTuple, Never, cast
 
@@ -39,6 +38,7 @@ from et_ir.dialects.program.attributes import DataAttr
 from et_ir.dialects.program.operator_declarations import DeclareOperatorOp
 from et_ir.dialects.schema.literals import element_type_name
 from et_ir.printing import INLINE_ELEMENTS, ModulePrinter, ValueNames
+from et_schema.diagnostics import near_names
 from et_schema.files import atomic_files
 from et_schema.wording import worded
 
@@ -57,6 +57,8 @@ WIDEST: Final = 2**24 - 1
 """MLIR's limit of an integer type's width."""
 MOST_ATTRIBUTES: Final = 100_000
 """Attributes that the uses of aliases may stand for in an empty text; each character allows one more."""
+MOST_OVERLOADS: Final = 3
+"""Most overloads of an operator that an error suggests in the place of its name without one."""
 DEEPEST_ALIAS: Final = 64
 """Nesting of the attributes of an alias."""
 
@@ -291,8 +293,9 @@ class _LocatingParser(Parser):
         if op is None:
             names = [*self._declared, *(known.name for known in self.ctx.loaded_ops)]
             names += [f"{classes.dialect}.{known}" for classes in OPERATOR_CLASSES for known in classes]
-            near = get_close_matches(name, names, n=1, cutoff=0.8)
-            hint = f", did you mean {near[0]}?" if near else ""
+            overloads = [one for one in names if one.startswith(f"{name}.")]
+            near = overloads[:MOST_OVERLOADS] or near_names(name, names, cutoff=0.8)
+            hint = f", did you mean {' or '.join(near)}?" if near else ""
             if not near and name.startswith(("aten.", "edge.")) and name.count(".") > 1:
                 hint = "; declare custom operators with program.operator before use"
             start = self._current_token.span.input.content.rfind(name, 0, self.pos)

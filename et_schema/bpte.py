@@ -9,6 +9,7 @@ from et_schema.errors import Error, InvalidFile
 from et_schema.program import FILE_IDENTIFIER as PROGRAM_IDENTIFIER
 from et_schema.reader import Reader, Source
 from et_schema.segments import OutputStream
+from et_schema.wording import worded
 
 VERSION = 2
 """Schema generation written by stock ExecuTorch 1.4."""
@@ -42,11 +43,15 @@ def read_bpte(buffer: Source) -> BpteFile:
             code=Error.InvalidArgument,
         )
     if bytes(file[4:8]) == PROGRAM_IDENTIFIER:
-        raise InvalidFile("the file is a program without test cases", offset=4, hint="run it with et-vm run")
+        raise InvalidFile("the file is a program without test cases", offset=4, hint=_bundling())
     bundled = Reader(file).root(BundledProgram, FILE_IDENTIFIER)
     if not bundled.program:
         raise InvalidFile("the bundle has no program", where="program")
     return BpteFile(memoryview(bundled.program), bundled.method_test_suites, bundled.version)
+
+
+def _bundling() -> str:
+    return "add a test case with " + worded(python="et_vm.devtools.bundled.bundle", command="et-vm bundle")
 
 
 def write_bpte(

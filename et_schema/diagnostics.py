@@ -11,12 +11,13 @@ the frontend, problems of files, and why a backend leaves an op out. `render` an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final, Literal
 
-__all__ = ["Diagnostic", "Frame", "Location", "Report", "Severity", "did_you_mean", "render"]
+__all__ = ["Diagnostic", "Frame", "Location", "Report", "Severity", "did_you_mean", "near_names", "render"]
 
 Severity = Literal["error", "warning", "note", "remark"]
 
@@ -233,11 +234,30 @@ def _quote(line: str, column: int) -> tuple[str, str]:
     return line[start : start + QUOTED], " " * (column - start) + "^"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A suggestion to append to a message about an unknown name: ", did you mean 'forward'?", or nothing."""
+def near_names(name: str, known: Iterable[str], *, count: int = 1, cutoff: float = 0.65) -> list[str]:
+    """Names that are similar to `name`: those that it is the beginning of, up to a dot, as of the overloads of an
+    operator; those of the same words; then those of similar spelling, of which `cutoff` is the least similarity.
+    """
     # Imported after a mistake only: starting is part of the time that a run takes.
     from difflib import get_close_matches
 
     # Callers of the Python API may give anything for a name.
-    close = get_close_matches(str(name), list(known), n=1, cutoff=0.65)
+    name = str(name)
+    words = _words(name)
+    names = {one: one.lower() for one in known}
+    found = [one for one in names if one.startswith(f"{name}.")]
+    found += [one for one in names if _words(one) == words]
+    close = get_close_matches(name.lower(), names.values(), n=count, cutoff=cutoff)
+    found += [one for each in close for one, lower in names.items() if lower == each]
+    return list(dict.fromkeys(found))[:count]
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in order, in the singular."""
+    return sorted(word.removesuffix("s") for word in re.findall(r"[^\W_]+", name.lower()))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A suggestion to append to a message about an unknown name: ", did you mean 'forward'?", or nothing."""
+    close = near_names(name, known)
     return f", did you mean '{close[0]}'?" if close else ""

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from et_schema import bundled_program, etdump, etrecord, flat_tensor, program
 from et_schema.archives import DAMAGE
+from et_schema.wording import worded
 
-__all__ = ["FileKind", "kind_of"]
+__all__ = ["RECORDED", "FileKind", "kind_of"]
 
 _HEAD: Final = 4096
 """Bytes by which a text is recognised."""
-_COMPILE: Final = "compile it first, with et-compile or et_ir.to_edge"
 
 
 class FileKind(NamedTuple):
@@ -22,33 +22,63 @@ class FileKind(NamedTuple):
 
     name: str
     """A noun phrase: `Python source`."""
-    hint: str
+    python: str
     """The use of the file, or the way from it to a program; empty where there is none."""
+    command: str | None = None
+    """The same at the command line, if it is said otherwise there."""
     is_source: bool = False
     """Whether `et-compile` compiles it."""
 
+    @property
+    def hint(self) -> str:
+        """The use of the file, at the interface in use."""
+        return worded(python=self.python, command=self.python if self.command is None else self.command)
 
-_EXPORTED: Final = FileKind("an exported program of PyTorch", _COMPILE, is_source=True)
-_PYTHON: Final = FileKind("Python source", _COMPILE, is_source=True)
-_IR: Final = FileKind("IR in text form", _COMPILE, is_source=True)
-_SAVED: Final = FileKind(
-    "a file of torch.save", "weights alone are no program: export the module that they belong to"
-)
+
+_WEIGHTS: Final = "weights alone are no program: export the module that they belong to"
+
+
+def _source(name: str) -> FileKind:
+    """A kind that `et-compile` compiles."""
+    return FileKind(
+        name,
+        "compile it first, with et-compile or et_ir.to_edge",
+        command="compile it first, with et-compile",
+        is_source=True,
+    )
+
+
+def _arrays(name: str) -> FileKind:
+    """A kind for inputs of methods."""
+    return FileKind(
+        name, "give its arrays as inputs: method.execute([numpy.load(…)])", command="give it as --input"
+    )
+
+
+_EXPORTED: Final = _source("an exported program of PyTorch")
+_PYTHON: Final = _source("Python source")
+_IR: Final = _source("IR in text form")
+_SAVED: Final = FileKind("a file of torch.save", _WEIGHTS)
+RECORDED: Final = FileKind("a recorded run (ETDump)", "et_vm.devtools reads it")
+"""The kind of ETDumps."""
 _IDENTIFIERS: Final = {
     program.FILE_IDENTIFIER: FileKind("a compiled program (.pte)", ""),
     bundled_program.FILE_IDENTIFIER: FileKind(
         "a program with test cases (.bpte)", "its program is et_schema.bpte.read_bpte(data).program"
     ),
     flat_tensor.FILE_IDENTIFIER: FileKind(
-        "weights of a program (.ptd)", "load the program, with this file as its data"
+        "weights of a program (.ptd)",
+        "load the program, with this file as its data: load_program(…, data_path=…)",
+        command="give the program, and this file as --data",
     ),
-    etdump.FILE_IDENTIFIER: FileKind("a recorded run (ETDump)", "et_vm.devtools reads it"),
+    etdump.FILE_IDENTIFIER: RECORDED,
     b"TFL3": FileKind("a model of TensorFlow Lite", "only programs of ExecuTorch run here"),
 }
 _MAGIC: Final = {
     b"\x7fELF": FileKind("an ELF file of machine code", "compile the model to a .pte instead"),
     b"GGUF": FileKind("weights of llama.cpp (GGUF)", "compile the model from its Hugging Face folder"),
     b"\x80\x02": _SAVED,
+    b"\x93NUMPY": _arrays("an array of numpy (.npy)"),
     b"\x89HDF": FileKind("an HDF5 file", "only programs of ExecuTorch run here"),
 }
 
@@ -65,7 +95,11 @@ def kind_of(data: memoryview) -> FileKind | None:
     )
     if found is not None:
         return found
-    return _archive(data) if head.startswith(b"PK\x03\x04") else _text(head)
+    if head.startswith(b"PK\x03\x04"):
+        return _archive(data)
+    if re.match(rb'.{6}\0\0\{"', head, re.DOTALL):
+        return FileKind("weights (.safetensors)", _WEIGHTS)
+    return _text(head)
 
 
 def _archive(data: memoryview) -> FileKind:
@@ -82,6 +116,8 @@ def _archive(data: memoryview) -> FileKind:
         return _EXPORTED
     if any(name.rpartition("/")[2] == "data.pkl" for name in names):
         return _SAVED
+    if names and all(name.endswith(".npy") for name in names):
+        return _arrays("arrays of numpy (.npz)")
     return FileKind("a ZIP archive", "")
 
 

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Never
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.errors import Error, ExecutorchError
@@ -99,6 +99,17 @@ class Program:
 
     def __repr__(self) -> str:
         return repr(self._program)
+
+    if not TYPE_CHECKING:  # for checkers, other attributes are errors
+
+        def __getattr__(self, name: str) -> Never:
+            """Say where what is looked for is, if it is a method of the program, or of such a method."""
+            way = ""
+            if name in self.method_names:
+                way = f": it is a method, load_method('{name}').execute([…])"
+            elif not name.startswith("_") and hasattr(Method, name):
+                way = f": it is of the methods, load_method('{next(iter(self.method_names), 'forward')}').{name}"
+            raise AttributeError(f"'Program' object has no attribute '{name}'{way}")
 
     def _repr_html_(self) -> str:
         """A table of the methods, for notebooks."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Container
-from typing import Any, Final, NoReturn
+import re
+import shlex
+from collections.abc import Callable, Container, Sequence
+from typing import Any, Final, NoReturn, cast
 
 from et_schema.diagnostics import did_you_mean
 from et_schema.whole_numbers import MAX_WHOLE_NUMBER, shortened, whole_number
@@ -37,6 +39,11 @@ MOST_ALIGNMENT = 1 << 20
 
 MOST_NAMED = 30
 """The most values of an option that an error lists."""
+
+_TAKERS: Final = ("--prompt", "--input")
+"""Options whose value is given without them by mistake."""
+_COMPILED: Final = "--compile"
+"""The option of commands that compile a model, by options of et-compile."""
 
 ALIGNMENTS = {
     "tensor_alignment": "of each constant (default: 16, or as stated in the input)",
@@ -160,10 +167,29 @@ class CommandParser(argparse.ArgumentParser):
         """As argparse's, but for what is left over, which is an error of the parser, or of its verb, that has it."""
         parsed, rest = super().parse_known_args(args, namespace)
         if rest:
-            option = next((text for text in rest if text.startswith("-")), rest[0])
-            hint = did_you_mean(option.partition("=")[0], self._option_string_actions)
+            hint = self._advice(rest, parsed, () if args is None else args)
             self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         return parsed, rest
+
+    def _advice(self, rest: Sequence[str], parsed: argparse.Namespace, arguments: Sequence[str]) -> str:
+        """What was meant by words that are no arguments."""
+        known = self._option_string_actions
+        option = next((text for text in rest if text.startswith("-")), None)
+        if option is not None:
+            hint = did_you_mean(option.partition("=")[0], known)
+            if hint or _COMPILED not in known:
+                return hint
+            return f": options of et-compile are given by {_COMPILED} '{' '.join(rest)}'"
+        # `-out x` gives the value `ut` to -o.
+        joined = [text for text in arguments if re.fullmatch(r"-[a-z]{2,}", text) and text not in known]
+        hint = next(filter(None, (did_you_mean(f"-{text}", known) for text in joined)), "")
+        if hint:
+            return hint
+        model = str(getattr(parsed, "model", ""))
+        if model.endswith(".py") and rest[0].isidentifier():
+            return f", did you mean {model}:{rest[0]}?"
+        taker = next((name for name in _TAKERS if name in known), None)
+        return "" if taker is None else f", did you mean {taker} {shlex.quote(rest[0])}?"
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -172,7 +198,8 @@ class CommandParser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            hint = did_you_mean(str(value), map(str, action.choices or ()))
+            choices: Any = action.choices or ()
+            hint = did_you_mean(str(value), map(str, choices)) or _verb_hint(self.prog, str(value), choices)
             raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 
     def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
@@ -198,6 +225,17 @@ class CommandParser(argparse.ArgumentParser):
             help=f'print a completion script for {", ".join(SHELLS)}, and exit: eval "$({self.prog} --print-completion '
             'bash)"',
         )
+
+
+def _verb_hint(prog: str, value: str, choices: object) -> str:
+    """What was meant by a verb that there is not: the file that a verb takes, or an option of one."""
+    if not isinstance(choices, dict):
+        return ""
+    verbs = cast("dict[str, CommandParser]", choices)
+    if "." in value:
+        return f", did you mean {prog} {next(iter(verbs))} {shlex.quote(value)}?"
+    found = next((name for name, parser in verbs.items() if f"--{value}" in parser.option_names), None)
+    return "" if found is None else f", did you mean {prog} {found} --{value}?"
 
 
 class _Traceback(argparse.Action):

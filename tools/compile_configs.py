@@ -36,7 +36,10 @@ def executorch_config(args: argparse.Namespace) -> ExecutorchBackendConfig:
     try:
         find_planner(args.memory_planning)
     except PlannerError as error:
-        option = "--planner" if ":" in args.memory_planning else "--memory-planning"
+        name: str = args.memory_planning
+        if name.endswith(".py"):
+            raise UsageError(f"--planner {name}: name the function, {name}:FUNCTION") from error
+        option = "--planner" if ":" in name else "--memory-planning"
         raise UsageError(f"{option}: {error}") from error
     return ExecutorchBackendConfig(
         target=args.target,

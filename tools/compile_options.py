@@ -79,6 +79,10 @@ def _check_emitted(args: argparse.Namespace, command: str, *, is_program: bool) 
     if args.explain == "json" and (args.output == "-" or (not is_program and args.output is None)):
         raise UsageError("--explain=json and the program both go to standard output: give -o FILE")
     if is_program and args.output is None and not args.print_pipeline:
+        if args.model.endswith(".py"):  # the other thing that is missing, first
+            from et_tools.loading import factories_of
+
+            raise UsageError(f"{factories_of(args.model)}; and give the output, -o FILE")
         raise UsageError("no output file: give -o FILE ('-' for standard output)")
     if args.emit != "pte" and any(getattr(args, name) is not None for name in ALIGNMENTS):
         raise UsageError(f"alignment options apply to .pte files only, not to --emit {args.emit}")
@@ -92,11 +96,20 @@ def _check_emitted(args: argparse.Namespace, command: str, *, is_program: bool) 
             raise UsageError(f"{option} needs {what}, which --emit {args.emit} does not have")
     for option, file in (("--etrecord", args.etrecord), ("--bundle", args.bundle)):
         if file is not None and not is_program:
-            raise UsageError(f"{option} needs a program: leave out --emit and --stop-after")
+            raise UsageError(
+                f"{option} needs a program: leave out --emit and --stop-after{_program_target(args)}"
+            )
     if args.check_bound is not None and args.check_passes is None:
         raise UsageError("--check-bound needs --check-passes")
     if args.native and args.check_passes is None and command == "et-compile":
         raise UsageError("--native needs --check-passes")
+
+
+def _program_target(args: argparse.Namespace) -> str:
+    """What else to leave out for a program."""
+    from et_ir.backends.freestanding.targets import FREESTANDING_TARGETS
+
+    return f", and --target {args.target}, a processor" if args.target in FREESTANDING_TARGETS else ""
 
 
 def _check_input(args: argparse.Namespace) -> None:
@@ -147,6 +160,11 @@ def _check_files(args: argparse.Namespace) -> None:
     for option, file in others:
         if file is not None and any(is_same_file(file, other) for other in (args.output, source)):
             raise UsageError(f"{option} {file} is also the input or output file")
+    if args.emit == "pte" and args.output is not None and args.output.endswith(".mlir"):
+        raise UsageError(
+            f"-o {args.output}: --emit pte, the default, makes a program: give -o FILE.pte, or for text --emit "
+            f"{', '.join(LEVELS[:-1])}"
+        )
 
 
 def _check_model_folder(folder: str, outputs: Sequence[str | None]) -> None:

@@ -21,11 +21,14 @@ __all__ = [
     "LANGUAGE_MODEL_OPTIONS",
     "LEVELS",
     "MACHINE_LEVELS",
+    "QUANTIZATION_MODES",
     "compile_parser",
 ]
 
 FORMATS: Final = ("text", "json")
 """Formats of `--explain`."""
+QUANTIZATION_MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
+"""The values of `--quantize` without their options: those of `et_ir.quantization`, which imports torch."""
 LEVELS: Final = ("aten", "core-aten", "edge", "backend", "executorch", "pte")
 """Levels at which a compilation can stop, in order."""
 MACHINE_LEVELS: Final = ("loops", "vector", "llvm", "asm", "tosa", "spirv")

@@ -14,6 +14,7 @@ from et_schema.wording import in_words
 from et_tools.exit_codes import UsageError
 from et_tools.loading import ProgramError, attribute_of, told
 from et_tools.messages import print_diagnostics, print_message, running_command
+from et_tools.near_files import missing_file_hint
 from et_tools.quantization_report import lost_results, print_report, report_json
 from et_tools.vm_inputs import load_arrays
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from et_schema.diagnostics import Diagnostic
 
 __all__ = ["Quantization"]
+
+_DATA = (".npy", ".csv", ".json", ".txt", ".pt", ".safetensors")
+"""Suffixes of data in other forms."""
 
 
 class Quantization:
@@ -118,7 +122,17 @@ class Quantization:
                 f"of {self._place or 'a file, as 0.5%:file.py:evaluate,'} that takes a module and returns a number"
             )
         evaluate = self._function("--accuracy", match[2])
-        return float(match[1]) / 100, lambda one: self._called("--accuracy", match[2], lambda: evaluate(one))
+
+        def quality(module: Any) -> float:
+            found: Any = evaluate(module)
+            try:
+                return float(found)
+            except (TypeError, ValueError):
+                raise UsageError(
+                    f"--accuracy: the function {match[2]} returned {type(found).__name__}, not a number"
+                ) from None
+
+        return float(match[1]) / 100, lambda one: self._called("--accuracy", match[2], lambda: quality(one))
 
     def _function(self, option: str, given: str) -> Callable[..., Any]:
         """A function of the factory's file, or of the one that is named before it."""
@@ -136,6 +150,11 @@ class Quantization:
             from et_ir.frontend.exported import input_names
 
             return _batches_of_file(given, inputs, input_names(module)[: len(inputs)])
+        if not re.fullmatch(r"(.+:)?[\w.()]+", given) or Path(given).suffix in _DATA or Path(given).exists():
+            functions = f"a function of {self._place}" if self._place else "file.py:function"
+            raise UsageError(
+                f"--calibrate {given}: expected a .npz with an array for each input, or {functions} that yields inputs"
+            )
         function = self._function("--calibrate", given)
 
         def batches() -> list[Any]:
@@ -199,7 +218,7 @@ def _batches_of_file(path: str, inputs: tuple[Any, ...], names: Sequence[str]) -
     import torch
 
     if not Path(path).is_file():
-        raise UsageError(f"--calibrate {path}: no such file")
+        raise UsageError(f"--calibrate {path}: no such file{missing_file_hint(path)}")
     try:
         loaded = load_arrays(path)
     except UsageError as error:

@@ -65,7 +65,7 @@ def load_source(
         module = import_file(open_pte(args.model), data, any_data=args.any_data)
         stages.done("disassemble")
         return Source(module, {})
-    from et_tools.loading import export_factory, factories_of, load_pt2, transformed
+    from et_tools.loading import export_factory, factories_of, load_pt2, not_a_model, transformed
 
     constants: dict[str, Any] = {}
     stages.start("export")
@@ -81,10 +81,7 @@ def load_source(
     elif args.model.endswith(".py"):
         raise UsageError(factories_of(args.model))
     else:
-        raise UsageError(
-            f"{args.model}: expected file.py:factory, package.module:factory, hf:FOLDER, a .pt2, a .mlir "
-            "or a .pte"
-        )
+        raise UsageError(not_a_model(args.model))
     stages.done("export")
     from et_ir.frontend import import_program
     from et_ir.frontend.default_bounds import BoundError

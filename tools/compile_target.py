@@ -41,6 +41,8 @@ def _backend_hint(name: str) -> str:
     """The option to give in place of `--target` for a name that is one of a backend."""
     from et_ir.delegation.backends_by_name import backend_names
 
+    if name.endswith(".py"):
+        return f"; of a target in a file, give its name there: {name}:ATTRIBUTE"
     return f"; '{name}' is a backend: --backend {name}" if name in backend_names() else ""
 
 

@@ -86,6 +86,12 @@ def _backends() -> Sequence[str]:
     return backend_names()
 
 
+def _modes() -> Sequence[str]:
+    from et_tools.compile_parser import QUANTIZATION_MODES
+
+    return QUANTIZATION_MODES
+
+
 _NAMES: Final[dict[str, Callable[[], Sequence[str]]]] = {
     "PIPELINE": _passes,
     "PASSES": _passes,
@@ -95,6 +101,7 @@ _NAMES: Final[dict[str, Callable[[], Sequence[str]]]] = {
     "--memory-planning": _planners,
     "--algorithm": _planners,
     "--backend": _backends,
+    "--quantize": _modes,
 }
 """The names that a value may be, by metavar or option."""
 

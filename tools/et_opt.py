@@ -33,7 +33,14 @@ def _parser() -> CommandParser:
     parser = CommandParser("et-opt", "et-opt [-p PIPELINE] [options] [FILE]", __doc__ or "")
     add = parser.add_argument
     add("input_file", nargs="?", metavar="FILE", help="input file; standard input if '-' or omitted")
-    add("-p", "--pass-pipeline", default="", metavar="PIPELINE", help="pass pipeline: 'a{option=value},b'")
+    add(
+        "-p",
+        "--pass-pipeline",
+        "--passes",
+        default="",
+        metavar="PIPELINE",
+        help="pass pipeline: 'a{option=value},b'",
+    )
     add(
         "--load",
         action="append",

@@ -23,6 +23,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from et_schema.file_kinds import kind_of
 from et_schema.program import FILE_IDENTIFIER
 from et_schema.whole_numbers import shortened
 from et_tools.arguments import CommandParser, byte_count, natural_number
@@ -97,6 +98,11 @@ def _read(args: argparse.Namespace) -> tuple[Instance, str]:
     if data[4:8] == FILE_IDENTIFIER:
         arena = _chosen(_arenas(data), args)
         return arena.instance, f"; {arena.method}, arena {arena.number}, has {arena.layout.size}"
+    kind = kind_of(memoryview(data))
+    if kind is not None and kind.is_source:
+        raise InvalidInstance(
+            f"{kind.name}, neither a compiled program (.pte) nor buffers in CSV; {kind.hint}"
+        )
     if args.method is not None or args.arena is not None:
         raise UsageError("--method and --arena apply to a .pte only")
     try:

@@ -139,7 +139,12 @@ def _guarded(main: Callable[[list[str]], int], arguments: list[str], command: st
         # Files are written by names, which their errors have.
         full = "standard output: " if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
         name = f"{error.filename}: " if error.filename else full
-        print_message(command, f"{name}{error.strerror or error}")
+        hint = ""
+        if isinstance(error, FileNotFoundError) and error.filename:
+            from et_tools.near_files import missing_file_hint
+
+            hint = missing_file_hint(os.fspath(error.filename))
+        print_message(command, f"{name}{error.strerror or error}{hint}")
         return ExitCode.USAGE
     except KeyboardInterrupt as error:
         from et_schema.user_code import user_place

@@ -25,7 +25,8 @@ from et_ir.dialects.schema.sizes import method_ranges
 from et_ir.dialects.schema.tensors import is_tensor, sizes_of
 from et_ir.evaluation.evaluator import MAX_OPS, EvaluationFailed, Evaluator
 from et_ir.locations import node_name, place_of
-from et_schema.errors import ExecutorchError
+from et_schema.errors import ExecutorchError, InputError
+from et_schema.scalar_type import numpy_dtype
 from et_tools.comparison.recording import ObservedValue, Recorder, sources_of
 from et_vm.backend import NativeOptions, NativeRefused
 from et_vm.interchange import to_numpy
@@ -149,12 +150,38 @@ class TextSignature:
         return {"Int": 1, "Double": 1.0, "Bool": True}.get(self.input_tag(index))
 
 
+def _check_inputs(method: FuncOp, inputs: Sequence[Any]) -> None:
+    """Raise `InputError` for an array of another shape or element type than the method takes, as et-vm does. A pass may
+    have made an input integers, of which the floats are told as what they are.
+    """
+    from et_ir.dialects.executorch.layout import scalar_type
+
+    for index, (value, argument) in enumerate(zip(inputs, method.body.block.args, strict=False)):
+        type = argument.type
+        if not is_tensor(type) or not isinstance(value, np.ndarray):
+            continue
+        expected, shape = scalar_type(type.element_type), type.get_shape()
+        where = f"input {index}"
+        if len(shape) != value.ndim or any(
+            size not in (DYNAMIC_INDEX, got) for size, got in zip(shape, value.shape, strict=True)
+        ):
+            sizes = ", ".join("?" if size == DYNAMIC_INDEX else str(size) for size in shape)
+            raise InputError(f"expected shape [{sizes}], got {list(value.shape)}", where=where)
+        if expected.is_floating and value.dtype != numpy_dtype(expected):
+            raise InputError(
+                f"expected element type {expected.torch_name}, got {value.dtype.name}", where=where
+            )
+
+
 def method_signature(module: ModuleOp, name: str) -> MethodSignature:
     """The inputs of a method."""
     if is_executorch(module):
         return program_of(module).method_meta(name)
-    method = next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
-    return TextSignature(method)
+    return TextSignature(_function(module, name))
+
+
+def _function(module: ModuleOp, name: str) -> FuncOp:
+    return next(op for op in module.body.block.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
 
 
 def program_of(module: ModuleOp) -> Program:
@@ -223,11 +250,13 @@ class LevelRunner:
     ) -> ModuleRun:
         """Run a method on arrays and Python values; with `values`, record what each op computes.
 
-        A register program runs on et-vm, where dead memory is overwritten. Raises `EvaluationFailed`, and what emitting
+        A register program runs on et-vm, where dead memory is overwritten. Raises `InputError` for inputs of other
+        types than the method takes, `EvaluationFailed`, and what emitting
         and running a register program raises: `NativeRefused` for machine code that may not run.
         """
         if is_executorch(module):
             return self._on_vm(module, inputs, method, values)
+        _check_inputs(_function(module, method), inputs)
         found: list[ObservedValue] = []
         steps: dict[Operation, int] = {}
 

@@ -19,16 +19,18 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from difflib import get_close_matches
 from linecache import getline
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from et_schema.diagnostics import near_names
+from et_schema.file_kinds import FileKind, kind_of
 from et_schema.user_code import user_place
 from et_schema.wording import in_words
 from et_tools.exit_codes import ExitCode, UsageError
 from et_tools.messages import print_message, running_command
+from et_tools.near_files import missing_file_hint
 
 if TYPE_CHECKING:
     import torch
@@ -41,6 +43,7 @@ __all__ = [
     "export_factory",
     "factories_of",
     "load_pt2",
+    "not_a_model",
     "quiet_torch",
     "run_example",
     "run_program",
@@ -56,6 +59,8 @@ class ProgramError(Exception):
     """The program named on the command line cannot be made: its factory, or its export, failed."""
 
     exit_code = ExitCode.INVALID_INPUT
+    file = ""
+    """The message says which file it is about."""
 
 
 Transformation = Callable[[str, Any, tuple[Any, ...], Any, Any], Any]
@@ -120,7 +125,8 @@ def _find_factory(place: str, name: str, kind: str = "factory") -> Callable[...,
     module = _import(place, name)
     factory = getattr(module, name, None)
     if not callable(factory):
-        raise UsageError(f"{place} has no {kind} '{name}'{_others(module, name)}")
+        there = _factories(module) if kind == "factory" else _functions(module)
+        raise UsageError(f"{place} has no {kind} '{name}'{_others(there, name)}")
     return factory
 
 
@@ -130,7 +136,7 @@ def _import(place: str, name: str = "") -> ModuleType:
         root, module_name = Path.cwd(), place
     else:
         if not path.is_file():
-            raise UsageError(f"{place}: {'is a folder' if path.is_dir() else 'no such file'}")
+            raise UsageError(f"{place}: {_not_a_file(path)}")
         root, module_name = _dotted(path.resolve())
     # Said once and clearly if it is not installed, before the user's own code asks for it.
     importlib.import_module("torch")
@@ -140,7 +146,8 @@ def _import(place: str, name: str = "") -> ModuleType:
     except (Exception, SystemExit) as error:
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
         if path is None and absent is not None and f"{module_name}.".startswith(f"{absent}."):
-            raise UsageError(f"no module named '{absent}'") from None
+            expected = ": expected file.py:factory or package.module:factory" if ":" in place else ""
+            raise UsageError(f"no module named '{absent}'{expected}") from None
         if not module_name:
             raise UsageError(
                 f"':{name}' has no module: expected file.py:factory or package.module:factory"
@@ -151,34 +158,45 @@ def _import(place: str, name: str = "") -> ModuleType:
     return module
 
 
+def _not_a_file(path: Path) -> str:
+    return "is a folder" if path.is_dir() else f"no such file{missing_file_hint(str(path))}"
+
+
 def _is_from(module: ModuleType, path: Path) -> bool:
     file = getattr(module, "__file__", None)
     return file is not None and Path(file).resolve() == path.resolve()
+
+
+def _functions(module: ModuleType) -> list[str]:
+    """Functions that the module defines itself."""
+    return [
+        other
+        for other, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not other.startswith("_")
+    ]
 
 
 def _factories(module: ModuleType) -> list[str]:
     """Functions that the module defines itself and that need no arguments."""
     return [
         other
-        for other, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not other.startswith("_")
+        for other in _functions(module)
         if all(
             p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-            for p in inspect.signature(value).parameters.values()
+            for p in inspect.signature(vars(module)[other]).parameters.values()
         )
     ]
 
 
-def _others(module: ModuleType, name: str) -> str:
-    """Suggested factories."""
-    there = _factories(module)
-    near = get_close_matches(name, there, n=1)
+def _others(there: Sequence[str], name: str) -> str:
+    """Suggested functions."""
+    near = near_names(name, there)
     if near:
         return f", did you mean {near[0]}?"
     return f"; it has {_listed(there)}" if there else ""
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
 
 
@@ -207,6 +225,7 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
             f"the factory {spec} must return (module, example_args[, dynamic_shapes]) or an ExportedProgram for "
             f"'{method}', not {_shape_of(parts)}"
             + ("; make the function the forward of a torch.nn.Module" if is_function else "")
+            + _missing_part(parts)
         )
     module, example_args = parts[0], parts[1]
     args, kwargs = example_args, None
@@ -218,7 +237,10 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
     ):
         args, kwargs = args
     if not isinstance(args, tuple):
-        raise ProgramError(f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}")
+        one = "; of one input, (x,)" if isinstance(args, torch.Tensor) else ""
+        raise ProgramError(
+            f"the factory {spec} must give example_args as a tuple, got {type(args).__name__}{one}"
+        )
     depends = [] if is_exported(module) else _mode_readers(module)
     if depends:
         print_message(
@@ -230,6 +252,18 @@ def _export(method: str, parts: Any, spec: str, transform: Transformation | None
         )
     shapes = parts[2] if len(parts) == 3 else dynamic_shapes_of(module)
     return _exported(method, in_evaluation(module), args, kwargs, shapes, spec, transform)
+
+
+def _missing_part(parts: Any) -> str:
+    """What a factory lacks that returns a module without inputs, or the class of one."""
+    import torch
+
+    if isinstance(parts, torch.nn.Module):
+        return "; return it with a tuple of example inputs: (module, (x,))"
+    first = parts[0] if isinstance(parts, tuple) and parts else None
+    if isinstance(first, type) and issubclass(first, torch.nn.Module):
+        return f"; make a module of the class: {first.__name__}(…)"
+    return ""
 
 
 def transformed(
@@ -331,6 +365,36 @@ _FIXES = (
         "torch.library.register_fake('mylib::foo')",
     ),
     (r"\.numpy\(\)", "numpy cannot be exported: compute with torch's functions"),
+    (
+        r"SymFloat\.__format__|SymInt\.__format__|SymBool\.__format__",
+        "the values of tensors are not known while a program is exported: leave out what prints or formats them",
+    ),
+    (
+        r"in output, which is not a known type",
+        "return tensors, numbers, strings and None, in tuples, lists and dicts",
+    ),
+    (
+        r"too many positional arguments",
+        "give example_args as a tuple with one value for each argument of forward",
+    ),
+    (
+        r"You marked (?P<dim>\w+) as dynamic but your code specialized it",
+        "the program works for one size only: compute with x.shape in place of a number, as in "
+        "x.reshape(x.shape[0], -1), or leave {dim} out of dynamic_shapes",
+    ),
+    (
+        r"ConstraintViolationError: \d+ not in range",
+        "give example inputs whose sizes are in the ranges of their Dims",
+    ),
+    (
+        r"Static shape constraint of (?P<number>\d+) does not match input size",
+        'a number in dynamic_shapes is the only size: for a range, give torch.export.Dim("n", max={number})',
+    ),
+    (
+        r"FakeTensorDeviceMismatchError",
+        "export on one device: module.cpu(), inputs on the CPU, and tensors that are made in forward with "
+        "device=x.device",
+    ),
     (r"missing a required argument", "give example_args as (args, kwargs), such as ((x,), {'mask': m})"),
     (
         r"(type|dtype).*\(?(double|Double|float64)|(double|Double|float64).*(type|dtype)",
@@ -396,7 +460,7 @@ def _paragraph(text: str) -> list[str]:
 def load_pt2(path: Path) -> ExportedProgram:
     """Load a `.pt2`. Raises `UsageError` if there is no such file, `ProgramError` if it cannot be read as one."""
     if not path.is_file():
-        raise UsageError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
+        raise UsageError(f"{path}: {_not_a_file(path)}")
     import torch
     import torch.ao.quantization.fx._decomposed  # pyright: ignore[reportUnusedImport]  (operators that it may hold)
 
@@ -410,7 +474,24 @@ def load_pt2(path: Path) -> ExportedProgram:
                 f"{path} calls {', '.join(unknown)}, which are not registered: "
                 "--load the file or module that defines them"
             ) from error
+        kind = kind_of(memoryview(path.read_bytes()))
+        if kind is not None and kind.hint and kind.name != "an exported program of PyTorch":
+            raise ProgramError(f"{path} is {kind.name}, not an exported program{_hint_of(kind)}") from error
         raise ProgramError(f"{path} is not an exported program: {told(error)}") from error
+
+
+def _hint_of(kind: FileKind) -> str:
+    return f"; {kind.hint}" if kind.hint else ""
+
+
+def not_a_model(name: str) -> str:
+    """The message about a name that is none of a model."""
+    expected = "expected file.py:factory, package.module:factory, hf:FOLDER, a .pt2, a .mlir or a .pte"
+    path = Path(name)
+    kind = kind_of(memoryview(path.read_bytes())) if path.is_file() else None
+    if kind is None or kind.is_source:
+        return f"{name}: {expected}"
+    return f"{name}: {kind.name}{_hint_of(kind)}; {expected}"
 
 
 def run_example(method: str, program: ExportedProgram) -> tuple[list[Any], list[Any]]:

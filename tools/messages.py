@@ -61,10 +61,13 @@ def is_colored(stream: IO[str]) -> bool:
 def print_diagnostics(
     command: str, diagnostics: Iterable[Diagnostic], sources: Mapping[str, str] | None = None
 ) -> None:
-    """Print diagnostics to stderr; those that have no place say which command they are from."""
-    placed = [diagnostic.in_file(command) for diagnostic in diagnostics]
-    if placed:
-        print(render(placed, sources, color=is_colored(sys.stderr)), file=sys.stderr)
+    """Print diagnostics to stderr; those that have no place say which command they are from. What reads the same, as of
+    several calls of a module, is printed once.
+    """
+    color = is_colored(sys.stderr)
+    placed = (diagnostic.in_file(command) for diagnostic in diagnostics)
+    for text in dict.fromkeys(render([one], sources, color=color) for one in placed):
+        print(text, file=sys.stderr)
 
 
 def print_message(command: str, text: str, severity: Severity = "error") -> None:

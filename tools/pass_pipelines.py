@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches, unified_diff
+from difflib import unified_diff
 from inspect import cleandoc
 from pathlib import Path
 from shutil import which
@@ -25,7 +25,7 @@ from et_ir.driver.pipelines import named_pipeline, named_pipelines
 from et_ir.pass_options import pass_options
 from et_ir.printing import ValueNames
 from et_ir.targets.lookup import DEFAULT, find_target
-from et_schema.diagnostics import did_you_mean
+from et_schema.diagnostics import did_you_mean, near_names
 from et_schema.whole_numbers import shortened, whole_number
 from et_tools.exit_codes import UsageError
 from et_tools.pass_options import inline_elements
@@ -76,8 +76,9 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
 def find_pass(name: str, available: Mapping[str, Callable[[], type[ModulePass]]]) -> type[ModulePass]:
     """The pass of that name. Raises `UsageError` with similar names."""
     if name not in available:
-        near = get_close_matches(name, [*available, *named_pipelines()], n=3)
-        hint = f", did you mean {' or '.join(near)}?" if near else " (see et-opt --list-passes)"
+        near = near_names(name, [*available, *named_pipelines()], count=3, cutoff=0.6)
+        listed = " (see et-opt --list-passes), or --load the file that defines it"
+        hint = f", did you mean {' or '.join(near)}?" if near else listed
         raise UsageError(f"unknown pass '{name}'{hint}")
     return available[name]()
 
@@ -195,7 +196,7 @@ def passes_until(passes: Sequence[ModulePass], wanted: str) -> int:
     found = [index for index, one in enumerate(passes, 1) if one.name == name]
     if len(found) < times:
         names = list(dict.fromkeys(one.name for one in passes))
-        near = get_close_matches(name, names, n=1)
+        near = near_names(name, names)
         hint = f", did you mean {near[0]}?" if near else f"; it has {', '.join(names) or 'no passes'}"
         raise UsageError(
             f"--stop-after {wanted}: the pipeline does not have '{name}'{f' {times} times' if found else hint}"
@@ -274,7 +275,7 @@ def _names(given: Sequence[str], option: str, passes: Sequence[ModulePass]) -> f
     there = list(dict.fromkeys(one.name for one in passes))
     for name in names:
         if name not in there:
-            near = get_close_matches(name, there, n=1)
+            near = near_names(name, there)
             hint = f", did you mean {near[0]}?" if near else ""
             raise UsageError(f"{option} {name}: the pipeline has no such pass{hint}")
     return frozenset(names)

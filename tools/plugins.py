@@ -106,12 +106,11 @@ def load_extensions(places: Sequence[str], command: str) -> Extensions:
         if passes:
             found.passes_alone[place] = frozenset(passes)
         else:
-            print_message(
-                command,
-                f"--load {place}: it defines nothing that is used: no dialect, pass, target, backend, kernel or "
-                "operator",
-                "warning",
-            )
+            nothing = "no dialect, pass, target, backend, kernel or operator"
+            unnamed = next(iter(_pass_classes(module)), None)
+            if unnamed is not None:
+                nothing = f'the pass {unnamed.__name__} has no name: give its class one, as name = "my-pass"'
+            print_message(command, f"--load {place}: it defines nothing that is used: {nothing}", "warning")
     return found
 
 
@@ -134,12 +133,15 @@ def _dialects(module: ModuleType) -> dict[str, Dialect]:
 
 def _passes(module: ModuleType) -> dict[str, type[ModulePass]]:
     """The passes of a module, without those of libraries that it imports."""
-    return {
-        value.name: value
+    return {one.name: one for one in _pass_classes(module) if hasattr(one, "name")}
+
+
+def _pass_classes(module: ModuleType) -> list[type[ModulePass]]:
+    return [
+        value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, ModulePass) and hasattr(value, "name")
-        if not is_library(value)
-    }
+        if isinstance(value, type) and issubclass(value, ModulePass) and not is_library(value)
+    ]
 
 
 def _targets(module: ModuleType) -> list[Target]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from et_tools.exit_codes import ExitCode
+from et_tools.near_files import compiling, missing_file_hint
 
 if TYPE_CHECKING:
     from et_schema.errors import ExecutorchError
@@ -18,8 +19,13 @@ def describe(error: ExecutorchError, file: str) -> str:
 
     A model in the place of a program gets the command that compiles it.
     """
+    from et_schema.errors import Error
+
     if is_model(error, file):
-        error.hint = f"compile it first: {_compiling(file)}"
+        error.hint = f"compile it first: {compiling(file)}"
+    elif error.code is Error.AccessFailed and not Path(file).exists():
+        hint = missing_file_hint(file).removeprefix(", ")
+        error.hint = hint or error.hint
     lines = (frame.context.strip() for frame in error.diagnostic.place.frames)
     return "\n    ".join([f"{file or repr(file)}: {error}", *filter(None, lines)])
 
@@ -36,16 +42,6 @@ def is_model(error: ExecutorchError, file: str) -> bool:
         return place.endswith(".py") or (place == "hf" and bool(name))
     # et-compile goes by the name.
     return isinstance(error, NoProgram) and error.kind.is_source and file.endswith((".py", ".pt2", ".mlir"))
-
-
-def _compiling(file: str) -> str:
-    """The command that compiles a model."""
-    place, _, name = file.rpartition(":")
-    if place:
-        return f"et-compile {file} -o {Path(name).name}.pte"
-    model = f"{file}:FACTORY" if file.endswith(".py") else file
-    run = f", or run the text itself: et-vm run {file}" if file.endswith(".mlir") else ""
-    return f"et-compile {model} -o {Path(file).stem}.pte{run}"
 
 
 def exit_code_of_error(error: ExecutorchError) -> ExitCode:

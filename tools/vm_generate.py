@@ -54,6 +54,9 @@ def generate_text(args: argparse.Namespace) -> ExitCode:
         language=args.language,
         task=args.task,
     )
+    for option, is_given in (("--top-p", 0 < args.top_p < 1), ("--top-k", args.top_k)):
+        if is_given and not args.temperature:
+            raise UsageError(f"{option} has no effect on greedy text: give --temperature, such as 0.8")
     draft = _draft(args)
     if args.session is not None:
         runner.session.restore(args.session)

@@ -57,7 +57,7 @@ def run_file(args: argparse.Namespace) -> None:
         try:
             outputs = method.execute(values)
         except InputError as error:
-            raise _with_source(error, inputs) from None
+            raise _with_source(error, inputs, program) from None
         seconds.append(time.perf_counter() - start)
     if isinstance(program, Program):
         program.check_unchanged()
@@ -125,12 +125,13 @@ def _description(program: Program | TextProgram, name: str, kernels: str) -> str
     return f"{count(program.method_meta(name).num_instructions(), 'instruction')}, {kernels} kernels"
 
 
-def _with_source(error: InputError, inputs: list[Input]) -> InputError:
+def _with_source(error: InputError, inputs: list[Input], program: Program | TextProgram) -> InputError:
     """The error with the file the input is from."""
     label, _, index = (error.where or "").partition(" ")
     if label == "input" and index.isdecimal():
         error.where = f"{error.where} ({inputs[int(index)].source})"
-        error.hint = error.hint or "et-vm info shows the inputs of the method"
+        if isinstance(program, Program):
+            error.hint = error.hint or "et-vm info shows the inputs of the method"
     return error
 
 

@@ -34,7 +34,9 @@ def takes_executorch_options(
 
     def decorate(cls: type[Configuration]) -> type[Configuration]:
         original: Callable[..., None] = cls.__init__
-        known = [one.name for one in fields(cls)]  # pyright: ignore[reportArgumentType] (a dataclass)
+        declared = fields(cls)  # pyright: ignore[reportArgumentType] (a dataclass)
+        known = [one.name for one in declared]
+        lists = [one.name for one in declared if str(one.type).startswith("Sequence[")]
 
         @wraps(original)
         def initialize(self: Configuration, *args: Any, **options: Any) -> None:
@@ -42,6 +44,9 @@ def takes_executorch_options(
             own = {name: value for name, value in translated.items() if name in known}
             for name in translated.keys() - own.keys():
                 _check(cls.__name__, name, translated[name], known)
+            for name in lists:
+                if isinstance(own.get(name), str):
+                    raise TypeError(f"{cls.__name__}: {name} is a list: {name}=[{own[name]!r}]")
             original(self, *args, **own)
 
         setattr(cls, "__init__", initialize)  # noqa: B010 (a type checker forbids the assignment)
@@ -53,7 +58,9 @@ def takes_executorch_options(
 def _check(configuration: str, option: str, value: object, known: list[str]) -> None:
     row = option_row(configuration, option)
     if row is None:
-        raise TypeError(f"{configuration} has no option '{option}'{did_you_mean(option, known)}")
+        near = did_you_mean(option, known)
+        listed = f"; its options are {', '.join(name for name in known if not name.startswith('_'))}"
+        raise TypeError(f"{configuration} has no option '{option}'{near or listed}")
     if value is None or value == row.holds:
         return
     message = option_message(row, configuration, option, value)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, Never, TextIO
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -89,7 +89,10 @@ def _to_edge(
 ) -> EdgeProgramManager:
     """`to_edge`, where operators are kept whole for backends, and passes come after those of the configuration."""
     from et_ir.frontend import UnsupportedProgram, import_program
+    from et_ir.frontend.importer import programs_by_method
 
+    if not isinstance(programs, ModuleOp):
+        programs = programs_by_method(programs)
     _check_kind("constant_methods", constant_methods, Mapping)
     _check_kind("compile_config", compile_config, EdgeCompileConfig)
     config = compile_config or EdgeCompileConfig()
@@ -232,6 +235,15 @@ class EdgeProgramManager(_Printed):
     snapshot: Snapshot | None = field(default=None, compare=False)
     """The modules before delegation, from which `get_etrecord` builds its record."""
 
+    if not TYPE_CHECKING:  # for checkers, other attributes are errors
+
+        def __getattr__(self, name: str) -> Never:
+            """Say where what is looked for is, if it is of the program that `to_executorch` gives."""
+            way = ""
+            if not name.startswith("_") and hasattr(ExecutorchProgramManager, name):
+                way = f": lower it first, to_executorch().{name}"
+            raise AttributeError(f"'EdgeProgramManager' object has no attribute '{name}'{way}")
+
     def _repr_html_(self) -> str:
         """Display in notebooks."""
         report = "" if self.delegation is None else self.delegation.html()
@@ -294,7 +306,12 @@ class EdgeProgramManager(_Printed):
 def _check_kind(argument: str, value: object, kind: type) -> None:
     """Raise `TypeError` for an argument of another kind, such as one at the place of another."""
     if value is not None and not isinstance(value, kind):
-        raise TypeError(f"{argument}: expected {kind.__name__}, got {type(value).__name__}")
+        way, got = "", type(value).__name__
+        if isinstance(value, EdgeCompileConfig):
+            way = "; give it as compile_config=…"
+        elif isinstance(value, str | PathLike) and kind is ExecutorchBackendConfig:
+            way = f"; to write the file: to_executorch().save({value!r})"
+        raise TypeError(f"{argument}: expected {kind.__name__}, got {got}{way}")
 
 
 def _check_memory(config: ExecutorchBackendConfig) -> None:
@@ -380,8 +397,11 @@ class ExecutorchProgramManager(_Printed):
 
     @quiet_collector()
     def write_to_file(self, stream: IO[bytes]) -> None:
-        """Write the file to a binary stream."""
+        """Write the file to a binary stream. Raises `TypeError` for a path."""
         from et_ir.emit import EmitOptions, write
+
+        if isinstance(stream, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"an open file is expected, not a path; save({stream!r}) writes to a path")
 
         write(
             self.module,

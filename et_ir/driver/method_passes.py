@@ -58,6 +58,15 @@ def _kind(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
+def _way(value: object) -> str:
+    """The way to a pass from what is none."""
+    if isinstance(value, str):
+        return f"; et_ir.driver.pipelines.parse_passes({value!r}) makes passes of their names"
+    if isinstance(value, type):
+        return f"; make one of it: {value.__name__}()"
+    return "; give a partitioner as partitioner=…" if hasattr(value, "delegation_spec") else ""
+
+
 def as_pass(one: UserPass) -> ModulePass:
     """A pass, also of a function.
 
@@ -65,8 +74,8 @@ def as_pass(one: UserPass) -> ModulePass:
     """
     if isinstance(one, ModulePass):
         return one
-    if isinstance(one, type) or not callable(one):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"a pass is a ModulePass, or a function of a module, not {_kind(one)}")
+    if isinstance(one, type) or not callable(one) or hasattr(one, "delegation_spec"):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a pass is a ModulePass, or a function of a module, not {_kind(one)}{_way(one)}")
     name = getattr(one, "__name__", type(one).__name__)
     kind = type("FunctionPass", (FunctionPass,), {"name": name, "__module__": one.__module__})
     return kind(one)

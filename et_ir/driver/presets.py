@@ -65,6 +65,6 @@ def preset(level: str) -> Preset:
     """Preset of a level. Raises `ValueError` for one that there is not."""
     if level not in PRESETS:
         raise ValueError(
-            f"unknown optimization level O{level}, expected one of {', '.join(f'O{name}' for name in PRESETS)}"
+            f"unknown optimization level {level!r}, expected one of {', '.join(map(repr, PRESETS))}"
         )
     return PRESETS[level]

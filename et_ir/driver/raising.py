@@ -13,6 +13,7 @@ from et_ir.driver.managers import EdgeProgramManager
 from et_ir.driver.presets import DEFAULT, preset
 from et_ir.driver.stages import Stage, run_stages
 from et_ir.verification import verify_module
+from et_schema.wording import worded
 
 if TYPE_CHECKING:
     from et_schema.pte import PteFile
@@ -82,6 +83,7 @@ def import_file(
         raise InvalidFile(
             f'the bytes of the constant "{missing[0]}"{more} are in a data file (.ptd), which was not given',
             code=Error.NotFound,
+            hint="give it: " + worded(python="import_file(…, {name: data})", command="--data FILE.ptd"),
         )
     return module
 
@@ -129,12 +131,16 @@ def raise_program(
     edge ops; delegates of other backends stay calls. Methods, the order of their inputs and outputs, names and state
     are those of the file.
 
-    Raises `ExecutorchError` for a file that is damaged, whose data files are missing, or, unless `any_data`, have other
-    contents than it was compiled with, and `PassFailedException` for
-    instructions that have no counterpart at the edge level, all of which it lists.
+    Raises `TypeError` for what is no bytes, `ExecutorchError` for a file that is damaged, whose data files are missing,
+    or, unless `any_data`, have other contents than it was compiled with, and `PassFailedException` for instructions
+    that have no counterpart at the edge level, all of which it lists.
     """
     from et_schema.pte import read_pte
 
+    if not isinstance(data, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"the bytes of a program are expected, not {type(data).__name__}; read the file first"
+        )
     module = import_file(read_pte(data), data_files, any_data=any_data)
     run_stages(module, [raising_stage(level)])
     return EdgeProgramManager(module, _delegation(module))

@@ -82,6 +82,7 @@ from et_schema.program import (
 from et_schema.program import Instruction as InstructionTable
 from et_schema.pte import write_pte
 from et_schema.segments import Segment, check_alignment
+from et_schema.wording import worded
 
 __all__ = ["EmitError", "EmitOptions", "Emitted", "emit", "write"]
 
@@ -225,7 +226,12 @@ class _Emitter:
     def _check(self, plans: list[PlanOp]) -> None:
         if not plans:
             self.diagnostics.append(
-                diagnose(self.module, "the module has no executorch.plan", "run to-out-variant first")
+                diagnose(
+                    self.module,
+                    "the module has no executorch.plan",
+                    "run to-out-variant first, or lower it by "
+                    + worded(python="to_executorch", command="et-compile, which makes a .pte of any level"),
+                )
             )
         for plan in plans:
             if plan.arenas is None:

@@ -67,8 +67,12 @@ class DefaultBounds:
     def check_used(self) -> None:
         """Raise `BoundError` if a name is that of no size."""
         if self._unused:
-            known = ", ".join(self._known) or "none: all sizes are static"
-            raise BoundError(f"default bound for {', '.join(self._unused)}: the unbounded sizes are {known}")
+            unused = f"default bound for {', '.join(self._unused)}"
+            if not self._known:
+                raise BoundError(
+                    f"{unused}: no size is unbounded: sizes are dynamic by the dynamic_shapes of torch.export"
+                )
+            raise BoundError(f"{unused}: the unbounded sizes are {', '.join(self._known)}")
 
 
 def _sizes(inputs: Sequence[tuple[str, Node]]) -> list[tuple[str, Any]]:

@@ -6,6 +6,7 @@ import warnings
 from collections import namedtuple
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, Final, cast
 
 import torch
@@ -24,6 +25,7 @@ from torch.export.graph_signature import (
     TokenArgument,
 )
 from torch.fx import GraphModule, Node
+from torch.nn import Module
 from torch.utils import _pytree as pytree
 from torch.utils._pytree import TreeSpec, treespec_dumps
 from xdsl.dialects.builtin import (
@@ -74,7 +76,7 @@ from et_ir.frontend.state import Symbol, SymbolTable
 from et_ir.frontend.types import UnsupportedType, dim_order_of, result_type
 from et_ir.frontend.unsupported import Reasons
 
-__all__ = ["import_program"]
+__all__ = ["import_program", "programs_by_method"]
 
 _STATE: Final = {
     InputKind.PARAMETER: "parameter",
@@ -102,6 +104,31 @@ class _Method:
     """The same placeholders by the names that the outputs of the signature use."""
 
 
+def programs_by_method(
+    program: ExportedProgram | Mapping[str, ExportedProgram],
+) -> Mapping[str, ExportedProgram]:
+    """Exported programs by the names of their methods, a single one as `forward`. Raises `TypeError` for what is none,
+    with the way to one.
+    """
+    programs = program if isinstance(program, Mapping) else {"forward": program}
+    for name, each in programs.items():
+        if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"method {name} is a {type(each).__name__}, expected an ExportedProgram{_way_to_program(each)}"
+            )
+    return programs
+
+
+def _way_to_program(given: object) -> str:
+    if isinstance(given, str | PathLike):
+        return f"; load it first: torch.export.load({given!r})"
+    if isinstance(given, list | tuple):
+        return "; of several, a dict by the names of methods"
+    if isinstance(getattr(given, "module", None), Module):  # of `quantize`
+        return "; export its module: torch.export.export(quantized.module, example_args)"
+    return "; export it first: torch.export.export(module, example_args)" if callable(given) else ""
+
+
 def import_program(
     program: ExportedProgram | Mapping[str, ExportedProgram],
     *,
@@ -126,14 +153,10 @@ def import_program(
     Raises `UnsupportedProgram` with everything that stands in the way, over all methods, `TypeError` for what is
     no exported program, and `ValueError` for two methods of one name, and bounds of what is no such size.
     """
-    programs = program if isinstance(program, Mapping) else {"forward": program}
+    programs = programs_by_method(program)
     constants = constant_methods or {}
     for name in constants.keys() & programs.keys():
         raise ValueError(f"two methods are named {name}: a program and a constant")
-    for name, each in programs.items():
-        if not isinstance(each, ExportedProgram):  # pyright: ignore[reportUnnecessaryIsInstance]
-            export = "; export it first: torch.export.export(module, example_args)" if callable(each) else ""
-            raise TypeError(f"method {name} is a {type(each).__name__}, expected an ExportedProgram{export}")
     reasons = Reasons()
     state = SymbolTable(reasons)
     custom = CustomOperators(preserve)

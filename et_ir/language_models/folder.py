@@ -57,7 +57,10 @@ class ModelFolder:
 
     def __init__(self, path: Path) -> None:
         if not path.is_dir():
-            raise LanguageModelError(f"{path}: {'is a file' if path.exists() else 'no such folder'}")
+            raise LanguageModelError(
+                f"{path}: {'is a file' if path.exists() else 'no such folder'}: hf: takes the folder of a "
+                "model, with config.json, safetensors and tokenizer; nothing is downloaded"
+            )
         self.path = path
         self.config = _json(path / "config.json", "the configuration of a model")
         _check_dtypes(path / "config.json", self.config)

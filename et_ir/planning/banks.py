@@ -44,13 +44,19 @@ def parse_banks(text: str) -> tuple[Bank, ...]:
         name = name.strip()
         if re.fullmatch(r"\w+", name) is None:
             raise BankError(f"{part!r} has no name: expected for example sram:id=1,size=256K")
+        if not described.strip():
+            raise BankError(f"{name!r} has no id: expected for example sram:id=1,size=256K")
         options: dict[str, str] = {}
         for option in described.split(","):
             key, equals, value = (piece.strip() for piece in option.partition("="))
             if key not in ("id", "size", "speed") or not equals or key in options:
                 raise BankError(f"{name}: {option!r} is not id=N, size=BYTES or speed=X, or is repeated")
             options[key] = value
-        number = options.get("id", "")
+        number = options.get("id")
+        if number is None:
+            raise BankError(
+                f"{name} has no id, the number of its arena: expected for example {name}:id={at + 1},{described}"
+            )
         if not re.fullmatch(r"[0-9]{1,4}", number) or int(number) < 1:
             raise BankError(f"{name}: id={shortened(number)} is not a memory id: expected 1 to 9999")
         size = options.get("size")

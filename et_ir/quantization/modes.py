@@ -31,8 +31,10 @@ from et_ir.quantization.operators import is_kept, module_and_operator_names, no_
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer, place_of
 from et_ir.quantization.rounding import compensate, search_scales
 from et_ir.quantization.sensitivity import QuantizedOperator, Remedy, Sensitivities
+from et_schema.diagnostics import did_you_mean
 from et_schema.html_table import html_table
 from et_schema.whole_numbers import shortened, whole_number
+from et_schema.wording import in_words
 
 __all__ = [
     "MODES",
@@ -81,7 +83,7 @@ class QuantizationMode:
         name, _, options = text.partition(":")
         if name not in MODES:
             raise QuantizationError(
-                f"'{name}' is not a quantization mode: expected one of {', '.join(MODES)}"
+                f"'{name}' is not a quantization mode: expected one of {', '.join(MODES)}{did_you_mean(name, MODES)}"
             )
         mode = QuantizationMode(name)
         known = _OPTIONS.get(name, {})
@@ -196,8 +198,8 @@ def quantize(
     in noise, as a sum before a logarithm, stay floats by themselves: `unquantized` says which, and why.
 
     The module may be an exported program, or its `module()`, in all modes but `8da4w`; tables of one stay floats. Each
-    of `calibration` is a tuple of arguments, or a dict by their names. The module itself is not changed. Raises
-    `QuantizationError`.
+    of `calibration` is a tuple of arguments, a dict by their names, or the tensor of a single one. The module itself
+    is not changed. Raises `QuantizationError`, and `TypeError` for arguments of other kinds.
     """
     return quantize_and_measure(
         module,
@@ -232,6 +234,7 @@ def quantize_and_measure(
             f"expected a module or an exported program to quantize, got a {type(module).__name__}"
         )
     chosen = QuantizationMode.parse(mode) if isinstance(mode, str) else mode
+    _check_kinds(module, inputs, calibration, keep_float)
     if isinstance(module, ExportedProgram):
         module = module.module()
     is_graph = is_exported(module)
@@ -287,9 +290,37 @@ def quantize_and_measure(
     return MeasuredModule(found, Sensitivities(measured.plain, batches, keywords), measured.coarse)
 
 
+def _check_kinds(module: object, inputs: object, calibration: object, keep_float: object) -> None:
+    """Raise `TypeError` for what are other things than a module, data and patterns."""
+    if not isinstance(module, nn.Module | ExportedProgram):
+        load = f"; load it first: torch.export.load({module!r})" if str(module).endswith(".pt2") else ""
+        raise TypeError(
+            f"a torch.nn.Module or an ExportedProgram is expected, not {type(module).__name__}{load}"
+        )
+    if isinstance(inputs, torch.Tensor):
+        raise TypeError("inputs: a tuple of example arguments is expected, as in (x,), not a tensor")
+    got = type(calibration).__name__
+    if got in ("str", "dict") or not isinstance(calibration, Iterable):
+        call = f"; call it: {getattr(calibration, '__name__', '')}()" if callable(calibration) else ""
+        raise TypeError(f"calibration: tuples of arguments are expected, as in [(x,), …], not {got}{call}")
+    if isinstance(keep_float, str):
+        raise TypeError(f"keep_float: a list of patterns is expected: [{keep_float!r}]")
+
+
 def _arguments(module: nn.Module, given: Inputs | Mapping[str, Any], inputs: Inputs, number: int) -> Inputs:
     """The positional arguments of a run, in their order."""
+    if isinstance(given, torch.Tensor):
+        return (given,)
+    if isinstance(given, str) or not isinstance(given, Sequence | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise QuantizationError(
+            f"calibration data {number} is a {type(given).__name__}: expected a tuple of arguments, or a dict by name"
+        )
     if not isinstance(given, Mapping):
+        if len(given) != len(inputs):
+            raise QuantizationError(
+                f"calibration data {number} has {in_words(len(given), 'argument')}, the example inputs have "
+                f"{len(inputs)}: give the arguments of forward alone, as in (x,)"
+            )
         return tuple(given)
     names = input_names(module)[: len(inputs)]
     if set(given) != set(names):

@@ -80,7 +80,7 @@ class Unquantized:
     @property
     def where(self) -> str:
         """The module and the line that call it."""
-        return " ".join(part for part in (self.module, self.place and f"({self.place})") if part)
+        return f"{self.module} ({self.place})" if self.module and self.place else self.module or self.place
 
 
 class XNNPACKQuantizer(Quantizer):

@@ -18,6 +18,7 @@ from et_schema.errors import Error, ExecutorchError, InvalidFile, access_failed
 from et_schema.etdump import DebugEvent, ProfileEvent, RunData, Value, ValueType, read_etdump
 from et_schema.etdump import Tensor as TensorEntry
 from et_schema.etrecord import EXPORTED, ETRecord, RecordedProgram, read_etrecord
+from et_schema.file_kinds import RECORDED, kind_of
 from et_schema.scalar_type import numpy_dtype
 from et_vm.devtools.associated_nodes import associate, edge_program
 from et_vm.devtools.events import Event, EventBlock, PerfData, TimeScale
@@ -94,6 +95,9 @@ class Inspector:
         self._parser = delegate_metadata_parser
         self._converter = delegate_time_scale_converter
         self._buffer = None if debug_buffer_path is None else _read(debug_buffer_path)
+        kind = kind_of(memoryview(data))
+        if kind is not None and kind is not RECORDED:
+            raise InvalidFile(f"{kind.name}, not {RECORDED.name}")
         self.event_blocks = self._blocks(read_etdump(data).run_data)
         self.etrecord = read_etrecord(etrecord) if isinstance(etrecord, str | os.PathLike) else etrecord
         """The compiler's record of the program, if it was given."""

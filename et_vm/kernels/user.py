@@ -80,6 +80,8 @@ def kernel(
     if not names:
         raise ValueError('a kernel needs an operator name: @kernel("mylib::scale.out")')
     for name in names:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError('a kernel needs an operator name: @kernel("mylib::scale.out")')
         if re.fullmatch(r"\w+::\w+(?:\.\w+)?", name) is None:
             raise ValueError(f"{name!r} is not an operator name such as 'mylib::scale.out'")
 

@@ -38,7 +38,7 @@ class Sampler:
         if not 0 <= self.temperature < np.inf:
             raise InputError(f"temperature {self.temperature}: expected a number that is not negative")
         if not 0 < self.top_p <= 1:
-            raise InputError(f"top_p {self.top_p}: expected a probability above 0")
+            raise InputError(f"top_p {self.top_p}: expected a probability above 0, of at most 1")
         if self.top_k < 0:
             raise InputError(f"top_k {self.top_k}: expected a number of tokens, or 0 for all")
         self._random = np.random.default_rng(self.seed)

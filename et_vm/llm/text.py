@@ -92,7 +92,12 @@ class Tokenizer:
             if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
                 raise
             message = f"not a tokenizer: {error}"
-            raise ExecutorchError(Error.InvalidExternalData, message, where=str(self.file)) from None
+            raise ExecutorchError(
+                Error.InvalidExternalData,
+                message,
+                where=str(self.file),
+                hint="tokenizer.json of Hugging Face's tokenizers is read, or the folder that has it",
+            ) from None
 
     def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
         """The text of ids; that of `special` tokens, which mark beginnings and ends, if asked for."""

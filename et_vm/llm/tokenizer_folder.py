@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
 from et_schema.errors import InputError
+from et_schema.wording import worded
 
 __all__ = ["AddedToken", "TokenizerFolder"]
 
@@ -96,7 +97,12 @@ class TokenizerFolder:
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"not a chat template: {error}", where=str(self.path / _TEMPLATE)) from None
         if not isinstance(template, str):
-            raise InputError("the tokenizer has no chat template", where=str(self.path))
+            raise InputError(
+                "the tokenizer has no chat template, as those of models for conversations have",
+                where=str(self.path),
+                hint="give texts: "
+                + worded(python="generate(prompt)", command="--prompt TEXT in place of --chat"),
+            )
         return template
 
     def _malformed(self, key: str, expected: str) -> InputError:

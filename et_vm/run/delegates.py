@@ -172,5 +172,7 @@ def _hint(backend_id: str, backends: BackendRegistry) -> str:
     if backend_id in names:
         return "it is registered, but not available on this machine"
     there = ", ".join(names) or "none"
-    added = worded(python="Runtime(…).backend_registry.register", command="et-vm --load FILE")
+    added = worded(
+        python=f"Runtime(…).backend_registry.register({backend_id!r}, backend)", command="et-vm --load FILE"
+    )
     return f"backends are: {there}; add one with {added}"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 from et_schema.errors import Error, ExecutorchError, Trap
 from et_schema.scalar_type import ScalarType
 from et_schema.user_code import raised
+from et_schema.wording import worded
 from et_vm.kernels.prims import kind_of
 from et_vm.load.code import unusual
 from et_vm.step import NOTHING, Step
@@ -205,7 +206,8 @@ def limit_error(limit: int) -> ExecutorchError:
     return ExecutorchError(
         Error.InvalidProgram,
         f"more than {limit:,} instructions in one execution",
-        hint="possibly an endless loop",
+        hint="possibly an endless loop; if it is none, raise the limit: "
+        + worded(python="load_program(…, instruction_limit=…)", command="--instruction-limit"),
     )
 
 

@@ -182,7 +182,12 @@ class RegisterFile:
         data = self._external.get(name)
         if data is None:
             raise InvalidFile(
-                f"the data of tensor {name!r} is not in the file",
+                f"the data of tensor {name!r} is "
+                + (
+                    "neither in the file nor in the data that is given"
+                    if self._external
+                    else "not in the file"
+                ),
                 code=Error.InvalidExternalData,
                 where=path,
                 hint=f"give its data file: {data_file()}",

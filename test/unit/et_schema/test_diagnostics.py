@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from et_schema.diagnostics import Diagnostic, Frame, Location, Report, render
+from et_schema.diagnostics import Diagnostic, Frame, Location, Report, did_you_mean, near_names, render
 from et_schema.errors import Error, ExecutorchError, InvalidFile, Problems, Trap
 
 PLACE = Location(
@@ -101,3 +101,26 @@ def test_problems_are_raised_or_kept() -> None:
     assert problems.found == [first, second]
     with pytest.raises(InvalidFile, match="first"):
         Problems(collects=False).add(first)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "found"),
+    [
+        (
+            "aten.add",
+            ["aten.addr", "aten.add.Scalar", "aten.add.Tensor"],
+            ["aten.add.Scalar", "aten.add.Tensor"],
+        ),
+        ("fold-constants", ["fold-state", "constant-fold"], ["constant-fold"]),
+        ("XNNPACK", ["native", "xnnpack"], ["xnnpack"]),
+        ("forwrad", ["forward", "backward"], ["forward"]),
+        ("vulkan", ["native", "xnnpack"], []),
+    ],
+)
+def test_similar_names(name: str, known: list[str], found: list[str]) -> None:
+    assert near_names(name, known, count=2)[: len(found) or 1] == found
+
+
+def test_suggestions_of_similar_names() -> None:
+    assert did_you_mean("forwrad", ["forward"]) == ", did you mean 'forward'?"
+    assert did_you_mean("vulkan", ["native"]) == ""

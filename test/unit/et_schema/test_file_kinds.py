@@ -39,6 +39,9 @@ KINDS = [
     (bytes(4) + b"FT01" + bytes(60), "weights of a program (.ptd)"),
     (bytes(4) + b"BP08" + bytes(60), "a program with test cases (.bpte)"),
     (bytes(8) + b"ED00" + bytes(60), "a recorded run (ETDump)"),
+    (b"\x93NUMPY\x01\x00" + bytes(60), "an array of numpy (.npy)"),
+    (archive("x.npy", "y.npy"), "arrays of numpy (.npz)"),
+    ((80).to_bytes(8, "little") + b'{"w":{' + bytes(80), "weights (.safetensors)"),
 ]
 
 

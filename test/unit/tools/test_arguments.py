@@ -66,7 +66,7 @@ def test_version(command: Command, name: str) -> None:
         (("et-compile", "relu.mlir", "--emit"), "expected one argument: aten, core-aten, "),
         (
             ("et-opt", "relu.mlir", "-p"),
-            "argument -p/--pass-pipeline: expected one argument (see et-opt --help)",
+            "argument -p/--pass-pipeline/--passes: expected one argument (see et-opt --help)",
         ),
         (("et-compile",), "the following arguments are required: MODEL"),
         (("et-compile", "relu.mlir"), "no output file: give -o FILE"),

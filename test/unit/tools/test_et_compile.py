@@ -573,7 +573,7 @@ def test_memory_that_does_not_do(command: Command) -> None:
     assert command("et-compile", "subjects.py:net", *options, "sram:id=1,size=16;dram:id=2") == (0, "", "")
     ran = command("et-compile", "subjects.py:net", *options, "sram")
     assert ran.code == 2
-    assert "--memory: sram: '' is not id=N" in ran.err
+    assert "--memory: 'sram' has no id" in ran.err
 
 
 def test_memory_of_the_caller(command: Command) -> None:

@@ -192,7 +192,8 @@ def test_memory_that_does_not_do(program: ExportedProgram) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"memory": "sram"}, "not id=N"),
+        ({"memory": "sram"}, "'sram' has no id"),
+        ({"memory": "sram:1"}, "not id=N"),
         ({"memory": "sram:id=1,size=none"}, "not a size"),
         ({"memory": "sram:id=1", "pins": {"forward.inputs": "dram"}}, "no bank 'dram'"),
         ({"pins": {"forward.inputs": "dram"}}, "no bank 'dram'"),

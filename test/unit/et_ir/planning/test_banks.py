@@ -23,7 +23,8 @@ def test_banks() -> None:
     [
         ("", "no bank given"),
         ("id=1", "has no name"),
-        ("a:size=3", "is not a memory id"),
+        ("a", "has no id"),
+        ("a:size=3", "expected for example a:id=1,size=3"),
         ("a:id=0", "is not a memory id"),
         ("a:id=1,id=2", "or is repeated"),
         ("a:id=1,color=3", "is not id=N"),
