@@ -1,4 +1,4 @@
-"""Memory of temporary files: what is too much to hold, and is read again."""
+"""Memory of temporary files, for what is too much to hold and is read again, and memory for what is held shortly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from typing import Final
 from weakref import WeakValueDictionary
 
-__all__ = ["release", "temporary_memory"]
+__all__ = ["release", "returned_memory", "temporary_memory"]
 
 _MAPS: Final[WeakValueDictionary[int, mmap.mmap]] = WeakValueDictionary()
 """By the address of the first byte."""
@@ -20,6 +20,16 @@ def temporary_memory(nbytes: int) -> mmap.mmap:
         memory = mmap.mmap(file.fileno(), nbytes)
     _MAPS[_address(memory)] = memory
     return memory
+
+
+def returned_memory(nbytes: int) -> mmap.mmap | bytearray:
+    """Zeros that go back to the system when they are not used any more: the C library would keep the pages, and could
+    not use them again for as much where something small has been put between.
+    """
+    private: int = getattr(mmap, "MAP_PRIVATE", 0)
+    if not private:
+        return bytearray(nbytes)
+    return mmap.mmap(-1, nbytes, flags=private | mmap.MAP_ANONYMOUS)
 
 
 def release(address: int) -> None:

@@ -12,9 +12,9 @@ from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
 from et_ir.quantization import (
     XNNPACKQuantizer,
+    calibration,
     get_symmetric_quantization_config,
     graphs,
-    modes,
     quantize,
 )
 
@@ -92,7 +92,7 @@ def test_results_of_what_is_shared(name: str, mode: str) -> None:
 @pytest.mark.parametrize("name", FOLDED)
 def test_layers_are_compared_with_those_of_the_module(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What torchao folds wrong is seen in the report."""
-    monkeypatch.setattr(modes, "separate_normalized", lambda _: None)
+    monkeypatch.setattr(calibration, "separate_normalized", lambda _: None)
     module, batches = _made(name)
     found = quantize(module, batches[0], "int8", calibration=batches)
     assert min(layer.output_sqnr for layer in found.layers) < 15
@@ -171,3 +171,24 @@ def test_states_are_written_and_start_as_they_were(mode: str) -> None:
             )
     assert int(found.module.get_buffer("calls")) == 3
     torch.testing.assert_close(found.module.get_buffer("average"), module.get_buffer("average"))
+
+
+@pytest.mark.parametrize("mode", ["int8", "int8-dynamic"])
+def test_states_that_change_are_not_constants(mode: str) -> None:
+    class Fading(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.layer = nn.Linear(4, 4)
+            self.register_buffer("gain", torch.ones(1, 4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.get_buffer("gain").mul_(0.5)
+            return self.layer(x) + self.get_buffer("gain")
+
+    x = torch.zeros(2, 4)
+    module = Fading()
+    found = quantize(module, (x,), mode, calibration=[(x,), (torch.ones(2, 4),)]).module
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(found(x), module(x), rtol=0, atol=0.02)
