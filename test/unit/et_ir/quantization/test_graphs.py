@@ -173,22 +173,23 @@ def test_states_are_written_and_start_as_they_were(mode: str) -> None:
     torch.testing.assert_close(found.module.get_buffer("average"), module.get_buffer("average"))
 
 
-@pytest.mark.parametrize("mode", ["int8", "int8-dynamic"])
-def test_states_that_change_are_not_constants(mode: str) -> None:
+def test_states_that_change_are_not_constants() -> None:
     class Fading(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             torch.manual_seed(0)
-            self.layer = nn.Linear(4, 4)
-            self.register_buffer("gain", torch.ones(1, 4))
+            self.layer = nn.Linear(16, 16)
+            self.register_buffer("gain", torch.ones(1, 16))
 
         def forward(self, x: Tensor) -> Tensor:
-            self.get_buffer("gain").mul_(0.5)
-            return self.layer(x) + self.get_buffer("gain")
+            gain = self.get_buffer("gain").mul_(0.5)
+            return self.layer(x) + gain
 
-    x = torch.zeros(2, 4)
+    torch.manual_seed(1)
+    batches = [(torch.randn(3, 16),) for _ in range(3)]
     module = Fading()
-    found = quantize(module, (x,), mode, calibration=[(x,), (torch.ones(2, 4),)]).module
+    found = quantize(module, batches[0], "int8", calibration=batches)
+    assert [one.name for one in found.operators] == ["layer:linear", ":add"]
     with torch.no_grad():
         for _ in range(3):
-            torch.testing.assert_close(found(x), module(x), rtol=0, atol=0.02)
+            torch.testing.assert_close(found.module(*batches[0]), module(*batches[0]), rtol=0, atol=0.05)
