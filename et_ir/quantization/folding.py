@@ -14,7 +14,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx import node as fx_node
 
 from et_ir.quantization.graphs import constant_nodes, tensor_of
-from et_ir.quantization.rows import new_integers, rowwise
+from et_ir.quantization.rows import new_stored, rowwise
 
 __all__ = ["fold_quantized_weights"]
 
@@ -68,5 +68,5 @@ def _evaluated(module: GraphModule, node: Node) -> Any:
     if node.op == "get_attr":
         return tensor_of(module, node)
     args, kwargs = _map_nodes((node.args, node.kwargs), lambda one: _evaluated(module, one))
-    allocate = {"allocate": new_integers} if _name(node).startswith(_QUANTIZE) else {}
+    allocate = {"allocate": new_stored} if _name(node).startswith(_QUANTIZE) else {}
     return rowwise(node.target, args, kwargs, **allocate)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from et_ir.quantization.rows import new_integers, release_memory, slices_of_rows
+from et_ir.quantization.rows import new_stored, release_memory, slices_of_rows
 
 __all__ = ["compensate", "search_scales"]
 
@@ -34,7 +34,7 @@ def search_scales(weight: torch.Tensor, group: int) -> tuple[torch.Tensor, torch
 
     The scale of a group has the least sum of squares of errors among those tried. Zero points are 0.
     """
-    integers = new_integers(torch.int8, weight.shape)
+    integers = new_stored(torch.int8, weight.shape)
     scales = torch.empty(weight.shape[0], weight.shape[1] // group, dtype=torch.float32)
     for rows in slices_of_rows(weight.shape, _ELEMENTS):
         values = weight[rows].detach().float().reshape(-1, weight.shape[1] // group, group)
@@ -91,16 +91,10 @@ def compensate(weight: torch.Tensor, group: int, moments: torch.Tensor) -> tuple
 
     `moments` is `[columns, columns]`. Columns whose inputs are all 0 have no say.
     """
-    remaining = weight.detach().double().clone()
-    columns = remaining.shape[1]
-    moments = moments.clone()
-    diagonal = moments.diagonal()
-    diagonal += max(_DAMPING * float(diagonal.mean()), torch.finfo(torch.float64).tiny)
-    linalg: Any = torch.linalg
-    inverse = torch.cholesky_inverse(linalg.cholesky(moments))
-    # Row c of this factor has how the error of column c is shared among those behind it.
-    factor: Any = linalg.cholesky(inverse, upper=True)
-    integers = torch.empty(weight.shape, dtype=torch.int8)
+    columns = weight.shape[1]
+    factor = _sharing(moments)
+    remaining = weight.detach().to(torch.float64, copy=True)
+    integers = new_stored(torch.int8, weight.shape)
     scales: list[torch.Tensor] = []
     for start in range(0, columns, group):
         end = start + group
@@ -117,4 +111,18 @@ def compensate(weight: torch.Tensor, group: int, moments: torch.Tensor) -> tuple
             block[:, column + 1 :] -= error @ factor[at : at + 1, at + 1 : end]
             errors[:, column] = error[:, 0]
         remaining[:, end:] -= errors @ factor[start:end, end:]
+    release_memory(integers)
     return integers, torch.cat(scales, 1)
+
+
+def _sharing(moments: torch.Tensor) -> Any:
+    """A factor whose row c has how the error of column c is shared among those behind it."""
+    linalg: Any = torch.linalg
+    damped = moments.clone()
+    diagonal = damped.diagonal()
+    diagonal += max(_DAMPING * float(diagonal.mean()), torch.finfo(torch.float64).tiny)
+    lower = linalg.cholesky(damped)
+    del damped, diagonal
+    inverse = torch.cholesky_inverse(lower)
+    del lower
+    return linalg.cholesky(inverse, upper=True)

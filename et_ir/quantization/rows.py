@@ -12,7 +12,7 @@ from torch._ops import OpOverload
 
 from et_ir.data.mapped import release, returned_memory, temporary_memory
 
-__all__ = ["by_rows", "new_integers", "release_memory", "rowwise", "slices_of_rows"]
+__all__ = ["by_rows", "new_stored", "release_memory", "rowwise", "slices_of_rows"]
 
 ELEMENTS: Final = 1 << 18
 """About how many elements of a weight are computed at a time."""
@@ -27,8 +27,8 @@ _BY_CHANNEL: Final = (
 _BY_BLOCK: Final = "torchao::dequantize_affine"
 
 
-def new_integers(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
-    """A tensor for the integers of a weight: what is large is in a temporary file, which the system may write out."""
+def new_stored(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
+    """A tensor to keep, as the integers of a weight. A large one is in a temporary file, which the system may write out."""
     return _new(dtype, shape, temporary_memory)
 
 

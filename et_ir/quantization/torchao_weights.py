@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from et_ir.quantization.layers import Noise
-from et_ir.quantization.rows import new_integers, release_memory, slices_of_rows
+from et_ir.quantization.rows import new_stored, release_memory, slices_of_rows
 
 __all__ = ["INTEGERS", "QuantizedRows", "quantized_groups", "quantized_rows"]
 
@@ -51,7 +51,7 @@ def quantized_rows(before: torch.Tensor, config: Any, kind: _Kind) -> QuantizedR
             tensor = getattr(weight, key)
             if key == INTEGERS:
                 if integers is None:
-                    integers = new_integers(tensor.dtype, before.shape)
+                    integers = new_stored(tensor.dtype, before.shape)
                 integers[rows] = tensor
             else:
                 others.setdefault(key, []).append(tensor)

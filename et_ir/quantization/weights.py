@@ -15,21 +15,63 @@ from et_ir.quantization.modes import QuantizationError, QuantizationMode
 from et_ir.quantization.operators import is_kept
 from et_ir.quantization.quantizer import Unquantized
 from et_ir.quantization.rounding import compensate, search_scales
+from et_ir.quantization.rows import new_stored, release_memory
 from et_ir.quantization.torchao_weights import quantized_groups, quantized_rows
 
-__all__ = ["input_moments", "other_readers", "quantize_weights"]
+__all__ = ["InputMoments", "input_moments", "other_readers", "quantize_weights"]
+
+
+class InputMoments:
+    """`inputs.T @ inputs` f64 of a layer: the inputs themselves, as long as they take fewer bytes. What is large is in
+    temporary files: together, products of all layers would be twice as large as square weights.
+    """
+
+    def __init__(self) -> None:
+        self._inputs: list[torch.Tensor] = []
+        self._sum: torch.Tensor | None = None
+
+    def add(self, inputs: torch.Tensor) -> None:
+        """Take account of inputs `[..., columns]`."""
+        rows = inputs.reshape(-1, inputs.shape[-1])
+        kept = sum(one.nbytes for one in self._inputs) + rows.nbytes
+        if self._sum is None and kept <= rows.shape[1] ** 2 * torch.float64.itemsize:
+            self._inputs.append(_kept(rows))
+            return
+        before = self.total() if self._inputs or self._sum is not None else None
+        self._sum = _kept(_added(before, rows))
+        self._inputs = []
+
+    def total(self) -> torch.Tensor:
+        """The sum `[columns, columns]` over the inputs so far, of which there are some."""
+        total = self._sum
+        for rows in self._inputs:
+            total = _added(total, rows)
+        assert total is not None
+        return total
+
+
+def _added(before: torch.Tensor | None, rows: torch.Tensor) -> torch.Tensor:
+    x = rows.double()
+    return x.T @ x if before is None else before + x.T @ x
+
+
+def _kept(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy to be read later."""
+    found = new_stored(tensor.dtype, tensor.shape)
+    found.copy_(tensor)
+    release_memory(found)
+    return found
 
 
 def input_moments(
     module: nn.Module, batches: list[tuple[Any, ...]], kwargs: dict[str, Any]
-) -> dict[str, torch.Tensor]:
-    """`inputs.T @ inputs` f64 of the linear layers that are called, by their paths; empty without batches."""
-    found: dict[str, torch.Tensor] = {}
+) -> dict[str, InputMoments]:
+    """Those of the linear layers that are called, by their paths; empty without batches."""
+    found: dict[str, InputMoments] = {}
 
     def observer(name: str) -> Callable[..., None]:
         def observe(_: nn.Module, arguments: tuple[Any, ...], result: object) -> None:
-            x = arguments[0].reshape(-1, arguments[0].shape[-1]).double()
-            found[name] = found[name] + x.T @ x if name in found else x.T @ x
+            found.setdefault(name, InputMoments()).add(arguments[0])
 
         return observe
 
@@ -49,9 +91,6 @@ def input_moments(
     finally:
         for hook in hooks:
             hook.remove()
-    for name, moments in found.items():
-        if not moments.isfinite().all():
-            raise QuantizationError(f"calibration data: NaN or infinity in the inputs of '{name}'")
     return found
 
 
@@ -94,13 +133,13 @@ def quantize_weights(
     module: nn.Module,
     mode: QuantizationMode,
     keep_float: Sequence[str],
-    moments: Mapping[str, torch.Tensor],
+    moments: dict[str, InputMoments],
     read: Mapping[str, str],
 ) -> tuple[bool, list[Unquantized]]:
     """Replace the rows of tables by 8 or 4 bits and, where the mode says so, linear layers by groups of 4 bits.
 
-    `moments` are the inputs of layers, as `compensate` takes them, and `read` what else reads a weight, both by paths.
-    Returns whether there are any, and the layers and tables that stay in floats.
+    `moments` are those of the inputs of layers, and used up; `read` is what else reads a weight; both are by paths.
+    Returns whether there are any, and the layers and tables that stay in floats. Raises `QuantizationError`.
     """
     from torchao.quantization.granularity import PerAxis, PerGroup
     from torchao.quantization.quant_api import (
@@ -135,7 +174,8 @@ def quantize_weights(
                 # Rows of a table are looked up, not multiplied: 8 bits each with a scale, unless the mode says else.
                 config = IntxWeightOnlyConfig(torch.int8, PerAxis(0))
             if getattr(config, "weight_dtype", None) is bits_4 and name in moments:
-                made = quantized_groups(weight, config, kind, *compensate(weight, mode.group, moments[name]))
+                rounded = compensate(weight, mode.group, _finite(moments.pop(name).total(), name))
+                made = quantized_groups(weight, config, kind, *rounded)
             elif getattr(config, "weight_dtype", None) is bits_4:
                 made = quantized_groups(weight, config, kind, *search_scales(weight, mode.group))
             else:
@@ -147,6 +187,12 @@ def quantize_weights(
             nn.ModuleList([module])
         )  # it unwraps what is in a module, which may be a layer
     return is_changed, left
+
+
+def _finite(moments: torch.Tensor, name: str) -> torch.Tensor:
+    if not moments.isfinite().all():
+        raise QuantizationError(f"calibration data: NaN or infinity in the inputs of '{name}'")
+    return moments
 
 
 def _why_not(
