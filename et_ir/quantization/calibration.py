@@ -16,7 +16,7 @@ from et_ir.quantization.config import get_symmetric_quantization_config
 from et_ir.quantization.folding import fold_quantized_weights
 from et_ir.quantization.graphs import copy_with_same_weights, kept_state, separate_normalized
 from et_ir.quantization.layers import first_undefined
-from et_ir.quantization.modes import QuantizationError, QuantizationMode, check_patterns
+from et_ir.quantization.modes import QuantizationError, QuantizationMode, check_patterns, paths_of
 from et_ir.quantization.operators import is_kept, module_and_operator_names, operator_names
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
 from et_ir.quantization.sensitivity import Sensitivities
@@ -58,8 +58,7 @@ class Calibration:
         """
         graph = self.export(module)
         separate_normalized(graph)
-        paths = [name for name, _ in cast("Iterable[tuple[str, nn.Module]]", module.named_modules())]
-        check_patterns(self.keep_float, [*paths, *module_and_operator_names(graph.graph)])
+        check_patterns(self.keep_float, [*paths_of(module), *module_and_operator_names(graph.graph)])
         reference = copy_with_same_weights(graph)
         prepared, left = self._calibrated(module, graph, coarse or {})
         plain = copy_with_same_weights(prepared)

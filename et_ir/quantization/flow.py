@@ -23,7 +23,7 @@ from et_ir.frontend.sources import node_module_path
 from et_ir.quantization.calibration import Calibration, converted
 from et_ir.quantization.graphs import copy_with_same_weights, kept_state, writes_to_shared
 from et_ir.quantization.layers import compare_layers
-from et_ir.quantization.modes import QuantizationError, QuantizationMode, check_patterns
+from et_ir.quantization.modes import QuantizationError, QuantizationMode, check_patterns, paths_of
 from et_ir.quantization.quantizer import Unquantized, place_of
 from et_ir.quantization.results import MeasuredModule, QuantizedModule
 from et_ir.quantization.weights import input_moments, other_readers, quantize_weights
@@ -109,7 +109,7 @@ def quantize_and_measure(
     given, batches = batches, batches or [inputs]
     with _quiet(), torch.no_grad():
         if chosen.name == "8da4w":
-            check_patterns(keep_float, [name for name, _ in module.named_modules()])
+            check_patterns(keep_float, paths_of(module))
         made, left = module, list[Unquantized]()
         if is_graph and chosen.name != "int8":
             left = _tables(exported(module))

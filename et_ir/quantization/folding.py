@@ -33,7 +33,7 @@ def fold_quantized_weights(module: GraphModule) -> None:
             None if isinstance(node.target, OpOverload) else _BODIES.get(getattr(node.target, "__name__", ""))
         )
         if place is not None:
-            fold_quantized_weights(module.get_submodule(str(node.args[place].target)))
+            fold_quantized_weights(tensor_of(module, node.args[place]))
     before = _read(graph)
     constants = constant_nodes(graph, lambda one: _name(one).startswith(_RESTORE))
     quantized = [one for one in graph.nodes if one in constants and _name(one).startswith(_QUANTIZE)]
@@ -60,7 +60,8 @@ def _read(graph: Graph) -> set[str]:
 
 
 def _name(node: Node) -> str:
-    return node.target.name() if isinstance(node.target, OpOverload) else ""
+    target: Any = node.target
+    return target.name() if isinstance(target, OpOverload) else ""
 
 
 def _evaluated(module: GraphModule, node: Node) -> Any:

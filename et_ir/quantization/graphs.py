@@ -7,14 +7,15 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from operator import getitem
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import torch
 from torch import nn
-from torch._ops import OpOverload
 from torch.export._tree_utils import reorder_kwargs
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
+
+from et_ir.frontend.torch_registry import as_operator, schema_of
 
 __all__ = [
     "BATCH_NORMS",
@@ -152,7 +153,8 @@ def written_states(graph: Graph) -> frozenset[str]:
 
 
 def _nodes(value: Any) -> list[Node]:
-    return [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, Node)]
+    given = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
+    return [one for one in given if isinstance(one, Node)]
 
 
 def _state_behind(node: Node) -> str | None:
@@ -185,10 +187,10 @@ def constant_nodes(graph: Graph, but: Callable[[Node], bool] = lambda _: False) 
 
 def _is_function(node: Node) -> bool:
     """Whether the result of a node depends on its operands alone; observers count, which return what they see."""
-    if not isinstance(node.target, OpOverload):
+    target = as_operator(node.target)
+    if target is None:
         return node.op == "call_module" or node.target is getitem
-    schema: Any = node.target._schema
-    return not schema.is_mutable and torch.Tag.nondeterministic_seeded not in node.target.tags
+    return not schema_of(target).is_mutable and torch.Tag.nondeterministic_seeded not in target.tags
 
 
 def order_of_use(graph: Graph) -> list[Node]:

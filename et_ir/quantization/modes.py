@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from torch import nn
 
 from et_ir.quantization.operators import no_match
 from et_schema.whole_numbers import shortened, whole_number
 
-__all__ = ["MODES", "QuantizationError", "QuantizationMode", "check_patterns"]
+__all__ = ["MODES", "QuantizationError", "QuantizationMode", "check_patterns", "paths_of"]
 
 MODES: Final = ("int8", "int8-dynamic", "int8-weights", "8da4w")
 _GROUP: Final = 32
@@ -86,6 +86,11 @@ class QuantizationMode:
             what = "inputs" if isinstance(module, nn.Linear) else "columns"
             return f"groups of {self.group} do not divide its {width} {what}"
         return ""
+
+
+def paths_of(module: nn.Module) -> list[str]:
+    """The paths of a module and those in it."""
+    return [name for name, _ in cast("Iterable[tuple[str, nn.Module]]", module.named_modules())]
 
 
 def check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:

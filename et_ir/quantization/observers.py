@@ -6,7 +6,7 @@ bin of the histogram, and change nothing.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 import torch
@@ -22,11 +22,14 @@ _UPPER: Final = np.subtract.accumulate(np.array([1.0] + [_STEP] * _STEPS))
 """The quantiles of the bounds after so many steps, with the rounding errors of adding."""
 
 
+_search: Final[Any] = np.searchsorted
+
+
 class HistogramObserver(TorchaoHistogramObserver):
     """torchao's, with a faster search for the same range."""
 
     def _non_linear_param_search(self) -> tuple[torch.Tensor, torch.Tensor]:
-        sums = torch.cumsum(self.histogram, dim=0).numpy()
+        sums: np.ndarray[Any, np.dtype[np.float32]] = cast(Any, torch.cumsum(self.histogram, dim=0)).numpy()
         total = torch.sum(self.histogram).item()
         # torch compares a number with a tensor in the type of the tensor.
         lower, upper = ((part * total).astype(sums.dtype) for part in (_LOWER, _UPPER))
@@ -35,8 +38,8 @@ class HistogramObserver(TorchaoHistogramObserver):
         left = right = 0
         least = float("inf")
         while first < last and _LOWER[left] < _UPPER[right]:
-            low = min(max(int(np.searchsorted(sums, lower[left + 1], "left")), first), last)
-            high = max(min(int(np.searchsorted(sums, upper[right + 1], "right")) - 1, last), first)
+            low = min(max(int(_search(sums, lower[left + 1], "left")), first), last)
+            high = max(min(int(_search(sums, upper[right + 1], "right")) - 1, last), first)
             if low - first > last - high:
                 left += 1
                 candidate = low, last
@@ -44,7 +47,7 @@ class HistogramObserver(TorchaoHistogramObserver):
                 right += 1
                 candidate = first, high
             else:  # it takes more steps to leave the bin
-                right = int(np.searchsorted(falling, -sums[last], "right")) - 1
+                right = int(_search(falling, -sums[last], "right")) - 1
                 continue
             error = self._compute_quantization_error(*candidate)
             if error > least:

@@ -28,7 +28,7 @@ _BY_BLOCK: Final = "torchao::dequantize_affine"
 
 
 def new_stored(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
-    """A tensor to keep, as the integers of a weight. A large one is in a temporary file, which the system may write out."""
+    """A tensor to keep, as integers of a weight; a large one is in a temporary file, which the system may write out."""
     return _new(dtype, shape, temporary_memory)
 
 

@@ -38,6 +38,7 @@ _CACHE_BYTES: Final = 2**29
 """Bytes of values that are kept, but for those of the last of the data."""
 
 _Graph = dict[Node, Any]
+_NOWHERE: Final = frozenset[Node]()
 _map_nodes: Final[Callable[[Any, Callable[[Node], Any]], Any]] = cast(Any, fx_node).map_arg
 
 
@@ -193,24 +194,25 @@ class Sensitivities:
     def report(self) -> tuple[tuple[QuantizedOperator, ...], Remedy | None]:
         """The operators, and what else to keep in floats."""
         exact = self._exact()
-        together = self._noise(self._run.observers, frozenset(), exact, everywhere=True)
+        together = self._noise(self._run.observers, _NOWHERE, exact, everywhere=True)
         return tuple(self._operators_of(exact, together)), self._remedy(exact, together)
 
     def operators(self, *, at_outputs: bool = False) -> list[QuantizedOperator]:
         """Each operator with its errors, in their order; `at_outputs`: in the results of the module alone."""
         exact = self._exact()
-        together = self._noise(self._run.observers, frozenset(), exact, everywhere=True)
+        together = self._noise(self._run.observers, _NOWHERE, exact, everywhere=True)
         return self._operators_of(exact, together, at_outputs=at_outputs)
 
     def _operators_of(
         self, exact: list[_Graph], together: dict[Node, _Noise], *, at_outputs: bool = False
     ) -> list[QuantizedOperator]:
         everything = self._run.observers
+        stopping = Counter(everything)
         found: list[QuantizedOperator] = []
         for one in self._operators:
             alone = None if at_outputs else self._alone.get(one.name)
             if alone is None:
-                stops = frozenset[Node]() if at_outputs else _Except(everything, one.observers)
+                stops = _NOWHERE if at_outputs else _Except(stopping, one.observers)
                 alone = self._ratio(one.observers, stops, exact)
             result = next((together[node] for node in one.results(everything) if node in together), _Noise())
             found.append(
@@ -227,7 +229,7 @@ class Sensitivities:
 
     def _output_sqnr(self, kept: frozenset[str], exact: list[_Graph]) -> float:
         rounded = frozenset[Node]().union(*(one.observers for one in self._operators if one.name not in kept))
-        return self._ratio(rounded, frozenset(), exact)
+        return self._ratio(rounded, _NOWHERE, exact)
 
     def remedy(self) -> Remedy | None:
         """The fewest operators, those that lose most alone first, which have to stay in floats for good results; `None`
@@ -304,13 +306,11 @@ class Sensitivities:
 class _Except:
     """The nodes that are counted, but for some."""
 
-    counted: Container[Node]
+    counted: Counter[Node]
     others: frozenset[Node]
 
     def __contains__(self, node: object) -> bool:
-        if node in self.others:
-            return False
-        return self.counted[node] > 0 if isinstance(self.counted, Counter) else node in self.counted
+        return node not in self.others and self.counted[cast(Node, node)] > 0
 
 
 class _Rounding(Interpreter):

@@ -15,7 +15,7 @@ __all__ = ["INTEGERS", "QuantizedRows", "quantized_groups", "quantized_rows"]
 INTEGERS: Final = "qdata"
 """The attribute of torchao's tensors that holds the integers."""
 
-_Kind = type[nn.Linear] | type[nn.Embedding]
+_Kind = type[nn.Module]
 
 
 class QuantizedRows(NamedTuple):
@@ -72,7 +72,7 @@ def quantized_groups(
     first: Any = _quantized(before[:1], config, kind)
     zeros = first.zero_point[:, :1].expand(scales.shape).contiguous()
     tensors = {INTEGERS: integers, "scale": scales.to(first.scale.dtype), "zero_point": zeros}
-    made: Any = type(first)
+    made = cast(Any, type(first))
     return made.__tensor_unflatten__(tensors, first.__tensor_flatten__()[1], before.size(), before.stride())
 
 

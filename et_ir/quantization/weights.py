@@ -153,10 +153,12 @@ def quantize_weights(
     bits_4: Any = cast(Any, torch).int4
     left: list[Unquantized] = []
     is_changed = False
-    for kind in (nn.Linear, nn.Embedding):
+    layers = cast("list[tuple[str, Any]]", _tables_and_layers(module))
+    kinds: tuple[type[nn.Module], ...] = (nn.Linear, nn.Embedding)
+    for kind in kinds:
         if kind is nn.Linear and mode.name != "8da4w":
             continue
-        for name, one in _tables_and_layers(module):
+        for name, one in layers:
             if not isinstance(one, kind):
                 continue
             reason = _why_not(one, name, mode, keep_float, read)
