@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+from contextlib import suppress
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -29,7 +30,12 @@ def returned_memory(nbytes: int) -> mmap.mmap | bytearray:
     private: int = getattr(mmap, "MAP_PRIVATE", 0)
     if not private:
         return bytearray(nbytes)
-    return mmap.mmap(-1, nbytes, flags=private | mmap.MAP_ANONYMOUS)
+    memory = mmap.mmap(-1, nbytes, flags=private | mmap.MAP_ANONYMOUS)
+    advice: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+    if advice is not None:
+        with suppress(OSError):  # a kernel without large pages
+            memory.madvise(advice)
+    return memory
 
 
 def release(address: int) -> None:

@@ -12,7 +12,7 @@ from torch._ops import OpOverload
 
 from et_ir.data.mapped import release, returned_memory, temporary_memory
 
-__all__ = ["by_rows", "new_stored", "release_memory", "rowwise", "slices_of_rows"]
+__all__ = ["by_rows", "new_floats", "new_stored", "release_memory", "rowwise", "slices_of_rows"]
 
 ELEMENTS: Final = 1 << 18
 """About how many elements of a weight are computed at a time."""
@@ -32,7 +32,7 @@ def new_stored(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
     return _new(dtype, shape, temporary_memory)
 
 
-def _new_floats(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
+def new_floats(dtype: torch.dtype, shape: Sequence[int]) -> Tensor:
     """A tensor for a weight in floats, which is needed shortly."""
     return _new(dtype, shape, returned_memory)
 
@@ -57,7 +57,7 @@ def slices_of_rows(shape: Sequence[int], elements: int | None = None) -> Iterato
 
 
 def by_rows(
-    function: Callable[..., Tensor], tensors: Sequence[Tensor | None], allocate: _Allocate = _new_floats
+    function: Callable[..., Tensor], tensors: Sequence[Tensor | None], allocate: _Allocate = new_floats
 ) -> Tensor:
     """`function(*tensors)`, of whose result each row depends on that row of each tensor alone."""
     first = tensors[0]
@@ -75,7 +75,7 @@ def by_rows(
 
 
 def rowwise(
-    target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], allocate: _Allocate = _new_floats
+    target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], allocate: _Allocate = new_floats
 ) -> Tensor:
     """The result of an operator of the graph, a few rows at a time if it quantizes or restores rows."""
     places = _places_of_rows(target, args)
