@@ -1,4 +1,7 @@
-"""Memory of temporary files, for what is too much to hold and is read again, and memory for what is held shortly."""
+"""Memory for tensors outside of the C library's: temporary files, and pages.
+
+Files are for what is too much to hold and is read again, pages for what is needed shortly.
+"""
 
 from __future__ import annotations
 
