@@ -1,13 +1,17 @@
-"""Memory of temporary files: what is too much to hold, and is read again."""
+"""Memory for tensors outside of the C library's: temporary files, and pages.
+
+Files are for what is too much to hold and is read again, pages for what is needed shortly.
+"""
 
 from __future__ import annotations
 
 import mmap
 import tempfile
+from contextlib import suppress
 from typing import Final
 from weakref import WeakValueDictionary
 
-__all__ = ["release", "temporary_memory"]
+__all__ = ["release", "returned_memory", "temporary_memory"]
 
 _MAPS: Final[WeakValueDictionary[int, mmap.mmap]] = WeakValueDictionary()
 """By the address of the first byte."""
@@ -19,6 +23,21 @@ def temporary_memory(nbytes: int) -> mmap.mmap:
         file.truncate(nbytes)
         memory = mmap.mmap(file.fileno(), nbytes)
     _MAPS[_address(memory)] = memory
+    return memory
+
+
+def returned_memory(nbytes: int) -> mmap.mmap | bytearray:
+    """Zeros that go back to the system when they are not used any more: the C library would keep the pages, and could
+    not use them again for as much where something small has been put between.
+    """
+    private: int = getattr(mmap, "MAP_PRIVATE", 0)
+    if not private:
+        return bytearray(nbytes)
+    memory = mmap.mmap(-1, nbytes, flags=private | mmap.MAP_ANONYMOUS)
+    advice: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
+    if advice is not None:
+        with suppress(OSError):  # a kernel without large pages
+            memory.madvise(advice)
     return memory
 
 

@@ -7,23 +7,20 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from math import inf, log10, nan, prod
-from typing import Any, Final, NamedTuple, cast
+from math import nan
+from typing import Any, Final, cast
 
 import torch
 from torch import nn
 
-from et_ir.data.mapped import release, temporary_memory
 from et_ir.language_models.experts import ExpertsLayout, QuantizedMatrices, experts_layout
 from et_ir.quantization import Layer, QuantizationError, QuantizationMode, QuantizedModule, Unquantized
-from et_ir.quantization.operators import is_kept, no_match
+from et_ir.quantization.modes import check_patterns
+from et_ir.quantization.operators import is_kept
+from et_ir.quantization.torchao_weights import INTEGERS, QuantizedRows, quantized_rows
 
 __all__ = ["quantize_weights"]
 
-_ELEMENTS: Final = 1 << 18
-"""About how many elements of a weight are quantized at a time: torchao makes several copies of them, in the caches."""
-_INTEGERS: Final = "qdata"
-"""The attribute of torchao's tensors that holds the integers."""
 _LARGE: Final = 2
 """Parameters of more dimensions are those of layers that no mode is about."""
 
@@ -62,10 +59,7 @@ def quantize_weights(
             f"the mode {mode} takes scales of activations from data; use int8-dynamic, int8-weights or 8da4w"
         )
     modules = dict(cast(Any, model).named_modules())
-    for pattern in keep_float:
-        reason = no_match(pattern, modules)
-        if reason:
-            raise QuantizationError(reason)
+    check_patterns(keep_float, modules)
     with _one_thread():
         layers, left = _quantized_layers(modules, mode, keep_float, linear, rows)
     return QuantizedModule(cast(nn.Module, unwrap_tensor_subclass(model)), tuple(left), tuple(layers))
@@ -125,11 +119,16 @@ def _one_thread() -> Generator[None]:
 def _quantized(name: str, module: nn.Linear | nn.Embedding, config: Any, bits: int) -> Layer:
     """Quantize the weight of a layer."""
     before = module.weight.detach()
-    is_linear = isinstance(module, nn.Linear)
-    found = _quantized_rows(before, config, is_linear=is_linear)
-    made = found.kind.__tensor_unflatten__(found.tensors, found.layout, before.size(), before.stride())
-    module.weight = nn.Parameter(made, requires_grad=False)
-    return _layer(name, "linear" if is_linear else "embedding", before, found, bits)
+    kind = nn.Linear if isinstance(module, nn.Linear) else nn.Embedding
+    found = _rows(before, config, kind)
+    module.weight = nn.Parameter(found.weight(), requires_grad=False)
+    return _layer(name, kind.__name__.lower(), before, found, bits)
+
+
+def _rows(before: torch.Tensor, config: Any, kind: type[nn.Linear] | type[nn.Embedding]) -> QuantizedRows:
+    found = quantized_rows(before, config, kind)
+    found.tensors["scale"] = found.tensors["scale"].to(torch.float32)
+    return found
 
 
 def _quantized_experts(
@@ -151,8 +150,8 @@ def _quantized_experts(
             left.append(Unquantized(type(module).__name__, f"{name}.{key}", "", reason))
             continue
         before = before.reshape(-1, width)
-        found = _quantized_rows(before, config, is_linear=True)
-        integers = found.tensors[_INTEGERS].view(experts, height, width)
+        found = _rows(before, config, nn.Linear)
+        integers = found.tensors[INTEGERS].view(experts, height, width)
         scales = found.tensors["scale"].view(experts, height, -1)
         delattr(module, key)
         matrices = QuantizedMatrices(
@@ -163,93 +162,12 @@ def _quantized_experts(
     return layers, left
 
 
-def _layer(name: str, operator: str, before: torch.Tensor, found: _Rows, bits: int) -> Layer:
+def _layer(name: str, operator: str, before: torch.Tensor, found: QuantizedRows, bits: int) -> Layer:
     size = before.numel() * bits // 8 + found.tensors["scale"].nbytes
     return Layer(name, operator, before.numel() * before.element_size(), size, found.ratio, nan)
-
-
-class _Rows(NamedTuple):
-    """A matrix as torchao quantizes its rows."""
-
-    tensors: dict[str, torch.Tensor]
-    """The integers, their scales and what else there is, by the names that `kind` has for them."""
-    kind: Any
-    """The class of torchao's tensor."""
-    layout: Any
-    ratio: float
-    """Of the signal to its error, in dB."""
-
-
-def _quantized_rows(before: torch.Tensor, config: Any, *, is_linear: bool) -> _Rows:
-    """Quantize a matrix, some rows at a time: rows have scales of their own."""
-    from torchao.quantization.quant_api import quantize_
-
-    height, width = before.shape
-    rows = max(1, _ELEMENTS // width)
-    noise = _Noise()
-    integers: torch.Tensor | None = None
-    others: dict[str, list[torch.Tensor]] = {}
-    kind: Any = None
-    layout: Any = None
-    for first in range(0, height, rows):
-        part = before[first : first + rows]
-        holder = _holder(part, is_linear=is_linear)
-        quantize_(holder, config, lambda one, _, holder=holder: one is holder)
-        weight: Any = holder.weight.detach()
-        noise.add(part, weight.dequantize())
-        names, layout = weight.__tensor_flatten__()
-        for key in names:
-            tensor = getattr(weight, key)
-            if key == _INTEGERS:
-                if integers is None:
-                    integers = _on_disk(tensor.dtype, (height, width))
-                integers[first : first + rows] = tensor
-            else:
-                others.setdefault(key, []).append(tensor)
-        kind = cast(Any, type(weight))
-    assert integers is not None
-    release(integers.data_ptr())
-    tensors = {_INTEGERS: integers} | {key: torch.cat(parts) for key, parts in others.items()}
-    tensors["scale"] = tensors["scale"].to(torch.float32)
-    return _Rows(tensors, kind, layout, noise.ratio)
-
-
-def _holder(weight: torch.Tensor, *, is_linear: bool) -> nn.Linear | nn.Embedding:
-    """A layer of some rows of a weight."""
-    height, width = weight.shape
-    if is_linear:
-        holder: nn.Linear | nn.Embedding = nn.Linear(width, height, bias=False, device="meta")
-    else:
-        holder = nn.Embedding(height, width, device="meta")
-    holder.weight = nn.Parameter(weight, requires_grad=False)
-    return holder
-
-
-def _on_disk(dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
-    """A tensor in the memory of a temporary file."""
-    return torch.frombuffer(temporary_memory(prod(shape) * dtype.itemsize), dtype=dtype).view(shape)
 
 
 def _trim() -> Callable[[], object]:
     """A function that returns freed memory to the system where the C library would keep it: a gigabyte."""
     trim: Any = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return (lambda: None) if trim is None else lambda: trim(0)
-
-
-class _Noise:
-    """Energy of a signal and of its error."""
-
-    def __init__(self) -> None:
-        self._signal = 0.0
-        self._error = 0.0
-
-    def add(self, wanted: torch.Tensor, found: torch.Tensor) -> None:
-        self._signal += float(wanted.square().sum(dtype=torch.float64))
-        self._error += float((wanted - found).square().sum(dtype=torch.float64))
-
-    @property
-    def ratio(self) -> float:
-        """In dB."""
-        if not self._error:
-            return inf
-        return 10 * log10(self._signal / self._error) if self._signal else -inf

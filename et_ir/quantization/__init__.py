@@ -14,9 +14,11 @@ program = torch.export.export(convert_pt2e(prepared), inputs)
 """
 
 from et_ir.quantization.config import QuantizationConfig, get_symmetric_quantization_config
+from et_ir.quantization.flow import quantize
 from et_ir.quantization.layers import Layer
-from et_ir.quantization.modes import QuantizationError, QuantizationMode, QuantizedModule, quantize
+from et_ir.quantization.modes import QuantizationError, QuantizationMode
 from et_ir.quantization.quantizer import Unquantized, XNNPACKQuantizer
+from et_ir.quantization.results import QuantizedModule
 from et_ir.quantization.search import AccuracySearch, Trial, quantize_to_accuracy
 from et_ir.quantization.sensitivity import QuantizedOperator, Remedy
 

@@ -12,7 +12,6 @@ import torch
 from torchao.quantization.pt2e import (
     FakeQuantize,
     FusedMovingAvgObsFakeQuantize,
-    HistogramObserver,
     MinMaxObserver,
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
@@ -20,6 +19,8 @@ from torchao.quantization.pt2e import (
     PlaceholderObserver,
 )
 from torchao.quantization.pt2e.quantizer import QuantizationSpec
+
+from et_ir.quantization.observers import HistogramObserver
 
 __all__ = ["QuantizationConfig", "get_symmetric_quantization_config"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, Final
+from operator import getitem
+from typing import Any, Final, TypeVar, cast
 
 import torch
 from torch import nn
@@ -14,14 +15,24 @@ from torch.export._tree_utils import reorder_kwargs
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
+from et_ir.frontend.torch_registry import as_operator, schema_of
+
 __all__ = [
     "BATCH_NORMS",
+    "constant_nodes",
+    "copy_with_same_weights",
     "flat_inputs",
     "kept_state",
+    "last_reads",
+    "order_of_use",
     "separate_normalized",
+    "tensor_of",
     "writes_to_shared",
     "writes_to_state",
+    "written_states",
 ]
+
+_Module = TypeVar("_Module", bound=nn.Module)
 
 _aten: Final[Any] = torch.ops.aten
 BATCH_NORMS: Final = frozenset({_aten.batch_norm.default, _aten._native_batch_norm_legit_no_training.default})
@@ -96,9 +107,7 @@ def _is_folded_right(layer: Node, norm: Node) -> bool:
 
 
 def _own_parameter(module: GraphModule, layer: Node, place: int, given: Node) -> None:
-    tensor: Any = module
-    for part in str(given.target).split("."):
-        tensor = getattr(tensor, part)
+    tensor = tensor_of(module, given)
     name = next(name for number in count() if not hasattr(module, name := f"_own_parameter_{number}"))
     setattr(module, name, nn.Parameter(tensor.detach().clone(), requires_grad=False))
     with module.graph.inserting_before(layer):
@@ -127,10 +136,112 @@ def _is_alias(node: Node) -> bool:
     return schema is not None and any(one.alias_info is not None for one in schema.returns)
 
 
+def written_states(graph: Graph) -> frozenset[str]:
+    """The names of the states of the module that ops of a graph write to, themselves or a view of them."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        if node.op != "call_function":
+            continue
+        schema: Any = getattr(node.target, "_schema", None)
+        if schema is None:  # control flow, whose branches are graphs of their own
+            found.update(str(one.target) for one in node.all_input_nodes if one.op == "get_attr")
+        elif schema.is_mutable:
+            for argument, value in zip(schema.arguments, node.args, strict=False):
+                if argument.alias_info is not None and argument.alias_info.is_write:
+                    found.update(name for one in _nodes(value) if (name := _state_behind(one)) is not None)
+    return frozenset(found)
+
+
+def _nodes(value: Any) -> list[Node]:
+    given = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
+    return [one for one in given if isinstance(one, Node)]
+
+
+def _state_behind(node: Node) -> str | None:
+    """The name of the state that a value is, or a view of."""
+    while node.op == "call_function" and _is_alias(node) and isinstance(node.args[0], Node):
+        node = node.args[0]
+    return str(node.target) if node.op == "get_attr" else None
+
+
+def constant_nodes(graph: Graph, but: Callable[[Node], bool] = lambda _: False) -> set[Node]:
+    """The nodes that are functions of constants alone, of no input and no state that the graph writes to.
+
+    `but` says which are not to count, nor what is computed of them.
+    """
+    written = written_states(graph)
+    found: set[Node] = set()
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            if str(node.target) not in written:
+                found.add(node)
+        elif (
+            node.all_input_nodes
+            and found.issuperset(node.all_input_nodes)
+            and _is_function(node)
+            and not but(node)
+        ):
+            found.add(node)
+    return found
+
+
+def _is_function(node: Node) -> bool:
+    """Whether the result of a node depends on its operands alone; observers count, which return what they see."""
+    target = as_operator(node.target)
+    if target is None:
+        return node.op == "call_module" or node.target is getitem
+    return not schema_of(target).is_mutable and torch.Tag.nondeterministic_seeded not in target.tags
+
+
+def order_of_use(graph: Graph) -> list[Node]:
+    """The nodes of a graph, with those of constants as late as possible: not all weights in floats are in memory."""
+    constants = constant_nodes(graph)
+    order: dict[Node, None] = {}
+
+    def add(node: Node) -> None:
+        for one in node.all_input_nodes:
+            if one in constants and one not in order:
+                add(one)
+        order[node] = None
+
+    for node in graph.nodes:
+        if node not in constants:
+            add(node)
+    return list(order)
+
+
+def last_reads(order: Sequence[Node]) -> dict[Node, list[Node]]:
+    """The values that nothing reads after a node, in an order of the nodes."""
+    last: dict[Node, Node] = {}
+    for node in order:
+        for one in node.all_input_nodes:
+            last[one] = node
+    found: dict[Node, list[Node]] = {node: [] for node in order}
+    for one, node in last.items():
+        found[node].append(one)
+    return found
+
+
+def tensor_of(module: nn.Module, node: Node) -> Any:
+    """The tensor, or the graph, that a `get_attr` node reads."""
+    found: Any = module
+    for part in str(node.target).split("."):
+        found = getattr(found, part)
+    return found
+
+
+def copy_with_same_weights(module: _Module) -> _Module:
+    """A copy of a module, its states and its graph, whose parameters are those of the module."""
+    return copy.deepcopy(module, {id(one): one for one in module.parameters()})
+
+
 @contextmanager
 def kept_state(module: nn.Module) -> Generator[None]:
     """Give the states that a module has the values that they had, whatever runs meanwhile."""
-    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    written = written_states(module.graph) if isinstance(module, GraphModule) else None
+    before = {
+        name: buffer.clone() for name, buffer in module.named_buffers() if written is None or name in written
+    }
     try:
         yield
     finally:

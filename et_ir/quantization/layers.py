@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import inf, log10
 from operator import getitem
@@ -14,9 +15,17 @@ import torch
 from torch.fx import GraphModule, Interpreter, Node
 
 from et_ir.frontend.sources import node_module_path
-from et_ir.quantization.graphs import BATCH_NORMS, flat_inputs, kept_state
+from et_ir.quantization.graphs import (
+    BATCH_NORMS,
+    flat_inputs,
+    kept_state,
+    last_reads,
+    order_of_use,
+    tensor_of,
+)
+from et_ir.quantization.rows import rowwise, slices_of_rows
 
-__all__ = ["Layer", "compare_layers", "first_undefined"]
+__all__ = ["Layer", "Noise", "compare_layers", "first_undefined"]
 
 _aten: Final[Any] = torch.ops.aten
 _WEIGHT: Final[dict[object, int]] = {
@@ -31,6 +40,7 @@ _WEIGHT: Final[dict[object, int]] = {
 }
 """The operators of layers, and which argument is their weight."""
 
+_Visit = Callable[[torch.Tensor], None]
 _Key = tuple[str, int]
 """The path of a module, and which of its calls."""
 
@@ -59,7 +69,7 @@ class Layer:
         return self.bytes_after != self.bytes_before or self.weight_sqnr != inf
 
 
-class _Noise:
+class Noise:
     """Energy of a signal and of its error, over several tensors."""
 
     def __init__(self) -> None:
@@ -67,8 +77,13 @@ class _Noise:
         self.error = 0.0
 
     def add(self, wanted: torch.Tensor, found: torch.Tensor) -> None:
-        self.signal += float(wanted.double().square().sum())
-        self.error += float((wanted.double() - found.double()).square().sum())
+        """Of a tensor, and of what it was to be."""
+        if wanted is found:
+            return
+        for rows in slices_of_rows(wanted.shape) if wanted.dim() else [...]:
+            exact = wanted[rows].double()
+            self.signal += float(exact.square().sum())
+            self.error += float((exact - found[rows].double()).square_().sum())
 
     @property
     def ratio(self) -> float:
@@ -79,27 +94,62 @@ class _Noise:
 
 
 class _Values(Interpreter):
-    """Runs a graph, and keeps the values of some nodes."""
+    """Runs a graph, keeps the values of some nodes, and hands those of weights on as they are computed."""
 
-    def __init__(self, module: GraphModule, nodes: Iterable[Node]) -> None:
-        super().__init__(module)
-        self._wanted = frozenset(nodes)
-        self.found: dict[Node, torch.Tensor] = {}
+    def __init__(
+        self, module: GraphModule, kept: Iterable[Node], visits: Mapping[Node, Sequence[_Visit]]
+    ) -> None:
+        super().__init__(module, garbage_collect_values=False)
+        self._order = order_of_use(module.graph)
+        self._last_reads = last_reads(self._order)
+        self._kept = frozenset(kept)
+        self._visits = visits
+
+    def values(self, inputs: Sequence[Any]) -> dict[Node, torch.Tensor]:
+        """The values that are kept, of a run on the inputs in the order of the placeholders."""
+        found: dict[Node, torch.Tensor] = {}
+        self.env = {}
+        self.args_iter = iter(inputs)
+        for node in self._order:
+            self.env[node] = value = self.run_node(node)
+            if node in self._kept:
+                found[node] = value
+            for visit in self._visits.get(node, ()):
+                visit(value)
+            del value
+            for one in self._last_reads[node]:
+                del self.env[one]
+        return found
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return rowwise(target, args, kwargs)
+
+
+class _Constants(_Values):
+    """Computes of a graph only what some values need, unless that is an input."""
+
+    def __init__(self, module: GraphModule, kept: Iterable[Node]) -> None:
+        super().__init__(module, kept, {})
+        pending, self._needed = list(self._kept), set[Node]()
+        while pending:
+            node = pending.pop()
+            if node not in self._needed:
+                self._needed.add(node)
+                pending += node.all_input_nodes
+        if any(node.op == "placeholder" for node in self._needed):
+            self._needed = set(module.graph.nodes)
 
     def run_node(self, n: Node) -> Any:
-        value = super().run_node(n)
-        if n in self._wanted:
-            self.found[n] = value
-        return value
+        return super().run_node(n) if n in self._needed or n.op == "placeholder" else None
+
+    def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return next(iter(args), None)  # of an observer, which has seen the value
 
 
-def _values(
-    module: GraphModule, nodes: Iterable[Node], batch: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> dict[Node, torch.Tensor]:
-    run = _Values(module, nodes)
+def _run(values: _Values, batch: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[Node, torch.Tensor]:
+    module: Any = values.module
     with torch.no_grad(), kept_state(module):
-        run.run(*flat_inputs(module, batch, kwargs), enable_io_processing=False)
-    return run.found
+        return values.values(flat_inputs(module, batch, kwargs))
 
 
 def _layers(module: GraphModule) -> dict[_Key, Node]:
@@ -128,9 +178,7 @@ def _stored_bytes(module: GraphModule, weight: Node) -> int:
             continue
         seen.add(node)
         if node.op == "get_attr":
-            tensor: Any = module
-            for part in str(node.target).split("."):
-                tensor = getattr(tensor, part)
+            tensor: torch.Tensor = tensor_of(module, node)
             total += tensor.numel() * (tensor.element_size() if tensor.dtype != torch.int8 else _width(node))
         pending += node.all_input_nodes
     return round(total)
@@ -179,18 +227,21 @@ def compare_layers(
     before, after, whole = _layers(plain), _layers(quantized), _layers(reference)
     pairs = {key: (node, after[key]) for key, node in before.items() if key in after}
     results = {key: _result(whole[key], node) for key, (node, _) in pairs.items() if key in whole}
-    weights, outputs = {key: _Noise() for key in pairs}, {key: _Noise() for key in pairs}
-    for number, batch in enumerate(batches):
-        read = [[weight for pair in pairs.values() if (weight := _weight(pair[side]))] for side in range(2)]
-        wanted = _values(reference, results.values(), batch, kwargs)
-        found = _values(quantized, [*(other for _, other in pairs.values()), *read[1]], batch, kwargs)
-        stored = _values(plain, read[0], batch, kwargs) if number == 0 else {}
-        for key, (one, other) in pairs.items():
+    weights, outputs = {key: Noise() for key in pairs}, {key: Noise() for key in pairs}
+    read = [weight for one, _ in pairs.values() if (weight := _weight(one)) is not None]
+    stored = _run(_Constants(plain, read), batches[0], kwargs)
+    visits: dict[Node, list[_Visit]] = {}
+    for key, (one, other) in pairs.items():
+        first, second = _weight(one), _weight(other)
+        if first in stored and second is not None:
+            visits.setdefault(second, []).append(partial(weights[key].add, stored[first]))
+    for batch in batches:
+        wanted = _run(_Values(reference, results.values(), {}), batch, kwargs)
+        found = _run(_Values(quantized, [other for _, other in pairs.values()], visits), batch, kwargs)
+        visits = {}  # the weights are those of the first run
+        for key, (_, other) in pairs.items():
             if results.get(key) in wanted and other in found:
                 outputs[key].add(wanted[results[key]], found[other])
-            first, second = _weight(one), _weight(other)
-            if first in stored and second in found:
-                weights[key].add(stored[first], found[second])
     return [
         Layer(
             path or "(the module)",

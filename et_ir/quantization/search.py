@@ -15,13 +15,9 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from et_ir.frontend.exported import in_evaluation
-from et_ir.quantization.modes import (
-    MeasuredModule,
-    QuantizationError,
-    QuantizationMode,
-    QuantizedModule,
-    quantize_and_measure,
-)
+from et_ir.quantization.flow import quantize_and_measure
+from et_ir.quantization.modes import QuantizationError, QuantizationMode
+from et_ir.quantization.results import MeasuredModule, QuantizedModule
 
 __all__ = ["AccuracySearch", "Trial", "quantize_to_accuracy"]
 

@@ -6,8 +6,10 @@ value that is to be quantized. Operators compute in floats, and observers that a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from math import inf, log10
 from typing import Any, Final, cast
 
@@ -19,9 +21,10 @@ from torch.utils import _pytree as pytree
 from et_ir.frontend.sources import node_module_path
 from et_ir.frontend.torch_registry import as_operator, schema_of
 from et_ir.quantization.annotation import annotation_of
-from et_ir.quantization.graphs import flat_inputs
+from et_ir.quantization.graphs import flat_inputs, last_reads, order_of_use
 from et_ir.quantization.operators import is_kept, operator_names, outer_paths
 from et_ir.quantization.quantizer import place_of
+from et_ir.quantization.rows import new_floats, slices_of_rows
 
 __all__ = ["Coarse", "QuantizedOperator", "Remedy", "Sensitivities"]
 
@@ -34,7 +37,11 @@ _BATCHES: Final = 8
 _CACHE_BYTES: Final = 2**29
 """Bytes of values that are kept, but for those of the last of the data."""
 
+_ELEMENTS: Final = 1 << 16
+"""About how many numbers are rounded at a time, in the caches."""
+
 _Graph = dict[Node, Any]
+_NOWHERE: Final = frozenset[Node]()
 _map_nodes: Final[Callable[[Any, Callable[[Node], Any]], Any]] = cast(Any, fx_node).map_arg
 
 
@@ -149,6 +156,8 @@ class Sensitivities:
         self._run = _Rounding(prepared)
         self._operators = _operators(prepared, self._run.observers)
         self._outputs = next(node for node in reversed(prepared.graph.nodes) if node.op == "output")
+        self._alone: dict[str, float] = {}
+        """The least ratio of operators that are quantized alone, where that is known."""
 
     def coarse(self) -> list[Coarse]:
         """The operators that alone lose the next quantized value, or a result: those to keep in floats.
@@ -156,26 +165,24 @@ class Sensitivities:
         From the last to the first: an operator that stays in floats passes on the errors of those before it.
         """
         exact = self._exact()
-        kept: list[_Operator] = []
         found: list[Coarse] = []
+        stopping = Counter(one for operator in self._operators for one in operator.observers)
+        ratios: dict[str, float] = {}
         for operator in reversed(self._operators):
-            others = [one.observers for one in self._operators if one not in kept and one is not operator]
-            stops = frozenset[Node]().union(*others) - operator.observers
-            lost = self._lost(operator, stops, exact)
-            if lost is not None:
-                kept.append(operator)
-                found.append(Coarse(operator.name, lost))
+            stops = _Except(stopping, operator.observers)
+            ratio = self._ratio(operator.observers, stops, exact)
+            if ratio < LEAST:
+                stopping.subtract(operator.observers)
+                found.append(Coarse(operator.name, self._loss(operator, stops, exact)))
+            ratios[operator.name] = ratio
+        if not found and stopping.keys() == self._run.observers:
+            self._alone = ratios
         return found[::-1]
 
-    def _lost(self, operator: _Operator, stops: frozenset[Node], exact: list[_Graph]) -> str | None:
-        noise = self._noise(operator.observers, stops, exact)
-        if min((one.ratio for one in noise.values()), default=inf) >= LEAST:
-            return None
-        # Where it is lost first: between the operator and what it was measured at.
+    def _loss(self, operator: _Operator, stops: Container[Node], exact: list[_Graph]) -> str:
+        """Where it is lost first: between the operator and what it was measured at."""
         noise = self._noise(operator.observers, stops, exact, everywhere=True)
-        first = next(
-            node for node, one in noise.items() if one.ratio < LEAST and self._source(node).op != "get_attr"
-        )
+        first = next(node for node, one in noise.items() if one.ratio < LEAST)
         node = self._source(first)
         place = place_of(node)
         where = f" ({place})" if place else ""
@@ -187,15 +194,29 @@ class Sensitivities:
         """What makes a value that may be observed."""
         return node.all_input_nodes[0] if node in self._run.observers else node
 
+    def report(self) -> tuple[tuple[QuantizedOperator, ...], Remedy | None]:
+        """The operators, and what else to keep in floats."""
+        exact = self._exact()
+        together = self._noise(self._run.observers, _NOWHERE, exact, everywhere=True)
+        return tuple(self._operators_of(exact, together)), self._remedy(exact, together)
+
     def operators(self, *, at_outputs: bool = False) -> list[QuantizedOperator]:
         """Each operator with its errors, in their order; `at_outputs`: in the results of the module alone."""
         exact = self._exact()
+        together = self._noise(self._run.observers, _NOWHERE, exact, everywhere=True)
+        return self._operators_of(exact, together, at_outputs=at_outputs)
+
+    def _operators_of(
+        self, exact: list[_Graph], together: dict[Node, _Noise], *, at_outputs: bool = False
+    ) -> list[QuantizedOperator]:
         everything = self._run.observers
-        together = self._noise(everything, frozenset(), exact, everywhere=True)
+        stopping = Counter(everything)
         found: list[QuantizedOperator] = []
         for one in self._operators:
-            stops = frozenset[Node]() if at_outputs else everything - one.observers
-            alone = self._noise(one.observers, stops, exact)
+            alone = None if at_outputs else self._alone.get(one.name)
+            if alone is None:
+                stops = _NOWHERE if at_outputs else _Except(stopping, one.observers)
+                alone = self._ratio(one.observers, stops, exact)
             result = next((together[node] for node in one.results(everything) if node in together), _Noise())
             found.append(
                 QuantizedOperator(
@@ -203,7 +224,7 @@ class Sensitivities:
                     str(one.head.target),
                     node_module_path(one.head),
                     place_of(one.head),
-                    min((noise.ratio for noise in alone.values()), default=inf),
+                    alone,
                     result.ratio,
                 )
             )
@@ -211,18 +232,24 @@ class Sensitivities:
 
     def _output_sqnr(self, kept: frozenset[str], exact: list[_Graph]) -> float:
         rounded = frozenset[Node]().union(*(one.observers for one in self._operators if one.name not in kept))
-        noise = self._noise(rounded, frozenset(), exact)
-        return min((one.ratio for one in noise.values()), default=inf)
+        return self._ratio(rounded, _NOWHERE, exact)
 
     def remedy(self) -> Remedy | None:
         """The fewest operators, those that lose most alone first, which have to stay in floats for good results; `None`
         if the results are not lost.
         """
-        exact = self._exact()
-        ratio = self._output_sqnr(frozenset(), exact)
-        if ratio >= LEAST or not self._operators:
+        return self.report()[1]
+
+    def _remedy(self, exact: list[_Graph], together: dict[Node, _Noise]) -> Remedy | None:
+        if not self._operators:
             return None
-        ranked = sorted(self.operators(at_outputs=True), key=lambda one: one.own_sqnr)
+        if self._run.observers == frozenset[Node]().union(*(one.observers for one in self._operators)):
+            ratio = together[self._outputs].ratio if self._outputs in together else inf
+        else:
+            ratio = self._output_sqnr(frozenset(), exact)
+        if ratio >= LEAST:
+            return None
+        ranked = sorted(self._operators_of(exact, together, at_outputs=True), key=lambda one: one.own_sqnr)
         least, most = 1, len(ranked)
         while least < most:
             middle = (least + most) // 2
@@ -250,27 +277,43 @@ class Sensitivities:
             left -= _bytes_of(self._run.values.values())
         return found
 
+    def _ratio(self, rounded: frozenset[Node], stops: Container[Node], exact: list[_Graph]) -> float:
+        """The least ratio, in dB, where errors stop and in the results."""
+        noise = self._noise(rounded, stops, exact)
+        return min((one.ratio for one in noise.values()), default=inf)
+
     def _noise(
         self,
         rounded: frozenset[Node],
-        stops: frozenset[Node],
+        stops: Container[Node],
         exact: list[_Graph],
         *,
         everywhere: bool = False,
     ) -> dict[Node, _Noise]:
-        """Noise where errors stop and in the results, or in all values that they reach, in their order."""
+        """Noise where errors stop and in the results, or in all values but weights that they reach, in their order."""
         found: dict[Node, _Noise] = {}
         for values in exact:
             with torch.no_grad():
-                changed = self._run.changed(values, rounded, stops)
-            for node, value in changed.items():
-                if not everywhere and node not in stops and node is not self._outputs:
-                    continue
-                leaves = pytree.tree_leaves(values[node])
-                for wanted, other in zip(leaves, pytree.tree_leaves(value), strict=True):
-                    if _is_real_or_complex(wanted) and wanted.shape == other.shape and wanted.numel():
-                        found.setdefault(node, _Noise()).add(wanted, other)
+                for node, value in self._run.changed(values, rounded, stops):
+                    is_wanted = node in stops or node is self._outputs
+                    if not is_wanted and (not everywhere or self._source(node).op == "get_attr"):
+                        continue
+                    leaves = pytree.tree_leaves(values[node])
+                    for wanted, other in zip(leaves, pytree.tree_leaves(value), strict=True):
+                        if _is_real_or_complex(wanted) and wanted.shape == other.shape and wanted.numel():
+                            found.setdefault(node, _Noise()).add(wanted, other)
         return found
+
+
+@dataclass(frozen=True)
+class _Except:
+    """The nodes that are counted, but for some."""
+
+    counted: Counter[Node]
+    others: frozenset[Node]
+
+    def __contains__(self, node: object) -> bool:
+        return node not in self.others and self.counted[cast(Node, node)] > 0
 
 
 class _Rounding(Interpreter):
@@ -280,17 +323,17 @@ class _Rounding(Interpreter):
         super().__init__(module, garbage_collect_values=False)
         self.values: _Graph = {}
         self.rounded: frozenset[Node] = frozenset()
+        self._nodes = order_of_use(module.graph)
+        self._order = {node: number for number, node in enumerate(self._nodes)}
+        self._last_reads = last_reads(self._nodes)
         self._rounding: dict[Node, Callable[[torch.Tensor], torch.Tensor]] = {}
         for node in module.graph.nodes:
             if node.op == "call_module":
                 observer = module.get_submodule(str(node.target))
                 if hasattr(observer, "calculate_qparams") or hasattr(observer, "is_dynamic"):
                     self._rounding[node] = _rounding_of(observer)
-
-    @property
-    def observers(self) -> frozenset[Node]:
+        self.observers = frozenset(self._rounding)
         """The nodes that observe a value."""
-        return frozenset(self._rounding)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         self.values = {}
@@ -311,21 +354,50 @@ class _Rounding(Interpreter):
         call: Any = getattr(self, node.op)
         return call(node.target, args, kwargs)
 
-    def changed(self, exact: _Graph, rounded: frozenset[Node], stops: frozenset[Node]) -> _Graph:
-        """The values that differ from those without rounding, up to the observers where errors stop."""
+    def changed(
+        self, exact: _Graph, rounded: frozenset[Node], stops: Container[Node]
+    ) -> Iterator[tuple[Node, Any]]:
+        """The values that differ from those without rounding, up to the observers where errors stop, in their order.
+
+        Each is kept until what it changes has been computed.
+        """
         self.rounded = rounded
         found: _Graph = {}
-        for node in exact:
-            reached = [one for one in node.all_input_nodes if one in found and one not in stops]
-            if not reached and node not in rounded:
-                continue
 
-            def given(one: Node) -> Any:
-                return found[one] if one in found and one not in stops else exact[one]
+        def given(one: Node) -> Any:
+            return found[one] if one in found and one not in stops else exact[one]
 
+        pending = [self._order[node] for node in rounded if node in self._order]
+        seen = set(pending)
+        heapify(pending)
+        while pending:
+            node = self._nodes[heappop(pending)]
             args, kwargs = _map_nodes((node.args, node.kwargs), given)
-            found[node] = self._value(node, args, kwargs)
-        return found
+            found[node] = value = self._value(node, args, kwargs)
+            del args, kwargs
+            yield node, value
+            del value
+            for one in self._last_reads[node]:
+                found.pop(one, None)
+            if node in stops or not node.users:
+                del found[node]
+                continue
+            for user in node.users:
+                place = self._order[user]
+                if place not in seen:
+                    seen.add(place)
+                    heappush(pending, place)
+
+
+def _rounded_rows(value: torch.Tensor, scale: torch.Tensor, least: int, most: int) -> torch.Tensor:
+    """`fake_quantize_per_channel_affine` of rows without zero points, which takes several times as long."""
+    scale = scale.reshape(-1, *[1] * (value.dim() - 1))
+    inverse = 1 / scale
+    found = new_floats(torch.float32, value.shape)
+    for rows in slices_of_rows(value.shape, _ELEMENTS):
+        part = torch.mul(value[rows], inverse[rows], out=found[rows])
+        part.round_().clamp_(least, most).mul_(scale[rows])
+    return found
 
 
 def _rounding_of(observer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -343,6 +415,8 @@ def _rounding_of(observer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
     scale, zero = observer.calculate_qparams()
     scale, zero = scale.float(), zero.int()
     axis = getattr(observer, "ch_axis", None)
+    if scale.numel() > 1 and axis == 0 and not zero.any():
+        return lambda value: _rounded_rows(value, scale, least, most)
     if scale.numel() > 1 and axis is not None:
         return lambda value: torch.fake_quantize_per_channel_affine(value, scale, zero, axis, least, most)
     return lambda value: torch.fake_quantize_per_tensor_affine(

@@ -15,7 +15,7 @@ from torchao.quantization.quant_api import (
     quantize_,
 )
 
-from et_ir.language_models import quantization, quantize_weights
+from et_ir.language_models import quantize_weights
 from et_ir.language_models.experts import QuantizedMatrices, experts_layout, use_experts
 from et_ir.quantization import QuantizationError, QuantizationMode
 
@@ -33,7 +33,7 @@ CONFIGS = {
 
 @pytest.mark.parametrize("mode", CONFIGS)
 def test_same_as_torchao(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantization, "_ELEMENTS", 100)  # three rows at a time
+    monkeypatch.setattr("et_ir.quantization.rows.ELEMENTS", 100)  # three rows at a time
     model = random_model(ATTENTION["llama"]())
     expected = deepcopy(model)
     quantize_(expected, CONFIGS[mode], lambda one, _: isinstance(one, torch.nn.Linear))
@@ -89,7 +89,7 @@ def test_refusals(mode: str, keep: list[str], message: str) -> None:
 )
 def test_experts(family: str, block: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices of experts, stored transposed or not, are what torchao makes of linear layers with them."""
-    monkeypatch.setattr(quantization, "_ELEMENTS", 100)
+    monkeypatch.setattr("et_ir.quantization.rows.ELEMENTS", 100)
     model = random_model(EXPERTS[family]())
     experts = getattr(model.model.layers[0], block).experts
     layout = experts_layout(experts)

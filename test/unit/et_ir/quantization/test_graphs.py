@@ -12,9 +12,9 @@ from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
 
 from et_ir.quantization import (
     XNNPACKQuantizer,
+    calibration,
     get_symmetric_quantization_config,
     graphs,
-    modes,
     quantize,
 )
 
@@ -92,7 +92,7 @@ def test_results_of_what_is_shared(name: str, mode: str) -> None:
 @pytest.mark.parametrize("name", FOLDED)
 def test_layers_are_compared_with_those_of_the_module(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What torchao folds wrong is seen in the report."""
-    monkeypatch.setattr(modes, "separate_normalized", lambda _: None)
+    monkeypatch.setattr(calibration, "separate_normalized", lambda _: None)
     module, batches = _made(name)
     found = quantize(module, batches[0], "int8", calibration=batches)
     assert min(layer.output_sqnr for layer in found.layers) < 15
@@ -171,3 +171,25 @@ def test_states_are_written_and_start_as_they_were(mode: str) -> None:
             )
     assert int(found.module.get_buffer("calls")) == 3
     torch.testing.assert_close(found.module.get_buffer("average"), module.get_buffer("average"))
+
+
+def test_states_that_change_are_not_constants() -> None:
+    class Fading(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.layer = nn.Linear(16, 16)
+            self.register_buffer("gain", torch.ones(1, 16))
+
+        def forward(self, x: Tensor) -> Tensor:
+            gain = self.get_buffer("gain").mul_(0.5)
+            return self.layer(x) + gain
+
+    torch.manual_seed(1)
+    batches = [(torch.randn(3, 16),) for _ in range(3)]
+    module = Fading()
+    found = quantize(module, batches[0], "int8", calibration=batches)
+    assert [one.name for one in found.operators] == ["layer:linear", ":add"]
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(found.module(*batches[0]), module(*batches[0]), rtol=0, atol=0.05)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from et_ir.quantization.rounding import compensate, search_scales
+from et_ir.quantization.weights import InputMoments
 
 GROUP = 16
 
@@ -61,3 +62,28 @@ def test_inputs_that_are_always_zero() -> None:
     weight = torch.randn(4, 32, generator=torch.Generator().manual_seed(0))
     integers, scales = compensate(weight, GROUP, torch.zeros(32, 32, dtype=torch.float64))
     assert (restored(integers, scales) - weight).abs().max() <= scales.max()
+
+
+@pytest.mark.parametrize("tokens", [3, 40, 200])
+def test_moments_of_inputs(tokens: int) -> None:
+    """Those of inputs that are kept, of products, and of inputs that become products."""
+    generator = torch.Generator().manual_seed(0)
+    batches = [torch.randn(2, tokens, 24, generator=generator) for _ in range(3)]
+    found = InputMoments()
+    expected = torch.zeros(24, 24, dtype=torch.float64)
+    for batch in batches:
+        found.add(batch)
+        double = batch.reshape(-1, 24).double()
+        expected += double.T @ double
+        batch.zero_()
+        torch.testing.assert_close(found.total(), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("elements", [64, 1 << 16])
+def test_rows_are_searched_alone(elements: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = torch.randn(40, 64, generator=torch.Generator().manual_seed(0))
+    expected = [search_scales(row[None], GROUP) for row in weight]
+    monkeypatch.setattr("et_ir.quantization.rounding._ELEMENTS", elements)
+    found = search_scales(weight, GROUP)
+    for number, one in enumerate(found):
+        assert torch.equal(one, torch.cat([row[number] for row in expected]))

@@ -227,3 +227,15 @@ def test_the_limit_of_bytes_limits_the_data(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sensitivity, "_CACHE_BYTES", 2**20)
     quantize(module, batches[0], "int8", calibration=batches)
     assert len(seen) == 7 * few
+
+
+def test_rounding_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As torch's operator does, whatever part of the rows is rounded at a time."""
+    value = torch.randn(12, 5, 3, generator=torch.Generator().manual_seed(0))
+    scale = value.flatten(1).abs().amax(1) / 100
+    value[0, 0, 0] = 0.5 * scale[0]
+    expected = torch.fake_quantize_per_channel_affine(value, scale, torch.zeros(12).int(), 0, -90, 90)
+    for elements in (1, 64, 1 << 16):
+        monkeypatch.setattr(sensitivity, "_ELEMENTS", elements)
+        found = sensitivity._rounded_rows(value, scale, -90, 90)
+        assert torch.equal(found, expected)
