@@ -1,4 +1,4 @@
-"""Operators of torchvision that sample images where detectors say, in terms of torch's.
+"""Operators of torchvision that sample images, in terms of torch's.
 
 They compute what torchvision's kernels for the CPU compute. A sample at a place between pixels is the sum of the four
 around it, with bilinear weights. Pixels are gathered as rows of a table, of all channels at a place.

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from et_ops.inference.meta import Meta, Mismatch, rule
+from et_ops.inference.meta import UNKNOWN, Meta, Mismatch, rule
 from et_ops.inference.shapes import unlike
+
+
+def _times(count: int, size: int) -> int:
+    """A multiple of a size, which may be unknown."""
+    return UNKNOWN if size < 0 else count * size
 
 
 def _output(input: Meta, hx: Meta, bidirectional: bool) -> Meta:
     """The output sequence: the input's, with the width of the hidden state in each direction."""
-    return Meta((*input.shape[:-1], hx.shape[-1] * (2 if bidirectional else 1)), input.dtype)
+    return Meta((*input.shape[:-1], _times(2 if bidirectional else 1, hx.shape[-1])), input.dtype)
 
 
 def _check(
@@ -43,14 +48,22 @@ def _check(
             raise Mismatch("hx", f"shape {list(expected)}", state)
     width, cells = states[0].shape[-1], states[-1].shape[-1]
     # Counted first: a number of layers is no bound of the work.
-    count = layers * directions * (2 + 2 * has_biases + (width != cells))
+    count = layers * directions * (2 + 2 * has_biases)
+    projections = layers * directions
+    if width < 0 or cells < 0:
+        has_projections = len(params) == count + projections
+    else:
+        has_projections = width != cells
+    if has_projections:
+        count += projections
     if len(params) != count:
         raise Mismatch("params", f"{count} tensors", f"{len(params)}")
     sizes: list[tuple[int, ...]] = []
     for layer in range(layers):
-        features = width * directions if layer else input.shape[-1]
-        one = [(gates * cells, features), (gates * cells, width)]
-        one += [(gates * cells,)] * (2 if has_biases else 0) + [(width, cells)] * (width != cells)
+        features = _times(directions, width) if layer else input.shape[-1]
+        rows = _times(gates, cells)
+        one = [(rows, features), (rows, width)]
+        one += [(rows,)] * (2 if has_biases else 0) + [(width, cells)] * has_projections
         sizes += one * directions
     for number, (param, expected) in enumerate(zip(params, sizes, strict=True)):
         if unlike(param.shape, expected):

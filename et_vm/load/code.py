@@ -1,4 +1,4 @@
-"""The instructions and values of a plan that have been read as columns.
+"""Instructions and values of a plan, read as columns.
 
 `Code` is a list of instructions that are made when they are looked at. What checks or prepares all of a plan looks at
 arrays instead, and at the `unusual` instructions: those that do not call a kernel, or one that changes an argument.

@@ -1,4 +1,7 @@
-"""The tensors of a plan without their memory, made out once for all methods from the columns of its values."""
+"""Tensors of a plan without their memory.
+
+They are found once for all methods, from the columns of the plan's values.
+"""
 
 from __future__ import annotations
 

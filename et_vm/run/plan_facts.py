@@ -1,4 +1,7 @@
-"""Facts about a plan that do not depend on where a method of it has its memory: found once, for all its methods."""
+"""Facts about a plan that all its methods share.
+
+They do not depend on where a method has its memory, and are found once.
+"""
 
 from __future__ import annotations
 

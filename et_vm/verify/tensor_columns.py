@@ -1,4 +1,7 @@
-"""Checks of all tensors of a plan at once, which leave those that are not as most are to `verify_tensor`."""
+"""Checks of all tensors of a plan at once.
+
+Tensors that are not as most are left to `verify_tensor`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debug maps of programs that were compiled without one, made by compiling their reference again."""
+"""Debug maps made by compiling a reference again."""
 
 from __future__ import annotations
 

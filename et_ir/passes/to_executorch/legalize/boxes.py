@@ -1,4 +1,7 @@
-"""Non-maximum suppression from what stands in each pair of boxes, and a loop over the boxes."""
+"""Legalization of non-maximum suppression.
+
+A matrix says which boxes overlap others, and a loop over its rows which are kept.
+"""
 
 from __future__ import annotations
 
