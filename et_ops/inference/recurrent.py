@@ -50,10 +50,8 @@ def _check(
     # Counted first: a number of layers is no bound of the work.
     count = layers * directions * (2 + 2 * has_biases)
     projections = layers * directions
-    if width < 0 or cells < 0:
-        has_projections = len(params) == count + projections
-    else:
-        has_projections = width != cells
+    is_known = width >= 0 and cells >= 0
+    has_projections = width != cells if is_known else len(params) == count + projections
     if has_projections:
         count += projections
     if len(params) != count:
