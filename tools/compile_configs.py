@@ -21,6 +21,7 @@ def edge_config(args: argparse.Namespace, kept: Sequence[str]) -> EdgeCompileCon
 
     return EdgeCompileConfig(
         preserve_ops=(*args.preserve, *kept),
+        unroll=args.unroll,
         dequantize_weights=args.dequantize_weights,
         quantized_io=args.quantized_io,
         default_bounds=default_bounds(args),

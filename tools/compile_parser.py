@@ -12,7 +12,15 @@ from et_ir.driver.presets import DEFAULT, PRESETS
 from et_ir.targets.lookup import DEFAULT as DEFAULT_TARGET
 from et_ir.targets.lookup import target_names
 from et_schema.whole_numbers import shortened
-from et_tools.arguments import ANY_DATA, WIDE, CommandParser, add_alignments, positive_number, tolerance
+from et_tools.arguments import (
+    ANY_DATA,
+    WIDE,
+    CommandParser,
+    add_alignments,
+    natural_number,
+    positive_number,
+    tolerance,
+)
 from et_tools.pass_options import add_pass_options
 
 __all__ = [
@@ -225,6 +233,12 @@ def _add_runtime_options(add: _Add) -> None:
             "do not decompose this operator, although it is not Core ATen or has no out variant "
             "('mylib::foo'); repeatable"
         ),
+    )
+    add(
+        "--unroll",
+        type=natural_number,
+        metavar="STEPS",
+        help="unroll recurrent layers of at most so many steps; longer ones become loops (default: 8)",
     )
     add(
         "--default-bound",

@@ -46,6 +46,10 @@ class EdgeCompileConfig:
     """Operators to keep though they are not Core ATen, such as `linear`: the target must have kernels for them. Of a
     library of your own, `mylib::foo`, one that would be compiled as what it calls because it has no out variant.
     """
+    unroll: int | None = None
+    """Recurrent layers of at most so many steps are unrolled, of 8 unless it is given; longer ones become loops. A
+    backend without loops is called for each step: unrolled layers compile slowly, and run faster there.
+    """
     dequantize_weights: bool = False
     """Whether quantized weights become floats at compile time. The file is up to four times as large, and nothing is
     restored while the program runs. Otherwise they stay what they are.

@@ -8,7 +8,7 @@ Passes are imported where a pipeline is built, so that tools load only what they
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from xdsl.context import Context
@@ -78,6 +78,8 @@ def core_aten_passes(config: EdgeCompileConfig | None = None) -> list[ModulePass
     _check_preserved((*preserve, *exceptions))
     verify = VerifyCoreAtenPass((*preserve, *exceptions))
     decompose = DecomposePass(preserve)
+    if config.unroll is not None:
+        decompose = replace(decompose, unroll=config.unroll)
     traced = DecomposeTracedPass(preserve)
     dequantize = ConstantFoldPass(dequantize=True)
     if not level.simplify:

@@ -19,6 +19,7 @@ from whole_copies import whole_copies
 from xdsl.context import Context
 
 from et_ir import (
+    EdgeCompileConfig,
     EdgeProgramManager,
     ExecutorchBackendConfig,
     ExecutorchProgramManager,
@@ -152,6 +153,14 @@ def test_number_of_instructions_does_not_grow_with_steps(
     cell: Callable[..., nn.Module], partitioners: Sequence[Partitioner]
 ) -> None:
     assert instructions(cell, UNROLL + 1, *partitioners) == instructions(cell, 4 * UNROLL, *partitioners)
+
+
+@pytest.mark.parametrize("unroll", [0, UNROLL + 1])
+def test_steps_that_are_unrolled_are_an_option(unroll: int) -> None:
+    program = exported(nn.RNN(3, 4).eval(), (torch.zeros(UNROLL + 1, 1, 3),))
+    edge = to_edge(program, compile_config=EdgeCompileConfig(unroll=unroll))
+    loops = [op for op in edge.module.walk() if op.name == "control.scan"]
+    assert len(loops) == (unroll == 0)
 
 
 ANY_LENGTH = """
