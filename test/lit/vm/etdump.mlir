@@ -13,7 +13,7 @@
 // CHECK-NEXT: Execute {{.*}} {{[0-9]+}} Sigmoid
 // CHECK-NEXT: Execute {{.*}} DELEGATE_CALL
 // CHECK-NEXT: Execute {{.*}} Method::execute
-// PROGRAM: file identifier b'ET12', expected b'ED00'
+// PROGRAM: a compiled program (.pte), not a recorded run (ETDump)
 // BUFFER: is not in the debug buffer
 // BY: --by does not apply to --etdump
 // ALONE: --debug-buffer applies to --write-etdump or --etdump
