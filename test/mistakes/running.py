@@ -11,7 +11,7 @@ import shutil
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -186,10 +186,11 @@ def _write_data(folder: Path) -> None:
 @contextmanager
 def entered(folder: Path) -> Iterator[None]:
     """Within, `folder` is the current one, and modules are imported from it; they and the backends that they register
-    are forgotten afterwards.
+    are forgotten afterwards. So are modules of other tests that have their names.
     """
     before = Path.cwd()
     os.chdir(folder)
+    _give_way(path.name for path in folder.iterdir())
     try:
         with patch.object(sys, "path", [str(folder), *sys.path]), patch.dict(backends_by_name._registered):
             yield
@@ -216,7 +217,15 @@ def message_of(ran: Ran) -> str:
     return ran.err.strip() or ran.out.strip()
 
 
+def _give_way(files: Iterable[str]) -> None:
+    """Forget modules of the names that files have."""
+    for name in files:
+        if name.endswith(".py"):
+            sys.modules.pop(name.removesuffix(".py"), None)
+
+
 def _write(files: Mapping[str, str]) -> None:
+    _give_way(files)
     for name, text in files.items():
         Path(name).write_text(text, encoding="utf-8")
 

@@ -225,7 +225,10 @@ CLASSES: dict[str, tuple[str | Row, ...]] = {
             Error.InvalidExternalData,
         ),
         method(
-            "missing", built(external_data_that_is_missing), "is not in the file", Error.InvalidExternalData
+            "missing",
+            built(external_data_that_is_missing),
+            "is neither in the file nor in",
+            Error.InvalidExternalData,
         ),
     ),
     "bundled data that is too short": (

@@ -58,7 +58,7 @@ def test_data_without_a_layout() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (ptd(v=ROW.tobytes()), "the data of tensor 'w' is not in the file"),
+        (ptd(v=ROW.tobytes()), "the data of tensor 'w' is neither in the file nor in the data"),
         (ptd(None, w=b"four"), "has 4 bytes, the tensor needs 8"),
         (
             ptd(TensorLayout(ScalarType.INT, [2], b"\x00"), w=ROW.tobytes()),
