@@ -125,11 +125,11 @@ def _retyped(type: Attribute, dtype: DType) -> Attribute:
 
 
 def _moved(op: EdgeOp, operands: Sequence[SSAValue], dtype: DType) -> EdgeOp:
-    """A move of operands of another element type."""
+    """A move of operands of another element type. What a pool has beside its maxima, their places, keeps its type."""
     return type(op).create(
         operands=operands,
         result_types=[
-            _retyped(result.type, dtype) if index == 0 else result.type
+            _retyped(result.type, dtype) if index == 0 or op.operator.moves else result.type
             for index, result in enumerate(op.results)
         ],
         properties=op.properties,
@@ -179,26 +179,9 @@ def _may_be_integers(value: SSAValue) -> bool:
 
 
 class SinkBelowMove(_Pattern):
-    """A move of restored numbers."""
+    """A move of restored numbers, or a split."""
 
-    roots = _SINKS
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        assert isinstance(op, EdgeOp)
-        restored = dequantized(op.operands[0])
-        how = self.one_scale(restored)
-        if restored is None or how is None:
-            return
-        if not _only_use(op.operands[0]) and not _may_be_integers(op.results[0]):
-            return
-        move = _moved(op, [restored.operands[0], *op.operands[1:]], how.dtype)
-        rewriter.replace(op, [move, _again(restored, move.results[0], op.results[0].type)])
-
-
-class SinkBelowSplit(_Pattern):
-    """A split of restored numbers."""
-
-    roots = _SPLITS
+    roots = (*_SINKS, *_SPLITS)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(op, EdgeOp)
@@ -208,16 +191,11 @@ class SinkBelowSplit(_Pattern):
             return
         if not _only_use(op.operands[0]) and not all(map(_may_be_integers, op.results)):
             return
-        split = type(op).create(
-            operands=[restored.operands[0], *op.operands[1:]],
-            result_types=[_retyped(result.type, how.dtype) for result in op.results],
-            properties=op.properties,
-        )
+        move = _moved(op, [restored.operands[0], *op.operands[1:]], how.dtype)
         again = [
-            _again(restored, part, result.type)
-            for part, result in zip(split.results, op.results, strict=True)
+            _again(restored, result, old.type) for result, old in zip(move.results, op.results, strict=True)
         ]
-        rewriter.replace(op, [split, *again], [one.results[0] for one in again])
+        rewriter.replace(op, [move, *again], [one.results[0] for one in again])
 
 
 class SinkBelowPool(_Pattern):
@@ -358,7 +336,6 @@ class PropagateQuantizationPass(ModulePass):
             HoistAboveConcatenation,
             SinkBelowMove,
             SinkBelowPool,
-            SinkBelowSplit,
             SinkBelowConcatenation,
             SizeOfIntegers,
         )
