@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -55,6 +56,8 @@ def main() -> int:
         args.state.parent.mkdir(parents=True, exist_ok=True)
         if args.state.exists():
             first = int(args.state.read_text())
+    # Shells let what they start in the background ignore it, and then nothing tells what has been found.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     run = Run(first, args.first + args.count, args.state, kinds)
     run.run(args.processes, quiet=args.quiet)
     again: list[str] = []
