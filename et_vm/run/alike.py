@@ -29,7 +29,7 @@ __all__ = ["CallGroup", "group_calls"]
 _Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _MOST_TENSORS = 8
-"""Of a call that may be like another: all pairs are compared."""
+"""Limit of the tensors of a call that may be like another: all pairs are compared."""
 
 
 class CallGroup(NamedTuple):

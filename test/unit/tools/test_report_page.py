@@ -1,4 +1,4 @@
-"""What a reader of a report sees: labels in their boxes, shapes, names and counts, as a browser draws them."""
+"""Report pages in a browser: labels in their boxes, shapes, names and counts."""
 
 from __future__ import annotations
 
