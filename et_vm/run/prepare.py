@@ -125,9 +125,12 @@ class Preparation:
         prepared, instructions = self._prepared, self._instructions
         self._dissolve_views()
         if self._templates:
-            self._groups, single = group_calls(
+            groups, single = group_calls(
                 instructions, self._registers, self._places, self._rebound, self._blueprint
             )
+            # To take apart the step of a call that is like no other takes longer than a further method would save.
+            self._groups = [group for group in groups if len(group.calls) > 1]
+            single = [*single, *(instructions[group.calls[0]] for group in groups if len(group.calls) == 1)]
         else:
             single = kernel_calls(instructions)
         calls = [*single, *(instructions[group.calls[0]] for group in self._groups)]

@@ -206,6 +206,15 @@ class TestOfFurtherMethods:
         results = [method.execute([f32(0, 0, 0, 0)], clone_outputs=False)[0] for method in methods]
         assert not np.shares_memory(results[0], results[1])
 
+    def test_a_call_like_no_other_is_prepared_for_each(self, prepared):
+        numbers = iter([1.0, 2.0, 1.0])
+        build = chain(3, lambda build, x, out: add_number(build, x, out, next(numbers)))
+        program = Program.load(build.file())
+        for _ in range(2):
+            method = program.load_method("forward", kernels=PORTABLE)
+            assert method.execute([f32(1, 2, 3, 4)])[0].tolist() == [5, 6, 7, 8]
+        assert len(prepared) == 2 + 1
+
     def test_with_other_kernels(self, prepared):
         program = Program.load(chain(5, add_number).file())
         for registry in (PORTABLE, load_library("portable")):
