@@ -42,8 +42,18 @@ __all__ = [
 ]
 
 ROOT: Final = Path(__file__).parents[1]
-PACKAGES: Final = ("et_ops", "et_schema", "et_ir", "et_vm", "tools", "dev", "bench", "examples")
-TYPED: Final = ("dev", "et_ops", "et_schema", "et_ir", "et_vm")
+PACKAGES: Final = (
+    "et_ops",
+    "et_schema",
+    "et_ir",
+    "et_vm",
+    "et_backends",
+    "tools",
+    "dev",
+    "bench",
+    "examples",
+)
+TYPED: Final = ("dev", "et_ops", "et_schema", "et_ir", "et_vm", "et_backends")
 TESTS: Final = ("test/unit/", "test/conformance/")
 FAR: Final = 3
 """The least distance of a test that is affected, but not near the change."""

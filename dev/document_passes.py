@@ -23,8 +23,9 @@ from et_ir.driver.pipelines import (
     executorch_passes,
 )
 from et_ir.pass_options import pass_options
-from et_ir.passes import PASSES, load_pass
+from et_ir.passes import PASSES, load_pass, pass_places
 from et_ir.targets.lookup import DEFAULT
+from et_schema.backend_packages import backend_packages
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "passes.md"
@@ -34,16 +35,12 @@ STAGES = {
     "core_to_edge": "From Core ATen to `edge`",
     "common": "At any level",
     "backend": "Delegation",
-    "et_ir.backends.tosa.passes": "TOSA: the `tosa` backend",
     "raising": "From `executorch` back to `edge`",
-    "et_ir.codegen.passes": "Machine code: the code generator of the `native`, `freestanding` and `vulkan` backends",
-    "et_ir.backends.vulkan.passes": "Compute shaders: the `vulkan` backend",
-    "et_ir.backends.freestanding": "Machine code without a runtime",
     "to_executorch": "From `edge` to `executorch`",
     "memory": "Memory",
     "verify": "Verification",
 }
-"""Folders of `et_ir/passes`, and packages of backends, in the order of a lowering, and the titles of their sections."""
+"""Folders of `et_ir/passes` in the order of a lowering, and the titles of their sections."""
 
 HEAD = """\
 # Passes
@@ -103,16 +100,14 @@ def _lines() -> Iterator[str]:
     yield from _pipelines()
     yield ""
     yield "## Passes by stage"
-    classes = {name: load_pass(name) for name in sorted(PASSES)}
-    for folder, title in STAGES.items():
+    classes = {name: load_pass(name) for name in sorted(pass_places())}
+    for title, names in _sections():
         yield ""
         yield f"### {title}"
         yield ""
         yield "| pass | |"
         yield "|---|---|"
-        for name in classes:
-            if PASSES[name].startswith(f"{folder}."):
-                yield f"| {_link(name)} | {_summary(name)} |"
+        yield from (f"| {_link(name)} | {_summary(name)} |" for name in sorted(names))
     targeted = [name for name, cls in classes.items() if any(field.name == "target" for field in fields(cls))]
     yield OPTIONS.format(DEFAULT=DEFAULT, TARGETED=", ".join(f"`{name}`" for name in targeted))
     for name, cls in classes.items():
@@ -128,6 +123,16 @@ def _lines() -> Iterator[str]:
                 meaning += f" One of {', '.join(f'`{value}`' for value in option.choices)}."
             default = "required" if option.default is None else option.default and f"`{option.default}`"
             yield f"| `{name}` | `{option.name}` | {default} | {meaning} |"
+
+
+def _sections() -> Iterator[tuple[str, list[str]]]:
+    """Titles and passes of the stages, and of the backend packages, whose docstrings are the titles."""
+    for folder, title in STAGES.items():
+        yield title, [name for name, place in PASSES.items() if place.startswith(f"{folder}.")]
+    for name, package in backend_packages().found.items():
+        if package.passes:
+            module = import_module(f"et_backends.{name.replace('-', '_')}")
+            yield (module.__doc__ or "").removesuffix("."), [*package.passes]
 
 
 def _goals() -> dict[str, str]:

@@ -1,14 +1,15 @@
 """Imports between the project's files, read from their syntax trees.
 
 `imports` lists what one file imports. `dependencies` makes a graph of all files, tests included, which has also what no
-import statement says: modules that a table names for `import_module`, commands, passes and backends that a test names,
-and folders and files that it reads.
+import statement says: modules that a table or a record names for `import_module`, entry points, commands, passes and
+backends that a test names, and folders and files that it reads.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -69,10 +70,12 @@ class _Found:
     texts: list[str]
     entries: list[tuple[str, str]]
     """Pairs of strings in tables."""
+    records: list[list[str]]
+    """Strings that a call has as keyword arguments."""
 
 
 def _read(path: Path) -> _Found:
-    found = _Found([], [], [])
+    found = _Found([], [], [], [])
     rest: list[tuple[ast.AST, bool, bool]] = [(ast.parse(path.read_bytes()), False, False)]
     while rest:
         node, is_deferred, is_for_types = rest.pop()
@@ -103,6 +106,9 @@ def _read(path: Path) -> _Found:
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
                     found.entries.append((str(key.value), str(value.value)))
+        if isinstance(node, ast.Call):
+            values = [word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)]
+            found.records.append([value for value in values if isinstance(value, str)])
         is_deferred |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         for each in node._fields:
             value: object = getattr(node, each, None)
@@ -168,15 +174,38 @@ class _Reader:
     by_stem: Mapping[str, list[str]]
     """The files of the tests."""
     plugins: dict[str, set[str]] = field(default_factory=dict)
-    """Modules by the names that tables give them: backends, passes, verbs of commands."""
+    """Modules by the names that tables and records give them: backends, passes, verbs of commands."""
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    """Modules of entry points by group."""
 
     def find_plugins(self) -> None:
-        """Fill `plugins` with the entries `"name": "module:attribute"` of all tables."""
+        """Fill `plugins` with the entries `"name": "module:attribute"` of all tables, records (calls whose keyword
+        arguments are names and places), and entry points, which have the places of the records in their files.
+        """
         for name, found in self.found.items():
+            if self._is_test(name):
+                continue
             for key, value in found.entries:
-                if not self._is_test(name) and ":" in value and NAME.fullmatch(key):
-                    edges = self._module(name, value.partition(":")[0], True)
-                    self.plugins.setdefault(key, set()).update(edge.module for edge in edges)
+                self._add_plugin(name, key, [value])
+            for record in found.records:
+                for key in record:
+                    self._add_plugin(name, key, record)
+        project = self.root / "pyproject.toml"
+        settings = tomllib.loads(project.read_text(encoding="utf-8")) if project.exists() else {}
+        for group, points in settings.get("project", {}).get("entry-points", {}).items():
+            for name, place in points.items():
+                module = self._file_of("", place.partition(":")[0])
+                if module is not None:
+                    self.groups.setdefault(group, []).append(module)
+                    places = [text for record in self.found[module].records for text in record]
+                    self._add_plugin(module, name, [place, *places])
+
+    def _add_plugin(self, name: str, key: str, places: Iterable[str]) -> None:
+        if NAME.fullmatch(key):
+            for place in places:
+                module, colon, _ = place.partition(":")
+                edges = self._module(name, module, True) if colon else ()
+                self.plugins.setdefault(key, set()).update(edge.module for edge in edges)
 
     def edges(self, name: str) -> Iterator[tuple[str, list[Edge]]]:
         """The nodes of a file with their edges; a package has one for its own file and one for what it loads later."""
@@ -240,6 +269,7 @@ class _Reader:
             alias.name == "import_module" for statement, *_ in read.statements for alias in statement.names
         )
         for text in read.texts:
+            yield from (Edge(each, 0, "has the entry points") for each in self.groups.get(text, ()))
             if is_loader or "." in text:
                 for word in WORD.findall(text):
                     yield from self._module(name, word, is_loader)

@@ -75,9 +75,9 @@ def stock_backends() -> Iterable[str]:
 
 def vm_backends() -> Iterable[str]:
     """The backends that come with the VM."""
-    from et_vm.backend import BACKENDS
+    from et_schema.backend_packages import backend_packages
 
-    return BACKENDS
+    return backend_packages().places("runtime")
 
 
 TARGETS: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {

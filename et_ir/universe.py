@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Final
 
 from xdsl.dialects import get_all_dialects
@@ -19,22 +18,24 @@ from xdsl.transforms import get_all_passes
 from xdsl.universe import Universe
 
 from et_ir.passes import pass_factories
+from et_schema.backend_packages import backend_packages, load_part
 
-__all__ = ["DIALECTS", "ET_UNIVERSE", "dialect_factories", "published_dialects", "published_passes"]
+__all__ = ["ET_UNIVERSE", "dialect_factories", "dialect_places", "published_dialects", "published_passes"]
 
-DIALECTS: Final = {
+_DIALECTS: Final = {
     "aten": "et_ir.dialects.aten:Aten",
     "backend": "et_ir.dialects.backend:Backend",
     "control": "et_ir.dialects.control:Control",
     "edge": "et_ir.dialects.edge:Edge",
     "executorch": "et_ir.dialects.executorch:Executorch",
-    "native": "et_ir.dialects.native:Native",
     "program": "et_ir.dialects.program:Program",
-    "spirv": "et_ir.dialects.spirv:Spirv",
-    "tosa": "et_ir.dialects.tosa:Tosa",
-    "xnnpack": "et_ir.dialects.xnnpack:Xnnpack",
 }
-"""Module and attribute of each dialect."""
+"""The levels and what they share."""
+
+
+def dialect_places() -> dict[str, str]:
+    """Module and attribute of each dialect by name, those of backend packages too."""
+    return {**backend_packages().named("dialects"), **_DIALECTS}
 
 
 def published_dialects() -> dict[str, Callable[[], Dialect]]:
@@ -43,23 +44,18 @@ def published_dialects() -> dict[str, Callable[[], Dialect]]:
     xDSL has a `tosa` of its own, of fewer ops: `xdsl-opt` keeps that one, as two of one name end every command.
     """
     theirs = get_all_dialects()
-    return {name: partial(_load, place) for name, place in DIALECTS.items() if name not in theirs}
+    return {name: partial(load_part, place) for name, place in dialect_places().items() if name not in theirs}
 
 
 def dialect_factories() -> dict[str, Callable[[], Dialect]]:
     """The dialects by name, for contexts of `et_ir.text`, whose parser makes the classes of the operators it meets."""
-    return {name: partial(_attributes, place) for name, place in DIALECTS.items()}
-
-
-def _load(place: str) -> Dialect:
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+    return {name: partial(_attributes, place) for name, place in dialect_places().items()}
 
 
 def _attributes(place: str) -> Dialect:
     from et_ir.dialects.schema.classes import OperatorDialect
 
-    dialect = _load(place)
+    dialect: Dialect = load_part(place)
     return dialect.without_operations() if isinstance(dialect, OperatorDialect) else dialect
 
 

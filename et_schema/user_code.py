@@ -25,6 +25,7 @@ _LIBRARIES = (
     "et_schema",
     "et_ir",
     "et_vm",
+    "et_backends",
     "et_tools",
     "xdsl",
     "torch",

@@ -6,9 +6,9 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
+from et_schema.backend_packages import backend_packages, load_part
 from et_schema.errors import Error, ExecutorchError, InvalidFile
 from et_schema.user_code import raised
 from et_schema.whole_numbers import shortened, whole_number
@@ -228,53 +228,34 @@ class Backend(ABC):
         raise ExecutorchError(Error.NotFound, f"the backend has no option {key!r}")
 
 
-BACKENDS: Final[dict[str, str]] = {
-    "CoreMLBackend": "et_vm.backends.coreml.backend:CoremlRuntime",
-    "NativeBackend": "et_vm.backends.native.backend:NativeBackend",
-    "NestedProgramBackend": "et_vm.backends.nested:NestedProgramBackend",
-    "OpenvinoBackend": "et_vm.backends.openvino:OpenvinoBackend",
-    "SpirvBackend": "et_vm.backends.vulkan.backend:SpirvBackend",
-    "TOSABackend": "et_vm.backends.tosa.backend:TosaRuntime",
-    "VgfBackend": "et_vm.backends.vgf:VgfRuntime",
-    "VulkanBackend": "et_vm.backends.vkgraph.backend:VulkanGraphBackend",
-    "XnnpackBackend": "et_vm.backends.xnnpack.backend:XnnpackBackend",
-}
-"""Built-in backends of the VM, by the id that files call them by: `module:class`."""
-
-ENTRY_POINTS: Final = "et_vm.backends"
-"""The group of entry points by which packages publish backends: the name is the backend's id, the value its class."""
-
-
 class BackendRegistry:
     """The backends one runtime has, by id. Registering is not thread-safe; looking up is."""
 
     def __init__(self, backends: Mapping[str, Backend] | None = None) -> None:
         self._backends: dict[str, Backend] = dict(backends or {})
-        self._places: dict[str, str] = {}
-        self._published = False
+        self._packages = False
         self._lock = threading.Lock()
 
     @classmethod
     def standard(cls) -> BackendRegistry:
-        """A registry of the backends that come with the VM, each loaded when it is looked up, and of those that
-        packages publish (entry points of the group `et_vm.backends`).
+        """A registry of the backends of backend packages (`et_schema.backend_packages`), those that come with the VM
+        among them. Each is loaded when it is looked up.
         """
         registry = cls()
-        registry._places.update(BACKENDS)
-        registry._published = True
+        registry._packages = True
         return registry
 
     @property
     def registered_backend_names(self) -> list[str]:
         """Ids of all backends, sorted."""
-        return sorted({*self._backends, *self._places})
+        return sorted({*self._backends, *self._places()})
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {', '.join(self.registered_backend_names) or 'no backends'}>"
 
     def register(self, backend_id: str, backend: Backend) -> None:
         """Add a backend. Raises ExecutorchError(RegistrationAlreadyRegistered) when the id is taken."""
-        if backend_id in self._backends or backend_id in self._places:
+        if backend_id in self._backends or backend_id in self._places():
             raise ExecutorchError(
                 Error.RegistrationAlreadyRegistered,
                 "a backend is registered already",
@@ -291,18 +272,17 @@ class BackendRegistry:
     def lookup(self, backend_id: str) -> Backend | None:
         """The backend, or None when it is not registered.
 
-        Raises ExecutorchError(NotSupported) for one that a package publishes, but that cannot be loaded.
+        Raises ExecutorchError(NotSupported) for one of a package that cannot be loaded.
         """
         found = self._backends.get(backend_id)
         if found is not None:
             return found
         with self._lock:
-            place = self._places.get(backend_id) or (_published(backend_id) if self._published else None)
-            if place is None:
+            place = self._places().get(backend_id)
+            if place is None or backend_id in self._backends:
                 return self._backends.get(backend_id)
-            module, _, name = place.partition(":")
             try:
-                backend: Backend = getattr(import_module(module), name)()
+                backend: Backend = load_part(place)()
             except Exception as error:
                 raise ExecutorchError(
                     Error.NotSupported,
@@ -310,7 +290,6 @@ class BackendRegistry:
                     where=backend_id,
                 ) from error
             self._backends[backend_id] = backend
-            self._places.pop(backend_id, None)
             return backend
 
     def set_option(self, backend_id: str, options: Mapping[str, OptionValue]) -> None:
@@ -337,15 +316,11 @@ class BackendRegistry:
         """The value of an option of one backend. Raises ExecutorchError(NotFound)."""
         return self._require(backend_id).get_option(key)
 
+    def _places(self) -> Mapping[str, str]:
+        return backend_packages().places("runtime") if self._packages else {}
+
     def _require(self, backend_id: str) -> Backend:
         backend = self.lookup(backend_id)
         if backend is None:
             raise ExecutorchError(Error.NotFound, "no such backend", where=backend_id)
         return backend
-
-
-def _published(backend_id: str) -> str | None:
-    """The entry point of an installed package's backend. Looked for last, as asking all packages takes long."""
-    from importlib.metadata import entry_points
-
-    return next((point.value for point in entry_points(group=ENTRY_POINTS, name=backend_id)), None)

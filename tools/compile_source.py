@@ -104,12 +104,12 @@ def load_source(
 
 def level_of(module: ModuleOp) -> str:
     """The level of a parsed text, by the dialects of its ops. Those of others stand beside `edge`."""
-    from et_ir.universe import DIALECTS
+    from et_ir.universe import dialect_places
 
     dialects = {op.name.partition(".")[0] for op in module.walk()}
     if "executorch" in dialects:
         return "executorch"
     if "backend" in dialects:
         return "backend"
-    others = dialects - {"builtin", "func", *DIALECTS}
+    others = dialects - {"builtin", "func", *dialect_places()}
     return "edge" if "edge" in dialects or (others and "aten" not in dialects) else "aten"

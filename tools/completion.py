@@ -62,9 +62,9 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 def _passes() -> Sequence[str]:
     from et_ir.driver.pipelines import named_pipelines
-    from et_ir.passes import PASSES
+    from et_ir.passes import pass_places
 
-    return [*sorted(PASSES), *named_pipelines()]
+    return [*sorted(pass_places()), *named_pipelines()]
 
 
 def _targets() -> Sequence[str]:

@@ -51,11 +51,9 @@ def added_backends(places: list[str] | None) -> list[str]:
     """The ids of the backends of files, and of packages, none of which is made: it may need a machine that is not this
     one. Raises UsageError for a file whose backends cannot be had.
     """
-    from importlib.metadata import entry_points
+    from et_schema.backend_packages import backend_packages
 
-    from et_vm.backend import ENTRY_POINTS
-
-    ids = [point.name for point in entry_points(group=ENTRY_POINTS)]
+    ids = [*backend_packages().places("runtime")]
     for place in places or ():
         from et_vm.backends.loading import backend_classes
         from et_vm.kernels.loading import import_place

@@ -1,25 +1,21 @@
-"""Backends by the name that `et-compile --backend` takes: those that come with the compiler, those that are installed
-(entry points of the group `executorch_ir.backends`), and those that a file registers when it is loaded.
+"""Backends by the name that `et-compile --backend` takes: those of backend packages (`et_schema.backend_packages`), and
+those that a file registers when it is loaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Final, cast
+from typing import cast
 
 from et_ir.delegation.details import BackendDetails
 from et_ir.delegation.errors import BackendError, MissingBackend
 from et_ir.delegation.partitioner import Partitioner
+from et_schema.backend_packages import backend_packages, load_part
 from et_schema.diagnostics import did_you_mean
 from et_schema.user_code import raised
 
 __all__ = [
-    "BACKENDS",
-    "ENTRY_POINTS",
     "Backend",
     "backend_names",
     "details_of",
@@ -29,22 +25,6 @@ __all__ = [
     "register_backend",
     "split_backends",
 ]
-
-BACKENDS: Final[dict[str, str]] = {
-    "coreml": "et_ir.backends.coreml.partitioner:BACKEND",
-    "ethos-u": "et_ir.backends.ethos_u.partitioner:BACKEND",
-    "native": "et_ir.backends.native.partitioner:BACKEND",
-    "nested": "et_ir.backends.nested:BACKEND",
-    "openvino": "et_ir.backends.openvino.partitioner:BACKEND",
-    "tosa": "et_ir.backends.tosa.partitioner:BACKEND",
-    "vgf": "et_ir.backends.vgf.partitioner:BACKEND",
-    "vulkan": "et_ir.backends.vulkan.partitioner:BACKEND",
-    "vulkan-graph": "et_ir.backends.vulkan_graph.partitioner:BACKEND",
-    "xnnpack": "et_ir.backends.xnnpack.partitioner:BACKEND",
-}
-"""Built-in backends of the compiler: `module:attribute` of each, which is a `Backend`."""
-
-ENTRY_POINTS: Final = "executorch_ir.backends"
 
 
 @dataclass(frozen=True)
@@ -93,7 +73,9 @@ def register_backend(backend: Backend) -> Backend:
 
 def backend_names() -> list[str]:
     """The names of all backends there are, sorted."""
-    return sorted({*BACKENDS, *_registered, *(point.name for point in _installed())})
+    packages = backend_packages()
+    compilers = (name for name, package in packages.found.items() if package.compiler)
+    return sorted({*compilers, *packages.failures, *_registered})
 
 
 def find_backend(name: str) -> Backend:
@@ -111,12 +93,15 @@ def find_backend(name: str) -> Backend:
 
 def details_of(backend_id: str) -> type[BackendDetails]:
     """The compiler of the backend that files call `backend_id`. Raises as `find_backend` does."""
-    ids: list[str] = []
-    for name in backend_names():
-        backend = find_backend(name)
+    for backend in _registered.values():
         if backend.details.backend_id == backend_id:
             return backend.details
-        ids.append(backend.details.backend_id)
+    packages = {
+        package.backend_id: name for name, package in backend_packages().found.items() if package.compiler
+    }
+    if backend_id in packages:
+        return find_backend(packages[backend_id]).details
+    ids = sorted({*packages, *(backend.details.backend_id for backend in _registered.values())})
     there = ", ".join(ids) or "none"
     way = "the id of a DelegationSpec is the backend_id of a BackendDetails class, by default its name"
     hint = did_you_mean(backend_id, ids)
@@ -170,38 +155,32 @@ def make_partitioner(text: str) -> Partitioner:
 def _named(name: str) -> Backend | None:
     if name in _registered:
         return _registered[name]
-    if name in BACKENDS:
-        module, _, attribute = BACKENDS[name].partition(":")
-        return _checked(name, getattr(import_module(module), attribute))
-    points = [point for point in _installed() if point.name == name]
-    if not points:
+    packages = backend_packages()
+    if name in packages.failures:
+        raise BackendError(f"backend '{name}': {packages.failures[name]}")
+    package = packages.found.get(name)
+    if package is None or not package.compiler:
         return None
-    if len(points) > 1:
-        raise BackendError(
-            f"two packages install a backend named '{name}': {', '.join(point.value for point in points)}; "
-            "remove one"
-        )
     try:
-        backend: object = points[0].load()
+        backend: object = load_part(package.compiler)
     except (Exception, SystemExit) as error:
         raise BackendError(
-            f"the backend '{name}' cannot be loaded from {points[0].value}: {raised(error)}"
+            f"the backend '{name}' cannot be loaded from {package.compiler}: {raised(error)}"
         ) from error
-    return _checked(name, backend)
+    return _checked(name, package.backend_id, backend)
 
 
-def _checked(name: str, backend: object) -> Backend:
+def _checked(name: str, backend_id: str, backend: object) -> Backend:
     if not isinstance(backend, Backend) or backend.name != name:
         raise BackendError(
             f"what is installed as the backend '{name}' is {backend!r}, no Backend of that name"
         )
+    if backend.details.backend_id != backend_id:
+        raise BackendError(
+            f"the backend '{name}' has the id '{backend.details.backend_id}', and '{backend_id}' in its package"
+        )
     _registered[name] = backend
     return backend
-
-
-@lru_cache(maxsize=1)
-def _installed() -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def _place(backend: Backend) -> str:

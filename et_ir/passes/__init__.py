@@ -1,4 +1,5 @@
-"""Registry of the passes by the name that pipelines and `et-opt` use.
+"""Registry of the passes by the name that pipelines and `et-opt` use: those of this package, and those of backend
+packages.
 
 A pass is loaded when it is asked for, so that a tool pays for what it runs.
 """
@@ -6,12 +7,13 @@ A pass is loaded when it is asked for, so that a tool pays for what it runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Final, cast
 
 from xdsl.passes import ModulePass
 
-__all__ = ["PASSES", "load_pass", "pass_factories"]
+from et_schema.backend_packages import backend_packages, load_part
+
+__all__ = ["PASSES", "load_pass", "pass_factories", "pass_places"]
 
 PASSES: Final[dict[str, str]] = {
     "apply-eqsat-pdl": "common.apply_eqsat_pdl:ApplyEqsatPdlPass",
@@ -20,39 +22,9 @@ PASSES: Final[dict[str, str]] = {
     "canonicalize": "common.canonicalize:CanonicalizePass",
     "concatenate-in-place": "memory.concatenate_in_place:ConcatenateInPlacePass",
     "constant-fold": "common.constant_fold:ConstantFoldPass",
-    "close-xnnpack": "backend.close_xnnpack:CloseXnnpackPass",
     "convolutions-to-products": "to_executorch.convolutions_to_products:ConvolutionsToProductsPass",
     "copies-to-views": "memory.copies_to_views:CopiesToViewsPass",
-    "assign-layouts": "et_ir.codegen.passes.assign_layouts:AssignLayoutsPass",
     "look-up-integers": "to_executorch.look_up_integers:LookUpIntegersPass",
-    "sink-scales": "et_ir.codegen.passes.sink_scales:SinkScalesPass",
-    "recompute-masks": "et_ir.codegen.passes.recompute_masks:RecomputeMasksPass",
-    "fuse-attention": "et_ir.codegen.passes.fuse_attention:FuseAttentionPass",
-    "legalize-to-tosa": "et_ir.backends.tosa.passes.legalize_to_tosa:LegalizeToTosaPass",
-    "fold-tosa-transposes": "et_ir.backends.tosa.passes.fold_tosa_transposes:FoldTosaTransposesPass",
-    "inline-tosa-constants": "et_ir.backends.tosa.passes.inline_tosa_constants:InlineTosaConstantsPass",
-    "fuse-normalization": "et_ir.codegen.passes.fuse_normalization:FuseNormalizationPass",
-    "creations-to-constants": "et_ir.codegen.passes.creations_to_constants:CreationsToConstantsPass",
-    "transposed-to-convolutions": "et_ir.codegen.passes.transposed_to_convolutions:TransposedToConvolutionsPass",
-    "signals-to-images": "et_ir.codegen.passes.signals_to_images:SignalsToImagesPass",
-    "fuse-bands": "et_ir.codegen.passes.fuse_bands:FuseBandsPass",
-    "fuse-concatenations": "et_ir.codegen.passes.fuse_concatenations:FuseConcatenationsPass",
-    "form-kernels": "et_ir.codegen.passes.form_kernels:FormKernelsPass",
-    "choose-algorithms": "et_ir.codegen.passes.choose_algorithms:ChooseAlgorithmsPass",
-    "convert-to-loops": "et_ir.codegen.passes.convert_to_loops:ConvertToLoopsPass",
-    "plan-buffers": "et_ir.codegen.passes.plan_buffers:PlanBuffersPass",
-    "merge-kernels": "et_ir.codegen.passes.merge_kernels:MergeKernelsPass",
-    "distribute-loops": "et_ir.codegen.passes.distribute_loops:DistributeLoopsPass",
-    "expand-math": "et_ir.codegen.passes.expand_math:ExpandMathPass",
-    "lower-vectors": "et_ir.codegen.passes.lower_vectors:LowerVectorsPass",
-    "split-complex": "et_ir.backends.freestanding.split_complex:SplitComplexPass",
-    "fold-empty-tensors": "et_ir.backends.freestanding.fold_empty_tensors:FoldEmptyTensorsPass",
-    "narrow-selections": "et_ir.backends.freestanding.narrow_selections:NarrowSelectionsPass",
-    "pools-to-means": "et_ir.backends.freestanding.pools_to_means:PoolsToMeansPass",
-    "sequential-loops": "et_ir.backends.freestanding.sequential_loops:SequentialLoopsPass",
-    "split-parallel-loops": "et_ir.backends.vulkan.passes.split_parallel_loops:SplitParallelLoopsPass",
-    "convert-to-spirv": "et_ir.backends.vulkan.passes.convert_to_spirv:ConvertToSpirvPass",
-    "convert-to-llvm": "et_ir.codegen.passes.convert_to_llvm:ConvertToLlvmPass",
     "cse": "common.cse:CsePass",
     "dce": "common.dce:DcePass",
     "drop-zero-points": "core_to_edge.drop_zero_points:DropZeroPointsPass",
@@ -76,7 +48,6 @@ PASSES: Final[dict[str, str]] = {
     "link-check": "verify.link_check:LinkCheckPass",
     "lower-partitions": "backend.lower_partitions:LowerPartitionsPass",
     "memory-formats-to-dim-orders": "core_to_edge.memory_formats_to_dim_orders:MemoryFormatsToDimOrdersPass",
-    "open-xnnpack": "backend.open_xnnpack:OpenXnnpackPass",
     "partition": "backend.partition:PartitionPass",
     "pack-weights": "to_executorch.pack_weights:PackWeightsPass",
     "plan-memory": "memory.plan_memory:PlanMemoryPass",
@@ -84,7 +55,6 @@ PASSES: Final[dict[str, str]] = {
     "pools-to-maxima": "to_executorch.pools_to_maxima:PoolsToMaximaPass",
     "promote-types": "core_to_edge.promote_types:PromoteTypesPass",
     "propagate-dim-order": "core_to_edge.propagate_dim_order:PropagateDimOrderPass",
-    "raise-xnnpack": "raising.raise_xnnpack:RaiseXnnpackPass",
     "raise-plans": "raising.raise_plans:RaisePlansPass",
     "propagate-quantization": "to_executorch.propagate_quantization:PropagateQuantizationPass",
     "quantize-io": "core_to_edge.quantize_io:QuantizeIoPass",
@@ -110,14 +80,19 @@ PASSES: Final[dict[str, str]] = {
     "views-to-copies": "core_to_edge.views_to_copies:ViewsToCopiesPass",
     "write-back": "memory.write_back:WriteBackPass",
 }
-"""Passes by pipeline name, as `module:class`: below this package, or of a backend in full."""
+"""Passes of this package by pipeline name, as `module:class` below it."""
+
+
+def pass_places() -> dict[str, str]:
+    """All passes by pipeline name, as `module:class`, those of backend packages too."""
+    own = {name: f"{__name__}.{place}" for name, place in PASSES.items()}
+    return {**backend_packages().named("passes"), **own}
 
 
 def load_pass(name: str) -> type[ModulePass]:
     """The class of a pass. Raises `KeyError` for an unknown name."""
-    module, _, attribute = PASSES[name].partition(":")
-    place = module if module.startswith("et_ir.") else f"{__name__}.{module}"
-    loaded = cast("type[ModulePass]", getattr(import_module(place), attribute))
+    place = f"{__name__}.{PASSES[name]}" if name in PASSES else backend_packages().named("passes")[name]
+    loaded = cast("type[ModulePass]", load_part(place))
     if loaded.name != name:
         raise AssertionError(f"pass '{name}' is registered for a class named '{loaded.name}'")
     return loaded
@@ -129,4 +104,4 @@ def pass_factories() -> dict[str, Callable[[], type[ModulePass]]]:
     def factory(name: str) -> Callable[[], type[ModulePass]]:
         return lambda: load_pass(name)
 
-    return {name: factory(name) for name in PASSES}
+    return {name: factory(name) for name in pass_places()}

@@ -43,11 +43,11 @@ from et_ir.emit import EmitOptions, disassemble, write
 from et_ir.frontend import import_program
 from et_ir.text import data_attributes, parse_module, print_module
 from et_ir.verification import verify_module
+from et_schema.backend_packages import backend_packages
 from et_schema.errors import ExecutorchError
 from et_schema.pte import read_pte
 from et_tools.reading import compiler_context
 from et_tools.vm_blobs import blob_problems
-from et_vm.backend import BACKENDS
 from et_vm.runtime import Runtime
 from property.build import build, caller_buffers, initial
 from property.delegated import compile_delegated, compile_for, compile_native
@@ -328,7 +328,9 @@ def _run_callers(program: Program, runs: Sequence[Run], data: bytes) -> None:
 def _has_runtimes(data: bytes) -> bool:
     """Whether et-vm runs all delegates of a file."""
     plans = read_pte(data).program.execution_plan
-    return all(delegate.id in BACKENDS for plan in plans for delegate in plan.delegates)
+    return all(
+        delegate.id in backend_packages().places("runtime") for plan in plans for delegate in plan.delegates
+    )
 
 
 def _must_refuse(program: Program, method: Any, n: int) -> None:

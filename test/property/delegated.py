@@ -27,7 +27,7 @@ from et_ir.driver.pipelines import (
 from et_ir.driver.stages import run_passes, run_pipeline
 from et_ir.emit import write
 from et_ir.verification import verify_module
-from et_vm.backend import BACKENDS
+from et_schema.backend_packages import backend_packages
 
 __all__ = ["compile_delegated", "compile_for", "compile_native"]
 
@@ -110,7 +110,7 @@ def compile_for(module: ModuleOp, backend: str) -> bytes:
     delegate_module(module, [make_partitioner(backend)])
     taken = {op.backend.data for op in module.body.block.ops if isinstance(op, LoweredOp)}
     # Those of devices have no runtime here; their blobs are read.
-    return _file(module, taken - BACKENDS.keys())
+    return _file(module, taken - backend_packages().places("runtime").keys())
 
 
 def _file(module: ModuleOp, extra_backends: Collection[str] = ()) -> bytes:

@@ -38,7 +38,7 @@ from walkthrough.pages import (
     with_commands_of,
 )
 
-PACKAGES = ("et_ir", "et_ops", "et_schema", "et_tools", "et_vm")
+PACKAGES = ("et_backends", "et_ir", "et_ops", "et_schema", "et_tools", "et_vm")
 EXTRAS = "compiler,lit,native"
 COMMANDS = ("lit", "filecheck")
 """Packages of those extras that pages run as commands, which stand beside the interpreter they were installed by."""

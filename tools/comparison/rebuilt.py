@@ -38,7 +38,8 @@ def _options(ids: set[str]) -> Sequence[str] | None:
     """The options of et-compile for the backends of a file; None for backends that are not known."""
     if not ids:
         return ()
-    from et_ir.delegation.backends_by_name import BACKENDS, find_backend
+    from et_schema.backend_packages import backend_packages
 
-    names = {find_backend(name).details.backend_id: name for name in BACKENDS}
+    packages = backend_packages().found
+    names = {package.backend_id: name for name, package in packages.items() if package.compiler}
     return ("--backend", ",".join(names[one] for one in sorted(ids))) if ids <= names.keys() else None

@@ -1,8 +1,6 @@
 """Delegates of a file (`--delegates`), and readers of their blobs.
 
-A blob is its backend's own. A package that knows the format of one registers a function under the entry point group
-`et_vm.delegate_decoders`, named as the backend's id: it is called with the blob (`memoryview`) and the compile
-specs (`dict[str, bytes]`) and returns lines of text.
+A blob is its backend's own: a backend package (`et_schema.backend_packages`) may have a decoder of it.
 """
 
 from __future__ import annotations
@@ -17,18 +15,6 @@ if TYPE_CHECKING:
     from et_schema.program import CompileSpec
     from et_vm.program import Program
 
-DECODERS = "et_vm.delegate_decoders"
-OWN_DECODERS = {
-    "CoreMLBackend": "et_tools.info.coreml_lines:coreml_lines",
-    "EthosUBackend": "et_tools.info.ethos_u_lines:ethos_u_lines",
-    "NativeBackend": "et_tools.info.native_lines:native_lines",
-    "SpirvBackend": "et_tools.info.vulkan_lines:vulkan_lines",
-    "TOSABackend": "et_tools.info.tosa_lines:tosa_lines",
-    "VgfBackend": "et_tools.info.vgf_lines:vgf_lines",
-    "VulkanBackend": "et_tools.info.vkgraph_lines:vkgraph_lines",
-    "XnnpackBackend": "et_tools.info.xnnpack_lines:xnnpack_lines",
-}
-
 Decoder: TypeAlias = Callable[[memoryview, dict[str, bytes]], Sequence[str]]
 
 
@@ -36,9 +22,10 @@ def facts(program: Program) -> list[dict[str, Any]]:
     """One object for each delegate of each method; `contents` are the lines of a decoder, if there is one."""
     from hashlib import sha256
 
+    from et_schema.backend_packages import backend_packages
     from et_schema.program import DataLocation
 
-    decoders = _decoders()
+    decoders = backend_packages().places("decoder")
     found: list[dict[str, Any]] = []
     for plan_index, plan in enumerate(program.pte.program.execution_plan):
         calls = Counter(
@@ -79,21 +66,15 @@ def _spec(spec: CompileSpec) -> dict[str, Any]:
     return {"key": spec.key, "nbytes": len(value), "value": shown}
 
 
-def _decoders() -> dict[str, Any]:
-    """The decoders by backend: those that come with the commands, and those of packages, which go first."""
-    from importlib.metadata import EntryPoint, entry_points
+def _decode(place: str, blob: memoryview, specs: dict[str, bytes]) -> list[str]:
+    """The output of a decoder, or its failure: it may be foreign code, and bytes are of any origin."""
+    from et_schema.backend_packages import load_part
 
-    known = {name: EntryPoint(name, place, DECODERS) for name, place in OWN_DECODERS.items()}
-    return {**known, **{entry.name: entry for entry in entry_points(group=DECODERS)}}
-
-
-def _decode(entry: Any, blob: memoryview, specs: dict[str, bytes]) -> list[str]:
-    """The output of a decoder, or its failure: it is foreign code, on bytes of any origin."""
     try:
-        decoder: Decoder = entry.load()
+        decoder: Decoder = load_part(place)
         return [str(line) for line in decoder(blob, specs)]
     except Exception as error:
-        return [f"{type(error).__name__}: {error} (in the decoder {entry.value})"]
+        return [f"{type(error).__name__}: {error} (in the decoder {place})"]
 
 
 def lines(delegates: list[dict[str, Any]]) -> Iterator[str]:

@@ -108,6 +108,26 @@ def test_reasons(tree: Path) -> None:
     assert found.way == ("imports test.nets", "imports lib.parts.a", "imports lib.parts.c", "lib/parts/c.py")
 
 
+def test_entry_points(tree: Path) -> None:
+    """The name of an entry point is that of all that its record names; who asks for the group depends on the record."""
+    files = {
+        "pyproject.toml": '[project.entry-points."lib.parts"]\nfine = "lib.records.fine:PART"\n',
+        "lib/records/__init__.py": "",
+        "lib/records/fine.py": "PART = Part(id='FinePart', runs='lib.parts.made:Made')",
+        "lib/parts/made.py": "class Made: pass",
+        "lib/finder.py": "GROUP = 'lib.parts'",
+        "test/unit/test_by_name.py": "NAME = 'fine'",
+        "test/unit/test_by_id.py": "ID = 'FinePart'",
+        "test/unit/test_by_group.py": "import lib.finder",
+    }
+    for name, text in files.items():
+        path = tree / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert distances(tree, "lib/records/fine.py") == {"by_name": 1, "by_group": 1}
+    assert distances(tree, "lib/parts/made.py") == {"by_name": 1, "by_id": 1, "by_group": 3}
+
+
 def test_tests_reach_every_module() -> None:
     """What no test reaches is named in a way that the graph does not see, and its changes would select nothing."""
     graph = dependencies(ROOT, PACKAGES)
@@ -118,7 +138,7 @@ def test_tests_reach_every_module() -> None:
         if name not in reached:
             reached.add(name)
             rest += [edge.module for edge in graph.get(name, ())]
-    sources = modules(ROOT, ("et_ops", "et_schema", "et_ir", "et_vm", "tools"))
+    sources = modules(ROOT, ("et_ops", "et_schema", "et_ir", "et_vm", "et_backends", "tools"))
     assert sorted(name for name in sources if name not in reached and f"{name}.__init__" not in reached) == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from dev.import_graph import imports, modules
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm", "tools", "dev")
+PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm", "et_backends", "tools", "dev")
 
 
 def cycles(root: Path, packages: tuple[str, ...]) -> list[str]:

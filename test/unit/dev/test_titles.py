@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm", "tools", "dev")
+PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm", "et_backends", "tools", "dev")
 WORDS = 12
 HEADLESS = re.compile(r"(What|Which|How|Where|When|Whether|Why|That)\b")
 

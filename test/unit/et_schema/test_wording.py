@@ -11,7 +11,7 @@ import pytest
 from et_schema.wording import command_wording, data_file, worded
 
 SOURCES = Path(__file__).parents[3]
-PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm")
+PACKAGES = ("et_ops", "et_schema", "et_ir", "et_vm", "et_backends")
 OPTION = re.compile(r"(?:^|[\s(`])--[a-z]")
 COMMAND = re.compile(r"et-(?:compile|opt|vm|translate|plan)\b")
 

@@ -1,6 +1,3 @@
-import importlib.metadata
-from importlib.metadata import EntryPoint
-
 import pytest
 
 from et_schema.errors import Error, ExecutorchError
@@ -85,20 +82,3 @@ class TestStandard:
         with pytest.raises(ExecutorchError) as caught:
             BackendRegistry.standard().register("NestedProgramBackend", Acme())
         assert caught.value.code == Error.RegistrationAlreadyRegistered
-
-    def test_published(self, monkeypatch):
-        points = [
-            EntryPoint("Mine", f"{__name__}:Acme", "et_vm.backends"),
-            EntryPoint("Bad", "no.such:X", "et_vm.backends"),
-        ]
-        monkeypatch.setattr(
-            importlib.metadata, "entry_points", lambda group, name: [p for p in points if p.name == name]
-        )
-        registry = BackendRegistry.standard()
-        assert type(registry.lookup("Mine")).__name__ == "Acme"
-        with pytest.raises(
-            ExecutorchError, match=r"cannot be loaded from no\.such:X: ModuleNotFoundError"
-        ) as caught:
-            registry.lookup("Bad")
-        assert caught.value.code == Error.NotSupported
-        assert BackendRegistry().lookup("Mine") is None

@@ -1,9 +1,10 @@
 """et-vm info: the summary and the sections."""
 
 import json
+import sys
 from hashlib import sha256
-from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from support.vm_commands import add, run
 from support.vm_programs import BOUND, Build
 
 from et_ir.targets.lookup import DEFAULT
+from et_schema.backend_packages import BackendPackage, Packages
 from et_schema.program import CompileSpec, Frame, SubsegmentOffsets
 from et_schema.pte import serialize_pte
-from et_tools.info import delegates
 
 
 def model() -> Build:
@@ -265,9 +266,7 @@ class TestDelegates:
     )
     def test_decoder(self, capsys, file, monkeypatch, decode, line):
         """A decoder is found by the backend's id; one that fails does not take the report down."""
-        entry = EntryPoint("Acme", "test_command_info:decode", delegates.DECODERS)
-        monkeypatch.setattr(EntryPoint, "load", lambda _: decode)
-        monkeypatch.setattr(
-            "importlib.metadata.entry_points", lambda group: [entry] * (group == delegates.DECODERS)
-        )
+        monkeypatch.setitem(sys.modules, "acme", SimpleNamespace(decode=decode))
+        packages = Packages({"acme": BackendPackage("Acme", decoder="acme:decode")}, {})
+        monkeypatch.setattr("et_schema.backend_packages.backend_packages", lambda: packages)
         assert line in run(capsys, "info", file(self.build()), "--delegates").replace("\0", "")

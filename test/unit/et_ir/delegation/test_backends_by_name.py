@@ -1,5 +1,3 @@
-import importlib.metadata
-from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from et_ir.backends import (
     register_backend,
 )
 from et_ir.delegation import backends_by_name
+from et_schema.backend_packages import BackendPackage, Packages, backend_packages
 
 
 class Demo(BackendDetails):
@@ -46,14 +45,12 @@ def partitioner(options):
 
 
 demo = Backend("demo", Demo, partitioner)
+renamed = Backend("renamed", Demo, partitioner)
 
 
 @pytest.fixture(autouse=True)
 def no_others(monkeypatch):
     monkeypatch.setattr(backends_by_name, "_registered", {})
-    backends_by_name._installed.cache_clear()
-    yield
-    backends_by_name._installed.cache_clear()
 
 
 def test_found_by_name_and_id():
@@ -144,25 +141,31 @@ def test_options(text, message):
         make_partitioner(text)
 
 
-def install(monkeypatch, *values):
-    points = tuple(EntryPoint(name, value, backends_by_name.ENTRY_POINTS) for name, value in values)
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points)
-    monkeypatch.setattr(backends_by_name, "entry_points", lambda group: points)
+def install(monkeypatch, found, **failures):
+    packages = Packages({**backend_packages().found, **found}, failures)
+    monkeypatch.setattr(backends_by_name, "backend_packages", lambda: packages)
 
 
 def test_installed(monkeypatch):
-    install(
-        monkeypatch, ("demo", f"{__name__}:demo"), ("broken", "no.such:thing"), ("wrong", f"{__name__}:demo")
-    )
+    found = {
+        "demo": BackendPackage("Demo", f"{__name__}:demo"),
+        "broken": BackendPackage("Broken", "no.such:thing"),
+        "wrong": BackendPackage("Demo", f"{__name__}:demo"),
+        "renamed": BackendPackage("Other", f"{__name__}:renamed"),
+        "runtime": BackendPackage("Runs", runtime="no.such:thing"),
+    }
+    install(monkeypatch, found, failed="it cannot be loaded from x:PACKAGE: KeyError: 'tiles'")
     assert find_backend("demo").details.backend_id == "Demo"
     assert backend_names() == [
         "broken",
         "coreml",
         "demo",
         "ethos-u",
+        "failed",
         "native",
         "nested",
         "openvino",
+        "renamed",
         "tosa",
         "vgf",
         "vulkan",
@@ -176,12 +179,17 @@ def test_installed(monkeypatch):
         find_backend("broken")
     with pytest.raises(BackendError, match="no Backend of that name"):
         find_backend("wrong")
-
-
-def test_installed_twice(monkeypatch):
-    install(monkeypatch, ("demo", f"{__name__}:demo"), ("demo", "other:demo"))
-    with pytest.raises(BackendError, match="two packages install a backend named 'demo'"):
-        find_backend("demo")
+    with pytest.raises(
+        BackendError, match="the backend 'renamed' has the id 'Demo', and 'Other' in its package"
+    ):
+        find_backend("renamed")
+    with pytest.raises(
+        BackendError, match=r"'failed': it cannot be loaded from x:PACKAGE: KeyError: 'tiles'"
+    ):
+        find_backend("failed")
+    with pytest.raises(MissingBackend, match="unknown backend 'runtime'"):
+        find_backend("runtime")
+    assert details_of("XnnpackBackend") is find_backend("xnnpack").details
 
 
 def test_a_partitioner_that_cannot_be_made():

@@ -1,0 +1,1 @@
+"""Backends of this project: a package each, whose `PACKAGE` says what it consists of."""

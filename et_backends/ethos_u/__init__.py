@@ -1,0 +1,13 @@
+"""Ethos-U: command streams for Arm's neural processors, by way of TOSA and Vela."""
+
+from typing import Final
+
+from et_schema.backend_packages import BackendPackage
+
+__all__ = ["PACKAGE"]
+
+PACKAGE: Final = BackendPackage(
+    backend_id="EthosUBackend",
+    compiler="et_ir.backends.ethos_u.partitioner:BACKEND",
+    decoder="et_tools.info.ethos_u_lines:ethos_u_lines",
+)

@@ -1,0 +1,13 @@
+"""Programs within programs."""
+
+from typing import Final
+
+from et_schema.backend_packages import BackendPackage
+
+__all__ = ["PACKAGE"]
+
+PACKAGE: Final = BackendPackage(
+    backend_id="NestedProgramBackend",
+    compiler="et_ir.backends.nested:BACKEND",
+    runtime="et_vm.backends.nested:NestedProgramBackend",
+)

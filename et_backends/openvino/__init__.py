@@ -1,0 +1,13 @@
+"""OpenVINO: models for Intel's processors."""
+
+from typing import Final
+
+from et_schema.backend_packages import BackendPackage
+
+__all__ = ["PACKAGE"]
+
+PACKAGE: Final = BackendPackage(
+    backend_id="OpenvinoBackend",
+    compiler="et_ir.backends.openvino.partitioner:BACKEND",
+    runtime="et_vm.backends.openvino:OpenvinoBackend",
+)
